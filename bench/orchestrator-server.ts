@@ -2,6 +2,7 @@ import { listen } from '../src/compose/listen.ts';
 import { openStore } from '../src/compose/open-store.ts';
 import { startOrchestrator } from '../src/compose/orchestrator.ts';
 import { loadCatalog, loadConfig } from '../src/config/load.ts';
+import { machineSpec } from '../src/drivers/simulator/simulator.fixture.ts';
 import { requestIds } from '../src/http/api/request-context.ts';
 import type { Catalog } from '../src/orchestrator/catalog/catalog.ts';
 import { refuseWire } from '../src/orchestrator/http/errors.ts';
@@ -36,9 +37,11 @@ const orchestrator = await startOrchestrator({
 const { origin } = await listen(config, { nextId, refuse: refuseWire, log }, orchestrator.listener);
 answerBench({ port: Number(new URL(origin).port) });
 
-async function addMachines({ machines }: PlainPlatform, { read }: Store): Promise<void> {
-  for (const { ownerRef: ref, endpoint, createdAt } of await read.instances.list({}))
-    machines.set(ref, { ref, power: 'running', createdAt, ...(endpoint && { endpoint }) });
+async function addMachines(platform: PlainPlatform, { read }: Store): Promise<void> {
+  for (const { ownerRef: ref, endpoint, createdAt } of await read.instances.list({})) {
+    await platform.driver.create(machineSpec({ ref }), null);
+    platform.change(ref, { createdAt, endpoint });
+  }
 }
 
 /** No offer is ever sold out. */

@@ -36,11 +36,12 @@ describe('a destroy', () => {
   it('that is answered gone ends DESTROYED by a look and a listing, and not before [destroy-finds-nothing]', async () => {
     const { berth, path, status, isUnitHeld, destroy } = await start();
     await using _ = berth;
-    const { driver, machines } = berth.platform;
+    const { platform } = berth;
+    const { driver } = platform;
     let showsInLook = true;
     driver.destroy = async () => failed('gone');
     driver.get = async (ref) => {
-      const value = machines.get(ref);
+      const value = platform.machines.get(ref);
       return showsInLook && value !== undefined ? { answer: 'observed', value } : { answer: 'gone' };
     };
     await destroy();
@@ -49,7 +50,7 @@ describe('a destroy', () => {
     showsInLook = false;
     await berth.clock.advance(2 * MINUTE_MS);
     expect([await status(), await isUnitHeld()]).toEqual(['DESTROYING', true]);
-    machines.clear();
+    for (const ref of platform.machines.keys()) platform.lose(ref);
     await berth.passUntil(path, 'GONE');
     expect(await isUnitHeld()).toBe(false);
   });
@@ -57,7 +58,8 @@ describe('a destroy', () => {
   it('that is refused for 20 minutes stays DESTROYING, holds its unit, is asked ever more slowly, alarms, then ends [destroy-refused]', async () => {
     const { berth, id, path, alarms, status, isUnitHeld, destroy } = await start();
     await using _ = berth;
-    const { driver, machines } = berth.platform;
+    const { platform } = berth;
+    const { driver } = platform;
     const remove = driver.destroy;
     const askedAt: number[] = [];
     driver.destroy = async () => {
@@ -67,7 +69,7 @@ describe('a destroy', () => {
     await destroy();
     for (let minute = 0; minute < 20; minute++) {
       await berth.clock.advance(MINUTE_MS);
-      expect([await status(), await isUnitHeld(), machines.size]).toEqual(['DESTROYING', true, 1]);
+      expect([await status(), await isUnitHeld(), platform.machines.size]).toEqual(['DESTROYING', true, 1]);
     }
     const pauses = askedAt.slice(1).map((at, index) => at - (askedAt[index] ?? 0));
     const [first = 0, second = 0] = pauses;
@@ -85,6 +87,6 @@ describe('a destroy', () => {
     });
     driver.destroy = remove;
     await berth.passUntil(path, 'GONE');
-    expect([await isUnitHeld(), machines.size]).toEqual([false, 0]);
+    expect([await isUnitHeld(), platform.machines.size]).toEqual([false, 0]);
   });
 });

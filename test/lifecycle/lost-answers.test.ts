@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { DriverCall, Fault } from '../../src/drivers/kit/faults.ts';
-import type { Power } from '../../src/orchestrator/model/platform-driver.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { type Plan, startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
-import { everyProbeWorks } from '../support/fakes/plain-platform.ts';
+import { everyProbeWorks, plainEndpoint } from '../support/fakes/plain-platform.ts';
 
 /** The first call of the method meets the fault. */
 const first =
@@ -297,8 +296,10 @@ describe('a volume', () => {
     await berth.orchestrator.request('DELETE', path);
     await berth.passUntil(path, 'GONE');
     await clock.advance(3_000);
-    platform.volumes.set(volume.ref, volume);
-    platform.volumes.set('berth-vol-stray', { ...volume, ref: 'berth-vol-stray', note: 'made by hand' });
+    const spec = { ref: volume.ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: volume.note ?? '' };
+    await platform.driver.volumes.create(spec, null);
+    const stray = { ...spec, ref: 'berth-vol-stray', note: 'made by hand' };
+    await platform.driver.volumes.create(stray, null);
     await clock.advance(10_000);
     expect([...platform.volumes.keys()]).toEqual(['berth-vol-stray']);
     expect(berth.count('volumes.destroy')).toBe(2);
@@ -357,7 +358,10 @@ it('a volume that is attached long after its detach is detached again [attach-ca
 
 describe('a proof before which no host key was known [first-proof-other-host]', () => {
   it.each([
-    ['is not believed of a machine that moved, until it is where the proof was', { publicIp: '192.0.2.9' }],
+    [
+      'is not believed of a machine that moved, until it is where the proof was',
+      { endpoint: { ...plainEndpoint, publicIp: '192.0.2.9' } },
+    ],
     ['is not believed of a machine that is off', { power: 'stopped' }],
   ] as const)('%s', async (_name, change) => {
     await using berth = await startPlainOrchestrator(() => 'none', { manifest: { resume: false } });
@@ -365,23 +369,13 @@ describe('a proof before which no host key was known [first-proof-other-host]', 
     const create = driver.create;
     driver.create = async (spec, cookie) => {
       const step = await create(spec, cookie);
-      const machine = berth.platform.machines.get(spec.ref);
-      if (machine?.endpoint === undefined) throw new Error('the platform made no machine');
-      const { publicIp = machine.endpoint.publicIp, power = machine.power } = { ...change } as {
-        publicIp?: string;
-        power?: Power;
-      };
-      berth.platform.machines.set(spec.ref, {
-        ...machine,
-        power,
-        endpoint: { ...machine.endpoint, publicIp },
-      });
+      berth.platform.change(spec.ref, change);
       return step;
     };
     const id = await berth.create();
-    if ('publicIp' in change) {
+    if ('endpoint' in change) {
       await berth.passUntil(`/instances/${id}`, 'ONLINE');
-      expect((await berth.read(`/instances/${id}`))['public_ip']).toBe(change.publicIp);
+      expect((await berth.read(`/instances/${id}`))['public_ip']).toBe(change.endpoint.publicIp);
     } else await berth.passUntil(`/instances/${id}`, 'ERROR');
   });
 });
@@ -395,27 +389,17 @@ it('a host key that comes with the address pins the first proof [first-proof-hos
     },
   };
   await using berth = await startPlainOrchestrator(() => 'none', { probe });
-  const { driver, machines } = berth.platform;
-  const { create, start } = driver;
-  driver.create = async (spec, cookie) => {
-    const step = await create(spec, cookie);
-    const machine = machines.get(spec.ref);
-    if (machine === undefined) throw new Error('the platform made no machine');
-    const { endpoint: _told, ...silent } = machine;
-    machines.set(spec.ref, { ...silent, power: 'stopped' });
-    return step.outcome === 'done' ? { outcome: 'done', value: { ...silent, power: 'stopped' } } : step;
+  const { platform } = berth;
+  const { create, start } = platform.driver;
+  platform.driver.create = async (spec, cookie) => {
+    await create(spec, cookie);
+    return { outcome: 'done', value: platform.change(spec.ref, { endpoint: null, power: 'stopped' }) };
   };
-  driver.start = async (ref, cookie) => {
+  platform.driver.start = async (ref, cookie) => {
     const step = await start(ref, cookie);
     if (step.outcome !== 'done') return step;
-    const endpoint = {
-      publicIp: '192.0.2.1',
-      sshPort: 22,
-      sshUsername: 'root',
-      hostKeyFingerprint: 'SHA256:plain',
-    };
-    machines.set(ref, { ...step.value, endpoint });
-    return { outcome: 'done', value: { ...step.value, endpoint } };
+    const endpoint = { ...plainEndpoint, hostKeyFingerprint: 'SHA256:plain' };
+    return { outcome: 'done', value: platform.change(ref, { endpoint }) };
   };
   await online(berth);
   expect(pins.at(-1)).toBe('SHA256:plain');

@@ -185,10 +185,10 @@ describe('an address, port and forwards that change', () => {
   /** An ONLINE instance at its first endpoint. */
   async function start() {
     const berth = await startPlainOrchestrator();
-    const { driver, machines } = berth.platform;
+    const { platform } = berth;
+    const { driver } = platform;
     const moveTo = (ref: string, generation: number): void => {
-      const machine = machines.get(ref);
-      if (machine !== undefined) machines.set(ref, { ...machine, endpoint: endpoint(generation) });
+      platform.change(ref, { endpoint: endpoint(generation) });
     };
     const create = driver.create;
     driver.create = async (spec, cookie) => {

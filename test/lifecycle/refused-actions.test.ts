@@ -41,8 +41,7 @@ describe('an action that its state does not allow', () => {
       if (asks === 'stop') await berth.post(`${path}/stop`);
       if (asks === 'DELETE') await orchestrator.request('DELETE', path);
       if (asks === 'stop' && hangs === undefined) await passUntil(path, 'STOPPED');
-      if (isTaken)
-        platform.machines.delete((await orchestrator.store.read.instances.byId(id))?.ownerRef ?? '');
+      if (isTaken) platform.lose((await orchestrator.store.read.instances.byId(id))?.ownerRef ?? '');
       await passUntil(path, state);
       await clock.advance(1_000);
 

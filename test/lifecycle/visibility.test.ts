@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { OwnerRef, Presence, Step } from '../../src/orchestrator/model/platform-driver.ts';
 import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { plainEndpoint } from '../support/fakes/plain-platform.ts';
 
 const VISIBLE_MS = 3_000;
 /** A listing that takes longer than the platform may hide what it has made. */
@@ -26,18 +27,13 @@ async function startHiding(deaf: readonly Method[]) {
   });
   const { clock, platform } = berth;
   const { driver } = platform;
-  const { volumes } = driver;
-  if (volumes === undefined) throw new Error('the platform has volumes');
-  const hostKeyFingerprint = 'SHA256:plain';
+  const endpoint = { ...plainEndpoint, hostKeyFingerprint: 'SHA256:plain' };
   const create = driver.create;
   // The key that comes with the address: ONLINE is proved without a look at the platform.
   driver.create = async (spec, cookie) => {
     const step = await create(spec, cookie);
-    const machine = platform.machines.get(spec.ref);
-    if (step.outcome !== 'done' || machine?.endpoint === undefined) return step;
-    const told = { ...machine, endpoint: { ...machine.endpoint, hostKeyFingerprint } };
-    platform.machines.set(spec.ref, told);
-    return { outcome: 'done', value: told };
+    if (step.outcome !== 'done') return step;
+    return { outcome: 'done', value: platform.change(spec.ref, { endpoint }) };
   };
   const isShown = (item: { createdAt: number } | undefined): boolean =>
     item === undefined || clock.now() >= item.createdAt + VISIBLE_MS;
@@ -47,12 +43,12 @@ async function startHiding(deaf: readonly Method[]) {
     get(ref: OwnerRef): Promise<Presence<{ createdAt: number }>>;
     list(): Promise<unknown>;
   }
-  const hide = (of: object, items: ReadonlyMap<OwnerRef, { createdAt: number }>): void => {
+  const hide = (of: object, items: () => ReadonlyMap<OwnerRef, { createdAt: number }>): void => {
     const looks = of as Looks;
     const { get } = looks;
-    looks.get = async (ref) => (isShown(items.get(ref)) ? get(ref) : { answer: 'gone' });
+    looks.get = async (ref) => (isShown(items().get(ref)) ? get(ref) : { answer: 'gone' });
     looks.list = async () => {
-      const shown = [...items.values()].filter(isShown);
+      const shown = [...items().values()].filter(isShown);
       await wait(LISTING_MS);
       return { answer: 'listed', items: shown };
     };
@@ -60,11 +56,11 @@ async function startHiding(deaf: readonly Method[]) {
     for (const method of deaf) {
       const call = calls[method];
       if (call === undefined) continue;
-      calls[method] = async (ref, ...rest) => (isShown(items.get(ref)) ? call(ref, ...rest) : gone);
+      calls[method] = async (ref, ...rest) => (isShown(items().get(ref)) ? call(ref, ...rest) : gone);
     }
   };
-  hide(driver, platform.machines);
-  hide(volumes, platform.volumes);
+  hide(driver, () => platform.machines);
+  hide(driver.volumes, () => platform.volumes);
 
   return {
     ...berth,
@@ -205,8 +201,8 @@ describe('a volume that the platform does not show yet', () => {
     const path = `/volumes/${await berth.createVolume({ instance_ids: [machine] })}`;
     await berth.passUntil(path, 'ATTACHED', 1_000);
     await berth.post(`${path}/detach`);
-    const [volume] = [...berth.platform.volumes.values()];
     await berth.pass(40_000, async () => {
+      const [volume] = [...berth.platform.volumes.values()];
       if ((await statusOf(berth, path)) === 'AVAILABLE') expect(volume?.attachedTo).toEqual([]);
     });
     expect(await statusOf(berth, path)).toBe('AVAILABLE');

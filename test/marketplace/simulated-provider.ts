@@ -82,7 +82,7 @@ export async function startProvider({
         await tx.instances.update({ ...record, priceMicroUsdPerHour, updatedAt: clock.now() });
       }),
     take: async (instanceId) => {
-      platform.machines.delete(await refOf(instanceId));
+      platform.lose(await refOf(instanceId));
     },
     powerOff: async (instanceId) => {
       await platform.driver.stop(await refOf(instanceId), null);

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { PlainPlatform } from '../../../test/support/fakes/plain-platform.ts';
 import { withFaults } from '../../drivers/kit/faults.ts';
+import { machineSpec } from '../../drivers/simulator/simulator.fixture.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { ReconcileContext } from './context.ts';
 import { NotFoundGuard } from './not-found-guard.ts';
@@ -57,8 +58,8 @@ function setUp(
   } = {},
 ) {
   const platform = new PlainPlatform(clock, { keepsNotes });
-  const machine = { ref, power: 'running', createdAt: clock.now() - ageMs } as const;
-  platform.machines.set(ref, { ...machine, ...(keepsNotes && { note }) });
+  void platform.driver.create(machineSpec({ ref, note }), null);
+  platform.change(ref, { createdAt: clock.now() - ageMs });
   const driver = withFaults(platform.driver, () => 'none');
   const alarms: object[] = [];
   const none = () => undefined;

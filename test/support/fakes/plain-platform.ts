@@ -1,12 +1,12 @@
 import type {
+  DriverManifest,
+  Endpoint,
   ObservedMachine,
   ObservedVolume,
   OwnerRef,
-  PlatformDriver,
-  Power,
-  Presence,
-  Step,
 } from '../../../src/orchestrator/model/platform-driver.ts';
+import { createPlatform, driverOf, type Platform } from '../../../src/platform-model/platform.ts';
+import type { MachineRecord } from '../../../src/platform-model/records.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { SshProbe } from '../../../src/ports/ssh-probe.ts';
 
@@ -15,123 +15,87 @@ export const everyProbeWorks: SshProbe = {
   probe: async () => ({ ok: true, hostKeyFingerprint: 'SHA256:plain' }),
 };
 
+interface PlainMachine extends MachineRecord {
+  /** Null: it has no address. */
+  endpoint: Endpoint | null;
+}
+
+/** Where every machine is reached. */
+export const plainEndpoint = { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'root' };
+
+const AT_ONCE: [number, number] = [0, 0];
+const nothingDrawn = { durationMs: () => 0, happens: () => false };
+
 /** A platform in memory that does at once what it is asked: what a test wants slow or wrong it puts before it. */
 export class PlainPlatform {
-  readonly machines = new Map<OwnerRef, ObservedMachine>();
-  readonly volumes = new Map<OwnerRef, ObservedVolume>();
-  /** Of each machine, the restarts that were carried out. */
-  readonly restarts = new Map<OwnerRef, Set<string>>();
-  /** What each machine was made with. */
-  readonly sshKeys = new Map<OwnerRef, readonly string[]>();
   /** Logs in to its machines, which all have the same address: one that runs has to know the keys. */
   readonly ssh: SshProbe = {
     probe: async (_target, keys) => {
-      const running = [...this.machines.values()].filter(({ power }) => power === 'running');
-      const isLetIn = running.some(({ ref }) => keys.every((key) => this.sshKeys.get(ref)?.includes(key)));
-      if (isLetIn) return { ok: true, hostKeyFingerprint: 'SHA256:plain' };
+      const running = this.#platform.machines.all().filter(({ power }) => power === 'running');
+      if (running.some(({ spec }) => keys.every((key) => spec.sshKeys.includes(key))))
+        return { ok: true, hostKeyFingerprint: 'SHA256:plain' };
       return { ok: false, step: 'auth', detail: 'no machine that runs knows the key' };
     },
   };
-  readonly driver: PlatformDriver;
-  readonly #clock: Clock;
+  readonly driver: ReturnType<typeof driverOf>;
+  readonly #platform: Platform<PlainMachine>;
 
-  constructor(clock: Clock, manifest: Partial<PlatformDriver['manifest']> = {}) {
-    this.#clock = clock;
-    this.driver = {
-      manifest: {
-        name: 'simulator',
-        stop: true,
-        resume: true,
-        restart: true,
-        attachVolume: 'hot',
-        resizeVolume: 'attached',
-        createVisibleWithinMs: 0,
-        keepsNotes: true,
-        ...manifest,
-      },
-      get: async (ref) => presence(this.machines.get(ref)),
-      list: async () => ({ answer: 'listed', items: [...this.machines.values()] }),
-      create: async ({ ref, note, sshKeys }) => {
-        this.sshKeys.set(ref, sshKeys);
-        const machine = this.machines.get(ref) ?? this.#machine(ref, note);
-        this.machines.set(ref, machine);
-        return { outcome: 'done', value: machine };
-      },
-      stop: async (ref) => this.#turn(ref, 'stopped'),
-      start: async (ref) => this.#turn(ref, 'running'),
-      restart: async (ref, id) => {
-        const power = this.machines.get(ref)?.power;
-        if (power !== undefined && power !== 'running') return conflict;
-        this.restarts.set(ref, (this.restarts.get(ref) ?? new Set()).add(id));
-        return this.#turn(ref, 'running');
-      },
-      destroy: async (ref) => {
-        this.machines.delete(ref);
-        for (const volume of this.volumes.values()) this.#detach(volume, ref);
-        return { outcome: 'done', value: null };
-      },
-      volumes: {
-        get: async (ref) => presence(this.volumes.get(ref)),
-        list: async () => ({ answer: 'listed', items: [...this.volumes.values()] }),
-        create: async ({ ref, note, sizeGb }) => {
-          const fresh = { ref, attachedTo: [], createdAt: clock.now(), sizeGb, note };
-          const volume = this.volumes.get(ref) ?? fresh;
-          this.volumes.set(ref, volume);
-          return { outcome: 'done', value: volume };
-        },
-        attach: async (ref, machine) => {
-          const volume = this.volumes.get(ref);
-          if (volume === undefined) return gone;
-          this.#detach(volume, machine);
-          volume.attachedTo.push(machine);
-          return { outcome: 'done', value: null };
-        },
-        detach: async (ref, machine) => {
-          const volume = this.volumes.get(ref);
-          if (volume !== undefined) this.#detach(volume, machine);
-          return { outcome: 'done', value: null };
-        },
-        resize: async (ref, sizeGb) => {
-          const volume = this.volumes.get(ref);
-          if (volume === undefined) return gone;
-          volume.sizeGb = sizeGb;
-          return { outcome: 'done', value: volume };
-        },
-        destroy: async (ref) => {
-          this.volumes.delete(ref);
-          return { outcome: 'done', value: null };
-        },
-      },
-      close: async () => undefined,
+  constructor(clock: Clock, overrides: Partial<DriverManifest> = {}) {
+    const manifest: DriverManifest = {
+      name: 'simulator',
+      stop: true,
+      resume: true,
+      restart: true,
+      attachVolume: 'hot',
+      resizeVolume: 'attached',
+      createVisibleWithinMs: 0,
+      keepsNotes: true,
+      ...overrides,
     };
+    const durations = { boot: AT_ONCE, stop: AT_ONCE, start: AT_ONCE, restart: AT_ONCE, destroy: AT_ONCE };
+    this.#platform = createPlatform({
+      clock,
+      machineDraws: nothingDrawn,
+      volumeDraws: nothingDrawn,
+      rules: {
+        manifest,
+        durations,
+        units: () => Number.POSITIVE_INFINITY,
+        make: () => ({ endpoint: plainEndpoint }),
+        endpoint: ({ endpoint }) => endpoint ?? undefined,
+      },
+    });
+    this.driver = driverOf(this.#platform, manifest);
   }
 
-  #machine(ref: OwnerRef, note: string): ObservedMachine {
-    const endpoint = { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'root' };
-    return { ref, power: 'running', createdAt: this.#clock.now(), endpoint, note };
+  /** As they are now. */
+  get machines(): ReadonlyMap<OwnerRef, ObservedMachine> {
+    return new Map(this.#platform.machines.list().map((machine) => [machine.ref, machine]));
   }
 
-  #turn(ref: OwnerRef, power: Power): Step<ObservedMachine> {
-    const machine = this.machines.get(ref);
-    if (machine === undefined) return gone;
-    const turned = { ...machine, power };
-    this.machines.set(ref, turned);
-    return { outcome: 'done', value: turned };
+  get volumes(): ReadonlyMap<OwnerRef, ObservedVolume> {
+    return new Map(this.#platform.volumes.list().map((volume) => [volume.ref, volume]));
   }
 
-  #detach(volume: ObservedVolume, machine: OwnerRef): void {
-    volume.attachedTo = volume.attachedTo.filter((held) => held !== machine);
+  /** How often the machine was brought up: by its create, starts and restarts. */
+  bootsOf(ref: OwnerRef): number {
+    return this.#of(ref).boots;
   }
-}
 
-const gone: Step<never> = { outcome: 'failed', code: 'gone', sideEffect: 'none', detail: 'it is not there' };
-const conflict: Step<never> = {
-  outcome: 'failed',
-  code: 'conflict',
-  sideEffect: 'none',
-  detail: 'it does not run',
-};
+  /** Something happens to a machine. @throws if there is none */
+  change(ref: OwnerRef, change: Partial<PlainMachine>): ObservedMachine {
+    this.#platform.machines.change(this.#of(ref), change);
+    return this.#platform.machines.show(this.#of(ref));
+  }
 
-function presence<T>(found: T | undefined): Presence<T> {
-  return found === undefined ? { answer: 'gone' } : { answer: 'observed', value: found };
+  /** The platform loses the machine. @throws if there is none */
+  lose(ref: OwnerRef): void {
+    this.#platform.machines.remove(this.#of(ref), 'lost');
+  }
+
+  #of(ref: OwnerRef): PlainMachine {
+    const [machine] = this.#platform.machines.of(ref);
+    if (machine === undefined) throw new Error(`the platform has no machine ${ref}`);
+    return machine;
+  }
 }
