@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { accountId, instance } from '../../store/records.fixture.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { CommitListener, InstanceReader, Store } from '../model/store.ts';
 import { PolledReads } from './polled-reads.ts';
@@ -6,44 +7,8 @@ import { PolledReads } from './polled-reads.ts';
 /** Later states have a higher version, as they have in a store. */
 const versions = { PROVISIONING: 1, ONLINE: 2, DESTROYING: 3, DESTROYED: 4 };
 
-const record = (status: keyof typeof versions, id = 'a'): InstanceRecord => ({
-  id,
-  accountId: 'acct',
-  ownerRef: `berth-${id}`,
-  name: null,
-  offerId: 'offer',
-  region: 'here',
-  status,
-  spec: {
-    ...{
-      instanceType: 'DEDICATED',
-      vcpus: 1,
-      memoryGb: 1,
-      storageGb: 1,
-      gpuCount: undefined,
-      gpuType: undefined,
-    },
-    ...{
-      image: 'os',
-      sshKeys: [],
-      cloudInit: undefined,
-      onStop: 'release',
-      resumable: true,
-      onlineWithinMs: 1,
-    },
-  },
-  ...{
-    endpoint: null,
-    hostKeyFingerprint: null,
-    attachCycle: false,
-    priceMicroUsdPerHour: 1,
-    error: null,
-    createdAt: 0,
-    updatedAt: 0,
-    version: versions[status],
-    createOpenUntil: null,
-  },
-});
+const record = (status: keyof typeof versions, id = 'a'): InstanceRecord =>
+  instance(id, { status, version: versions[status], createOpenUntil: null });
 
 /** A store whose reads are answered when the test says so. */
 function slowStore() {
@@ -92,7 +57,7 @@ describe('prepared replies', () => {
   it('are not kept from a read that a commit overtook: a destroyed instance never comes back to life', async () => {
     const { store, reads, commit } = slowStore();
     const polled = new PolledReads(store);
-    const reading = polled.get('acct', 'a');
+    const reading = polled.get(accountId, 'a');
     commit(record('DESTROYED'));
     reads[0]?.(record('DESTROYING'));
     expect(statusOf(await reading)).toBe('DESTROYING');
@@ -102,7 +67,7 @@ describe('prepared replies', () => {
   it('are kept from a read that nothing overtook', async () => {
     const { store, reads } = slowStore();
     const polled = new PolledReads(store);
-    const reading = polled.get('acct', 'a');
+    const reading = polled.get(accountId, 'a');
     reads[0]?.(record('ONLINE'));
     await reading;
     expect(statusOf(polled.cached('a'))).toBe('ONLINE');
@@ -139,7 +104,7 @@ describe('prepared replies', () => {
     const { store, reads, commit, missCommits } = slowStore();
     const polled = new PolledReads(store);
     commit(record('ONLINE', 'b'));
-    const reading = polled.get('acct', 'a');
+    const reading = polled.get(accountId, 'a');
     missCommits();
     reads[0]?.(record('ONLINE'));
     expect(statusOf(await reading)).toBe('ONLINE');
@@ -152,7 +117,7 @@ describe('prepared replies', () => {
     commit(record('PROVISIONING'));
     hear(false);
     expect(polled.cached('a')).toBeUndefined();
-    const reading = polled.get('acct', 'a');
+    const reading = polled.get(accountId, 'a');
     reads[0]?.(record('ONLINE'));
     expect(statusOf(await reading)).toBe('ONLINE');
     hear(true);
@@ -162,7 +127,7 @@ describe('prepared replies', () => {
   it('do not come back from a read that began before it was forgotten that the instance is destroyed', async () => {
     const { store, reads, commit } = slowStore();
     const polled = new PolledReads(store, 1);
-    const reading = polled.get('acct', 'a');
+    const reading = polled.get(accountId, 'a');
     commit(record('DESTROYED'));
     commit(record('ONLINE', 'b'));
     reads[0]?.(record('ONLINE'));
@@ -181,7 +146,7 @@ describe('prepared replies of a list', () => {
     const { store, commit, readsOfMany } = slowStore();
     const polled = new PolledReads(store);
     commit(record('ONLINE', 'a'), record('PROVISIONING', 'b'));
-    const replies = await Promise.all([polled.get('acct', 'b'), polled.get('acct', 'a')]);
+    const replies = await Promise.all([polled.get(accountId, 'b'), polled.get(accountId, 'a')]);
     const joined = await polled.join(['b', 'a']);
     expect(joined.join('')).toBe(replies.map(({ bytes }) => bytes.toString()).join(','));
     expect([await polled.join([]), readsOfMany]).toEqual([[], []]);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createSeededRandom } from '../../drivers/kit/seeded-random.ts';
+import { account, accountId, instance } from '../../store/records.fixture.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
@@ -17,9 +18,7 @@ let store: Store;
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'berth-installation-'));
   store = openSqliteStore(join(folder, 'berth.db'));
-  await store.transact((tx) =>
-    tx.credentials.insertAccount({ id: 'acct', name: 'acct', passwordHash: null, createdAt: 0 }),
-  );
+  await store.transact((tx) => tx.credentials.insertAccount(account));
 });
 afterEach(async () => {
   await store.close();
@@ -28,50 +27,15 @@ afterEach(async () => {
 
 const start = (platform: { name: string }) => ensureInstallation({ store, random }, platform);
 
-const instance = (status: InstanceRecord['status']): InstanceRecord => ({
-  ...{
-    id: 'inst-1',
-    accountId: 'acct',
-    ownerRef: 'berth-inst-1',
-    name: null,
-    offerId: 'o',
-    region: 'r',
-    status,
-  },
-  spec: {
-    instanceType: 'DEDICATED',
-    vcpus: 1,
-    memoryGb: 1,
-    storageGb: 1,
-    gpuCount: undefined,
-    gpuType: undefined,
-    image: 'os',
-    sshKeys: [],
-    cloudInit: undefined,
-    onStop: 'release',
-    resumable: true,
-    onlineWithinMs: 1,
-  },
-  endpoint: null,
-  hostKeyFingerprint: null,
-  attachCycle: false,
-  priceMicroUsdPerHour: 1,
-  error: null,
-  createdAt: 0,
-  updatedAt: 0,
-  version: 1,
-  createOpenUntil: null,
-});
+const inStatus = (status: InstanceRecord['status']) => instance('inst-1', { status, createOpenUntil: null });
 const volume = (deletedAt: number | null): VolumeRecord => ({
-  ...{
-    id: 'vol-1',
-    accountId: 'acct',
-    ownerRef: 'berth-vol-1',
-    name: 'data',
-    sizeGb: 1,
-    region: 'r',
-    type: null,
-  },
+  id: 'vol-1',
+  accountId,
+  ownerRef: 'berth-vol-1',
+  name: 'data',
+  sizeGb: 1,
+  region: 'r',
+  type: null,
   status: 'DELETING',
   priceMicroUsdPerHour: 1,
   createdAt: 0,
@@ -89,12 +53,12 @@ it('is made at the first start and stays', async () => {
 
 it('is not moved to another platform under live instances, nor under live volumes', async () => {
   const first = await start(here);
-  await store.transact((tx) => tx.instances.insert(instance('ERROR')));
+  await store.transact((tx) => tx.instances.insert(inStatus('ERROR')));
   await expect(start(elsewhere)).rejects.toThrow(PlatformMismatch);
   await expect(start(elsewhere)).rejects.toThrow(
     /holds 1 instances and 0 volumes of the platform "libvirt", and the configuration names "openstack": configure/,
   );
-  await store.transact((tx) => tx.instances.update(instance('DESTROYED')));
+  await store.transact((tx) => tx.instances.update(inStatus('DESTROYED')));
   await store.transact((tx) => tx.volumes.insert(volume(null)));
   await expect(start(elsewhere)).rejects.toThrow(/holds 0 instances and 1 volumes/);
   expect(await store.read.installation.get()).toEqual(first);
@@ -103,7 +67,7 @@ it('is not moved to another platform under live instances, nor under live volume
 it('keeps its id on another platform, once nothing is left on the one before', async () => {
   const { id } = await start(here);
   await store.transact(async (tx) => {
-    await tx.instances.insert(instance('DESTROYED'));
+    await tx.instances.insert(inStatus('DESTROYED'));
     await tx.volumes.insert(volume(1));
   });
   expect(await start(elsewhere)).toEqual({ id, platform: 'openstack' });
