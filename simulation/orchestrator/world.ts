@@ -16,7 +16,7 @@ import { SimulatedSsh } from './platform/ssh.ts';
 import type { Traits } from './platform/traits.ts';
 import type { Commit } from './replicas/commit-feed.ts';
 import { Database } from './replicas/database.ts';
-import { Replica } from './replicas/replica.ts';
+import { OrchestratorReplica } from './replicas/replica.ts';
 import { drawScenario, LEAST_GRACE_S, type Scenario } from './scenario.ts';
 import { Clients } from './workload/clients.ts';
 
@@ -45,7 +45,7 @@ export class World {
   readonly network: Network;
   readonly ssh: SimulatedSsh;
   readonly database: Database;
-  readonly replicas: readonly Replica[];
+  readonly replicas: readonly OrchestratorReplica[];
   readonly clients: Clients;
   readonly callTimeoutMs: number;
   readonly tally: Tally = emptyTally();
@@ -101,7 +101,7 @@ export class World {
     const config = this.#config(join(folder, 'none'));
     this.replicas = Array.from(
       { length: this.scenario.replicas },
-      (_, index) => new Replica(`r${index + 1}`, this, config),
+      (_, index) => new OrchestratorReplica(`r${index + 1}`, this, config),
     );
   }
 

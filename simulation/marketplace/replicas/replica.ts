@@ -6,9 +6,8 @@ import { parseGpuTypes } from '../../../src/marketplace/providers/gpu-types.ts';
 import { StoreUnavailable } from '../../../src/ports/errors.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import { describeFields } from '../../kernel/journal.ts';
-import { ServerProcess } from '../../kernel/process.ts';
-import type { Tally } from '../../kernel/tally.ts';
+import type { ServerProcess } from '../../kernel/process.ts';
+import { Replica, type ReplicaWorld } from '../../kernel/replica.ts';
 import { Violation } from '../../kernel/violation.ts';
 import { marketClient, type ProviderWorld } from '../providers/client.ts';
 import type { SimulatedProvider } from '../providers/simulated-provider.ts';
@@ -21,9 +20,8 @@ const gpuTypes = parseGpuTypes(
 );
 const PLENTY = 1_000_000;
 
-/** What a replica uses of the world. */
-export interface ReplicaWorld extends ProviderWorld {
-  readonly chance: Chance;
+/** What a marketplace uses of the world. */
+export interface MarketWorld extends ReplicaWorld, ProviderWorld {
   readonly scenario: ProviderWorld['scenario'] & {
     readonly skewMs: number;
     readonly trouble: MarketTrouble;
@@ -32,64 +30,36 @@ export interface ReplicaWorld extends ProviderWorld {
   readonly database: MarketDatabase;
   readonly providers: readonly SimulatedProvider[];
   readonly inspector: { committed(process: ServerProcess, written: Written): void; mailed(id: string): void };
-  readonly tally: Tally;
-  readonly isOver: boolean;
   /** Ends the run with an error that no caller waits for. */
   fail(error: unknown): void;
 }
 
-/** One of the marketplace's servers: at most one process at a time. */
-export class MarketReplica {
-  readonly name: string;
-  /** By how much its clock was set wrong; it is right again when a process starts. */
-  clockOffsetMs = 0;
-  readonly #world: ReplicaWorld;
-  readonly #chance: Chance;
-  /** The constant error of its clock. */
+/** One of the marketplace's servers. Its clock is right again when a process starts, but for a constant error. */
+export class MarketReplica extends Replica<{ marketplace: Marketplace }, MarketWorld> {
   readonly #skewMs: number;
-  #processes = 0;
-  #process: ServerProcess | undefined;
-  #marketplace: Marketplace | undefined;
 
-  constructor(name: string, world: ReplicaWorld) {
-    this.name = name;
-    this.#world = world;
-    this.#chance = world.chance.fork(name);
+  constructor(name: string, world: MarketWorld) {
+    super(name, world);
     const { skewMs } = world.scenario;
-    this.#skewMs = skewMs === 0 ? 0 : this.#chance.whole(-skewMs, skewMs);
+    this.#skewMs = skewMs === 0 ? 0 : this.chance.whole(-skewMs, skewMs);
   }
 
-  get process(): ServerProcess | undefined {
-    return this.#process;
-  }
-
-  /** The process and its marketplace; undefined while none serves requests. */
-  get serving(): { process: ServerProcess; marketplace: Marketplace } | undefined {
-    const [process, marketplace] = [this.#process, this.#marketplace];
-    return process === undefined || marketplace === undefined ? undefined : { process, marketplace };
-  }
-
-  /** Starts a process. One that fails to start ends, and another is started. */
-  start(): void {
-    const { scheduler, journal, database, scenario, inspector, providers } = this.#world;
-    const process = new ServerProcess(`${this.name}.${++this.#processes}`, scheduler);
-    const chance = this.#chance.fork(String(this.#processes));
-    this.#process = process;
+  protected override async compose(process: ServerProcess, chance: Chance) {
+    const { scheduler, database, scenario, inspector, providers } = this.world;
     this.clockOffsetMs = 0;
-    journal.note(process.name, 'starts');
-    startMarketplace({
+    const marketplace = await startMarketplace({
       store: marketStore({
         store: database.store,
         scheduler,
         process,
         chance: chance.fork('store'),
-        trouble: () => (this.#world.isCalm ? noTrouble : scenario.trouble),
+        trouble: () => (this.world.isCalm ? noTrouble : scenario.trouble),
         die: () => this.crash('in a transaction'),
         committed: (written) => inspector.committed(process, written),
       }),
       clock: process.clock(() => this.#skewMs + this.clockOffsetMs),
       random: chance.fork('random'),
-      log: this.#log(process),
+      log: this.log(process),
       options: scenario.options,
       gpuTypes,
       maxBodyBytes: 1_048_576,
@@ -103,63 +73,27 @@ export class MarketReplica {
       },
       providers: providers.map((provider) => ({
         profile: provider.profile,
-        client: marketClient(this.#world, provider, process, chance.fork(provider.id)),
-        sshProbe: marketProbe(this.#world, provider, process, chance.fork(`${provider.id}/ssh`)),
+        client: marketClient(this.world, provider, process, chance.fork(provider.id)),
+        sshProbe: marketProbe(this.world, provider, process, chance.fork(`${provider.id}/ssh`)),
       })),
       mailer: this.#mailer(process, chance.fork('mail')),
-    }).then(
-      (marketplace) => {
-        if (process.isDead) return;
-        this.#marketplace = marketplace;
-        journal.note(process.name, 'serves');
-      },
-      (error: unknown) => {
-        if (!process.isDead) this.crash(`could not start: ${error instanceof Error ? error.message : error}`);
-      },
-    );
-  }
-
-  /** Kills the process; another is started after a while. */
-  crash(why: string): void {
-    const process = this.#process;
-    if (process === undefined || process.isDead) return;
-    const { journal, tally, scheduler } = this.#world;
-    journal.note(process.name, `dies ${why}`);
-    tally.crashes++;
-    this.end();
-    const delayMs = this.#world.isCalm ? 1_000 : this.#chance.whole(500, 60_000);
-    scheduler.after(delayMs, () => {
-      if (this.#process === undefined && !this.#world.isOver) this.start();
     });
+    return { marketplace };
   }
 
-  /** Pauses the process for a while, as a SIGSTOP does; its leases may run out. */
-  pause(chance: Chance): void {
-    const process = this.#process;
-    if (process === undefined || process.isPaused) return;
-    const { scheduler, journal, tally } = this.#world;
-    const ms = chance.pick([1_000, 20_000, 45_000, 120_000]) + chance.whole(0, 20_000);
-    journal.note(process.name, `is paused for ${ms} ms`);
-    tally.pauses++;
-    process.pause();
-    scheduler.after(ms, () => {
-      if (!process.isDead) journal.note(process.name, 'goes on');
-      process.resume();
-    });
+  protected override restartMs(): number {
+    return this.chance.whole(500, 60_000);
   }
 
-  /** Kills the process, and starts no other. */
-  end(): void {
-    this.#process?.kill();
-    this.#process = undefined;
-    this.#marketplace = undefined;
+  protected override pauseMs(chance: Chance): number {
+    return chance.pick([1_000, 20_000, 45_000, 120_000]) + chance.whole(0, 20_000);
   }
 
   #mailer(process: ServerProcess, chance: Chance): Mailer {
     return {
       send: ({ id, to, subject }) =>
         process.reach(async () => {
-          const { scheduler, journal, inspector, isCalm } = this.#world;
+          const { scheduler, journal, inspector, isCalm } = this.world;
           await scheduler.sleep(chance.whole(5, 200));
           if (!isCalm && chance.happens(0.05)) throw new Error('the mail server does not answer');
           journal.note(process.name, `mails ${to}: ${subject}`);
@@ -170,15 +104,18 @@ export class MarketReplica {
   }
 
   /** An error in the log ends the run, unless a simulated fault caused it. */
-  #log(process: ServerProcess): Log {
-    const write = (level: string) => (fields: object, message: string) => {
-      if (process.isDead) return;
-      const { err } = fields as { err?: unknown };
-      this.#world.journal.note(process.name, `${level} ${message} ${describeFields(fields)}`);
-      if (level !== 'error' || !(err instanceof Error) || err instanceof StoreUnavailable) return;
-      if (/simulated|MailRefused|mail server|ApiError/.test(`${err.name} ${err.message}`)) return;
-      this.#world.fail(new Violation('crash', `${process.name}: ${message}: ${err.stack ?? err.message}`));
+  protected override log(process: ServerProcess): Log {
+    const log = super.log(process);
+    return {
+      ...log,
+      error: (fields, message) => {
+        if (process.isDead) return;
+        log.error(fields, message);
+        const { err } = fields as { err?: unknown };
+        if (!(err instanceof Error) || err instanceof StoreUnavailable) return;
+        if (/simulated|MailRefused|mail server|ApiError/.test(`${err.name} ${err.message}`)) return;
+        this.world.fail(new Violation('crash', `${process.name}: ${message}: ${err.stack ?? err.message}`));
+      },
     };
-    return { debug: () => undefined, info: write('info'), warn: write('warn'), error: write('error') };
   }
 }

@@ -7,7 +7,7 @@ import type { Tally } from '../../kernel/tally.ts';
 import { virtualClock } from '../../kernel/virtual-clock.ts';
 import { type Accounts, TENANTS } from '../accounts.ts';
 import type { Database } from '../replicas/database.ts';
-import type { Replica } from '../replicas/replica.ts';
+import type { OrchestratorReplica } from '../replicas/replica.ts';
 import { type Key, Tenant } from './tenant.ts';
 
 export interface Asked {
@@ -46,7 +46,7 @@ export interface ClientsWorld {
   readonly scheduler: Scheduler;
   readonly journal: Journal;
   readonly scenario: { readonly lostReplies: number };
-  readonly replicas: readonly Pick<Replica, 'serving'>[];
+  readonly replicas: readonly Pick<OrchestratorReplica, 'serving'>[];
   readonly database: Database;
   readonly inspector: ReplyInspector;
   readonly isCalm: boolean;
