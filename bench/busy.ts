@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { printLine, printTable } from '../src/runtime/print.ts';
-import { BenchClient, CREATE_BODY, type Reply } from './client.ts';
-import { ServerProcess } from './server-process.ts';
-import { onlineInstance, storeInstances } from './stored-instances.ts';
+import { onlineInstance, storeInstances } from './orchestrator/stored-instances.ts';
+import { BenchClient, CREATE_BODY, type Reply } from './support/client.ts';
+import { ServerProcess } from './support/server-process.ts';
 
 /**
  * Each of many instances is polled every ten seconds while ten are created and ten deleted each second, with the rate
@@ -60,7 +60,10 @@ async function measure(): Promise<void> {
     stored.push(
       await storeInstances(database, Math.ceil(instances / ACCOUNTS), onlineInstance, `account-${number}`),
     );
-  const server = await ServerProcess.start('./orchestrator-server.ts', [database, configFile]);
+  const server = await ServerProcess.start(
+    new URL('./orchestrator/orchestrator-server.ts', import.meta.url),
+    [database, configFile],
+  );
   const { port } = server;
   const accounts = stored.map(({ apiKey, ids }): Account => {
     const connections = Math.ceil(CONNECTIONS / ACCOUNTS);

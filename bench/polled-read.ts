@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { printLine, printTable } from '../src/runtime/print.ts';
 import { startPostgres } from '../test/support/databases/postgres.ts';
-import { fetchReply, toRequest } from './load.ts';
-import type { RecordedReplies } from './node-server.ts';
-import { type Candidate, type Measured, measureRounds, median, warmUp } from './paired-rounds.ts';
-import { ServerProcess } from './server-process.ts';
-import { type StoredInstances, storeInstances, storeTombstones } from './stored-instances.ts';
+import type { RecordedReplies } from './orchestrator/node-server.ts';
+import { type StoredInstances, storeInstances, storeTombstones } from './orchestrator/stored-instances.ts';
+import { fetchReply, toRequest } from './support/load.ts';
+import { type Candidate, type Measured, measureRounds, median, warmUp } from './support/paired-rounds.ts';
+import { ServerProcess } from './support/server-process.ts';
 
 const CONNECTIONS = 16;
 const WARM_UP_REQUESTS = 20_000;
@@ -103,7 +103,7 @@ async function storeAmongTombstones(
 }
 
 async function startServer(file: string, args: readonly string[]): Promise<ServerProcess> {
-  const server = await ServerProcess.start(file, args);
+  const server = await ServerProcess.start(new URL(file, import.meta.url), args);
   servers.push(server);
   return server;
 }
@@ -111,7 +111,7 @@ async function startServer(file: string, args: readonly string[]): Promise<Serve
 async function startBerth({ database }: StoredInstances): Promise<ServerProcess> {
   const configFile = join(folder, RATE_LIMITS_FILE);
   writeFileSync(configFile, RATE_LIMITS);
-  return startServer('./berth-server.ts', [database, configFile]);
+  return startServer('./orchestrator/berth-server.ts', [database, configFile]);
 }
 
 /** Takes Berth's replies down, has plain node:http serve them, and sees that they are the same on the wire. */
@@ -133,7 +133,7 @@ async function startYardstick(
   }
   const file = join(folder, 'replies.json');
   writeFileSync(file, JSON.stringify(recorded));
-  const node = await startServer('./node-server.ts', [file]);
+  const node = await startServer('./orchestrator/node-server.ts', [file]);
   const request = toRequest(ids[0] ?? '', apiKey);
   // The start above may take longer than a checked credential is remembered.
   await fetchReply(berth.port, request);

@@ -12,7 +12,10 @@ import { type Row, run } from './scale/run.ts';
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
+    /** Names of rows, with commas between them. */
     only: { type: 'string' },
+    /** In place of the n that a row is measured with. */
+    n: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -44,7 +47,13 @@ async function measureAll(): Promise<boolean> {
   for (const measure of wanted)
     for (const store of measure.on) {
       process.stderr.write(`${measure.id} on ${store} …\n`);
-      rows.push(...(await run(measure, store, { isQuick: values.quick, postgres })));
+      rows.push(
+        ...(await run(measure, store, {
+          isQuick: values.quick,
+          n: values.n === undefined ? undefined : Number(values.n),
+          postgres,
+        })),
+      );
     }
   const machine = {
     cpu: cpus()[0]?.model ?? 'unknown',

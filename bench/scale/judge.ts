@@ -1,4 +1,4 @@
-import { median } from '../paired-rounds.ts';
+import { median } from '../support/paired-rounds.ts';
 import type { Figure } from './measure.ts';
 
 /** A figure with n and with 10 n, each out of several rounds. */

@@ -14,6 +14,8 @@ export interface Row extends Judged {
 
 export interface RunOptions {
   isQuick: boolean;
+  /** In place of the measure's own. */
+  n: number | undefined;
   /** The URL of a server, for a measure that needs one. */
   postgres: () => Promise<string>;
 }
@@ -26,7 +28,7 @@ const TEN = 10;
  */
 export async function run(measure: Measure, store: StoreKind, options: RunOptions): Promise<Row[]> {
   const { isQuick } = options;
-  const n = measure.n[isQuick ? 'quick' : 'full'];
+  const n = options.n ?? measure.n[isQuick ? 'quick' : 'full'];
   const rounds = measure.rounds?.[isQuick ? 'quick' : 'full'] ?? (isQuick ? 3 : 5);
   const postgres = store === 'postgres' ? await options.postgres() : undefined;
   const opened = await Promise.allSettled(

@@ -14,23 +14,32 @@ export interface Start {
   peakMb: number;
 }
 
-/** Starts `berth serve` on a new database, asks it for its offers, and stops it. */
-export async function measureServe(way: Way, database: string): Promise<Start> {
+/**
+ * Starts `berth serve` on a database, asks it for its offers, and stops it: with SIGTERM, or, where `isKilled`, with
+ * SIGKILL, so that the next start follows an unclean stop. A database that is not new has an `apiKey`.
+ */
+export async function measureServe(
+  way: Pick<Way, 'name' | 'command' | 'env'>,
+  database: string,
+  { apiKey, isKilled = false }: { apiKey?: string; isKilled?: boolean } = {},
+): Promise<Start> {
   const began = performance.now();
   const child = run(way, ['serve', '--port', '0', '--json', '--database', `sqlite:${database}`]);
   const ended = once(child, 'exit');
   try {
     const { base_url: baseUrl, api_key: key } = JSON.parse(await firstLine(child));
-    const reply = await fetch(`${baseUrl}/availability`, { headers: { Authorization: `Bearer ${key}` } });
+    const reply = await fetch(`${baseUrl}/availability`, {
+      headers: { Authorization: `Bearer ${apiKey ?? key}` },
+    });
     const { configurations } = (await reply.json()) as { configurations?: unknown[] };
     const startMs = performance.now() - began;
     if (reply.status !== 200 || !configurations?.length)
       throw new Error(`${way.name}: the server answers ${reply.status}, and offers nothing`);
     return { startMs, ...usageOf(child.pid) };
   } finally {
-    child.kill('SIGTERM');
+    child.kill(isKilled ? 'SIGKILL' : 'SIGTERM');
     const [code] = await ended;
-    if (code !== 0) process.stderr.write(`${way.name}: it ended with ${code}\n`);
+    if (code !== 0 && !isKilled) process.stderr.write(`${way.name}: it ended with ${code}\n`);
   }
 }
 
@@ -44,7 +53,7 @@ export async function measureHelp(way: Way): Promise<number> {
   return performance.now() - began;
 }
 
-function run({ command, env }: Way, args: readonly string[]) {
+function run({ command, env }: Pick<Way, 'command' | 'env'>, args: readonly string[]) {
   const [program = '', ...rest] = command;
   return spawn(program, [...rest, ...args], {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },

@@ -4,8 +4,8 @@ import { defaultOptions } from '../../../src/marketplace/model/options.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import { systemRandom as random } from '../../../src/runtime/system.ts';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
-import { storeDeployments } from '../../stored-deployments.ts';
-import { bytesWritten, cpuMeter, cpuOf } from '../cpu.ts';
+import { storeDeployments } from '../../marketplace/stored-deployments.ts';
+import { bytesWritten, cpuMeter, cpuOf } from '../../support/cpu.ts';
 import type { OpenSubject } from '../measure.ts';
 
 const TEAM_SIZE = 50;

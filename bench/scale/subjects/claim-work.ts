@@ -1,9 +1,9 @@
 import { openStore } from '../../../src/compose/open-store.ts';
 import { systemClock as clock } from '../../../src/runtime/system.ts';
-import { storeInstances } from '../../stored-instances.ts';
-import { cpuMeter, cpuOf } from '../cpu.ts';
+import { storeInstances } from '../../orchestrator/stored-instances.ts';
+import { cpuMeter, cpuOf } from '../../support/cpu.ts';
+import { multiplyRows, numbered } from '../../support/multiply-rows.ts';
 import type { OpenSubject } from '../measure.ts';
-import { multiplyRows, numbered } from '../multiply-rows.ts';
 
 const TIMES = 300;
 const HOUR_MS = 3_600_000;

@@ -1,4 +1,4 @@
-import { measureCreates } from '../../create-deployment.ts';
+import { measureCreates } from '../../marketplace/create-deployment.ts';
 import type { OpenSubject } from '../measure.ts';
 
 /** Creates of a team that has n deployments. */

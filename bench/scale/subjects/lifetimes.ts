@@ -1,4 +1,4 @@
-import { measureLifetimes } from '../../lifetimes.ts';
+import { measureLifetimes } from '../../orchestrator/lifetimes.ts';
 import type { OpenSubject } from '../measure.ts';
 
 const AT_ONCE = 32;

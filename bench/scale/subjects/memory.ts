@@ -1,4 +1,4 @@
-import { measurePolls } from '../../polls.ts';
+import { measurePolls } from '../../orchestrator/polls.ts';
 import type { OpenSubject } from '../measure.ts';
 
 /** What stays in memory of n instances. */

@@ -4,9 +4,9 @@ import { marketplaceStores } from '../../../src/compose/open-marketplace-store.t
 import { serveMarketplace } from '../../../src/compose/serve-marketplace.ts';
 import { withExisting } from '../../../src/compose/stores.ts';
 import { loadMarketplaceConfig } from '../../../src/config/marketplace/load.ts';
-import { cpuMeter, cpuOf } from '../cpu.ts';
+import { SLICES_A_DAY, storeBooks } from '../../marketplace/stored-books.ts';
+import { cpuMeter, cpuOf } from '../../support/cpu.ts';
 import type { OpenSubject } from '../measure.ts';
-import { SLICES_A_DAY, storeBooks } from '../stored-books.ts';
 
 /** The time of another process is told in hundredths of a second. */
 const COMMANDS = 10;

@@ -2,33 +2,47 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { serveOrchestrator } from '../../../src/compose/serve-orchestrator.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { storeInstances, storeTombstones } from '../../stored-instances.ts';
-import { cpuMeter, cpuOf } from '../cpu.ts';
+import { packageRoot } from '../../../src/config/package-root.ts';
+import { isPostgres, sqlitePath } from '../../../src/config/server-schema.ts';
+import { storeInstances, storeTombstones } from '../../orchestrator/stored-instances.ts';
+import { measureServe } from '../../start/measure.ts';
+import { cpuMeter, cpuOf } from '../../support/cpu.ts';
 import type { OpenSubject } from '../measure.ts';
 
-/** `berth serve` on a database with n tombstones, from the call to the first reply; all modules are loaded. */
+const checkout = { name: 'checkout', command: [process.execPath, join(packageRoot(), 'src/main.ts')] };
+
+/**
+ * `berth serve` on a database with n tombstones, from the call to the first reply: in this process, where all modules are
+ * loaded, and on SQLite as a process, after a clean stop and after one that was killed.
+ */
 export const open: OpenSubject = async ({ n, createDatabase, folder }) => {
   const database = await createDatabase();
-  const { ids } = await storeInstances(database, 1);
+  const { ids, apiKey } = await storeInstances(database, 1);
   await storeTombstones(database, ids[0] ?? '', n);
   const file = join(folder, 'berth.yaml');
   writeFileSync(file, 'server: { admin: { enabled: false } }\nlog: { level: silent }\n');
   const { config } = loadConfig({ file, flags: { port: '0', database }, env: {} });
   const meter = await cpuMeter(database);
-  const serveOnce = async () => {
-    const startedAt = performance.now();
-    let ms = 0;
+  const serveOnce = async (): Promise<number> => {
     let stop = async (): Promise<void> => undefined;
     const cpuUs = await cpuOf(meter, async () => {
       const serving = await serveOrchestrator({ config, env: {} });
       stop = serving.stop;
       const { status } = await fetch(new URL('/healthz', serving.baseUrl));
       if (status !== 200) throw new Error(`it answers ${status}`);
-      ms = performance.now() - startedAt;
     });
     await stop();
-    return { cpuMs: cpuUs / 1000, ms };
+    return cpuUs / 1000;
   };
   await serveOnce();
-  return { round: serveOnce, close: async () => undefined };
+  const startBoth = async () => {
+    const path = sqlitePath(database);
+    const clean = await measureServe(checkout, path, { apiKey, isKilled: true });
+    const unclean = await measureServe(checkout, path, { apiKey });
+    return { startMs: clean.startMs, killedMs: unclean.startMs };
+  };
+  return {
+    round: async () => ({ cpuMs: await serveOnce(), ...(!isPostgres(database) && (await startBoth())) }),
+    close: async () => undefined,
+  };
 };

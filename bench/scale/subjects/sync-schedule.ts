@@ -1,6 +1,6 @@
 import { Schedule } from '../../../src/marketplace/sync/schedule.ts';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
-import { cpuMeter, cpuOf } from '../cpu.ts';
+import { cpuMeter, cpuOf } from '../../support/cpu.ts';
 import type { OpenSubject } from '../measure.ts';
 
 const EVERY_MS = 20_000;

@@ -1,9 +1,9 @@
 import { openMarketplaceStore } from '../../../src/compose/open-marketplace-store.ts';
 import { verifyLedger } from '../../../src/marketplace/ledger/verify-ledger.ts';
 import { systemClock } from '../../../src/runtime/system.ts';
-import { cpuMeter, cpuOf } from '../cpu.ts';
+import { SLICES_A_DAY, storeBooks } from '../../marketplace/stored-books.ts';
+import { cpuMeter, cpuOf } from '../../support/cpu.ts';
 import type { OpenSubject } from '../measure.ts';
-import { SLICES_A_DAY, storeBooks } from '../stored-books.ts';
 
 /** The proof of books with n slices. */
 export const open: OpenSubject = async ({ n, createDatabase }) => {

@@ -1,12 +1,12 @@
-import { openMarketplaceStore } from '../src/compose/open-marketplace-store.ts';
-import { grant } from '../src/marketplace/ledger/credit.ts';
-import { ensureInstallationId, newId, toProviderName } from '../src/marketplace/model/names.ts';
-import type { Transaction } from '../src/marketplace/model/store.ts';
-import { createKey } from '../src/marketplace/teams/keys.ts';
-import { createTeam } from '../src/marketplace/teams/teams.ts';
-import { addUser } from '../src/marketplace/teams/users.ts';
-import { systemClock as clock, systemRandom as random } from '../src/runtime/system.ts';
-import { runningDeployment, segment } from '../src/store/marketplace/records.fixture.ts';
+import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.ts';
+import { grant } from '../../src/marketplace/ledger/credit.ts';
+import { ensureInstallationId, newId, toProviderName } from '../../src/marketplace/model/names.ts';
+import type { Transaction } from '../../src/marketplace/model/store.ts';
+import { createKey } from '../../src/marketplace/teams/keys.ts';
+import { createTeam } from '../../src/marketplace/teams/teams.ts';
+import { addUser } from '../../src/marketplace/teams/users.ts';
+import { systemClock as clock, systemRandom as random } from '../../src/runtime/system.ts';
+import { runningDeployment, segment } from '../../src/store/marketplace/records.fixture.ts';
 
 export interface StoredDeployments {
   /** Of the user whose the first team is. */

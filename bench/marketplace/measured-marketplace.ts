@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { ServerProcess } from './server-process.ts';
+import { ServerProcess } from '../support/server-process.ts';
 import { storeDeployments, type WantedDeployments } from './stored-deployments.ts';
 
 export interface MeasuredMarketplace {
@@ -29,7 +29,7 @@ export async function withMarketplace<T>(
   try {
     const database = `sqlite:${join(folder, 'marketplace.db')}`;
     const { apiKey } = await storeDeployments(database, stored);
-    provider = await ServerProcess.start('./provider-server.ts', []);
+    provider = await ServerProcess.start(new URL('./provider-server.ts', import.meta.url), []);
     const providerUrl = `http://127.0.0.1:${provider.port}/v1`;
     const file = join(folder, 'marketplace.yaml');
     writeFileSync(
@@ -46,7 +46,7 @@ rate_limits: { account_requests: 1000000000, other_requests: 1000000000 }
 log: { level: error }
 `,
     );
-    server = await ServerProcess.start('./marketplace-server.ts', [file]);
+    server = await ServerProcess.start(new URL('./marketplace-server.ts', import.meta.url), [file]);
     await catalogRead(server.port);
     return await body({ server, apiKey, polls: () => pollsAt(providerUrl) });
   } finally {

@@ -1,8 +1,8 @@
-import { openStore } from '../src/compose/open-store.ts';
-import { createAccount, createKey } from '../src/orchestrator/accounts/accounts.ts';
-import type { InstanceRecord } from '../src/orchestrator/model/records.ts';
-import { systemClock, systemRandom } from '../src/runtime/system.ts';
-import { multiplyRows, numbered } from './scale/multiply-rows.ts';
+import { openStore } from '../../src/compose/open-store.ts';
+import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
+import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
+import { systemClock, systemRandom } from '../../src/runtime/system.ts';
+import { multiplyRows, numbered } from '../support/multiply-rows.ts';
 
 export interface StoredInstances {
   /** As `--database` names it. */

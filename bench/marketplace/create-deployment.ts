@@ -1,7 +1,5 @@
-import { parseArgs } from 'node:util';
-import { printTable } from '../src/runtime/print.ts';
-import { newPublicKey } from '../test/support/keys.ts';
-import { sendLoad } from './load.ts';
+import { newPublicKey } from '../../test/support/keys.ts';
+import { sendLoad } from '../support/load.ts';
 import { withMarketplace } from './measured-marketplace.ts';
 
 export interface Creates {
@@ -45,19 +43,4 @@ function toCreate(apiKey: string): Buffer {
     `Content-Length: ${Buffer.byteLength(body)}`,
   ];
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`);
-}
-
-if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      live: { type: 'string', default: '500,5000' },
-      creates: { type: 'string', default: '200' },
-    },
-  });
-  const rows: string[][] = [];
-  for (const live of values.live.split(',').map(Number)) {
-    const { cpuMs } = await measureCreates(live, { creates: Number(values.creates) });
-    rows.push([String(live), cpuMs.toFixed(2)]);
-  }
-  printTable(['live', 'CPU ms a create'], rows);
 }

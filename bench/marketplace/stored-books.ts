@@ -2,7 +2,7 @@ import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.t
 import { postSlice } from '../../src/marketplace/ledger/segments.ts';
 import { systemClock as clock, systemRandom as random } from '../../src/runtime/system.ts';
 import { runningDeployment, seed, segment, teamId } from '../../src/store/marketplace/records.fixture.ts';
-import { multiplyRows, numbered } from './multiply-rows.ts';
+import { multiplyRows, numbered } from '../support/multiply-rows.ts';
 
 const SLICE_MS = 300_000;
 const DAY_MS = 86_400_000;

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { answerBench } from './measured-process.ts';
+import { answerBench } from '../support/measured-process.ts';
 
 // A provider with one offer that never sells out: every id is a machine that has been ONLINE from the first. It counts
 // its polls.

@@ -1,17 +1,17 @@
-import { listen } from '../src/compose/listen.ts';
-import { openStore } from '../src/compose/open-store.ts';
-import { startOrchestrator } from '../src/compose/orchestrator.ts';
-import { loadCatalog, loadConfig } from '../src/config/load.ts';
-import { machineSpec } from '../src/drivers/simulator/simulator.fixture.ts';
-import { requestIds } from '../src/http/api/request-context.ts';
-import type { Catalog } from '../src/orchestrator/catalog/catalog.ts';
-import { refuseWire } from '../src/orchestrator/http/errors.ts';
-import type { ObservedMachine, PlatformDriver } from '../src/orchestrator/model/platform-driver.ts';
-import type { Store } from '../src/orchestrator/model/store.ts';
-import { createLog } from '../src/runtime/log.ts';
-import { systemClock, systemRandom } from '../src/runtime/system.ts';
-import { everyProbeWorks, PlainPlatform } from '../test/support/fakes/plain-platform.ts';
-import { answerBench } from './measured-process.ts';
+import { listen } from '../../src/compose/listen.ts';
+import { openStore } from '../../src/compose/open-store.ts';
+import { startOrchestrator } from '../../src/compose/orchestrator.ts';
+import { loadCatalog, loadConfig } from '../../src/config/load.ts';
+import { machineSpec } from '../../src/drivers/simulator/simulator.fixture.ts';
+import { requestIds } from '../../src/http/api/request-context.ts';
+import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
+import { refuseWire } from '../../src/orchestrator/http/errors.ts';
+import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import type { Store } from '../../src/orchestrator/model/store.ts';
+import { createLog } from '../../src/runtime/log.ts';
+import { systemClock, systemRandom } from '../../src/runtime/system.ts';
+import { everyProbeWorks, PlainPlatform } from '../../test/support/fakes/plain-platform.ts';
+import { answerBench } from '../support/measured-process.ts';
 
 // All of `berth serve` but its platform: one in memory that does at once what it is asked, and whose machines can be
 // logged in to, so that what is measured is the orchestrator's own. It has the machines of the instances that are stored.

@@ -2,10 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { printTable } from '../src/runtime/print.ts';
-import { BenchClient } from './client.ts';
-import { median } from './paired-rounds.ts';
-import { ServerProcess } from './server-process.ts';
+import { BenchClient } from '../support/client.ts';
+import { median } from '../support/paired-rounds.ts';
+import { ServerProcess } from '../support/server-process.ts';
 import { onlineInstance, type StoredInstances, storeInstances } from './stored-instances.ts';
 
 /** What a server costs that has `instances` ONLINE. */
@@ -46,7 +45,10 @@ export async function measurePolls(
   const configFile = join(folder, 'berth.yaml');
   writeFileSync(configFile, CONFIG);
   const stored = await storeInstances(await toDatabase(), instances, onlineInstance);
-  const server = await ServerProcess.start('./orchestrator-server.ts', [stored.database, configFile]);
+  const server = await ServerProcess.start(new URL('./orchestrator-server.ts', import.meta.url), [
+    stored.database,
+    configFile,
+  ]);
   const client = new BenchClient({ port: server.port, apiKey: stored.apiKey, connections: 64 });
   const read: Read = async (path) => (await client.read(`/v1/instances${path}`)).length;
   try {
@@ -129,39 +131,4 @@ async function measureLists(
   }
   const listCpuMs = ((await server.usage()).cpuUs - before.cpuUs) / 1000 / lists;
   return { listMs: median(tookMs), listCpuMs, listBytes };
-}
-
-/** `node bench/polls.ts`: 5,000 instances, then the memory that 100,000 take. */
-if (import.meta.main) {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
-  try {
-    const few = await measurePolls(() => `sqlite:${join(folder, 'few.db')}`);
-    const many = await measurePolls(() => `sqlite:${join(folder, 'many.db')}`, {
-      instances: 100_000,
-      seconds: 5,
-      lists: 1,
-    });
-    printTable(
-      ['instances', 'idle', 'poll µs', 'p99 ms', 'stall ms', 'list ms', 'list CPU ms', 'list MB', 'RSS MB'],
-      [
-        ['5,000', ...toCells(few)],
-        ['100,000', ...toCells(many)],
-      ],
-    );
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function toCells(cost: PollCost): string[] {
-  return [
-    `${(cost.idleShare * 100).toFixed(2)} %`,
-    cost.pollUs.toFixed(0),
-    cost.pollP99Ms.toFixed(1),
-    cost.longestStallMs.toFixed(0),
-    cost.listMs.toFixed(1),
-    cost.listCpuMs.toFixed(1),
-    (cost.listBytes / 1e6).toFixed(2),
-    cost.rssMb.toFixed(0),
-  ];
 }

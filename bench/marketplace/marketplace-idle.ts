@@ -1,6 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
-import { printTable } from '../src/runtime/print.ts';
 import { withMarketplace } from './measured-marketplace.ts';
 
 export interface Idle {
@@ -39,21 +37,4 @@ export function measureIdle(
       pollsPerS: (1000 * (ended.polls - begun.polls)) / tookMs,
     };
   });
-}
-
-if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      deployments: { type: 'string', default: '200,2000' },
-      seconds: { type: 'string', default: '60' },
-    },
-  });
-  const rows: string[][] = [];
-  for (const deployments of values.deployments.split(',').map(Number)) {
-    const { corePercent, pollsPerS } = await measureIdle(deployments, {
-      forMs: Number(values.seconds) * 1000,
-    });
-    rows.push([String(deployments), corePercent.toFixed(1), pollsPerS.toFixed(0)]);
-  }
-  printTable(['deployments', '% of a core', 'polls a second'], rows);
 }

@@ -1,6 +1,6 @@
-import { serveMarketplace } from '../src/compose/serve-marketplace.ts';
-import { loadMarketplaceConfig } from '../src/config/marketplace/load.ts';
-import { answerBench } from './measured-process.ts';
+import { serveMarketplace } from '../../src/compose/serve-marketplace.ts';
+import { loadMarketplaceConfig } from '../../src/config/marketplace/load.ts';
+import { answerBench } from '../support/measured-process.ts';
 
 // `berth marketplace` as it is.
 const [file = ''] = process.argv.slice(2);

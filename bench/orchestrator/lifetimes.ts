@@ -2,12 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { printTable } from '../src/runtime/print.ts';
-import { startPostgres } from '../test/support/databases/postgres.ts';
-import { BenchClient, CREATE_BODY } from './client.ts';
-import { countFsyncs } from './count-fsyncs.ts';
-import { median } from './paired-rounds.ts';
-import { ServerProcess } from './server-process.ts';
+import { BenchClient, CREATE_BODY } from '../support/client.ts';
+import { countFsyncs } from '../support/count-fsyncs.ts';
+import { median } from '../support/paired-rounds.ts';
+import { ServerProcess } from '../support/server-process.ts';
 import { onlineInstance, storeInstances } from './stored-instances.ts';
 
 /** What one instance costs from its create until it reads 404, on a platform that takes no time. */
@@ -33,7 +31,10 @@ export async function measureLifetimes(
   const configFile = join(folder, 'berth.yaml');
   writeFileSync(configFile, UNLIMITED);
   const { apiKey } = await storeInstances(database, stored, onlineInstance);
-  const server = await ServerProcess.start('./orchestrator-server.ts', [database, configFile]);
+  const server = await ServerProcess.start(new URL('./orchestrator-server.ts', import.meta.url), [
+    database,
+    configFile,
+  ]);
   try {
     const live = (count: number) => liveAll(server.port, apiKey, count, atOnce);
     await live(lifetimes);
@@ -75,28 +76,4 @@ async function liveAll(port: number, apiKey: string, count: number, atOnce: numb
   };
   await Promise.all(Array.from({ length: atOnce }, live));
   client.close();
-}
-
-/** `node bench/lifetimes.ts`: on both databases. The test PostgreSQL does not wait for its disk. */
-if (import.meta.main) {
-  const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
-  const postgres = await startPostgres();
-  try {
-    const costs = {
-      SQLite: await measureLifetimes(`sqlite:${join(folder, 'berth.db')}`),
-      PostgreSQL: await measureLifetimes(await postgres.createDatabase()),
-    };
-    printTable(
-      ['create → ONLINE → gone', 'CPU ms', 'fsyncs', 'per second'],
-      Object.entries(costs).map(([name, { cpuMs, fsyncs, perSecond }]) => [
-        name,
-        cpuMs.toFixed(2),
-        fsyncs?.toFixed(2) ?? '',
-        perSecond.toFixed(0),
-      ]),
-    );
-  } finally {
-    await postgres[Symbol.asyncDispose]();
-    rmSync(folder, { recursive: true, force: true });
-  }
 }

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
-import { serveOrchestrator } from '../src/compose/serve-orchestrator.ts';
-import { loadConfig } from '../src/config/load.ts';
-import { answerBench } from './measured-process.ts';
+import { serveOrchestrator } from '../../src/compose/serve-orchestrator.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { answerBench } from '../support/measured-process.ts';
 
 // `berth serve` as it is, with rate limits that count every poll and refuse none of this load.
 const [database = '', configFile = ''] = process.argv.slice(2);

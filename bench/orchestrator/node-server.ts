@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { answerBench } from './measured-process.ts';
+import { answerBench } from '../support/measured-process.ts';
 
 /** What the yardstick serves: the replies of Berth, taken down once. */
 export interface RecordedReplies {

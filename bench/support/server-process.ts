@@ -15,8 +15,8 @@ export class ServerProcess {
   }
 
   /** @throws {Error} if the process ends before it serves. */
-  static async start(file: string, args: readonly string[]): Promise<ServerProcess> {
-    const child = fork(new URL(file, import.meta.url), args, { execArgv: ['--expose-gc', ...profiling()] });
+  static async start(file: URL, args: readonly string[]): Promise<ServerProcess> {
+    const child = fork(file, args, { execArgv: ['--expose-gc', ...profiling()] });
     const { ready } = (await answerOf(child)) as Ready<{ port: number }>;
     return new ServerProcess(child, ready.port);
   }
