@@ -33,11 +33,12 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** What `polling:`, `billing:` and `team_limits:` in marketplace.yaml say, in milliseconds and micro-USD. */
+/** What `polling:`, `billing:`, `team_limits:` and `retention:` in marketplace.yaml say, in milliseconds and micro-USD. */
 export function toMarketplaceOptions({
   polling,
   billing,
   team_limits,
+  retention,
 }: MarketplaceConfig): MarketplaceOptions {
   const [min, max] = polling.interval_s;
   const { grace_minutes, stopped_grace_hours, volumes_kept_days, volume_notice_days } = billing.zero_balance;
@@ -56,6 +57,7 @@ export function toMarketplaceOptions({
       sshWindowMs: polling.ssh_window_s * SECOND_MS,
     },
     maxLosses: toLossCap(polling),
+    mailsKeptMs: retention.mails_days === null ? null : retention.mails_days * DAY_MS,
     lifecycleWaitMs: polling.lifecycle_wait_s * SECOND_MS,
     spending: {
       balanceForMs: billing.required_hours * HOUR_MS,

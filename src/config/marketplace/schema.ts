@@ -92,7 +92,7 @@ function credentialProblems(provider: {
   return [];
 }
 
-const { polling, maxLosses, billing, spending } = defaultOptions;
+const { polling, maxLosses, billing, spending, mailsKeptMs } = defaultOptions;
 
 const DAY_MS = 86_400_000;
 
@@ -220,6 +220,19 @@ const teamLimitsSchema = z
   })
   .prefault({});
 
+/** What is over is deleted so long after it was written; null: never. */
+const retentionSchema = z
+  .strictObject({
+    /** Mails that were sent or given up. One is tried for three days. */
+    mails_days: z
+      .number()
+      .min(7)
+      .max(36_500)
+      .nullable()
+      .default(mailsKeptMs === null ? null : mailsKeptMs / DAY_MS),
+  })
+  .prefault({});
+
 const smtpSchema = z
   .strictObject({
     host: text,
@@ -273,6 +286,7 @@ export const marketplaceConfigSchema = z
     polling: pollingSchema,
     billing: billingSchema,
     team_limits: teamLimitsSchema,
+    retention: retentionSchema,
     /** Absent: mails are written down, and not sent. */
     mail: z.strictObject({ smtp: smtpSchema }).optional(),
     limits: limitsSchema,

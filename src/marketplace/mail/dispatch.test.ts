@@ -163,3 +163,28 @@ it('sends in one process at a time', async () => {
   await Promise.all(dispatchers.map((dispatcher) => dispatcher.run()));
   expect(server.received).toHaveLength(1);
 });
+
+it('deletes what was sent long ago, in pages, and nothing where the configuration keeps all', async () => {
+  const books = await openBooks();
+  const sent = (id: string, createdAt: number) => mail({ id, createdAt, sentAt: createdAt });
+  await books.store.transact(async (tx) => {
+    for (let number = 0; number < 700; number++)
+      await tx.mail.insert(sent(`old-${number}`, now - 90 * DAY_MS - 1 - number));
+    await tx.mail.insert(sent('young', now - 90 * DAY_MS));
+    await tx.mail.insert(mail({ id: 'waits', createdAt: now - MINUTE_MS, dueAt: now + DAY_MS }));
+  });
+  const count = async () => (await books.store.read.mail.list({ limit: 1_000 })).length;
+  const keeping = { ...books.deps.options, mailsKeptMs: null };
+  const keeper = new MailDispatcher({ ...books.deps, options: keeping, mailer: null });
+  await keeper.run();
+  await keeper.stop();
+  expect(await count()).toBe(702);
+  await books.clock.advance(MINUTE_MS);
+  const dispatcher = new MailDispatcher({ ...books.deps, mailer: null });
+  for (const left of [202, 1]) {
+    await dispatcher.run();
+    expect(await count()).toBe(left);
+  }
+  expect((await outbox(books)).map(({ id }) => id)).toEqual(['waits']);
+  await dispatcher.stop();
+});

@@ -13,17 +13,21 @@ const FIRST_RETRY_MS = 60_000;
 const LONGEST_RETRY_MS = 6 * 3_600_000;
 const GIVE_UP_AFTER_MS = 3 * 86_400_000;
 const MAX_ERROR_LENGTH = 300;
+const DELETE_EVERY_MS = 600_000;
+const DELETED_AT_ONCE = 500;
 
-type DispatchDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log'> & { mailer: Mailer | null };
+type DispatchDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'> & { mailer: Mailer | null };
 
 /**
  * The job that sends what is in the outbox. A mail whose sending was not written down, since the process died, is sent
  * again, with the same Message-ID. Without a mailer each waits for one, and is given up when it is too old to be news.
+ * What is over is deleted after the time that the configuration says.
  */
 export class MailDispatcher {
   readonly #deps: DispatchDeps;
   readonly #job: LeasedJob<Store>;
   #isStopped = false;
+  #deletesAt = 0;
 
   constructor(deps: DispatchDeps) {
     this.#deps = deps;
@@ -46,6 +50,21 @@ export class MailDispatcher {
   }
 
   async #work(store: Store): Promise<void> {
+    await this.#sendDue(store);
+    await this.#deleteOld(store);
+  }
+
+  /** A page at a time, and the next one in the next round. */
+  async #deleteOld(store: Store): Promise<void> {
+    const { clock, options } = this.#deps;
+    const { mailsKeptMs } = options;
+    const now = clock.now();
+    if (mailsKeptMs === null || now < this.#deletesAt) return;
+    const deleted = await store.transact((tx) => tx.mail.deleteEnded(now - mailsKeptMs, DELETED_AT_ONCE));
+    this.#deletesAt = deleted < DELETED_AT_ONCE ? now + DELETE_EVERY_MS : now;
+  }
+
+  async #sendDue(store: Store): Promise<void> {
     const { clock, mailer } = this.#deps;
     const startedAt = clock.now();
     for (;;) {

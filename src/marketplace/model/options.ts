@@ -35,6 +35,8 @@ export interface MarketplaceOptions {
     sshWindowMs: number;
   };
   maxLosses: LossCapOptions;
+  /** So long after it was written a mail that was sent, or given up, is deleted; null: never. */
+  mailsKeptMs: number | null;
   /** How long a request waits for what the provider has accepted, before it answers 504. */
   lifecycleWaitMs: number;
   spending: {
@@ -90,6 +92,7 @@ export const defaultOptions: MarketplaceOptions = {
     sshWindowMs: 10 * 60_000,
   },
   maxLosses: { share: 0.2, least: 5, windowMs: 600_000 },
+  mailsKeptMs: 90 * DAY_MS,
   lifecycleWaitMs: 20_000,
   spending: {
     balanceForMs: 3_600_000,

@@ -342,6 +342,8 @@ export interface MailWriter extends MailReader {
   /** Does nothing if there is one with the same `dedupeKey`. */
   insert(record: MailRecord): Promise<void>;
   update(record: MailRecord): Promise<void>;
+  /** Deletes some of those that were written before then and are sent or given up, the oldest first; returns how many. */
+  deleteEnded(before: number, limit: number): Promise<number>;
 }
 
 /** Deployments and volumes that were lost at their provider, and losses that are held. */

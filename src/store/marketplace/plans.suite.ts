@@ -104,6 +104,7 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
     await mail.due(now, 20);
     await mail.nextDueAt();
     await mail.byId('mail-1');
+    await mail.deleteEnded(now, 20);
   },
   'the prices of a team': ({ discounts }) => discounts.ofTeam(teamId),
   'SSH keys': async ({ sshKeys }) => {

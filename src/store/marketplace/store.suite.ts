@@ -530,6 +530,22 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
         expect(await store.read.mail.list({ to: 'nobody', limit: 9 })).toEqual([]);
         expect(await store.read.mail.list({ limit: 9 })).toHaveLength(4);
       });
+
+      it('is deleted in pages when it is old and was sent or given up', async () => {
+        await write(async (tx) => {
+          await tx.mail.insert(mail({ id: 'waits', createdAt: now - 9 }));
+          await tx.mail.insert(mail({ id: 'second', createdAt: now - 7, sentAt: now }));
+          await tx.mail.insert(mail({ id: 'third', createdAt: now - 6, sentAt: now }));
+          await tx.mail.insert(mail({ id: 'first', createdAt: now - 8, failedAt: now }));
+          await tx.mail.insert(mail({ id: 'new', createdAt: now, sentAt: now }));
+        });
+        const left = async () => (await store.read.mail.list({ limit: 9 })).map(({ id }) => id);
+        expect(await write((tx) => tx.mail.deleteEnded(now, 2))).toBe(2);
+        expect(await left()).toEqual(['new', 'third', 'waits']);
+        expect(await write((tx) => tx.mail.deleteEnded(now, 2))).toBe(1);
+        expect(await write((tx) => tx.mail.deleteEnded(now, 2))).toBe(0);
+        expect(await left()).toEqual(['new', 'waits']);
+      });
     });
 
     describe('leases', () => {

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, isNull, lte, min, type SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, isNotNull, isNull, lt, lte, min, or, type SQL } from 'drizzle-orm';
 import type {
   MailReader,
   MailWriter,
@@ -58,6 +58,16 @@ export function mailWriter(connection: Connection): MailWriter {
     insert: async (record) =>
       void (await db.insert(mails).values(record).onConflictDoNothing({ target: mails.dedupeKey })),
     update: async (record) => void (await db.update(mails).set(record).where(eq(mails.id, record.id))),
+    deleteEnded: async (before, limit) => {
+      const ended = db
+        .select({ id: mails.id })
+        .from(mails)
+        .where(and(lt(mails.createdAt, before), or(isNotNull(mails.sentAt), isNotNull(mails.failedAt))))
+        .orderBy(asc(mails.createdAt))
+        .limit(limit);
+      const deleted = await db.delete(mails).where(inArray(mails.id, ended)).returning({ id: mails.id });
+      return deleted.length;
+    },
   };
 }
 
