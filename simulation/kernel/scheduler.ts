@@ -1,9 +1,10 @@
+import { DueQueue } from '../../src/platform-model/due-queue.ts';
+
 /** A callback that is due at a moment of virtual time. */
 interface Entry {
-  at: number;
-  order: number;
   run: () => void;
-  isCancelled: boolean;
+  /** It was cancelled, or it runs. */
+  isOver: boolean;
 }
 
 export interface Scheduled {
@@ -24,10 +25,10 @@ class HotLoop extends Error {
  */
 export class Scheduler {
   #now: number;
-  #order = 0;
   #activity = 0;
   #atThisMoment = 0;
-  readonly #heap: Entry[] = [];
+  #pending = 0;
+  readonly #queue = new DueQueue<Entry>();
 
   constructor(startAt: number) {
     this.#now = startAt;
@@ -39,7 +40,7 @@ export class Scheduler {
 
   /** How many callbacks are still to run. */
   get pending(): number {
-    return this.#heap.reduce((count, { isCancelled }) => count + (isCancelled ? 0 : 1), 0);
+    return this.#pending;
   }
 
   /** Notes that something runs, so that virtual time waits for it. */
@@ -49,18 +50,10 @@ export class Scheduler {
 
   after(delayMs: number, run: () => void): Scheduled {
     this.noteActivity();
-    const entry = {
-      at: this.#now + Math.max(0, delayMs),
-      order: this.#order++,
-      run,
-      isCancelled: false,
-    };
-    push(this.#heap, entry);
-    return {
-      cancel: () => {
-        entry.isCancelled = true;
-      },
-    };
+    const entry = { run, isOver: false };
+    this.#queue.push(this.#now + Math.max(0, delayMs), entry);
+    this.#pending++;
+    return { cancel: () => this.#end(entry) };
   }
 
   /** Resolves after `delayMs` of virtual time. */
@@ -75,7 +68,7 @@ export class Scheduler {
       if (entry.at > this.#now) this.#atThisMoment = 0;
       else if (++this.#atThisMoment > MAX_AT_ONE_MOMENT) throw new HotLoop('time does not pass any more');
       this.#now = Math.max(this.#now, entry.at);
-      entry.run();
+      entry.item.run();
       await this.settle();
     }
     this.#now = Math.max(this.#now, end);
@@ -90,44 +83,17 @@ export class Scheduler {
     }
   }
 
-  #next(end: number): Entry | undefined {
-    for (let first = this.#heap[0]; first !== undefined && first.at <= end; first = this.#heap[0]) {
-      pop(this.#heap);
-      if (!first.isCancelled) return first;
-    }
+  #next(end: number): { at: number; item: Entry } | undefined {
+    for (let first = this.#queue.takeUntil(end); first !== undefined; first = this.#queue.takeUntil(end))
+      if (this.#end(first.item)) return first;
     return undefined;
   }
-}
 
-function isBefore(a: Entry, b: Entry): boolean {
-  return a.at < b.at || (a.at === b.at && a.order < b.order);
-}
-
-function push(heap: Entry[], entry: Entry): void {
-  let index = heap.length;
-  heap.push(entry);
-  while (index > 0) {
-    const parent = (index - 1) >> 1;
-    const above = heap[parent];
-    if (above === undefined || !isBefore(entry, above)) break;
-    heap[index] = above;
-    heap[parent] = entry;
-    index = parent;
+  /** Whether it was still to run. */
+  #end(entry: Entry): boolean {
+    if (entry.isOver) return false;
+    entry.isOver = true;
+    this.#pending--;
+    return true;
   }
-}
-
-/** Removes the first entry. */
-function pop(heap: Entry[]): void {
-  const last = heap.pop();
-  if (last === undefined || heap.length === 0) return;
-  let index = 0;
-  for (;;) {
-    const [left, right] = [heap[2 * index + 1], heap[2 * index + 2]];
-    const isRight = right !== undefined && left !== undefined && isBefore(right, left);
-    const least = isRight ? right : left;
-    if (least === undefined || !isBefore(least, last)) break;
-    heap[index] = least;
-    index = 2 * index + (isRight ? 2 : 1);
-  }
-  heap[index] = last;
 }
