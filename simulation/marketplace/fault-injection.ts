@@ -82,7 +82,7 @@ function injectIntoMachine(
   const instance = chance.pick(candidates);
   world.journal.note('world', `${name} ${instance.id}`);
   machineFaults[name].inject(provider, instance, chance, world);
-  provider.watch();
+  provider.recordStatuses();
 }
 
 function outage(world: MarketWorld, chance: Chance, provider: SimulatedProvider): void {

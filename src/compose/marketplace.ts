@@ -70,11 +70,11 @@ export interface Marketplace {
   close(): Promise<void>;
 }
 
-/** Composes a marketplace and starts its work: first what providers sell, then what is tended, billed and mailed. */
+/** Composes a marketplace and starts its work: first what providers sell, then what is synced, billed and mailed. */
 export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketplace> {
   const { clock, random, log, options, mailer } = parts;
   const writes = new WriteHealth({ clock, log, prove: () => parts.store.proveWrites() });
-  const store = withWritesWatched(parts.store, writes);
+  const store = withWriteHealth(parts.store, writes);
   const { gpuTypes, maxBodyBytes, trustedProxies, nextId = requestIds(random) } = parts;
   const installationId = await ensureInstallationId({ store, random });
   const providers = createProviders({
@@ -140,9 +140,9 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   };
 }
 
-function withWritesWatched(store: Store, writes: WriteHealth): Store {
+function withWriteHealth(store: Store, writes: WriteHealth): Store {
   return withOverrides(store, {
-    transact: (body) => writes.watch(() => store.transact(body)),
-    countRequest: (window) => writes.watch(() => store.countRequest(window)),
+    transact: (body) => writes.attempt(() => store.transact(body)),
+    countRequest: (window) => writes.attempt(() => store.countRequest(window)),
   });
 }

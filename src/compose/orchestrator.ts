@@ -69,7 +69,7 @@ export interface Orchestrator {
 export async function startOrchestrator(given: OrchestratorDeps): Promise<Orchestrator> {
   const { clock, random, log } = given;
   const writes = new WriteHealth({ clock, log, prove: () => given.store.proveWrites() });
-  const store = withWritesWatched(given.store, writes);
+  const store = withWriteHealth(given.store, writes);
   const deps = { ...given, store };
   const health = new PlatformHealth({ store, clock, log });
   const options = toReconcileOptions(deps.config);
@@ -82,7 +82,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   );
   const { id: installationId } = await ensureInstallation(deps, deps.driver.manifest);
   const parts = { ...deps, options, installationId, health, losses, notFoundGuard };
-  const { reconciler, watch, recovery, stopListing } = composeReconcile(parts);
+  const { reconciler, driftDetector, recovery, stopListing } = composeReconcile(parts);
   const housekeeping = new Housekeeping({
     store,
     clock,
@@ -103,7 +103,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   });
   const app = createApp(http, { nextId, findProblem, hasDocs: deps.config.server.docs });
   const admin = adminApp(findProblem, http.metrics);
-  await recovery.start(await watch.start());
+  await recovery.start(await driftDetector.start());
   housekeeping.start();
   return {
     app,
@@ -118,7 +118,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
       http.failedLogins.close();
       http.passwordChecks.close();
       await recovery.stop();
-      await watch.stop();
+      await driftDetector.stop();
       await reconciler.stop();
       await housekeeping.stop();
       http.polledReads.close();
@@ -127,10 +127,10 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   };
 }
 
-function withWritesWatched(store: Store, writes: WriteHealth): Store {
+function withWriteHealth(store: Store, writes: WriteHealth): Store {
   return withOverrides(store, {
-    transact: (body) => writes.watch(() => store.transact(body)),
-    claimWork: (claim) => writes.watch(() => store.claimWork(claim)),
+    transact: (body) => writes.attempt(() => store.transact(body)),
+    claimWork: (claim) => writes.attempt(() => store.claimWork(claim)),
   });
 }
 
@@ -199,7 +199,7 @@ function composeHttp(
 
 interface Reconciling {
   reconciler: Reconciler;
-  watch: DriftDetector;
+  driftDetector: DriftDetector;
   recovery: Recovery;
   /** Lets go whoever waits for a listing. */
   stopListing: () => void;
@@ -227,7 +227,7 @@ function composeReconcile(
   const reconciler = new Reconciler(context);
   return {
     reconciler,
-    watch: new DriftDetector(context, expected),
+    driftDetector: new DriftDetector(context, expected),
     recovery: new Recovery(context, () => reconciler.start()),
     stopListing: () => {
       machines.stop();

@@ -32,7 +32,7 @@ export class WriteHealth {
   }
 
   /** Runs a write and notes whether the database failed. */
-  async watch<T>(write: () => Promise<T>): Promise<T> {
+  async attempt<T>(write: () => Promise<T>): Promise<T> {
     try {
       return await write();
     } catch (error) {

@@ -123,7 +123,7 @@ export class MarketInspector {
     if (cause !== undefined) causes.push(cause);
     if (before === undefined || before.status === after.status) return;
     const machine = this.#world.provider(after.providerId).machines.get(after.providerInstanceId ?? '');
-    this.#world.provider(after.providerId).watch();
+    this.#world.provider(after.providerId).recordStatuses();
     const errorMs = clockErrorMs(this.#world.scenario);
     if (after.status === 'running' && before.status === 'deploying') startIsTrue(after, machine, errorMs);
     if (after.status === 'stopped') stopIsTrue(before, after, machine, errorMs);

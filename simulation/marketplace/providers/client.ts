@@ -140,7 +140,7 @@ class ProviderPath {
     this.#world.scheduler.noteActivity();
     if (method !== 'createVolume') {
       const result = structuredClone(commit());
-      this.#provider.watch();
+      this.#provider.recordStatuses();
       return result;
     }
     const key = String(args[1]);

@@ -69,12 +69,12 @@ export class SimulatedProvider {
 
   /** Every machine that can still cost something, in its true state. */
   get living(): Instance[] {
-    this.watch();
+    this.recordStatuses();
     return this.plain.instances;
   }
 
   /** Records the status changes of each machine since the last call. */
-  watch(): void {
+  recordStatuses(): void {
     const there = new Map(this.plain.instances.map((instance) => [instance.id, instance]));
     for (const machine of this.machines.values()) {
       const instance = there.get(machine.id);

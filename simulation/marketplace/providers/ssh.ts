@@ -36,7 +36,7 @@ function logIn(
   keys: readonly string[],
   now: number,
 ): ProbeResult {
-  provider.watch();
+  provider.recordStatuses();
   const instance = provider.living.find(
     (it) => it.status === 'ONLINE' && it.public_ip === host && it.ssh_port === port,
   );

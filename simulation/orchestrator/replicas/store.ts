@@ -96,7 +96,7 @@ async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promis
     .transact((tx) => {
       database.writer = process;
       return process.orDeath(async () => {
-        const outcome = await body(watched(parts, tx, seen));
+        const outcome = await body(recorded(parts, tx, seen));
         fail(parts, 'unavailable');
         return outcome;
       });
@@ -120,7 +120,7 @@ interface Seen {
 }
 
 /** The same transaction, but what it does is noted, and the process may die at each of its calls. */
-function watched(parts: FacadeParts, tx: Transaction, seen: Seen): Transaction {
+function recorded(parts: FacadeParts, tx: Transaction, seen: Seen): Transaction {
   const { process, chance, trouble, die } = parts;
   return interceptMethods(tx, (part, name, call, args) => {
     if (chance.happens(trouble().death)) die();

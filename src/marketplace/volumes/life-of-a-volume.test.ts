@@ -235,7 +235,7 @@ describe('a create', () => {
     expect(await only()).toMatchObject({ status: 'available', action: null });
   });
 
-  it('that a crash interrupted is finished by whoever tends the volumes', async () => {
+  it('that a crash interrupted is finished by the provider worker', async () => {
     const volume = await create('a');
     const record = await only();
     await world.deps.store.transact(async (tx) => {

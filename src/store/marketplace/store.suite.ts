@@ -268,7 +268,7 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
         expect(await store.read.deployments.countByGpuType(now + 1)).toEqual([{ gpuType: 'H100', count: 2 }]);
       });
 
-      it('are tended while they are active, and until they are cleaned up', async () => {
+      it('are synced while they are active, and until they are cleaned up', async () => {
         await insert(
           deployment({ id: 'deploying' }),
           runningDeployment({ id: 'running', createdAt: now + 1 }),
@@ -293,7 +293,7 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
         ]);
       });
 
-      it('tell when a machine of a provider was proved last, of those that are tended', async () => {
+      it('tell when a machine of a provider was proved last, of those that are synced', async () => {
         const last = () => store.read.deployments.lastProvedAt(providerId);
         expect(await last()).toBeNull();
         const proof = {
@@ -446,7 +446,7 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
         expect(await store.read.volumes.countByProvider()).toEqual([{ providerId, count: 1 }]);
       });
 
-      it('are listed in pages, newest first, and tended while there is something to do', async () => {
+      it('are listed in pages, newest first, and synced while there is something to do', async () => {
         await write(async (tx) => {
           for (const [index, id] of ['a', 'b', 'c', 'd'].entries())
             await tx.volumes.insert(volume({ id, createdAt: now + index }));

@@ -21,7 +21,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const open = () => openDatabase(path, {}, marketplaceFormat);
 
-it('finds what must be tended by the indexes that are made for it', () => {
+it('finds what must be synced by the indexes that are made for it', () => {
   const db = open();
   const plan = (sql: string): string =>
     (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[])
