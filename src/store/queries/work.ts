@@ -157,20 +157,30 @@ const claimDue = prepared(
     { db, tables: { work }, locking }: Connection,
     { owner, now, farthest, leaseUntil, limit, resourceKind, token }: Claim,
   ) => {
-    const hasCome = (moment: Column): SQL | undefined => or(lte(moment, now), gt(moment, farthest));
-    // A separate query before the update runs once; as a condition it may run for each row.
-    const due = db.$with('due').as(
-      locking.freeRows(
-        db
-          .select({ resourceId: work.resourceId })
-          .from(work)
-          .where(and(eq(work.resourceKind, resourceKind), hasCome(work.notBefore), hasCome(work.leaseUntil)))
-          .orderBy(asc(work.notBefore))
-          .limit(limit),
-      ),
-    );
+    const { notBefore } = work;
+    const hasCome = or(lte(work.leaseUntil, now), gt(work.leaseUntil, farthest));
+    // Two ranges of an index, each as a query before the update, which runs once: in one condition they are a scan of all
+    // that waits.
+    const rowsWith = (name: string, moment: SQL) =>
+      db.$with(name).as(
+        locking.freeRows(
+          db
+            .select({ resourceId: work.resourceId })
+            .from(work)
+            .where(and(eq(work.resourceKind, resourceKind), moment, hasCome))
+            .orderBy(asc(notBefore))
+            .limit(limit),
+        ),
+      );
+    const due = rowsWith('due', lte(notBefore, now));
+    const misdated = rowsWith('misdated', gt(notBefore, farthest));
+    const claimed = db
+      .select({ resourceId: due.resourceId })
+      .from(due)
+      .unionAll(db.select({ resourceId: misdated.resourceId }).from(misdated))
+      .limit(limit);
     return db
-      .with(due)
+      .with(due, misdated)
       .update(work)
       .set({
         leaseToken: token,
@@ -178,7 +188,7 @@ const claimDue = prepared(
         leaseUntil,
         attempt: sql`${work.attempt} + 1`,
       })
-      .where(inArray(work.resourceId, db.select({ resourceId: due.resourceId }).from(due)))
+      .where(inArray(work.resourceId, claimed))
       .returning();
   },
 );
