@@ -57,11 +57,9 @@ export class StockAlerts {
       const user = await tx.users.byId(alert.userId);
       if (isSoldOut || offer === null || user === null) return;
       await queueMail(this.#deps, tx, user, {
-        ...{
-          class: 'marketing',
-          kind: 'back_in_stock',
-          dedupeKey: `back_in_stock:${alert.id}:${clock.now()}`,
-        },
+        class: 'marketing',
+        kind: 'back_in_stock',
+        dedupeKey: `back_in_stock:${alert.id}:${clock.now()}`,
         ...backInStockMessage(offer, regions),
       });
     });

@@ -67,13 +67,11 @@ function locationsOf({ regions }: CatalogFile) {
 function toOffer(providerId: string, offer: CatalogFile['offers'][number]): CatalogOffer {
   const regions = Object.keys(offer.capacity);
   return {
-    ...{
-      providerId,
-      offerId: offer.id,
-      name: offer.name,
-      description: '',
-      instanceType: offer.instance_type,
-    },
+    providerId,
+    offerId: offer.id,
+    name: offer.name,
+    description: '',
+    instanceType: offer.instance_type,
     gpuType: offer.gpu_type ?? 'CPU',
     gpuModel: offer.gpu_type ?? '',
     baseGpuType: '',
