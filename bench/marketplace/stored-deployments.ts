@@ -1,6 +1,6 @@
 import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.ts';
 import { grant } from '../../src/marketplace/ledger/credit.ts';
-import { ensureInstallationId, newId, toProviderName } from '../../src/marketplace/model/names.ts';
+import { ensureInstallationId, newId, newIdAt, toProviderName } from '../../src/marketplace/model/names.ts';
 import type { Transaction } from '../../src/marketplace/model/store.ts';
 import { createKey } from '../../src/marketplace/teams/keys.ts';
 import { createTeam } from '../../src/marketplace/teams/teams.ts';
@@ -85,7 +85,7 @@ async function insert(
   const { rateMicroUsd } = deployment;
   await tx.ledger.insertSegment(
     segment({
-      id: newId(random, 'seg'),
+      id: newIdAt(random, 'seg', now),
       subjectId: id,
       teamId,
       startedAt: now,

@@ -136,6 +136,21 @@ export const measures: readonly Measure[] = [
     },
   },
   {
+    id: 'roll-up',
+    what: 'a deployment-day of the ledger',
+    of: 'deployment-days',
+    n: { full: 200, quick: 20 },
+    rounds: { full: 1, quick: 1 },
+    on: SQLITE,
+    load: () => import('./subjects/roll-up.ts'),
+    figures: {
+      beforeKib: { what: 'as slices', unit: 'KiB', mayGrow: null },
+      kib: { what: 'rolled up', unit: 'KiB', mayGrow: FLAT, aim: { atMost: 10 } },
+      // Its rows stand beside those of all others of the time: the more there are, the fewer of them are in the cache.
+      cpuMs: { what: 'CPU to roll it up', unit: 'ms', mayGrow: 4 },
+    },
+  },
+  {
     id: 'schedule',
     what: "a provider's schedule",
     of: 'deployments',

@@ -1,0 +1,58 @@
+import Database from 'better-sqlite3';
+import { openMarketplaceStore } from '../../../src/compose/open-marketplace-store.ts';
+import { sqlitePath } from '../../../src/config/server-schema.ts';
+import { RollUp } from '../../../src/marketplace/ledger/roll-up.ts';
+import { verifyLedger } from '../../../src/marketplace/ledger/verify-ledger.ts';
+import { defaultOptions } from '../../../src/marketplace/model/options.ts';
+import type { Log } from '../../../src/ports/log.ts';
+import { systemRandom as random } from '../../../src/runtime/system.ts';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { storeBooks } from '../../marketplace/stored-books.ts';
+import { cpuMeter, cpuOf } from '../../support/cpu.ts';
+import type { OpenSubject } from '../measure.ts';
+
+const LONG_OVER_MS = 40 * 86_400_000;
+
+/** The days of n deployments, each rolled up to one line. What was done is not there any more for a second round. */
+export const open: OpenSubject = async ({ n, createDatabase }) => {
+  const database = await createDatabase();
+  await storeBooks(database, n);
+  const store = await openMarketplaceStore(database, () => undefined);
+  const clock = new VirtualClock(Date.now() + LONG_OVER_MS);
+  const rollUp = new RollUp({ store, clock, random, log, options: defaultOptions });
+  const meter = await cpuMeter(database);
+  const before = sizeOf(database);
+  const cpuUs = await cpuOf(meter, async () => {
+    while ((await store.read.ledger.countRows()).uses > n) await rollUp.run();
+  });
+  const { findings } = await verifyLedger(store, clock.now());
+  if (findings.length > 0) throw new Error(`the books are not in order: ${JSON.stringify(findings)}`);
+  const result = { cpuMs: cpuUs / 1000 / n, beforeKib: before / 1024 / n, kib: sizeOf(database) / 1024 / n };
+  return {
+    round: async () => result,
+    close: async () => {
+      await rollUp.stop();
+      await store.close();
+    },
+  };
+};
+
+/** What the pages in use take, in bytes. */
+function sizeOf(database: string): number {
+  const db = new Database(sqlitePath(database), { readonly: true });
+  try {
+    const pragma = (name: string) => Number(db.pragma(name, { simple: true }));
+    return (pragma('page_count') - pragma('freelist_count')) * pragma('page_size');
+  } finally {
+    db.close();
+  }
+}
+
+const log: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: (fields, message) => {
+    throw new Error(`${message}: ${JSON.stringify(fields)}`);
+  },
+};
