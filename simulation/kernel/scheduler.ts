@@ -56,6 +56,12 @@ export class Scheduler {
     return { cancel: () => this.#end(entry) };
   }
 
+  /** Resolves in the next turn of the event loop; no virtual time passes until then. */
+  nextTurn(): Promise<void> {
+    this.noteActivity();
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+
   /** Resolves after `delayMs` of virtual time. */
   sleep(delayMs: number): Promise<void> {
     return new Promise((resolve) => this.after(delayMs, resolve));

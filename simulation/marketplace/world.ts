@@ -40,7 +40,11 @@ export class MarketWorld {
     this.providers = profiles.map(
       (profile) => new SimulatedProvider(scheduler, profile, chance.fork(profile.id), scenario.capacity),
     );
-    this.database = new MarketDatabase(prepared.folder, prepared.database);
+    this.database = new MarketDatabase(
+      prepared.folder,
+      prepared.database,
+      scenario.replicas === 1 ? scheduler : undefined,
+    );
     this.inspector = new MarketInspector(this);
     this.users = new Users(this, prepared.users);
     this.replicas = Array.from(

@@ -92,10 +92,15 @@ export class World {
       observer: inspector,
     });
     this.ssh = new SimulatedSsh({ scheduler, machines, faults, chance: chance.fork('ssh') });
-    this.database = new Database(folder, database, {
-      instancesChanged: (records) => this.#committed({ instances: records }),
-      workChanged: () => this.#committed({ work: true }),
-    });
+    this.database = new Database(
+      folder,
+      database,
+      {
+        instancesChanged: (records) => this.#committed({ instances: records }),
+        workChanged: () => this.#committed({ work: true }),
+      },
+      this.scenario.replicas === 1 ? scheduler : undefined,
+    );
     this.clients = new Clients(this, accounts);
     this.callTimeoutMs = callTimeoutMs(this.scenario.leaseS * 1_000);
     const config = this.#config(join(folder, 'none'));

@@ -3,19 +3,23 @@ import { join } from 'node:path';
 import type { Store } from '../../../src/marketplace/model/store.ts';
 import { openMarketplaceSqliteStore } from '../../../src/store/marketplace/sqlite/store.ts';
 import { copySynced, removeDatabase } from '../../kernel/database-file.ts';
+import type { Scheduler } from '../../kernel/scheduler.ts';
 
 /** The database that all replicas share: the real store, in a file that a power cut can truncate. */
 export class MarketDatabase {
   readonly #folder: string;
+  /** Absent where several servers share the database: they commit one by one. */
+  readonly #scheduler: Scheduler | undefined;
   #cuts = 0;
   #path: string;
   #store: Store;
 
-  constructor(folder: string, template: string) {
+  constructor(folder: string, template: string, scheduler?: Scheduler) {
     this.#folder = folder;
+    this.#scheduler = scheduler;
     this.#path = join(folder, 'market-run-0.db');
     copyFileSync(template, this.#path);
-    this.#store = openMarketplaceSqliteStore(this.#path);
+    this.#store = this.#open();
   }
 
   get store(): Store {
@@ -28,11 +32,16 @@ export class MarketDatabase {
     copySynced(this.#path, path);
     await this.close();
     this.#path = path;
-    this.#store = openMarketplaceSqliteStore(path);
+    this.#store = this.#open();
   }
 
   async close(): Promise<void> {
     await this.#store.close();
     removeDatabase(this.#path);
+  }
+
+  #open(): Store {
+    const scheduler = this.#scheduler;
+    return openMarketplaceSqliteStore(this.#path, scheduler && { nextTurn: () => scheduler.nextTurn() });
   }
 }

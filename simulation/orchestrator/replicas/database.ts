@@ -5,11 +5,14 @@ import type { Lease } from '../../../src/orchestrator/model/work.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import { copySynced, removeDatabase } from '../../kernel/database-file.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
+import type { Scheduler } from '../../kernel/scheduler.ts';
 
 /** The database that all replicas share: the real store, in a file that a power cut can truncate. */
 export class Database {
   readonly #folder: string;
   readonly #onCommit: CommitListener;
+  /** Absent where several servers share the database: they commit one by one. */
+  readonly #scheduler: Scheduler | undefined;
   #cuts = 0;
   #path: string;
   #store: Store;
@@ -19,9 +22,10 @@ export class Database {
   #nextWorkAt: Promise<number | null> | undefined;
 
   /** Opens a copy of the file `template`. */
-  constructor(folder: string, template: string, onCommit: CommitListener) {
+  constructor(folder: string, template: string, onCommit: CommitListener, scheduler?: Scheduler) {
     this.#folder = folder;
     this.#onCommit = onCommit;
+    this.#scheduler = scheduler;
     this.#path = join(folder, 'sim-0.db');
     copyFileSync(template, this.#path);
     this.#store = this.#open();
@@ -75,7 +79,8 @@ export class Database {
 
   #open(): Store {
     this.#nextWorkAt = undefined;
-    const store = openSqliteStore(this.#path);
+    const scheduler = this.#scheduler;
+    const store = openSqliteStore(this.#path, scheduler && { nextTurn: () => scheduler.nextTurn() });
     store.subscribe(this.#onCommit);
     return store;
   }
