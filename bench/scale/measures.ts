@@ -132,7 +132,8 @@ export const measures: readonly Measure[] = [
     load: () => import('./subjects/bill-slices.ts'),
     figures: {
       cpuMs: { what: 'CPU', unit: 'ms', mayGrow: FLAT, aim: { atMost: 0.5 } },
-      kib: { what: 'written', unit: 'KiB', mayGrow: FLAT, aim: { atMost: 10 } },
+      // Of few deployments, several slices share a page.
+      kib: { what: 'written', unit: 'KiB', mayGrow: 4, aim: { atMost: 10 } },
     },
   },
   {
