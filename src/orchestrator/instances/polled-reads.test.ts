@@ -185,6 +185,19 @@ describe('prepared replies of a list', () => {
     expect(statusesOf(await joining)).toEqual(['a ONLINE', 'c PROVISIONING']);
   });
 
+  it('lack none that was prepared, and is not any more once the others are read', async () => {
+    const { store, commit, missCommits, readsOfMany } = slowStore();
+    const polled = new PolledReads(store);
+    commit(record('ONLINE', 'b'));
+    const joining = polled.join(['a', 'b', 'c']);
+    missCommits();
+    readsOfMany[0]?.answer([record('ONLINE', 'a')]);
+    await new Promise((resolve) => setImmediate(resolve));
+    readsOfMany[1]?.answer([record('DESTROYING', 'b')]);
+    expect(statusesOf(await joining)).toEqual(['a ONLINE', 'b DESTROYING']);
+    expect(readsOfMany.map(({ ids }) => ids)).toEqual([['a', 'c'], ['b']]);
+  });
+
   it('are all read while commits of other processes go unheard', async () => {
     const { store, commit, readsOfMany, hear } = slowStore();
     const polled = new PolledReads(store);

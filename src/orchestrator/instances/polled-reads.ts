@@ -73,33 +73,27 @@ export class PolledReads {
    * are destroyed are left out.
    */
   async join(ids: readonly string[]): Promise<Buffer[]> {
-    let entries = this.#entries(ids);
-    if (entries.includes(undefined)) {
-      const read = await this.#readMissing(ids.filter((_id, index) => entries[index] === undefined));
-      // Meanwhile others may have changed as well.
-      entries = this.#entries(ids).map((entry, index) => entry ?? read.get(ids[index] ?? ''));
+    /** What the store answered; null: it has no such row. */
+    const read = new Map<string, CacheEntry | null>();
+    for (;;) {
+      // Anew each time: while rows were read, others may have changed, or be prepared no longer.
+      const isLive = this.#store.isCommitFeedLive();
+      const entries = ids.map((id) => newer(isLive ? this.#cached.get(id) : undefined, read.get(id)));
+      const missing = ids.filter((_id, index) => entries[index] === undefined);
+      if (missing.length === 0) return withCommas(entries.flatMap((entry) => entry?.bytes ?? []));
+      await this.#readMissing(missing, read);
     }
-    const parts: Buffer[] = [];
-    for (const entry of entries) {
-      if (entry?.bytes === undefined) continue;
-      if (parts.length > 0) parts.push(COMMA);
-      parts.push(entry.bytes);
-    }
-    return parts;
   }
 
-  #entries(ids: readonly string[]): (CacheEntry | undefined)[] {
-    const isLive = this.#store.isCommitFeedLive();
-    return ids.map((id) => (isLive ? this.#cached.get(id) : undefined));
-  }
-
-  async #readMissing(missing: readonly string[]): Promise<ReadonlyMap<string, CacheEntry>> {
+  async #readMissing(missing: readonly string[], read: Map<string, CacheEntry | null>): Promise<void> {
     const evictionsBefore = this.#evictions;
-    const read = new Map<string, CacheEntry>();
-    for (const record of await this.#store.read.instances.byIds(missing))
-      read.set(record.id, toEntry(record));
-    if (this.#evictions === evictionsBefore) for (const [id, entry] of read) this.#put(id, entry);
-    return read;
+    const records = await this.#store.read.instances.byIds(missing);
+    for (const id of missing) read.set(id, null);
+    for (const record of records) {
+      const entry = toEntry(record);
+      read.set(record.id, entry);
+      if (this.#evictions === evictionsBefore) this.#put(record.id, entry);
+    }
   }
 
   close(): void {
@@ -127,6 +121,19 @@ export class PolledReads {
     }
     this.#cached.set(id, cached);
   }
+}
+
+/** Of what is cached and what was read; undefined: neither is known. */
+function newer(
+  cached: CacheEntry | undefined,
+  read: CacheEntry | null | undefined,
+): CacheEntry | null | undefined {
+  if (cached === undefined || !read) return cached ?? read;
+  return cached.version < read.version ? read : cached;
+}
+
+function withCommas(parts: readonly Buffer[]): Buffer[] {
+  return parts.flatMap((part, index) => (index === 0 ? [part] : [COMMA, part]));
 }
 
 function toEntry(record: InstanceRecord): CacheEntry {
