@@ -129,6 +129,28 @@ it('show every change of state, whoever made it', async () => {
   await one.waitFor(path, 'GONE');
 });
 
+it('list every instance, whoever made it, and none as it was before the last polled read [replica-list]', async () => {
+  const states = ['PROVISIONING', 'ONLINE'];
+  const made: string[] = [];
+  for (let index = 0; index < 10; index++) made.push(await create(clients[index % 2] ?? clients[0]));
+  const look = async (client: Client): Promise<boolean> => {
+    const polled = await Promise.all(made.map(async (path) => (await client.request('GET', path)).body));
+    const { instances } = (await client.request('GET', '/instances')).body as { instances: typeof polled };
+    const listed = polled.map(({ id }) => instances.find((instance) => instance['id'] === id));
+    for (const [index, before] of polled.entries())
+      expect(states.indexOf(String(listed[index]?.['status']))).toBeGreaterThanOrEqual(
+        states.indexOf(String(before['status'])),
+      );
+    return listed.every((instance) => instance?.['status'] === 'ONLINE');
+  };
+  await until('both list all of them as ONLINE', async () =>
+    (await Promise.all(clients.map(look))).every(Boolean),
+  );
+  await destroy(clients[1], ...made);
+  for (const client of clients)
+    expect((await client.request('GET', '/instances')).body).toEqual({ instances: [] });
+});
+
 it('give M units to M of N creates [no-overselling-two-processes]', async () => {
   const creates = Array.from({ length: 24 }, (_, index) =>
     (clients[index % 2] ?? clients[0]).request('POST', '/instances', {
