@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from '../../ports/clock.ts';
 
 /** How long a figure of the metrics is cached. */
@@ -23,10 +23,22 @@ export async function answerOf<T>(answer: Promise<T>): Promise<T | undefined> {
   return answer.catch(() => undefined);
 }
 
+let ofProcess: Registry | undefined;
+
+/** Memory, CPU and event loop: of the whole process, measured from the first time that they are asked for. */
+function processMetrics(): Registry {
+  if (ofProcess === undefined) {
+    ofProcess = new Registry();
+    collectDefaultMetrics({ register: ofProcess });
+  }
+  return ofProcess;
+}
+
 /** What /metrics of both servers tells, in the Prometheus text format; `prefix` begins the names of its figures. */
 export class ServerMetrics {
-  protected readonly registry = new Registry();
-  readonly #registers = [this.registry];
+  readonly #registry = new Registry();
+  readonly #registers = [this.#registry];
+  readonly #tellsProcess: boolean;
   readonly #requests: Counter<'method' | 'route' | 'status'>;
   readonly #durations: Histogram<'route'>;
 
@@ -35,6 +47,7 @@ export class ServerMetrics {
     prefix,
     requests,
     buckets,
+    tellsProcess,
   }: {
     /** Of Berth, such as "0.1.0". */
     version: string;
@@ -43,8 +56,11 @@ export class ServerMetrics {
     requests: string;
     /** Of the time to an answer, in seconds. */
     buckets: number[];
+    /** Also memory, CPU and event loop of the process. */
+    tellsProcess: boolean;
   }) {
     const registers = this.#registers;
+    this.#tellsProcess = tellsProcess;
     new Gauge({
       name: 'berth_build_info',
       help: 'The version of Berth that runs, and of Node.',
@@ -72,7 +88,21 @@ export class ServerMetrics {
   }
 
   async render(): Promise<{ contentType: string; text: string }> {
-    return { contentType: this.registry.contentType, text: await this.registry.metrics() };
+    const all = this.#tellsProcess ? Registry.merge([processMetrics(), this.#registry]) : this.#registry;
+    return { contentType: all.contentType, text: await all.metrics() };
+  }
+
+  /** A count that is read when the metrics are. */
+  protected counter(name: string, help: string, read: () => number): void {
+    const counter: Counter = new Counter({
+      name,
+      help,
+      registers: this.#registers,
+      collect: () => {
+        counter.reset();
+        counter.inc(read());
+      },
+    });
   }
 
   /** A figure that is read when the metrics are. */

@@ -20,6 +20,7 @@ export class Metrics extends ServerMetrics {
       prefix: 'berth_marketplace',
       requests: 'Requests answered.',
       buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30],
+      tellsProcess: false,
     });
     this.#tellStore(deps);
     this.#tellProviders(deps);

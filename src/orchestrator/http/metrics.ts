@@ -1,19 +1,7 @@
-import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
 import { answerOf, cachedFigure, orZero, ServerMetrics, secondsOverdue } from '../../http/api/metrics.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../model/store.ts';
 import { instanceWorkKinds } from '../model/work.ts';
-
-let ofProcess: Registry | undefined;
-
-/** Memory, CPU and event loop: of the whole process, measured from the first time that they are asked for. */
-function processMetrics(): Registry {
-  if (ofProcess === undefined) {
-    ofProcess = new Registry();
-    collectDefaultMetrics({ register: ofProcess });
-  }
-  return ofProcess;
-}
 
 interface Deps {
   version: string;
@@ -34,16 +22,13 @@ export class Metrics extends ServerMetrics {
       prefix: 'berth',
       requests: 'Requests answered, without those of berth_polled_reads_total.',
       buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10],
+      tellsProcess: true,
     });
-    const polled = new Counter({
-      name: 'berth_polled_reads_total',
-      help: 'GET /v1/instances/{id} answered without the app.',
-      registers: [this.registry],
-      collect: () => {
-        polled.reset();
-        polled.inc(this.#polledReads);
-      },
-    });
+    this.counter(
+      'berth_polled_reads_total',
+      'GET /v1/instances/{id} answered without the app.',
+      () => this.#polledReads,
+    );
     this.#tellPlatform(deps);
     this.#tellWork(deps);
     this.#tellOtherServers(deps);
@@ -52,11 +37,6 @@ export class Metrics extends ServerMetrics {
   /** Counted apart from the rest: one addition is all that the polled read may cost. */
   countPolledRead(): void {
     this.#polledReads++;
-  }
-
-  override async render(): Promise<{ contentType: string; text: string }> {
-    const all = Registry.merge([processMetrics(), this.registry]);
-    return { contentType: all.contentType, text: await all.metrics() };
   }
 
   #tellPlatform({ platform, losses, store: { read } }: Deps): void {
