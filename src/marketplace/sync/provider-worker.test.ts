@@ -137,6 +137,25 @@ describe('an end', () => {
     expect(lease).not.toBeNull();
   });
 
+  it('of the lease before its renewal is answered loses no chore [late-renewal-keeps-chores]', async () => {
+    await running(setup);
+    const { transact } = setup.store;
+    const pause = (ms: number) => new Promise<void>((resolve) => void setup.clock.setTimer(ms, resolve));
+    const from = setup.clock.now();
+    setup.store.transact = async (body) => {
+      // One renewal fails late, so that the next one is answered after the lease has run out.
+      const isFirst = setup.clock.now() - from < 15_000;
+      const answer = isFirst ? pause(9_000).then(() => Promise.reject(new Error('slow'))) : transact(body);
+      return answer.finally(() => (isFirst ? undefined : pause(8_000)));
+    };
+    await setup.clock.advance(50_000);
+    setup.store.transact = transact;
+    await setup.clock.advance(2 * MINUTE_MS);
+    await accept(setup, { number: 2 });
+    await setup.clock.advance(7_000);
+    expect(setup.plain.instances).toHaveLength(2);
+  });
+
   it('of the lease ends the work', async () => {
     await running(setup);
     const { transact } = setup.store;

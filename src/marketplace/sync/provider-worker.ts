@@ -179,7 +179,9 @@ export class ProviderWorker {
   ): Promise<number | null> {
     const key = `${name} ${deploymentId ?? ''}`;
     const context = this.#context;
-    if (!this.#lease.isHeld || context === undefined) return null;
+    if (context === undefined) return null;
+    // It has run out, and a renewal may be under way: where that comes too late, the end of the lease drops what is due.
+    if (!this.#lease.isHeld) return AFTER_FAILURE_MS;
     try {
       const afterMs = await step(context);
       this.#failing.delete(key);
