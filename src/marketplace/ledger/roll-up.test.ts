@@ -96,9 +96,10 @@ it('goes on with the others where the books of one segment are wrong, and says s
   await books.store.transact((tx) => endBilling(books.deps, tx, 'deployment', 'dep-2', books.clock.now()));
   await books.clock.advance(40 * DAY_MS);
   await new RollUp(books.deps).run();
-  expect(books.lines).toContainEqual(
+  // Once in a round, and not for each of its slices.
+  expect(books.lines).toEqual([
     expect.objectContaining({ level: 'error', message: expect.stringContaining('could not be rolled up') }),
-  );
+  ]);
   const [other] = await books.store.read.ledger.segmentsOf('deployment', 'dep-2');
   expect(await books.store.read.ledger.slicesOf(other?.id ?? '')).toEqual([]);
   expect(await books.store.read.ledger.daysOf(other?.id ?? '')).toHaveLength(1);

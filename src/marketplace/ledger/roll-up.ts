@@ -48,6 +48,8 @@ export class RollUp {
     if (afterMs === null) return;
     const until = Math.floor((clock.now() - afterMs) / periodMs) * periodMs;
     let after: SliceEnd | undefined;
+    // What fails once fails with each of its slices: a later day waits for the one before it.
+    const failed = new Set<string>();
     for (let done = 0; done < MOST_A_ROUND; ) {
       const page = await store.read.ledger.toRollUp({
         until,
@@ -55,20 +57,22 @@ export class RollUp {
         limit: PAGE,
         ...(after !== undefined && { after }),
       });
-      for (const slice of page) done += (await this.#attempt(deps, slice)) ? 1 : 0;
+      for (const slice of page)
+        if (!failed.has(slice.segmentId)) done += (await this.#attempt(deps, slice, failed)) ? 1 : 0;
       if (page.length < PAGE) return;
       after = page.at(-1);
     }
   }
 
   /** Whether it was rolled up. What fails is passed over, so that it does not stop the others. */
-  async #attempt(deps: RollUpDeps, slice: SliceEnd): Promise<boolean> {
+  async #attempt(deps: RollUpDeps, slice: SliceEnd, failed: Set<string>): Promise<boolean> {
     // What waits meanwhile is done between two transactions.
     await new Promise((resolve) => setImmediate(resolve));
     try {
       return await rollUp(deps, slice);
     } catch (err) {
       if (err instanceof StoreUnavailable || err instanceof LeaseLost) throw err;
+      failed.add(slice.segmentId);
       deps.log.error(
         { err, segment: slice.segmentId },
         'the slices of a day could not be rolled up and stay as they are; see `berth marketplace verify-ledger`',
