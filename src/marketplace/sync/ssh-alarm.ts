@@ -52,7 +52,9 @@ export class SshAlarm {
     if (this.#alarmedAt !== null && now - this.#alarmedAt < AGAIN_AFTER_MS) return;
     if (now - this.#provedAt < RECENT_MS) return;
     const { newToSync, lastProvedAt } = store.read.deployments;
-    this.#provedAt = (await lastProvedAt(this.#providerId)) ?? 0;
+    const lastAt = (await lastProvedAt(this.#providerId)) ?? 0;
+    // One may have been proved meanwhile.
+    this.#provedAt = Math.max(this.#provedAt, lastAt);
     if (now - this.#provedAt < RECENT_MS) return;
     const records = await newToSync(this.#providerId);
     const waiting = new Set(records.filter(({ status }) => status === 'deploying').map((it) => it.id));

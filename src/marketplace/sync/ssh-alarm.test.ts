@@ -1,0 +1,17 @@
+import { expect, it } from 'vitest';
+import { SshAlarm } from './ssh-alarm.ts';
+import { HOUR_MS, openProviderWorkers, read, running, tellings } from './sync.fixture.ts';
+
+it('does not sound where a machine is proved while it is read when the last one was [alarm-proved-meanwhile]', async () => {
+  const setup = await openProviderWorkers();
+  const { id } = await running(setup);
+  const record = await read(setup, id);
+  const alarm = new SshAlarm(setup.deps, 'provider-x');
+  setup.store.read.deployments.lastProvedAt = async () => {
+    alarm.proved('dep-2');
+    return null;
+  };
+  await alarm.failed(record, setup.clock.now() - HOUR_MS, 'auth');
+  expect(tellings(setup.told, 'error', 'SSH')).toBe(0);
+  await setup.close();
+});
