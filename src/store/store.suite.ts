@@ -576,7 +576,7 @@ export function describeStore(
         type: null,
         status: 'DELETING',
         priceMicroUsdPerHour: 1,
-        createdAt: now,
+        createdAt: now - 100,
         deletedAt: at,
         createOpenUntil: null,
         requestId: null,
@@ -604,7 +604,7 @@ export function describeStore(
         const one = { ids: ['first'], newestCreatedAt: now - 10 };
         expect(await prune(1)).toEqual({
           instances: one,
-          volumes: { ids: ['vol-first'], newestCreatedAt: now },
+          volumes: { ids: ['vol-first'], newestCreatedAt: now - 100 },
         });
         expect([await isThere('first'), await isThere('second')]).toEqual([false, true]);
         expect(await store.read.losses.includes('first')).toBe(false);

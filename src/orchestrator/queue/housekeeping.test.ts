@@ -9,6 +9,7 @@ import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Authenticator } from '../accounts/authenticate.ts';
 import type { Store } from '../model/store.ts';
 import { Housekeeping } from './housekeeping.ts';
+import { pruneTombstones } from './prune-tombstones.ts';
 
 const ROUND_MS = 10_000;
 const KEPT_MS = 60_000;
@@ -27,6 +28,28 @@ it('that is stopped in the middle of a round begins no other', async () => {
   await stopped;
   await clock.advance(0);
   expect(clock.pendingTimers).toBe(0);
+});
+
+it('prunes no volume that a clock made which was ahead: the mark would pass what is made from now on', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-housekeeping-'));
+  const store = openSqliteStore(join(folder, 'berth.db'));
+  onTestFinished(async () => {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  });
+  const endedBefore = 1_000_000;
+  const row = { accountId: account.id, name: 'data', sizeGb: 1, region: 'here', type: null, requestId: null };
+  const ended = { status: 'DELETING', deletedAt: endedBefore - 1, createOpenUntil: null } as const;
+  await store.transact(async (tx) => {
+    await tx.credentials.insertAccount(account);
+    for (const createdAt of [endedBefore - 10, endedBefore + 60_000]) {
+      const id = `vol-${createdAt}`;
+      const volume = { ...row, ...ended, id, ownerRef: `berth-${id}`, priceMicroUsdPerHour: 1, createdAt };
+      await tx.volumes.insert(volume);
+    }
+  });
+  await pruneTombstones(store, endedBefore);
+  expect(await store.read.marks.get('volumes_pruned_until')).toBe(endedBefore - 10);
 });
 
 it('prunes tombstones in small batches once they are old, and notes the newest creation among them', async () => {

@@ -60,7 +60,9 @@ export function volumeWriter(connection: Connection): VolumeWriter {
     update: async (record) => void (await db.update(volumes).set(record).where(eq(volumes.id, record.id))),
     prune: async ({ endedBefore, limit }) => {
       const isOver = or(isNull(volumes.createOpenUntil), lt(volumes.createOpenUntil, endedBefore));
-      const hasEnded = and(isNotNull(volumes.deletedAt), lt(volumes.deletedAt, endedBefore), isOver);
+      // A clock that was ahead may have made it after it ended, and the mark must not pass what is made from now on.
+      const isOld = and(lt(volumes.deletedAt, endedBefore), lt(volumes.createdAt, endedBefore));
+      const hasEnded = and(isNotNull(volumes.deletedAt), isOld, isOver);
       const found = await locking.freeRows(
         db
           .select({ id: volumes.id })
