@@ -12,7 +12,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { DatabaseRefused } from '../database-refused.ts';
+import { account, instance } from '../records.fixture.ts';
 import { checkDatabaseFile } from './check-file.ts';
+import { openReader } from './open-database.ts';
 import type { OpenOptions } from './open-options.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 import { openSqliteStore } from './store.ts';
@@ -136,4 +138,26 @@ it('a check of a file finds damage, also while a server has it open, and leaves 
   rmSync(path);
   expect(() => checkDatabaseFile(path, orchestratorFormat)).toThrow(DatabaseRefused);
   expect(existsSync(path)).toBe(false);
+});
+
+it('a file that its server found damaged is checked by the next start, and refused', async () => {
+  await serve();
+  const store = openSqliteStore(path);
+  await store.transact(async (tx) => {
+    await tx.credentials.insertAccount(account);
+    for (let n = 0; n < 100; n++) await tx.instances.insert(instance(`i${n}`));
+  });
+  await store.close();
+  const damaged = openSqliteStore(path);
+  const db = openReader(path);
+  const root = Number(
+    db.prepare(`SELECT rootpage FROM sqlite_schema WHERE name = 'instances'`).pluck().get(),
+  );
+  db.close();
+  const bytes = readFileSync(path);
+  const begin = (root - 1) * bytes.readUInt16BE(16);
+  writeFileSync(path, bytes.fill(0xa5, begin, begin + 64));
+  await expect(damaged.read.instances.list({})).rejects.toThrow(/SQLITE_CORRUPT/);
+  await damaged.close();
+  expect(() => openSqliteStore(path)).toThrow(/is damaged/);
 });

@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 import { CloseMark, readLastClose } from './close-mark.ts';
 import { FileIdentity } from './database-file.ts';
 import type { DatabaseFormat } from './database-format.ts';
-import { fromSqlite } from './errors.ts';
+import { fromSqlite, tellsDamage } from './errors.ts';
 import { JournalTruncation } from './journal-truncation.ts';
 import { openDatabase, openReader } from './open-database.ts';
 import type { OpenOptions } from './open-options.ts';
@@ -27,8 +27,8 @@ export class EmbeddedDatabase {
   readonly writer: Database.Database;
   readonly reader: Database.Database;
   readonly #file: FileIdentity;
-  /** Undefined: the file was opened without a check, and is not known to be free of damage. */
-  readonly #closeMark: CloseMark | undefined;
+  /** Undefined: the file was opened without a check or turned out damaged, and is not known to be free of damage. */
+  #closeMark: CloseMark | undefined;
   readonly #journal: JournalTruncation;
   readonly #nextTurn: (() => Promise<void>) | undefined;
   /** What runs within the open transaction of SQLite; empty: none is open. */
@@ -107,12 +107,18 @@ export class EmbeddedDatabase {
       this.writer.exec('COMMIT');
     } catch (error) {
       if (this.writer.open && this.writer.inTransaction) this.writer.exec('ROLLBACK');
-      for (const { failed } of waiting) failed(fromSqlite(error));
+      for (const { failed } of waiting) failed(this.toCoreError(error));
       return;
     }
     this.#journal.plan();
     for (const { committed, failed } of waiting) tell(committed, failed);
   }
+
+  /** {@link fromSqlite}. A file that turns out damaged is not marked as sound: the next start checks it. */
+  readonly toCoreError = (error: unknown): unknown => {
+    if (tellsDamage(error)) this.#closeMark = undefined;
+    return fromSqlite(error);
+  };
 
   close(): Promise<void> {
     this.#journal.stop();
@@ -141,7 +147,7 @@ export class EmbeddedDatabase {
       };
       this.#waiting.push({ committed: succeed, failed: outcome.reject });
     } catch (error) {
-      this.#takeBack(fromSqlite(error), isFirst, outcome.reject);
+      this.#takeBack(this.toCoreError(error), isFirst, outcome.reject);
     }
   }
 
@@ -169,8 +175,4 @@ function tell(committed: () => void, failed: (error: unknown) => void): void {
   } catch (error) {
     failed(error);
   }
-}
-
-export async function guarded<T>(answer: Promise<T>): Promise<T> {
-  return answer.catch((error) => Promise.reject(fromSqlite(error)));
 }

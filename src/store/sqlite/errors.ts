@@ -14,6 +14,14 @@ export function fromSqlite(error: unknown): unknown {
   return new StoreUnavailable(`${code}: ${sqliteError.message}`, { cause: sqliteError });
 }
 
+/** Whether the database has told that the file is damaged. */
+export function tellsDamage(error: unknown): boolean {
+  const found = findSqliteError(error);
+  return found instanceof Database.SqliteError && isDamage(found.code);
+}
+
+const isDamage = (code: string): boolean => code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT');
+
 function findSqliteError(error: unknown): Error | undefined {
   if (error instanceof Database.SqliteError) return error;
   if (error instanceof TypeError && error.message === 'The database connection is not open') return error;
@@ -43,8 +51,7 @@ export function refusalOf(error: unknown, path: string): Error {
 function fromSqliteError(error: InstanceType<typeof Database.SqliteError>, path: string): Error {
   const { code, message } = error;
   const cause = { cause: error };
-  if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT') || message === 'unsupported file format')
-    return damaged(path, message, error);
+  if (isDamage(code) || message === 'unsupported file format') return damaged(path, message, error);
   if (code === 'SQLITE_FULL')
     return new DatabaseRefused(`The disk of the database ${path} is full: make room and start again.`, cause);
   if (code.startsWith('SQLITE_BUSY'))

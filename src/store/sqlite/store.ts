@@ -4,8 +4,7 @@ import { claimWork, endAbandonedLeases, nextWorkAt } from '../queries/work.ts';
 import { orchestratorTables } from '../schema/orchestrator.ts';
 import { sqlite } from '../schema/sqlite.ts';
 import { toConnection } from './connection.ts';
-import { EmbeddedDatabase, guarded } from './embedded.ts';
-import { fromSqlite } from './errors.ts';
+import { EmbeddedDatabase } from './embedded.ts';
 import type { OpenOptions } from './open-options.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
@@ -25,7 +24,7 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
   return {
     isShared: false,
     isCommitFeedLive: () => true,
-    read: readerOn(readConnection, fromSqlite),
+    read: readerOn(readConnection, database.toCoreError),
     transact: async (body) => {
       const changes = new Changes();
       return database.transact(
@@ -34,7 +33,8 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
       );
     },
     claimWork: (claim) => database.transact(() => claimWork(connection, claim)),
-    nextWorkAt: () => guarded(nextWorkAt(readConnection)),
+    nextWorkAt: () =>
+      nextWorkAt(readConnection).catch((error) => Promise.reject(database.toCoreError(error))),
     endAbandonedLeases: () => database.transact(() => endAbandonedLeases(connection)),
     proveWrites: () => database.proveWrites(),
     subscribe: (listener) => {

@@ -4,7 +4,6 @@ import { marketplaceTables } from '../../schema/marketplace.ts';
 import { sqlite } from '../../schema/sqlite.ts';
 import { toConnection } from '../../sqlite/connection.ts';
 import { EmbeddedDatabase } from '../../sqlite/embedded.ts';
-import { fromSqlite } from '../../sqlite/errors.ts';
 import { openReader } from '../../sqlite/open-database.ts';
 import type { OpenOptions } from '../../sqlite/open-options.ts';
 import { readerOn, transactionOn } from '../queries/repositories.ts';
@@ -22,6 +21,7 @@ export function openMarketplaceSqliteStore(path: string, options: OpenOptions = 
   const database = new EmbeddedDatabase(path, options, marketplaceFormat);
   const connection = toConnection(database.writer, tables);
   const requests = new RequestCounts();
+  const toCoreError = (error: unknown): unknown => asDuplicate(database.toCoreError(error));
   return {
     read: readerOn(toConnection(database.reader, tables), toCoreError),
     transact: (body) =>
@@ -57,8 +57,7 @@ function openSnapshot(path: string): Database.Database {
 
 const TAKEN = ['SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_CONSTRAINT_PRIMARYKEY'];
 
-function toCoreError(error: unknown): unknown {
-  const known = fromSqlite(error);
+function asDuplicate(known: unknown): unknown {
   if (!(known instanceof Database.SqliteError) || !TAKEN.includes(known.code)) return known;
   return new Duplicate(known.message, { cause: known });
 }
