@@ -6,11 +6,13 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Store } from '../../orchestrator/model/store.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 import { account, instance } from '../records.fixture.ts';
 import { checkDatabaseFile } from './check-file.ts';
@@ -160,4 +162,32 @@ it('a file that its server found damaged is checked by the next start, and refus
   await expect(damaged.read.instances.list({})).rejects.toThrow(/SQLITE_CORRUPT/);
   await damaged.close();
   expect(() => openSqliteStore(path)).toThrow(/is damaged/);
+});
+
+it('a file written over where it stands, beside the journal of the one before, is checked in full', async () => {
+  const live = (n: number) => instance(`i${n}`, { createdAt: n });
+  const destroy = (store: Store, n: number) =>
+    store.transact((tx) => tx.instances.update({ ...live(n), status: 'DESTROYED' }));
+  const first = openSqliteStore(path);
+  await first.transact(async (tx) => {
+    await tx.credentials.insertAccount(account);
+    for (let n = 0; n < 400; n++) await tx.instances.insert(live(n));
+  });
+  await first.close();
+  const copy = readFileSync(path);
+  const second = openSqliteStore(path);
+  for (let n = 0; n < 30; n++) await destroy(second, n);
+  await second.close();
+  const killed = openSqliteStore(path);
+  await destroy(killed, 35);
+  const files = ['-wal', '.state'].map(
+    (suffix) => [`${path}${suffix}`, readFileSync(`${path}${suffix}`)] as const,
+  );
+  await killed.close();
+  for (const [file, bytes] of files) writeFileSync(file, bytes);
+  const changedAt = (file: string): bigint => statSync(file, { bigint: true }).ctimeNs;
+  // A file system counts time in steps.
+  do writeFileSync(path, copy);
+  while (changedAt(path) <= changedAt(`${path}-wal`));
+  expect(() => openSqliteStore(path)).toThrow(/is damaged \(row \d+ missing from index/);
 });

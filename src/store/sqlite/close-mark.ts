@@ -32,6 +32,16 @@ export function readLastClose(path: string): LastClose {
 }
 
 /**
+ * Whether the file of a crash was written after its journal: in the middle of a checkpoint, or by whoever copied another
+ * one over it where it stood, which keeps the inode. The journal's pages are then not of this file.
+ */
+export function isOlderJournal(path: string): boolean {
+  const real = realpathSync(path);
+  const journal = statSync(`${real}-wal`, { bigint: true, throwIfNoEntry: false });
+  return journal === undefined || journal.ctimeNs < statSync(real, { bigint: true }).ctimeNs;
+}
+
+/**
  * The mark of a file that is open and free of damage. While it is open the mark says so, and is on the disk before
  * anything is written to the file.
  */

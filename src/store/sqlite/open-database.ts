@@ -5,7 +5,7 @@ import { DatabaseRefused, refusedVersion } from '../database-refused.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { assertAlone, isBackup, makeDatabase } from './backup-mark.ts';
 import { checkDatabase, isThere } from './check-database.ts';
-import { type LastClose, readLastClose } from './close-mark.ts';
+import { isOlderJournal, type LastClose, readLastClose } from './close-mark.ts';
 import { putInPlace, removeDraft, sync } from './database-file.ts';
 import type { DatabaseFormat } from './database-format.ts';
 import { fileProblem, refusalOf } from './errors.ts';
@@ -76,7 +76,12 @@ function setDurable(db: Database.Database): void {
 }
 
 /** What is found at opening decides how much of the file is checked. */
-const depths: Record<LastClose, CheckDepth> = { clean: 'none', crashed: 'quick', unknown: 'full' };
+const depths: Record<Exclude<LastClose, 'crashed'>, CheckDepth> = { clean: 'none', unknown: 'full' };
+
+function depthAfterCrash(path: string, isChecked: boolean): CheckDepth {
+  if (!isChecked) return 'none';
+  return isOlderJournal(path) ? 'full' : 'quick';
+}
 
 function connectSound(
   path: string,
@@ -86,7 +91,7 @@ function connectSound(
 ): Database.Database {
   // A connection makes the journal by which a crash is known.
   const lastClose = readLastClose(path);
-  const depth = lastClose === 'crashed' && !checksAfterCrash ? 'none' : depths[lastClose];
+  const depth = lastClose === 'crashed' ? depthAfterCrash(path, checksAfterCrash) : depths[lastClose];
   const begunAt = performance.now();
   const db = new Database(path, { fileMustExist: true });
   try {
