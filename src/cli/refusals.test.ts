@@ -50,6 +50,17 @@ async function expectRefused(args: readonly string[], sentence: RegExp): Promise
 
 const serve = (...more: string[]): string[] => ['serve', '--json', '--config', config, ...more];
 
+it('a clock that is before what the database has pruned is refused', async () => {
+  const store = openSqliteStore(database);
+  await store.transact((tx) => tx.marks.put('volumes_pruned_until', Date.UTC(2200, 0)));
+  await store.close();
+  const { code, stdout, stderr } = await runMain(serve());
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(
+    /^berth: The clock says \d{4}-.*, but .* created until 2200-01-01T00:00:00\.000Z: set the clock of this machine and start again\.\n$/,
+  );
+});
+
 describe('a database that cannot be used is refused', () => {
   function flip(from: number, to: number): void {
     writeFileSync(database, readFileSync(database).fill(0xa5, from, to));

@@ -11,6 +11,7 @@ import { ensureAccess } from '../orchestrator/accounts/accounts.ts';
 import { refuseWire } from '../orchestrator/http/errors.ts';
 import type { Store } from '../orchestrator/model/store.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
+import { assertClockIsPastPruned } from '../orchestrator/queue/prune-tombstones.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemRandom } from '../runtime/system.ts';
@@ -77,6 +78,7 @@ export async function serveOrchestrator(
         ...storeOptions,
       });
       const store = wrapStore(opened);
+      await assertClockIsPastPruned(store, clock.now());
       const driver = await definition.open(config.platform, setting);
       undo.unshift(() => driver.close());
       const { apiKey, accountId } = await ensureAccess({ store, clock, random }, given);

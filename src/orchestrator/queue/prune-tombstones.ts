@@ -1,3 +1,4 @@
+import { Fatal } from '../../ports/errors.ts';
 import type { Pruned, PruneRequest, Store, Transaction } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 
@@ -23,4 +24,22 @@ async function noteWhatWasPruned(
   const name = `${kind}s_pruned_until` as const;
   const known = await marks.get(name);
   if (known === null || known < newestCreatedAt) await marks.put(name, newestCreatedAt);
+}
+
+/**
+ * Refuses a clock that is before what was pruned: what is created by it would be taken for something pruned if its row
+ * were lost, and destroyed instead of adopted.
+ *
+ * @throws {Fatal}
+ */
+export async function assertClockIsPastPruned(
+  { read: { marks } }: Pick<Store, 'read'>,
+  now: number,
+): Promise<void> {
+  const pruned = await Promise.all([marks.get('instances_pruned_until'), marks.get('volumes_pruned_until')]);
+  const until = Math.max(...pruned.map((at) => at ?? Number.NEGATIVE_INFINITY));
+  if (now > until) return;
+  throw new Fatal(
+    `The clock says ${new Date(now).toISOString()}, but this database has tombstones deleted that were created until ${new Date(until).toISOString()}: set the clock of this machine and start again.`,
+  );
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { EmbeddedDatabase } from './embedded.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
@@ -115,6 +115,36 @@ describe('transactions of one turn', () => {
     expect(events.filter((event) => event.startsWith('a '))).toEqual([expect.stringContaining('a failed')]);
     expect(events.at(-1)).toBe('c resolved');
     expect(durable()).toEqual(['c']);
+  });
+
+  it('all fail where one cannot be taken back alone: nothing of it may be committed', async () => {
+    const loseSavepoint = (): void => {
+      database.writer.exec('RELEASE joined');
+      throw new Error('no');
+    };
+    const writes = [write('a'), write('b', loseSavepoint)];
+    await Promise.all(writes);
+    expect(events.toSorted()).toEqual(['a failed: no', 'b failed: no']);
+    const next = write('c');
+    await ran();
+    for (const end of endTurns) end();
+    await next;
+    expect(durable()).toEqual(['c']);
+  });
+
+  it('all fail where neither the commit works nor taking it back, and none hangs', async () => {
+    const writes = [write('a'), write('b')];
+    await ran();
+    const { writer } = database;
+    const exec = vi.spyOn(writer, 'exec').mockImplementation(() => {
+      throw new Database.SqliteError('disk I/O error', 'SQLITE_IOERR');
+    });
+    endTurns[0]?.();
+    await Promise.all(writes);
+    exec.mockRestore();
+    expect(events.map((event) => event.split(':')[0])).toEqual(['a failed', 'b failed']);
+    writer.exec('ROLLBACK');
+    expect(durable()).toEqual([]);
   });
 
   it('are durable when the database is closed before the turn ends', async () => {

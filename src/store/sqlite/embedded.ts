@@ -106,8 +106,7 @@ export class EmbeddedDatabase {
     try {
       this.writer.exec('COMMIT');
     } catch (error) {
-      if (this.writer.open && this.writer.inTransaction) this.writer.exec('ROLLBACK');
-      for (const { failed } of waiting) failed(this.toCoreError(error));
+      this.#failAll(waiting, this.toCoreError(error));
       return;
     }
     this.#journal.plan();
@@ -153,18 +152,33 @@ export class EmbeddedDatabase {
 
   /** A transaction failed. What it read may not be durable yet, so its error is told after the commit. */
   #takeBack(error: unknown, isFirst: boolean, failed: (error: unknown) => void): void {
-    const { open, inTransaction } = this.writer;
-    if (!open || !inTransaction) {
-      // A full disk, for one, takes back all that is not committed.
-      for (const other of this.#waiting.splice(0)) other.failed(error);
-      failed(error);
-    } else if (isFirst) {
-      this.writer.exec('ROLLBACK');
-      failed(error);
-    } else {
-      this.writer.exec('ROLLBACK TO joined; RELEASE joined');
+    if (!isFirst && this.#undoJoined()) {
       this.#waiting.push({ committed: () => failed(error), failed });
+      return;
     }
+    failed(error);
+    this.#failAll(this.#waiting.splice(0), error);
+  }
+
+  /** False: not that one alone. A full disk, for one, has SQLite take back all that is not committed. */
+  #undoJoined(): boolean {
+    try {
+      this.writer.exec('ROLLBACK TO joined; RELEASE joined');
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Takes back all of the transaction of SQLite, where it is still open. */
+  #failAll(waiting: readonly Waiting[], error: unknown): void {
+    try {
+      if (this.writer.open && this.writer.inTransaction) this.writer.exec('ROLLBACK');
+    } catch (secondError) {
+      // The next transaction cannot begin then, and its caller is told.
+      this.toCoreError(secondError);
+    }
+    for (const { failed } of waiting) failed(error);
   }
 }
 
