@@ -65,6 +65,20 @@ describe('a listing', () => {
     expect(open.length).toBe(2);
   });
 
+  it('whose server stood still meanwhile does not keep the next one waiting for as long', async () => {
+    const { clock, listing, open } = setUp();
+    const first = listing.observe();
+    await clock.advance(0);
+    // The clock goes on while the process does not: the answer is read before the timeout fires.
+    const stoodStillUntil = clock.now() + 600_000;
+    clock.now = () => stoodStillUntil;
+    open[0]?.({ answer: 'listed', items: [] });
+    await first;
+    void listing.observe();
+    await clock.advance(5_000);
+    expect(open.length).toBe(2);
+  });
+
   it('that took long is not followed by another at once', async () => {
     const { clock, listing, open, end } = setUp();
     const first = listing.observe();

@@ -87,8 +87,10 @@ export class SharedListing<T extends { ref: OwnerRef }> {
     const { clock, log, options } = this.#deps;
     const begunAt = clock.now();
     const listing = await observe(this.#deps, this.#list);
-    // A platform that lists slowly is not kept busy with listings alone.
-    this.#pauseMs = Math.max(options.listPauseMs, clock.now() - begunAt);
+    // A platform that lists slowly is not kept busy with listings alone. What took longer than a call may was not the
+    // platform: this process stood still.
+    const tookMs = Math.min(clock.now() - begunAt, options.callTimeoutMs);
+    this.#pauseMs = Math.max(options.listPauseMs, tookMs);
     this.#pauseEndsAt = clock.now() + this.#pauseMs;
     try {
       if (!(await this.#judge(listing, begunAt)) || listing.answer === 'unknown') return null;
