@@ -65,7 +65,7 @@ describe('a listing', () => {
     expect(open.length).toBe(2);
   });
 
-  it('whose server stood still meanwhile does not keep the next one waiting for as long', async () => {
+  it('whose server stood still meanwhile does not keep the next one waiting for as long [listing-after-standstill]', async () => {
     const { clock, listing, open } = setUp();
     const first = listing.observe();
     await clock.advance(0);
