@@ -12,6 +12,8 @@ vi.setConfig({ testTimeout: 180_000 });
 
 const MB = 1024;
 const CONNECTIONS = 150;
+/** Replies that each of as many clients reads before. */
+const READ_BEFORE = 8;
 const WATCHED_MS = 15_000;
 
 /** Resident memory of a process, in MB. */
@@ -28,9 +30,10 @@ function open(baseUrl: string): Socket {
   return socket.on('error', () => undefined);
 }
 
-/** Sends one request, and reads the reply to its end. */
-async function readOne(socket: Socket, request: string): Promise<void> {
+/** Sends some requests at once, and reads the replies to their end. */
+async function readAll(socket: Socket, request: string): Promise<void> {
   const ended = once(socket.resume(), 'close');
+  socket.write(request.repeat(READ_BEFORE - 1));
   socket.write(request.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
   await ended;
 }
@@ -57,7 +60,7 @@ it.runIf(process.platform === 'linux' && hasOpenSsl).each([
     await using berth = await startServing(args, { cwd: folder.path });
     const request = `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
     // What as many clients need that do read is not of those that do not.
-    const readers = Array.from({ length: CONNECTIONS }, () => readOne(open(berth.baseUrl), request));
+    const readers = Array.from({ length: CONNECTIONS }, () => readAll(open(berth.baseUrl), request));
     await Promise.all(readers);
     const before = residentMb(berth.child.pid);
     const sockets = Array.from({ length: CONNECTIONS }, () => {
