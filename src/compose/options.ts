@@ -31,7 +31,7 @@ export function toReconcileOptions({ reconcile }: Config): ReconcileOptions {
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
+export const DAY_MS = 24 * HOUR_MS;
 
 /** What `polling:`, `billing:`, `team_limits:` and `retention:` in marketplace.yaml say, in milliseconds and micro-USD. */
 export function toMarketplaceOptions({

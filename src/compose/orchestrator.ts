@@ -35,9 +35,7 @@ import type { SshProbe } from '../ports/ssh-probe.ts';
 import { withOverrides } from '../ports/with-overrides.ts';
 import { WriteHealth } from '../runtime/write-health.ts';
 import { createSshProbe } from '../ssh/probe.ts';
-import { toReconcileOptions } from './options.ts';
-
-const DAY_MS = 24 * 60 * 60 * 1000;
+import { DAY_MS, toReconcileOptions } from './options.ts';
 
 export interface OrchestratorDeps {
   config: Config;

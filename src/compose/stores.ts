@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
-import type { Clock, Random } from '../ports/clock.ts';
+import { type Clock, nextTurn, type Random } from '../ports/clock.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import { createSharedClock, systemClock, systemRandom } from '../runtime/system.ts';
@@ -33,9 +33,6 @@ export async function openIn<Store>(
         ...(log && { onChecked: logCheck(log) }),
       });
 }
-
-/** What is ready by now is done before it resolves. */
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Tells what a start waited for. */
 function logCheck(log: Pick<Log, 'info'>): (check: OpeningCheck) => void {

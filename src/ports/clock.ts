@@ -19,3 +19,6 @@ export interface Random {
   /** Bytes fit for secrets and ids. */
   bytes(length: number): Buffer;
 }
+
+/** Resolves in the next turn of the event loop: what is ready by now is done before. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

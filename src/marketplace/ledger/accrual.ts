@@ -1,3 +1,4 @@
+import { nextTurn } from '../../ports/clock.ts';
 import { LeaseLost } from '../../work/lease.ts';
 import type { LeasedJob } from '../../work/leased-job.ts';
 import type { Deps } from '../deps.ts';
@@ -94,7 +95,7 @@ export class Accrual {
   /** In one transaction; where that fails, one by one, so that a failure of one does not stop the others. */
   async #accrue(deps: AccrualDeps, segments: readonly SegmentRecord[], now: number): Promise<void> {
     // What waits meanwhile is done between two transactions.
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     try {
       await accrueTogether(deps, segments, now);
     } catch (err) {

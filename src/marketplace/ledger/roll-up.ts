@@ -1,3 +1,4 @@
+import { nextTurn } from '../../ports/clock.ts';
 import { LeaseLost } from '../../work/lease.ts';
 import type { LeasedJob } from '../../work/leased-job.ts';
 import type { Deps } from '../deps.ts';
@@ -67,7 +68,7 @@ export class RollUp {
   /** Whether it was rolled up. What fails is passed over, so that it does not stop the others. */
   async #attempt(deps: RollUpDeps, slice: SliceEnd, failed: Set<string>): Promise<boolean> {
     // What waits meanwhile is done between two transactions.
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     try {
       return await rollUp(deps, slice);
     } catch (err) {

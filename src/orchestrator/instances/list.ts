@@ -1,5 +1,6 @@
 import type { Instance } from '../../contract/instance.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
+import { nextTurn } from '../../ports/clock.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { InstanceReader, ListedInstance, LiveInstance } from '../model/store.ts';
 
@@ -49,7 +50,7 @@ export async function* eachLiveInstance(
     const page = await instances.livePage({ limit, ...(after !== undefined && { after }) });
     yield* page;
     after = page.length < limit ? undefined : page.at(-1);
-    if (after !== undefined) await new Promise((resolve) => setImmediate(resolve));
+    if (after !== undefined) await nextTurn();
   } while (after !== undefined);
 }
 

@@ -1,3 +1,5 @@
+import { nextTurn } from '../../ports/clock.ts';
+
 const SLICE = 500;
 
 /**
@@ -10,7 +12,7 @@ export async function* inSlices<Item>(items: Iterable<Item>): AsyncGenerator<Ite
     if (slice.length === SLICE) {
       yield slice;
       slice = [];
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
     }
     slice.push(item);
   }
