@@ -41,6 +41,8 @@ function offer(id: string, rest: Pick<Offer, 'instanceType' | 'placements'> & Pa
     onStop: 'release',
     resumable: true,
     restartable: true,
+    platform: undefined,
+    machine: {},
     onlineWithinMs: 90_000,
     stoppedPriceMicroUsdPerHour: undefined,
     minimumReservationMinutes: undefined,

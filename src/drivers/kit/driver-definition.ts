@@ -8,6 +8,17 @@ export interface DriverOptions {
   driver: string;
 }
 
+/** One prerequisite that `berth doctor` looked at. */
+export interface Diagnosis {
+  /** What was looked at, such as `image ubuntu-24.04 on host kvm-1`. */
+  subject: string;
+  verdict: 'ok' | 'warning' | 'broken';
+  /** What was found, in a sentence. */
+  finding: string;
+  /** What to do; absent where all is well. */
+  remedy?: string;
+}
+
 /** What a driver is given beside its options. */
 export interface DriverSetting {
   /** What it sells: the offers whose machines it is to make. */
@@ -31,6 +42,10 @@ export interface DriverDefinition<Options extends DriverOptions = DriverOptions>
    * @throws {Fatal} with a sentence for the operator
    */
   check(options: Options, setting: DriverSetting): void;
+  /** What an offer of the catalog may say under `machine:`. Absent: nothing. */
+  readonly offerSchema?: z.ZodType;
+  /** Looks at every prerequisite, one by one, for `berth doctor`. Changes nothing that stays. */
+  diagnose?(options: Options, setting: DriverSetting): AsyncIterable<Diagnosis>;
   /** @throws {Fatal} with a sentence for the operator */
   open(options: Options, setting: DriverSetting): Promise<PlatformDriver>;
 }

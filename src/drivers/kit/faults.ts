@@ -38,7 +38,9 @@ export type Fault =
   | { kind: 'misclaim'; code: FailureCode; sideEffect: Failed['sideEffect']; isDone: boolean };
 
 export interface DriverCall {
-  method: Exclude<keyof PlatformDriver, 'manifest' | 'volumes' | 'close'> | `volumes.${keyof VolumeDriver}`;
+  method:
+    | Exclude<keyof PlatformDriver, 'manifest' | 'volumes' | 'inventory' | 'consoleTail' | 'close'>
+    | `volumes.${keyof VolumeDriver}`;
   /** Undefined for a listing. */
   ref: OwnerRef | undefined;
 }

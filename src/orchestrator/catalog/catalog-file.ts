@@ -96,5 +96,7 @@ function toOffer(offer: OfferFile): Offer {
     minimumReservationMinutes: offer.minimum_reservation_minutes,
     onlineWithinMs: offer.online_within_s * 1000,
     extras: offer.extras,
+    platform: offer.platform,
+    machine: offer.machine,
   };
 }

@@ -73,6 +73,10 @@ export const offerFileSchema = z.strictObject({
   online_within_s: z.int().positive().max(MAX_ONLINE_WITHIN_S).default(600),
   capacity: z.record(z.string(), z.int().nonnegative()),
   extras: z.record(z.string(), z.json()).optional(),
+  /** Of several platforms in berth.yaml, the one that has the offer's machines. */
+  platform: z.string().min(1).max(63).optional(),
+  /** How the platform makes them, in the words of its driver. */
+  machine: z.record(z.string(), z.json()).default({}),
 });
 export type OfferFile = z.infer<typeof offerFileSchema>;
 

@@ -33,8 +33,10 @@ export interface Placement {
 
 export interface Offer {
   id: string;
-  /** Of several drivers, the one whose platform has its machines. Absent: there is one driver, so far always. */
-  driver?: string;
+  /** Of several platforms in berth.yaml, the one that has its machines. Undefined: there is one. */
+  platform: string | undefined;
+  /** How that platform makes its machines: host group, image, flavour, port pool. Its driver's `offerSchema` reads it. */
+  machine: Readonly<Record<string, unknown>>;
   name: string;
   description: string | undefined;
   instanceType: InstanceType;

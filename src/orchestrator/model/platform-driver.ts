@@ -52,6 +52,8 @@ export interface ObservedMachine {
   createdAt: number;
   /** Absent until the platform has given the machine an address. */
   endpoint?: Endpoint;
+  /** Which host of the platform has it, where the platform tells: losses are counted per host too. */
+  host?: string;
   /** The platform's words when `power` is `failed`. */
   detail?: string;
   /** As the create gave it; absent where the manifest says that notes are not kept. */
@@ -66,6 +68,18 @@ export type Presence<T> =
 
 /** All resources that carry our tag. Absence from a listing is never proof. */
 export type Listing<T> = { answer: 'listed'; items: T[] } | { answer: 'unknown'; reason: string };
+
+/** How many more machines of an offer the platform could make in a datacenter now. */
+export interface FreeUnits {
+  offerId: string;
+  datacenter: string;
+  units: number;
+}
+
+/** What the platform's hosts have room for. Each offer is counted as if it were the only one that is sold. */
+export type Inventory =
+  | { answer: 'counted'; free: readonly FreeUnits[] }
+  | { answer: 'unknown'; reason: string };
 
 export type FailureCode =
   | 'capacity'
@@ -180,6 +194,14 @@ export interface PlatformDriver {
   /** Done only on proof that the machine, its disk, temporary keys and port forwards are gone. Volumes stay. */
   destroy(ref: OwnerRef, cookie: string | null): Promise<Step<null>>;
   readonly volumes?: VolumeDriver;
+  /**
+   * What there is room for, by the platform's own count: hosts that are down or cordoned, devices that are broken.
+   * Absent: the platform does not tell, and the catalog's units decide alone. An offer that it does not name is not
+   * limited by it.
+   */
+  inventory?(): Promise<Inventory>;
+  /** The end of what the machine wrote to its console, at most 16 KiB; undefined: there is nothing. */
+  consoleTail?(ref: OwnerRef): Promise<string | undefined>;
   /** Closes sockets, files and timers. Machines stay. */
   close(): Promise<void>;
 }
