@@ -1,0 +1,129 @@
+import sax from 'sax';
+
+/** An element of XML as data. A name is as it is written, with its prefix. */
+export interface XmlElement {
+  name: string;
+  attributes: Readonly<Record<string, string>>;
+  children: readonly (XmlElement | string)[];
+}
+
+type Attributes = Readonly<Record<string, string | number | undefined>>;
+
+/** Text that XML cannot hold, or text that is no XML. */
+export class XmlError extends Error {
+  override readonly name = 'XmlError';
+}
+
+/** An element; an attribute that is undefined is left out. */
+export function element(
+  name: string,
+  attributes: Attributes = {},
+  children: readonly (XmlElement | string)[] = [],
+): XmlElement {
+  const given = Object.entries(attributes).filter(([, value]) => value !== undefined);
+  return {
+    name,
+    attributes: Object.fromEntries(given.map(([key, value]) => [key, String(value)])),
+    children,
+  };
+}
+
+const NAME = /^[A-Za-z_][\w.-]*(:[A-Za-z_][\w.-]*)?$/;
+/** XML 1.0, section 2.2: everything but its `Char`. A lone surrogate is none. */
+const NO_CHARACTER = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/u;
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&apos;',
+  '\t': '&#9;',
+  '\n': '&#10;',
+  '\r': '&#13;',
+};
+const escaped = (character: string): string => ESCAPES[character] ?? character;
+
+/** The element as text. @throws {XmlError} for a name or a character that XML 1.0 does not allow */
+export function serializeXml({ name, attributes, children }: XmlElement): string {
+  const open = [checkedName(name), ...Object.entries(attributes).map(serializeAttribute)].join(' ');
+  if (children.length === 0) return `<${open}/>`;
+  const content = children.map((child) =>
+    typeof child === 'string' ? checkedText(child).replace(/[&<>\r]/g, escaped) : serializeXml(child),
+  );
+  return `<${open}>${content.join('')}</${name}>`;
+}
+
+/** A reader turns white space in an attribute into blanks, so it is escaped there. */
+function serializeAttribute([name, value]: [string, string]): string {
+  return `${checkedName(name)}="${checkedText(value).replace(/[&<>"'\t\n\r]/g, escaped)}"`;
+}
+
+function checkedName(name: string): string {
+  if (!NAME.test(name)) throw new XmlError(`${JSON.stringify(name)} is no name of XML.`);
+  return name;
+}
+
+function checkedText(text: string): string {
+  const [found] = NO_CHARACTER.exec(text) ?? [];
+  if (found === undefined) return text;
+  const code = found.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0');
+  throw new XmlError(`XML cannot hold the character U+${code}.`);
+}
+
+/** Without it HTML's entities are read too. */
+const XML_ENTITIES_ONLY: sax.SAXOptions & { strictEntities: boolean } = { strictEntities: true };
+
+/** Reads a document. A DOCTYPE is refused, so there are no entities but XML's own. @throws {XmlError} */
+export function parseXml(text: string): XmlElement {
+  const root = { name: '', attributes: {}, children: [] as (XmlElement | string)[] };
+  const open: { name: string; attributes: Record<string, string>; children: (XmlElement | string)[] }[] = [
+    root,
+  ];
+  const reader = sax.parser(true, XML_ENTITIES_ONLY);
+  const refuse = (reason: string): never => {
+    throw new XmlError(`This is no XML that is read here: ${reason}`);
+  };
+  reader.onerror = ({ message }) => refuse(message.replaceAll('\n', ', '));
+  reader.ondoctype = () => refuse('it has a DOCTYPE.');
+  reader.onopentag = ({ name, attributes }) => {
+    const opened = { name, attributes: { ...attributes } as Record<string, string>, children: [] };
+    open.at(-1)?.children.push(opened);
+    open.push(opened);
+  };
+  reader.onclosetag = () => open.pop();
+  const onText = (part: string): void => appendText(open.at(-1)?.children ?? [], part);
+  reader.ontext = onText;
+  reader.oncdata = onText;
+  reader.write(text).close();
+  const elements = childrenOf(root);
+  const [only] = elements;
+  return only !== undefined && elements.length === 1 ? only : refuse('it has not one root.');
+}
+
+/** A long text and CDATA come in several parts. */
+function appendText(children: (XmlElement | string)[], part: string): void {
+  const last = children.at(-1);
+  if (typeof last === 'string') children[children.length - 1] = last + part;
+  else children.push(part);
+}
+
+/** The elements right below, all or those of a name. */
+export function childrenOf({ children }: Pick<XmlElement, 'children'>, name?: string): XmlElement[] {
+  return children.filter(
+    (child): child is XmlElement => typeof child !== 'string' && (name === undefined || child.name === name),
+  );
+}
+
+/** The first element below along the names, such as `devices`, `disk`. */
+export function descend(from: XmlElement | undefined, ...names: readonly string[]): XmlElement | undefined {
+  return names.reduce<XmlElement | undefined>(
+    (at, name) => (at === undefined ? undefined : childrenOf(at, name)[0]),
+    from,
+  );
+}
+
+/** Its text, without that of elements below. */
+export function textOf(of: XmlElement | undefined): string {
+  return of?.children.filter((child) => typeof child === 'string').join('') ?? '';
+}
