@@ -18,6 +18,15 @@ if (!hasPostgres)
     'No PostgreSQL here: the tests that need one are left out. BERTH_TEST_POSTGRES=postgres://… names a server.\n',
   );
 
+/** `….libvirt.test.ts` ask libvirt's tools; they start no daemon. */
+const missingTools = ['virsh', 'virt-xml-validate', 'xmllint'].filter(
+  (tool) => !(process.env['PATH'] ?? '').split(':').some((folder) => existsSync(`${folder}/${tool}`)),
+);
+if (missingTools.length > 0)
+  process.stderr.write(
+    `No ${missingTools.join(', ')} here: the tests that ask libvirt are left out. Debian has them in libvirt-clients and libxml2-utils.\n`,
+  );
+
 /** `….browser.test.ts` open a page in Debian's Chromium; they run when they are asked for. */
 const hasBrowser = process.env['BERTH_TEST_BROWSER'] === '1';
 
@@ -27,6 +36,7 @@ const hasTime = process.env['BERTH_TEST_LONG'] === '1';
 const leftOut = [
   ...(hasOpenSsh ? [] : ['**/*.openssh.test.ts', '**/*.openssh.long.test.ts']),
   ...(hasPostgres ? [] : ['**/*.postgres.test.ts', '**/*.postgres.long.test.ts']),
+  ...(missingTools.length === 0 ? [] : ['**/*.libvirt.test.ts']),
   ...(hasBrowser ? [] : ['**/*.browser.test.ts']),
   ...(hasTime ? [] : ['**/*.long.test.ts']),
 ];

@@ -1,0 +1,86 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { aDomain, aGpuDomain, aMark } from './domain-xml.fixture.ts';
+import { type DomainSpec, readDomainXml, toDomainXml } from './domain-xml.ts';
+
+const specs: [string, DomainSpec][] = [
+  ['a small machine', aDomain()],
+  ['a machine with GPUs', aGpuDomain()],
+  [
+    'a machine whose kernel is given',
+    aDomain({ kernel: { kernel: '/k', initrd: '/i', commandLine: 'a=<b> "c"' } }),
+  ],
+];
+
+const hostile = [
+  '</name><hostdev/>',
+  '</berth:note></berth:machine></metadata><devices><hostdev mode="subsystem" type="pci"/></devices>',
+  ']]>&amp;<![CDATA[x]]>',
+  '<!ENTITY x SYSTEM "file:///etc/passwd"> &x;',
+  ' \t\n\r leading and trailing \r\n',
+  '\u0085\u2028 \u{1f600} é',
+];
+
+/** A file of the text, deleted with the test. */
+function fileOf(text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-domain-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'domain.xml'), text);
+  return join(folder, 'domain.xml');
+}
+
+/** Each `virsh` on `test:///default` has hosts of its own, so what belongs together is one command line. */
+function defineAndDump(xml: string, name: string): string {
+  const script = `define ${fileOf(xml)}; dumpxml ${name}`;
+  const output = execFileSync('virsh', ['-q', '-c', 'test:///default', script], {
+    encoding: 'utf8',
+    stdio: 'pipe',
+  });
+  return output.slice(output.indexOf('<domain'));
+}
+
+describe("libvirt's own schema", () => {
+  it.each(specs)('takes %s', (_name, spec) => {
+    const { status, stdout, stderr } = spawnSync('virt-xml-validate', [fileOf(toDomainXml(spec)), 'domain'], {
+      encoding: 'utf8',
+    });
+    expect([stdout + stderr, status]).toEqual([expect.stringContaining('validates'), 0]);
+  });
+
+  it('takes no disk in the place of the name', () => {
+    const wrong = toDomainXml(aDomain()).replace(/<name>.*<\/name>/, '<disk/>');
+    expect(spawnSync('virt-xml-validate', [fileOf(wrong), 'domain']).status).not.toBe(0);
+  });
+});
+
+describe('libvirt gives back what it was given', () => {
+  it.each(specs)('for %s', (_name, spec) => {
+    const read = readDomainXml(defineAndDump(toDomainXml(spec), spec.name));
+    expect(read).toEqual(readDomainXml(toDomainXml(spec)));
+  });
+
+  it.each(hostile)('for the note and the path %j [libvirt-xml-round-trip]', (text) => {
+    const path = `/images/${text.replaceAll(/\s+/g, ' ').trim()}`;
+    const spec = aDomain({ seedPath: path, mark: aMark({ note: text, memo: text }) });
+    const read = readDomainXml(defineAndDump(toDomainXml(spec), spec.name));
+    expect(read.mark).toEqual(spec.mark);
+    expect(read.disks[1]?.path).toBe(path);
+    expect(read.pciFunctions).toEqual([]);
+  });
+
+  it('for a name that would be markup', () => {
+    const name = '<hostdev>&"]]>';
+    const read = readDomainXml(defineAndDump(toDomainXml(aDomain({ name })), `'${name}'`));
+    expect([read.name, read.pciFunctions]).toEqual([name, []]);
+  });
+
+  it('or says itself that a name has a slash', () => {
+    const name = '</name><hostdev/>';
+    expect(() => defineAndDump(toDomainXml(aDomain({ name })), `'${name}'`)).toThrow(
+      `name ${name} cannot contain '/'`,
+    );
+  });
+});

@@ -1,0 +1,149 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { aDomain, aGpuDomain, aMark } from './domain-xml.fixture.ts';
+import { macOf, readDomainXml, toDiskXml, toDomainXml, uuidOf } from './domain-xml.ts';
+import { childrenOf, descend, element, parseXml, XmlError } from './xml.ts';
+
+const devicesOf = (xml: string) => descend(parseXml(xml), 'devices') ?? element('none');
+
+describe('a domain', () => {
+  it('is read as it was written', () => {
+    const spec = aGpuDomain();
+    expect(readDomainXml(toDomainXml(spec))).toEqual({
+      name: spec.name,
+      uuid: uuidOf(spec.name),
+      vcpus: spec.vcpus,
+      memoryMb: spec.memoryMb,
+      mac: macOf(spec.name),
+      disks: [
+        { target: 'vda', path: spec.rootDisk.path, serial: 'root' },
+        { target: 'vdb', path: spec.seedPath, serial: 'seed' },
+      ],
+      pciFunctions: spec.pciFunctions,
+      mark: spec.mark,
+    });
+  });
+
+  it('keeps any note and any path out of its markup [libvirt-xml-injection]', () => {
+    const plain = toDomainXml(aDomain());
+    const shapeOf = (xml: string): string => xml.replace(/>[^<]+</g, '><').replace(/"[^"]*"/g, '""');
+    const text = fc.oneof(
+      fc.constantFrom(
+        '</name><hostdev/>',
+        '</berth:note></metadata><devices/>',
+        `'"><hostdev/>`,
+        ']]>',
+        '<!--',
+      ),
+      fc.string({ unit: 'grapheme' }).filter((some) => some !== '' && some === some.trim()),
+    );
+    fc.assert(
+      fc.property(text, text, (note, path) => {
+        let xml: string;
+        try {
+          xml = toDomainXml(aDomain({ seedPath: path, mark: aMark({ note }) }));
+        } catch (error) {
+          expect(error).toBeInstanceOf(XmlError);
+          return;
+        }
+        expect(shapeOf(xml)).toBe(shapeOf(plain));
+        const read = readDomainXml(xml);
+        expect([read.mark?.note, read.disks[1]?.path, read.pciFunctions]).toEqual([note, path, []]);
+      }),
+    );
+  });
+
+  it('is refused where XML cannot hold a text', () => {
+    expect(() => toDomainXml(aDomain({ mark: aMark({ note: 'a\u0000b' }) }))).toThrow('U+0000');
+  });
+
+  it('on KVM has the processor of its host, without it all that QEMU has', () => {
+    const cpuOf = (xml: string): unknown => descend(parseXml(xml), 'cpu')?.attributes;
+    expect(cpuOf(toDomainXml(aDomain()))).toEqual({ mode: 'maximum' });
+    expect(cpuOf(toDomainXml(aDomain({ accelerator: 'kvm' })))).toEqual({ mode: 'host-passthrough' });
+    expect(parseXml(toDomainXml(aDomain())).attributes['type']).toBe('qemu');
+    expect(parseXml(toDomainXml(aDomain({ accelerator: 'kvm' }))).attributes['type']).toBe('kvm');
+  });
+
+  it('has a port for each device, and those for what is plugged in later', () => {
+    const portsOf = (xml: string): number =>
+      childrenOf(devicesOf(xml), 'controller').filter(
+        ({ attributes }) => attributes['model'] === 'pcie-root-port',
+      ).length;
+    const none = portsOf(toDomainXml(aDomain({ hotplugSlots: 0 })));
+    expect(portsOf(toDomainXml(aDomain({ hotplugSlots: 5 })))).toBe(none + 5);
+    expect(portsOf(toDomainXml(aDomain({ hotplugSlots: 0, pciFunctions: ['0000:65:00.0'] })))).toBe(none + 1);
+  });
+
+  it('leaves the binding of its GPUs alone', () => {
+    const hostdevs = childrenOf(devicesOf(toDomainXml(aGpuDomain())), 'hostdev');
+    expect(hostdevs.map(({ attributes }) => attributes['managed'])).toEqual(['no', 'no', 'no']);
+    expect(descend(hostdevs[2], 'source', 'address')?.attributes).toEqual({
+      domain: '0x0001',
+      bus: '0xff',
+      slot: '0x1f',
+      function: '0x7',
+    });
+  });
+
+  it('boots a kernel directly where it is given one', () => {
+    const kernel = { kernel: '/k', initrd: '/i', commandLine: 'console=ttyS0 "a b"' };
+    const os = descend(parseXml(toDomainXml(aDomain({ kernel }))), 'os') ?? element('none');
+    expect(childrenOf(os).map(({ name }) => name)).toEqual(['type', 'kernel', 'initrd', 'cmdline']);
+  });
+});
+
+describe('the mark', () => {
+  it('is none of Berth in another namespace or of another creator', () => {
+    const xml = toDomainXml(aDomain());
+    expect(readDomainXml(xml).mark?.ref).toBe('berth-inst-1');
+    expect(readDomainXml(xml.replace('urn:berth:machine:1', 'urn:other')).mark).toBeUndefined();
+    expect(readDomainXml(xml.replace('created-by="berth"', 'created-by="nova"')).mark).toBeUndefined();
+  });
+
+  it('comes without what it was not given', () => {
+    expect(readDomainXml(toDomainXml(aDomain({ mark: aMark({ note: '' }) }))).mark).toEqual(
+      aMark({ note: '' }),
+    );
+  });
+
+  it('of an unknown state counts as held', () => {
+    const xml = toDomainXml(aDomain()).replace('state="held"', 'state="later"');
+    expect(readDomainXml(xml).mark?.claim).toBe('held');
+  });
+});
+
+describe('a domain of another', () => {
+  it('is read too, whatever unit its memory has', () => {
+    const xml = (
+      memory: string,
+    ): string => `<domain type='kvm'><name>db</name>${memory}<vcpu>4</vcpu><devices>
+      <hostdev mode='subsystem' type='pci'><source><address domain='0x0000' bus='0x0a' slot='0x00' function='0x1'/></source></hostdev>
+      <hostdev mode='subsystem' type='usb'><source><address bus='1' device='2'/></source></hostdev>
+      </devices></domain>`;
+    expect(readDomainXml(xml("<memory unit='KiB'>2097152</memory>"))).toMatchObject({
+      memoryMb: 2048,
+      vcpus: 4,
+      pciFunctions: ['0000:0a:00.1'],
+      mark: undefined,
+    });
+    expect(readDomainXml(xml("<memory unit='GiB'>3</memory>")).memoryMb).toBe(3072);
+    expect(readDomainXml(xml('<memory>1025</memory>')).memoryMb).toBe(2);
+  });
+});
+
+it('an address of a card and a UUID belong to a ref', () => {
+  expect(macOf('berth-inst-1')).toMatch(/^52:54:00(:[0-9a-f]{2}){3}$/);
+  expect(macOf('berth-inst-1')).toBe(macOf('berth-inst-1'));
+  expect(macOf('berth-inst-2')).not.toBe(macOf('berth-inst-1'));
+  expect(uuidOf('berth-inst-1')).toMatch(
+    /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+  );
+});
+
+it('a disk by itself is what is plugged in', () => {
+  expect(toDiskXml({ path: '/v', format: 'qcow2', target: 'vdc', serial: 'vol-1' })).toBe(
+    '<disk type="file" device="disk"><driver name="qemu" type="qcow2" discard="unmap"/><source file="/v"/>' +
+      '<target dev="vdc" bus="virtio"/><serial>vol-1</serial></disk>',
+  );
+});

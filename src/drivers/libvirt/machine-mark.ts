@@ -1,0 +1,76 @@
+import type { Note, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { PciAddress } from './gpus/pci-address.ts';
+import { childrenOf, descend, element, textOf, type XmlElement } from './xml.ts';
+
+/**
+ * What a domain takes of its host.
+ *
+ * - `open`: it was defined, and nobody has checked yet whether there is room.
+ * - `held`: there was room; its size and its GPUs are its own.
+ * - `released`: it is stopped, and only its disk is its own. A start opens the claim again.
+ */
+export type ClaimState = 'open' | 'held' | 'released';
+
+/** What Berth writes into the metadata of a domain that it defines. A domain without it is another's, and never touched. */
+export interface MachineMark {
+  ref: OwnerRef;
+  /** Milliseconds since the Unix epoch. */
+  createdAt: number;
+  note: Note;
+  claim: ClaimState;
+  diskGb: number;
+  gpuCount: number;
+  gpuType: string | undefined;
+  /** The GPUs that it claims, by their first function. */
+  gpus: readonly PciAddress[];
+  /** The port of the host that leads to its SSH; absent: it has an address of its own. */
+  hostPort?: number;
+  hostKeyFingerprint?: string;
+  /** A word that the driver keeps between calls, such as the last restart. */
+  memo?: string;
+}
+
+const NAMESPACE = 'urn:berth:machine:1';
+const CREATED_BY = 'berth';
+
+export function toMarkElement(mark: MachineMark): XmlElement {
+  return element('berth:machine', { 'xmlns:berth': NAMESPACE, ref: mark.ref, 'created-by': CREATED_BY }, [
+    element('berth:created', { at: mark.createdAt }),
+    element('berth:claim', { state: mark.claim, 'disk-gb': mark.diskGb }, [
+      element('berth:gpus', { count: mark.gpuCount, type: mark.gpuType }, mark.gpus.map(toGpu)),
+    ]),
+    element('berth:reached', { 'host-port': mark.hostPort, 'host-key': mark.hostKeyFingerprint }),
+    element('berth:note', {}, mark.note === '' ? [] : [mark.note]),
+    element('berth:memo', {}, mark.memo === undefined ? [] : [mark.memo]),
+  ]);
+}
+
+const toGpu = (address: PciAddress): XmlElement => element('berth:gpu', { address });
+
+/** The mark in a domain's metadata; undefined: there is none of Berth's. */
+export function markOf(metadata: XmlElement | undefined): MachineMark | undefined {
+  const mark = descend(metadata, 'berth:machine');
+  const { 'xmlns:berth': namespace, 'created-by': createdBy, ref } = mark?.attributes ?? {};
+  if (mark === undefined || namespace !== NAMESPACE || createdBy !== CREATED_BY || ref === undefined)
+    return undefined;
+  const { state, 'disk-gb': diskGb } = descend(mark, 'berth:claim')?.attributes ?? {};
+  const gpus = descend(mark, 'berth:claim', 'berth:gpus');
+  const { 'host-port': hostPort, 'host-key': hostKey } = descend(mark, 'berth:reached')?.attributes ?? {};
+  const memo = textOf(descend(mark, 'berth:memo'));
+  return {
+    ref,
+    createdAt: Number(descend(mark, 'berth:created')?.attributes['at']),
+    note: textOf(descend(mark, 'berth:note')),
+    claim: state === 'open' || state === 'released' ? state : 'held',
+    diskGb: Number(diskGb ?? 0),
+    gpuCount: Number(gpus?.attributes['count'] ?? 0),
+    gpuType: gpus?.attributes['type'],
+    gpus: gpus === undefined ? [] : childrenOf(gpus, 'berth:gpu').flatMap(addressOf),
+    ...(hostPort === undefined ? {} : { hostPort: Number(hostPort) }),
+    ...(hostKey === undefined ? {} : { hostKeyFingerprint: hostKey }),
+    ...(memo === '' ? {} : { memo }),
+  };
+}
+
+const addressOf = ({ attributes }: XmlElement): PciAddress[] =>
+  attributes['address'] === undefined ? [] : [attributes['address']];
