@@ -20,6 +20,7 @@ const CORE = /^src\/(ports|keys|work|contract|orchestrator\/(?!http\/))/;
 /** What an adapter is written against: the records and ports of the orchestrator, and nothing that decides. */
 const MODEL = /^src\/(ports|keys|work|contract|orchestrator\/model)\//;
 const CATALOG = /^src\/orchestrator\/catalog\/catalog\.ts$/;
+const CLOUD_INIT = /^src\/orchestrator\/cloud-init\//;
 /** Everything but the command line, which nothing imports but `main.ts`. */
 const COMPOSITION = [/^src\/(?!cli\/|main\.ts$)/];
 
@@ -39,7 +40,10 @@ const places: readonly Place[] = [
   },
   { path: /^src\/drivers\/kit\//, mayImport: [MODEL, CATALOG] },
   { path: /^src\/drivers\/registry\.ts$/, mayImport: [/^src\/drivers\/(kit\/|[^/]+\/driver\.ts$)/] },
-  { path: /^src\/drivers\/([^/]+)\//, mayImport: [MODEL, CATALOG, /^src\/(drivers\/kit|platform-model)\//] },
+  {
+    path: /^src\/drivers\/([^/]+)\//,
+    mayImport: [MODEL, CATALOG, CLOUD_INIT, /^src\/(drivers\/kit|platform-model)\//],
+  },
   {
     path: /^src\/store\//,
     mayImport: [MODEL, /^src\/marketplace\/model\//],

@@ -7,6 +7,7 @@ import { importsOf } from './support/imports.ts';
 const parts: Readonly<Record<string, readonly string[]>> = {
   'src/orchestrator': [
     'model',
+    'cloud-init',
     'catalog',
     'accounts',
     'capacity',
