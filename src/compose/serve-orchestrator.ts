@@ -57,7 +57,7 @@ export async function serveOrchestrator(
       : { clock: ports.clock, storeOptions: {} };
   const { random = systemRandom, failpoint = () => undefined, wrapStore = (store) => store } = ports;
   const databaseFile = isPostgres(config.database) ? undefined : sqlitePath(config.database);
-  const setting = { catalog, databaseFile, env, clock };
+  const setting = { catalog, databaseFile, env, clock, log };
   const definition = driverNamed(config.platform.driver);
   const { product, ...served } = await serve(
     {

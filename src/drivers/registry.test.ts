@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
+import { collectLog } from '../../test/support/collect-log.ts';
 import { checkConfig } from '../config/check.ts';
 import { toLine } from '../config/findings.ts';
 import { loadCatalog, loadConfigAs } from '../config/load.ts';
@@ -99,6 +100,7 @@ describe('a driver that is registered', () => {
       databaseFile: join(folder, 'berth.db'),
       env: {},
       clock: new VirtualClock(),
+      log: collectLog().log,
     };
     const definition = driverNamed(platform.driver, registered);
     definition.check(platform, setting);

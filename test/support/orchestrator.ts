@@ -90,7 +90,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   } = options;
   await putEmptyDatabase('orchestrator', databasePath);
   const store = wrapStore(openSqliteStore(databasePath));
-  const setting = { catalog, databaseFile: databasePath, env: {}, clock };
+  const setting = { catalog, databaseFile: databasePath, env: {}, clock, log };
   const simulator = await driverNamed(config.platform.driver).open(config.platform, setting);
   const driver = wrapDriver(simulator);
   const deps = { store, clock, random: systemRandom };

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
 
 /** What an operator writes under `platform:` in berth.yaml, read by the driver that it names. */
 export interface DriverOptions {
@@ -28,6 +29,7 @@ export interface DriverSetting {
   /** The environment, for secrets. */
   env: Readonly<Record<string, string | undefined>>;
   clock: Clock;
+  log: Log;
 }
 
 /** A driver as its folder exports it, in `driver.ts`, for the list in `drivers/registry.ts`. */
