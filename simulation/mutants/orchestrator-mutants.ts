@@ -247,7 +247,7 @@ export const orchestratorMutants: readonly Mutant[] = [
       },
       {
         file: 'src/orchestrator/instances/create.ts',
-        find: '{ catalog, clock, random, platform, quotas }: Deps,',
+        find: '{ catalog, manifest, clock, random, platform, quotas }: Deps,',
         replace: '{ catalog, clock, random, platform, quotas, use }: any,',
       },
       {

@@ -16,6 +16,7 @@ const rulesOfTests: PlatformRules<MachineRecord> = {
     resizeVolume: 'detached',
     createVisibleWithinMs: 0,
     keepsNotes: false,
+    cloudInitBytes: 0,
   },
   durations: { boot: [10, 10], stop: [10, 10], start: [10, 10], restart: [10, 10], destroy: [10, 10] },
   units: () => 2,

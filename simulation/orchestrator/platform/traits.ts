@@ -41,6 +41,7 @@ export function drawTraits(chance: Chance): Traits {
       resizeVolume: chance.fork('resize').weighted({ attached: 4, detached: 4, none: 1 }),
       createVisibleWithinMs: chance.happens(0.5) ? 0 : chance.whole(1, 8) * 1_000,
       keepsNotes,
+      cloudInitBytes: 64 * 1024,
     },
     keepsNotes,
     tellsHostKeys,

@@ -22,6 +22,7 @@ function countingDriver(): PlatformDriver & { reached: string[] } {
       resizeVolume: 'none',
       createVisibleWithinMs: 0,
       keepsNotes: false,
+      cloudInitBytes: 0,
     },
     get: async () => {
       reached.push('get');

@@ -1,7 +1,7 @@
 import type { Configuration, InstanceType } from '../../contract/configuration.ts';
 import type { BerthExtras } from '../../contract/extensions.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
-import { type Catalog, canRestart, type Offer } from '../catalog/catalog.ts';
+import { type Catalog, canCloudInit, canRestart, type Offer } from '../catalog/catalog.ts';
 import type { DriverManifest } from '../model/platform-driver.ts';
 import type { ClaimReader } from '../model/store.ts';
 import { deployableRegions, type Sale } from './deployable.ts';
@@ -66,7 +66,7 @@ function toConfiguration(
       spot_price_per_hour: usdFromMicroUsd(offer.spotPriceMicroUsdPerHour),
     }),
     ...(offer.osOptions.length > 0 && { os_options: [...offer.osOptions] }),
-    supports_cloud_init: offer.supportsCloudInit,
+    supports_cloud_init: canCloudInit(manifest, offer),
     maintenance: offer.maintenance || isEveryRegionInMaintenance,
     extras: { ...offer.extras, berth: toBerthExtras(manifest, offer) },
   };

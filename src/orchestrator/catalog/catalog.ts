@@ -83,6 +83,11 @@ export function effectivePriceMicroUsdPerHour(offer: Offer): number {
     : offer.priceMicroUsdPerHour;
 }
 
+/** Whether a create of the offer may have `cloud_init` here. */
+export function canCloudInit(manifest: DriverManifest, offer: Offer): boolean {
+  return offer.supportsCloudInit && manifest.cloudInitBytes > 0;
+}
+
 /** Whether machines of such an offer or instance can be restarted here. */
 export function canRestart(
   manifest: DriverManifest,

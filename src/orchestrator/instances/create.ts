@@ -5,6 +5,7 @@ import { type Created, createOnce } from '../accounts/create-once.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import { type Sale, sellableUnits } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour, type Offer } from '../catalog/catalog.ts';
+import type { DriverManifest } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import { putInstanceWork } from '../model/rows.ts';
@@ -15,6 +16,7 @@ import { findPlanIssues, planInstance } from './plan.ts';
 interface Deps {
   store: Store;
   catalog: Catalog;
+  manifest: DriverManifest;
   clock: Clock;
   random: Random;
   platform: Sale;
@@ -45,7 +47,7 @@ export async function createInstance(
 }
 
 async function insertInstance(
-  { catalog, clock, random, platform, quotas }: Deps,
+  { catalog, manifest, clock, random, platform, quotas }: Deps,
   tx: Transaction,
   accountId: string,
   request: CreateInstanceRequest,
@@ -54,8 +56,8 @@ async function insertInstance(
   const now = clock.now();
   const { region, volume_ids: volumeIds = [] } = request;
   const { volumes, issues } = await planInlineAttachments(tx, catalog, accountId, region, volumeIds);
-  if (issues.length > 0) throw invalidRequest([...findPlanIssues(catalog, request), ...issues]);
-  const { offer, spec } = planInstance(catalog, request);
+  if (issues.length > 0) throw invalidRequest([...findPlanIssues({ catalog, manifest }, request), ...issues]);
+  const { offer, spec } = planInstance({ catalog, manifest }, request);
   const id = `inst-${random.bytes(16).toString('hex')}`;
   const record: InstanceRecord = {
     id,

@@ -1,7 +1,9 @@
 import { ApiError, type Issue, invalidRequest } from '../../contract/errors.ts';
 import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import { parseSshPublicKey, toAuthorizedKeysLine } from '../../contract/ssh-key.ts';
-import type { Catalog, Offer } from '../catalog/catalog.ts';
+import { type Catalog, canCloudInit, type Offer } from '../catalog/catalog.ts';
+import { renderUserData } from '../cloud-init/render.ts';
+import type { DriverManifest } from '../model/platform-driver.ts';
 import type { InstanceSpec } from '../model/records.ts';
 
 /** What a create asks for, checked against the catalog. */
@@ -11,9 +13,15 @@ export interface InstancePlan {
   spec: InstanceSpec;
 }
 
+/** What is sold, and what the platform that makes it can do. */
+export interface Sold {
+  catalog: Catalog;
+  manifest: DriverManifest;
+}
+
 /** Everything that is wrong with a create, as far as its fields are there, and no store is needed to see it. */
-export function findPlanIssues(catalog: Catalog, request: Partial<CreateInstanceRequest>): Issue[] {
-  return check(catalog, request).issues;
+export function findPlanIssues(sold: Sold, request: Partial<CreateInstanceRequest>): Issue[] {
+  return check(sold, request).issues;
 }
 
 /**
@@ -21,10 +29,10 @@ export function findPlanIssues(catalog: Catalog, request: Partial<CreateInstance
  *
  * @throws {ApiError} `invalid_request` with every issue found, or `cloud_init_unsupported`
  */
-export function planInstance(catalog: Catalog, request: CreateInstanceRequest): InstancePlan {
-  const { offer, sshKeys, issues } = check(catalog, request);
+export function planInstance(sold: Sold, request: CreateInstanceRequest): InstancePlan {
+  const { offer, sshKeys, issues } = check(sold, request);
   if (issues.length > 0 || offer === undefined) throw invalidRequest(issues);
-  if (request.cloud_init !== undefined && !offer.supportsCloudInit)
+  if (request.cloud_init !== undefined && !canCloudInit(sold.manifest, offer))
     throw new ApiError(
       'cloud_init_unsupported',
       `The offer ${offer.id} has supports_cloud_init: false; leave cloud_init out.`,
@@ -36,7 +44,7 @@ export function planInstance(catalog: Catalog, request: CreateInstanceRequest): 
 }
 
 function check(
-  catalog: Catalog,
+  { catalog, manifest }: Sold,
   request: Partial<CreateInstanceRequest>,
 ): { offer: Offer | undefined; sshKeys: string[]; issues: Issue[] } {
   const { configuration_id: id, ssh_keys: keys = [] } = request;
@@ -45,7 +53,21 @@ function check(
   if (offer !== undefined) issues.unshift(...placementIssues(offer, request));
   else if (id !== undefined)
     issues.unshift({ path: 'configuration_id', message: 'expected the id of an offer in /configurations' });
+  if (offer !== undefined && canCloudInit(manifest, offer))
+    issues.push(...cloudInitIssues(manifest, request));
   return { offer, sshKeys, issues };
+}
+
+/** What the platform could not hand to the machine in full is refused here, before anything is made. */
+function cloudInitIssues(
+  { cloudInitBytes }: DriverManifest,
+  { cloud_init: cloudInit }: Partial<CreateInstanceRequest>,
+): Issue[] {
+  if (cloudInit === undefined) return [];
+  const bytes = Buffer.byteLength(renderUserData(cloudInit));
+  if (bytes <= cloudInitBytes) return [];
+  const message = `expected at most ${cloudInitBytes} bytes as user data, got ${bytes}`;
+  return [{ path: 'cloud_init', message }];
 }
 
 /** Every key is injected (O: Instances, rule 5); a key given twice is one key. */

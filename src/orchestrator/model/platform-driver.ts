@@ -135,6 +135,8 @@ export interface DriverManifest {
   createVisibleWithinMs: number;
   /** Whether what is observed comes with the note that it was created with. */
   keepsNotes: boolean;
+  /** How many bytes of user data a machine can be given, as `cloud-init/render.ts` writes it. 0: no cloud-init. */
+  cloudInitBytes: number;
 }
 
 export interface VolumeSpec {

@@ -50,6 +50,7 @@ export class PlainPlatform {
       resizeVolume: 'attached',
       createVisibleWithinMs: 0,
       keepsNotes: true,
+      cloudInitBytes: 1024 * 1024,
       ...overrides,
     };
     const durations = { boot: AT_ONCE, stop: AT_ONCE, start: AT_ONCE, restart: AT_ONCE, destroy: AT_ONCE };

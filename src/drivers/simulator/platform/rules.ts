@@ -7,6 +7,8 @@ import type { SimulatedMachine } from './records.ts';
 
 /** The longest that a caller is asked to wait before it looks again. */
 const MAX_POLL_AFTER_MS = 1_000;
+/** As much as a request may bring by default; a machine's disk would hold more. */
+const CLOUD_INIT_BYTES = 1024 * 1024;
 
 /** What the configuration says of the platform. `host`: the public address of every machine. */
 export function rulesOf(
@@ -71,6 +73,7 @@ export function manifestOf(
     resizeVolume: attach_volume === 'hot' ? 'attached' : 'detached',
     createVisibleWithinMs,
     keepsNotes: true,
+    cloudInitBytes: CLOUD_INIT_BYTES,
   };
 }
 

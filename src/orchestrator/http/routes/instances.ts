@@ -10,11 +10,10 @@ import {
 } from '../../../contract/instance.ts';
 import { toIssues } from '../../../contract/issue-words.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
-import type { Catalog } from '../../catalog/catalog.ts';
 import { createInstance } from '../../instances/create.ts';
 import { destroyInstance } from '../../instances/destroy.ts';
 import { listInstances, toInstance } from '../../instances/list.ts';
-import { findPlanIssues } from '../../instances/plan.ts';
+import { findPlanIssues, type Sold } from '../../instances/plan.ts';
 import { toEtag } from '../../instances/polled-reads.ts';
 import { startInstance } from '../../instances/start.ts';
 import { stopInstance } from '../../instances/stop.ts';
@@ -148,8 +147,8 @@ const stopRoute = createRoute({
 });
 
 /** A 400 with what the schema found, and what the catalog says of the other fields. */
-async function refuseCreate(catalog: Catalog, issues: Issue[], body: Promise<object>): Promise<never> {
-  throw invalidRequest([...issues, ...findPlanIssues(catalog, wellFormedFields({ ...(await body) }))]);
+async function refuseCreate(deps: Sold, issues: Issue[], body: Promise<object>): Promise<never> {
+  throw invalidRequest([...issues, ...findPlanIssues(deps, wellFormedFields({ ...(await body) }))]);
 }
 
 /** The fields that are right by themselves, so that a request is told of all that is wrong with it at once. */
@@ -202,8 +201,7 @@ export function instanceRoutes(deps: HttpDeps) {
         context.set('made', { instance: created.record.id, account: accountId });
         return context.json(toInstance(markReplay(context, created)), 201);
       },
-      (result, { req }) =>
-        result.success ? undefined : refuseCreate(deps.catalog, toIssues(result), req.json()),
+      (result, { req }) => (result.success ? undefined : refuseCreate(deps, toIssues(result), req.json())),
     )
     .openapi(getRoute, async (context) => {
       const { accountId } = context.get('principal');
