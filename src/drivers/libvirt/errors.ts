@@ -1,0 +1,76 @@
+import type { FailureCode, Step } from '../../orchestrator/model/platform-driver.ts';
+
+/** What virsh says of a thing that is not there, or is there already. */
+export type VirshProblem =
+  /** The host cannot be reached, or its libvirt does not answer: nothing is known. */
+  | 'unreachable'
+  /** The host refuses our credentials. */
+  | 'refused'
+  | 'no_domain'
+  | 'no_volume'
+  | 'no_network'
+  | 'no_pool'
+  | 'exists'
+  | 'not_running'
+  | 'already_running'
+  | 'no_space'
+  | 'no_memory'
+  | 'busy'
+  | 'invalid'
+  | 'other';
+
+/** A call of virsh that failed. */
+export class VirshError extends Error {
+  override readonly name = 'VirshError';
+  readonly problem: VirshProblem;
+
+  constructor(problem: VirshProblem, message: string) {
+    super(message);
+    this.problem = problem;
+  }
+}
+
+/** The words of libvirt, which are the same in each release since 7; the first that fits counts. */
+const words: readonly [RegExp, VirshProblem][] = [
+  [
+    /authentication (failed|unavailable)|Permission denied|access denied|Host key verification failed/i,
+    'refused',
+  ],
+  [
+    /failed to connect to the hypervisor|Failed to connect socket|Cannot recv data|End of file while reading|client socket is closed|Unable to connect to server|Connection (refused|reset)|Could not resolve hostname|keepalive/i,
+    'unreachable',
+  ],
+  [/Domain not found|failed to get domain/i, 'no_domain'],
+  [/Storage volume not found|no storage vol(ume)? with matching|failed to get vol/i, 'no_volume'],
+  [/Storage pool not found|failed to get pool|storage pool '.*' is not active/i, 'no_pool'],
+  [/Network not found|failed to get network|network '.*' is not active/i, 'no_network'],
+  [/domain is not running|domain is not active/i, 'not_running'],
+  [/domain is already running|Domain is already active/i, 'already_running'],
+  [/already exists|already defined|target .* already exists/i, 'exists'],
+  [/No space left|not enough space|insufficient space/i, 'no_space'],
+  [/[Cc]annot allocate memory|cannot set up guest memory/, 'no_memory'],
+  [/asynchronous jobs|cannot acquire state change lock|resource busy|still in use|is in use/i, 'busy'],
+  [/XML error|unsupported configuration|XML document failed to validate|invalid argument/i, 'invalid'],
+];
+
+export function problemOf(stderr: string): VirshProblem {
+  return words.find(([pattern]) => pattern.test(stderr))?.[1] ?? 'other';
+}
+
+const codes: Partial<Record<VirshProblem, FailureCode>> = {
+  unreachable: 'transient',
+  refused: 'auth',
+  busy: 'transient',
+  no_domain: 'gone',
+  no_volume: 'gone',
+  no_space: 'capacity',
+  no_memory: 'capacity',
+  invalid: 'invalid',
+};
+
+/** The failure of a call that may have changed something before virsh failed. */
+export function toFailure(error: unknown, sideEffect: 'none' | 'possible' = 'possible'): Step<never> {
+  if (!(error instanceof VirshError)) throw error;
+  const code = codes[error.problem] ?? 'internal';
+  return { outcome: 'failed', code, sideEffect, detail: error.message };
+}
