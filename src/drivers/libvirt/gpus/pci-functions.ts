@@ -1,0 +1,92 @@
+import { VirshError } from '../errors.ts';
+import { runHostScript, type ScriptAnswer, type ScriptPlace } from '../hosts/host-facts.ts';
+import type { HostShell } from '../hosts/host-shell.ts';
+import { isPciAddress, type PciAddress } from './pci-address.ts';
+
+/** A PCI function as sysfs shows it. */
+export interface PciFunction {
+  address: PciAddress;
+  /** `10de:2684`. */
+  id: string;
+  /** The class without its programming interface: `0300` VGA, `0302` 3D, `1200` accelerator, `0604` bridge. */
+  class: string;
+  driver: string | undefined;
+  /** Its IOMMU group; undefined: the IOMMU is off. */
+  group: string | undefined;
+  /** How the kernel can reset it, best first: `flr`, `pm`, `bus`, … */
+  resetMethods: readonly string[];
+  /** The bridge above; undefined: it sits on the root. */
+  bridge: PciAddress | undefined;
+  /** Whether that bridge can reset all that is below it. */
+  canResetBus: boolean;
+  /** Vendor and device as its configuration space says them now; undefined: it cannot be read. `ffff:ffff`: it is off the bus. */
+  answersAs: string | undefined;
+  /** Errors of PCIe so far; undefined: the function does not report them. */
+  fatalErrors: number | undefined;
+  nonfatalErrors: number | undefined;
+  linkWidth: number | undefined;
+  maxLinkWidth: number | undefined;
+}
+
+/** What a mark on the host says of a GPU: given to a machine since it was last clean, or out of use for a reason. */
+export type GpuMark = string;
+
+/** The PCI functions that matter to GPUs, and the marks in the state folder. */
+export interface GpuScan {
+  functions: ReadonlyMap<PciAddress, PciFunction>;
+  marks: ReadonlyMap<PciAddress, GpuMark>;
+}
+
+/** @throws {VirshError} */
+export async function scanGpus(host: HostShell, place: ScriptPlace): Promise<GpuScan> {
+  const answer = await runHostScript(host, place, ['gpus']);
+  if (answer.status !== 0)
+    throw new VirshError(
+      'unreachable',
+      `${host.name}: its PCI devices cannot be read: ${answer.stderr.trim().slice(0, 300)}`,
+    );
+  return readGpuScan(answer);
+}
+
+export function readGpuScan({ lines }: Pick<ScriptAnswer, 'lines'>): GpuScan {
+  const fields = new Map<PciAddress, Map<string, string>>();
+  const marks = new Map<PciAddress, GpuMark>();
+  for (const [kind, address = '', key = '', value = ''] of lines) {
+    if (!isPciAddress(address)) continue;
+    if (kind === 'mark') marks.set(address, key);
+    if (kind !== 'pci') continue;
+    const known = fields.get(address) ?? new Map<string, string>();
+    fields.set(address, known.set(key, value));
+  }
+  const functions = [...fields].map(([address, known]) => [address, toFunction(address, known)] as const);
+  return { functions: new Map(functions), marks };
+}
+
+function toFunction(address: PciAddress, fields: ReadonlyMap<string, string>): PciFunction {
+  const text = (key: string): string | undefined => fields.get(key) || undefined;
+  const count = (key: string): number | undefined =>
+    text(key) === undefined ? undefined : Number(text(key));
+  const hex = (key: string): string => (text(key) ?? '').replace(/^0x/, '');
+  const bridge = text('bridge');
+  return {
+    address,
+    id: `${hex('vendor')}:${hex('device')}`,
+    class: hex('class').slice(0, 4),
+    driver: text('driver'),
+    group: text('group'),
+    resetMethods: (text('reset_method') ?? '').split(' ').filter(Boolean),
+    bridge: bridge !== undefined && isPciAddress(bridge) ? bridge : undefined,
+    canResetBus: text('bus_reset') === 'yes',
+    answersAs: toIds(text('config')),
+    fatalErrors: count('fatal'),
+    nonfatalErrors: count('nonfatal'),
+    linkWidth: count('current_link_width'),
+    maxLinkWidth: count('max_link_width'),
+  };
+}
+
+/** The first four bytes of the configuration space: vendor and device, the low byte first. */
+function toIds(config: string | undefined): string | undefined {
+  const [, vendorLow, vendorHigh, deviceLow, deviceHigh] = /^(..)(..)(..)(..)$/.exec(config ?? '') ?? [];
+  return vendorLow === undefined ? undefined : `${vendorHigh}${vendorLow}:${deviceHigh}${deviceLow}`;
+}

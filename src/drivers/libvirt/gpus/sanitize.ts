@@ -1,0 +1,115 @@
+import { runHostScript, type ScriptAnswer, type ScriptPlace } from '../hosts/host-facts.ts';
+import type { HostShell } from '../hosts/host-shell.ts';
+import { type Gpu, slotOf } from './gpus.ts';
+import type { PciAddress } from './pci-address.ts';
+import { type GpuScan, type PciFunction, scanGpus } from './pci-functions.ts';
+
+/** Somebody else changed the mark since it was read: what is to be done about the GPU is theirs to say. */
+const MARKED_OTHERWISE = 3;
+
+/**
+ * Says on the host that a machine is about to get the GPU, before it starts, so that whatever happens next the GPU is
+ * reset before another has it. `token` is new each time. False: it has a mark already, so it is not to be had.
+ *
+ * @throws {VirshError}
+ */
+export async function markGpu(
+  host: HostShell,
+  place: ScriptPlace,
+  address: PciAddress,
+  token: string,
+): Promise<boolean> {
+  return isDone(host, await runHostScript(host, place, ['mark', address, token]));
+}
+
+/** How it went: it is free now, it is out of use for a reason, or another changed its mark in the meantime. */
+export type SanitizeOutcome =
+  | { outcome: 'clean' }
+  | { outcome: 'quarantined'; reason: string }
+  | { outcome: 'changed' };
+
+/**
+ * Resets a dirty GPU that no domain has, looks whether it came back as it was, and frees it; otherwise it is out of use.
+ * Each write holds only while the mark is the one that was read: a GPU that got a new machine meanwhile is not reset.
+ *
+ * @throws {VirshError}
+ */
+export async function sanitizeGpu(
+  host: HostShell,
+  place: ScriptPlace,
+  gpu: Gpu,
+  before: GpuScan,
+): Promise<SanitizeOutcome> {
+  const { address, mark = '' } = gpu;
+  const run = (...command: string[]): Promise<ScriptAnswer> => runHostScript(host, place, command, 60_000);
+  const quarantine = async (reason: string): Promise<SanitizeOutcome> => {
+    const marked = await run('quarantine', address, mark, reason.replaceAll(/\s+/g, ' '));
+    return isDone(host, marked) ? { outcome: 'quarantined', reason } : { outcome: 'changed' };
+  };
+  const plan = planReset(gpu.functions, before);
+  if ('impossible' in plan) return quarantine(plan.impossible);
+  const reset = await run('reset', address, mark, ...plan.files);
+  if (reset.status === MARKED_OTHERWISE) return { outcome: 'changed' };
+  if (reset.status !== 0) return quarantine(`the reset failed: ${reset.stderr.trim().slice(0, 200)}`);
+  const damage = damageOf(gpu.functions, await scanGpus(host, place));
+  if (damage !== undefined) return quarantine(damage);
+  return isDone(host, await run('clear', address, mark)) ? { outcome: 'clean' } : { outcome: 'changed' };
+}
+
+function isDone(host: HostShell, { status, stderr }: ScriptAnswer): boolean {
+  if (status === 0) return true;
+  if (status === MARKED_OTHERWISE) return false;
+  throw new Error(`${host.name}: the state of its GPUs cannot be written: ${stderr.trim().slice(0, 300)}`);
+}
+
+/** The files below `/sys/bus/pci/devices` that a reset writes to, in order; or why there is none. */
+export type ResetPlan = { files: readonly string[] } | { impossible: string };
+
+/**
+ * Each function by itself where it has a reset of its own. A function that can only be reset with its bus takes the
+ * bridge, and only where nothing but this GPU is below it.
+ */
+export function planReset(functions: readonly PciFunction[], { functions: all }: GpuScan): ResetPlan {
+  const ofTheBus = functions.filter(({ resetMethods }) => resetMethods.every((method) => method === 'bus'));
+  if (ofTheBus.length === 0) return { files: functions.map(({ address }) => `${address}/reset`) };
+  const [first] = ofTheBus;
+  if (first === undefined || first.bridge === undefined || !first.canResetBus)
+    return resetOfLone(functions, ofTheBus);
+  const others = [...all.values()].filter(
+    ({ address, bridge }) => bridge === first.bridge && slotOf(address) !== slotOf(first.address),
+  );
+  if (others.length > 0)
+    return { impossible: `a reset of ${first.address} would reset ${others[0]?.address} with it` };
+  return { files: [`${first.bridge}/reset_subordinate`] };
+}
+
+/** Alone on its bus, a function is reset with the bus by its own `reset`; with a second function the kernel refuses. */
+function resetOfLone(functions: readonly PciFunction[], ofTheBus: readonly PciFunction[]): ResetPlan {
+  const none = ofTheBus.find(({ resetMethods }) => resetMethods.length === 0);
+  if (none !== undefined) return { impossible: `the kernel knows no reset for ${none.address} (${none.id})` };
+  if (functions.length === 1) return { files: functions.map(({ address }) => `${address}/reset`) };
+  return {
+    impossible: `${ofTheBus[0]?.address} is reset with its bus only, and its bridge has no reset_subordinate`,
+  };
+}
+
+/** What is worse with a GPU after its reset; undefined: nothing. */
+export function damageOf(before: readonly PciFunction[], { functions }: GpuScan): string | undefined {
+  return before
+    .map((was) => damageOfFunction(was, functions.get(was.address)))
+    .find((found) => found !== undefined);
+}
+
+function damageOfFunction(was: PciFunction, is: PciFunction | undefined): string | undefined {
+  const { address, id } = was;
+  const grew = (key: 'fatalErrors' | 'nonfatalErrors'): boolean => (is?.[key] ?? 0) > (was[key] ?? 0);
+  if (is === undefined) return `${address} is gone from the bus after the reset`;
+  if (is.answersAs !== id)
+    return `${address} answers as ${is.answersAs ?? 'nothing'} after the reset, not as ${id}`;
+  if (is.driver !== 'vfio-pci') return `${address} is bound to ${is.driver ?? 'no driver'} after the reset`;
+  if (grew('fatalErrors')) return `${address} reported fatal errors of PCIe in the reset`;
+  if (grew('nonfatalErrors')) return `${address} reported errors of PCIe in the reset`;
+  if ((is.linkWidth ?? 0) < (was.linkWidth ?? 0))
+    return `the link of ${address} has ${is.linkWidth} lanes after the reset, and had ${was.linkWidth}`;
+  return undefined;
+}

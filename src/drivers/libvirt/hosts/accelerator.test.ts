@@ -1,0 +1,117 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { chooseAccelerator } from './accelerator.ts';
+import { type HostFacts, readHostFacts } from './host-facts.ts';
+import { openHostShell } from './host-shell.ts';
+
+const facts: HostFacts = {
+  clockMs: 0,
+  virtualization: 'vmx',
+  hasKvmDevice: true,
+  iommuOn: false,
+  vfioLoaded: false,
+  cordon: undefined,
+};
+const place = { stateDir: '/var/lib/berth' };
+
+/** A host on which a QEMU is found that does as told. */
+function openHostWhereQemu(does: string) {
+  const bin = mkdtempSync(join(tmpdir(), 'berth-qemu-'));
+  onTestFinished(() => rmSync(bin, { recursive: true }));
+  writeFileSync(join(bin, 'qemu-system-x86_64'), `#!/bin/sh\n${does}\n`);
+  chmodSync(join(bin, 'qemu-system-x86_64'), 0o755);
+  const shell = openHostShell({ name: 'kvm-1', uri: 'qemu:///system' });
+  const run: typeof shell.run = (script, args, timeoutMs) =>
+    shell.run(`PATH=${bin}:$PATH\n${script}`, args, timeoutMs);
+  return { name: shell.name, run };
+}
+
+describe('the accelerator', () => {
+  it('is KVM where a guest on it finished', async () => {
+    const host = openHostWhereQemu('exit 67');
+    expect(await chooseAccelerator(host, place, facts, 'auto')).toEqual({
+      accelerator: 'kvm',
+      doubtful: false,
+      finding: 'a guest on KVM counted to 100 million in time',
+    });
+  });
+
+  it.each<[string, string, Partial<HostFacts>, string]>([
+    ['the guest hangs', 'kill -9 $$', {}, 'a guest on it did not finish within'],
+    ['QEMU fails', 'echo no MSR; exit 134', {}, 'QEMU on KVM ended with status 134: no MSR'],
+    ['the guest powers off without a word', 'exit 0', {}, 'ended with status 0'],
+    ['QEMU is not there', 'exit 127', {}, 'qemu-system-x86_64 is not there'],
+    ['there is no device', 'exit 67', { hasKvmDevice: false }, 'there is no /dev/kvm'],
+    ['the processor runs no guests', 'exit 67', { virtualization: undefined }, 'neither vmx nor svm'],
+  ])(
+    'is TCG, with a word to the operator, where %s [kvm-probed]',
+    async (_name, does, otherwise, finding) => {
+      const verdict = await chooseAccelerator(
+        openHostWhereQemu(does),
+        place,
+        { ...facts, ...otherwise },
+        'auto',
+      );
+      expect(verdict).toEqual({
+        accelerator: 'tcg',
+        doubtful: true,
+        finding: expect.stringContaining(finding),
+      });
+    },
+  );
+
+  it('is what the configuration says, untried', async () => {
+    const host = openHostWhereQemu('exit 1');
+    for (const wanted of ['kvm', 'tcg'] as const)
+      expect(await chooseAccelerator(host, place, facts, wanted)).toMatchObject({
+        accelerator: wanted,
+        doubtful: false,
+      });
+  });
+});
+
+describe('a host says', () => {
+  it('what it has', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'berth-host-'));
+    onTestFinished(() => rmSync(root, { recursive: true }));
+    const shell = openHostShell({ name: 'kvm-1', uri: 'qemu:///system' });
+    const read = () => readHostFacts(shell, { ...place, root });
+    const none = {
+      virtualization: undefined,
+      hasKvmDevice: false,
+      iommuOn: false,
+      vfioLoaded: false,
+      cordon: undefined,
+    };
+    expect(await read()).toMatchObject(none);
+    for (const folder of [
+      'dev/kvm',
+      'proc',
+      'sys/kernel/iommu_groups/0',
+      'sys/bus/pci/drivers/vfio-pci',
+      'var/lib/berth',
+    ])
+      mkdirSync(join(root, folder), { recursive: true });
+    writeFileSync(join(root, 'proc/cpuinfo'), 'flags\t\t: fpu svm vme\n');
+    writeFileSync(join(root, 'var/lib/berth/cordon'), 'a disk is replaced\n');
+    expect(await read()).toEqual({
+      clockMs: expect.any(Number),
+      virtualization: 'svm',
+      hasKvmDevice: true,
+      iommuOn: true,
+      vfioLoaded: true,
+      cordon: 'a disk is replaced',
+    });
+    writeFileSync(join(root, 'var/lib/berth/cordon'), '');
+    expect((await read()).cordon).toBe('the file gives no reason');
+  });
+
+  it('nothing where its shell is none', async () => {
+    const shell = { name: 'kvm-1', run: async () => ({ status: 127, stdout: '', stderr: 'sh: not found' }) };
+    await expect(readHostFacts(shell, place)).rejects.toThrow(
+      'kvm-1: its shell does not run what Berth asks',
+    );
+  });
+});

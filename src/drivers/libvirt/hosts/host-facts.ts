@@ -1,0 +1,65 @@
+import { VirshError } from '../errors.ts';
+import { HOST_SCRIPT } from './host-script.ts';
+import type { HostShell } from './host-shell.ts';
+
+/** One command of `HOST_SCRIPT`, as the fields of each line that it printed. */
+export interface ScriptAnswer {
+  status: number | null;
+  lines: readonly (readonly string[])[];
+  stderr: string;
+}
+
+/** Where the script works: the state folder, and for tests another root than `/`. */
+export interface ScriptPlace {
+  stateDir: string;
+  root?: string;
+}
+
+/** @throws {VirshError} */
+export async function runHostScript(
+  host: HostShell,
+  { stateDir, root = '' }: ScriptPlace,
+  [command = '', ...args]: readonly string[],
+  timeoutMs?: number,
+): Promise<ScriptAnswer> {
+  const { status, stdout, stderr } = await host.run(
+    HOST_SCRIPT,
+    [command, root, stateDir, ...args],
+    timeoutMs,
+  );
+  const lines = stdout.split('\n').filter((line) => line !== '');
+  return { status, lines: lines.map((line) => line.split('\t')), stderr };
+}
+
+/** What a host says of itself beside libvirt. */
+export interface HostFacts {
+  /** Its clock, in milliseconds since the Unix epoch. */
+  clockMs: number;
+  /** `vmx` or `svm`; undefined: its processor runs no guests by itself. */
+  virtualization: string | undefined;
+  hasKvmDevice: boolean;
+  iommuOn: boolean;
+  vfioLoaded: boolean;
+  /** Why it gets no new machines, from the file `cordon`; undefined: there is none. */
+  cordon: string | undefined;
+}
+
+/** @throws {VirshError} */
+export async function readHostFacts(host: HostShell, place: ScriptPlace): Promise<HostFacts> {
+  const { status, lines, stderr } = await runHostScript(host, place, ['facts']);
+  const facts = new Map(lines.map(([name = '', value = '']) => [name, value]));
+  const clockMs = Number(facts.get('clock') ?? Number.NaN);
+  if (status !== 0 || Number.isNaN(clockMs))
+    throw new VirshError(
+      'unreachable',
+      `${host.name}: its shell does not run what Berth asks: ${stderr.trim().slice(0, 300)}`,
+    );
+  return {
+    clockMs,
+    virtualization: facts.get('virtualization') || undefined,
+    hasKvmDevice: facts.has('kvm'),
+    iommuOn: facts.has('iommu'),
+    vfioLoaded: facts.has('vfio'),
+    cordon: facts.has('cordon') ? facts.get('cordon') || 'the file gives no reason' : undefined,
+  };
+}

@@ -1,0 +1,106 @@
+/**
+ * What Berth does on a host beside libvirt: a program for POSIX `sh`, which is sent to the host with each call, so that
+ * nothing is installed there. Its arguments are a command, the root of the file system (empty, but for tests), the
+ * state folder, and what the command takes. Each line of output is fields with tabs between them.
+ *
+ * - `facts`: the clock, the processor's virtualization, KVM, IOMMU, the cordon.
+ * - `gpus`: each PCI function of a GPU's slot or group, and the marks.
+ * - `probe`: whether QEMU on KVM ends a guest that counts to 100 million.
+ * - `mark ADDRESS TOKEN`: says that the GPU is given to a machine; 3 where it has a mark already.
+ * - `reset ADDRESS TOKEN FILE…`, `clear ADDRESS TOKEN`, `quarantine ADDRESS TOKEN REASON`: only while it has that mark; 3 otherwise.
+ */
+export const HOST_SCRIPT = String.raw`
+set -u
+export LC_ALL=C
+command=$1 root=$2 state=$2$3
+shift 3
+tab=$(printf '\t')
+say() { line=$1; shift; for field; do line=$line$tab$field; done; printf '%s\n' "$line"; }
+first() { value=; [ -r "$1" ] && IFS= read -r value 2>/dev/null < "$1"; printf '%s' "$value" | tr '\t' ' '; }
+target() { readlink "$1" 2>/dev/null | sed 's,.*/,,'; }
+total() { sed -n 's/^TOTAL[A-Z_]* //p' "$1" 2>/dev/null; }
+
+facts() {
+  say clock "$(date +%s%3N)"
+  say virtualization "$(grep -m 1 -owE 'vmx|svm' "$root/proc/cpuinfo" 2>/dev/null)"
+  [ -e "$root/dev/kvm" ] && say kvm present
+  for group in "$root"/sys/kernel/iommu_groups/*; do [ -d "$group" ] && { say iommu on; break; }; done
+  [ -d "$root/sys/bus/pci/drivers/vfio-pci" ] && say vfio loaded
+  [ -e "$state/cordon" ] && say cordon "$(first "$state/cordon")"
+  return 0
+}
+
+function_of() {
+  at=$root/sys/bus/pci/devices/$1
+  for key in vendor device class numa_node reset_method current_link_width max_link_width; do
+    say pci "$1" $key "$(first "$at/$key")"
+  done
+  say pci "$1" driver "$(target "$at/driver")"
+  say pci "$1" group "$(target "$at/iommu_group")"
+  say pci "$1" fatal "$(total "$at/aer_dev_fatal")"
+  say pci "$1" nonfatal "$(total "$at/aer_dev_nonfatal")"
+  say pci "$1" config "$(od -An -v -tx1 -N 4 "$at/config" 2>/dev/null | tr -d ' \n')"
+  bridge=$(readlink "$at" 2>/dev/null) && bridge=$(printf '%s' "$bridge" | sed -n 's,.*/\([0-9a-f:.]*\)/[^/]*$,\1,p')
+  say pci "$1" bridge "$bridge"
+  [ -n "$bridge" ] && [ -e "$root/sys/bus/pci/devices/$bridge/reset_subordinate" ] && say pci "$1" bus_reset yes
+  return 0
+}
+
+gpus() {
+  cd "$root/sys/bus/pci/devices" 2>/dev/null || return 0
+  seen=' '
+  for address in *; do
+    case $(first "$address/class") in 0x03*|0x12*) ;; *) continue ;; esac
+    slot=$(printf '%s' "$address" | sed 's,[.].*,,')
+    for near in "$slot".* "$address"/iommu_group/devices/* "$address"/../????:??:??.?; do
+      near=$(basename "$near")
+      [ -e "$near" ] || continue
+      case $seen in *" $near "*) continue ;; esac
+      seen="$seen$near "
+      function_of "$near"
+    done
+  done
+  for mark in "$state"/gpus/*; do [ -f "$mark" ] && say mark "$(basename "$mark")" "$(first "$mark")"; done
+  return 0
+}
+
+probe() {
+  rom=$(mktemp) || exit 1
+  trap 'rm -f "$rom"' EXIT
+  {
+    head -c 65280 /dev/zero
+    printf '\372\146\271\000\341\365\005\146\111\165\374\260\041\272\001\005\356\364\353\375'
+    head -c 220 /dev/zero
+    printf '\351\015\377'
+    head -c 13 /dev/zero
+  } > "$rom"
+  timeout -s KILL "$1" qemu-system-x86_64 -accel kvm -cpu host -machine q35 -m 16 -nodefaults -no-user-config \
+    -display none -no-reboot -device isa-debug-exit,iobase=0x501,iosize=2 -bios "$rom" < /dev/null > "$rom.log" 2>&1
+  status=$?
+  say probe $status "$(head -c 300 "$rom.log" | tr '\n\t' '  ')"
+  rm -f "$rom.log"
+}
+
+# The state folder is changed by one call at a time, and a mark only by whoever knows what it says.
+lock() { mkdir -p "$state/gpus" && exec 9> "$state/lock" && flock -w 10 9 || exit 1; }
+write_mark() { printf '%s\n' "$2" > "$state/gpus/.new" && sync "$state/gpus/.new" && mv "$state/gpus/.new" "$state/gpus/$1" || exit 1; }
+refuse_unless() { now=$(first "$state/gpus/$1"); [ "$now" = "$2" ] || { say mark "$1" "$now"; exit 3; }; }
+
+case $command in
+  facts|gpus) "$command" ;;
+  probe) probe "$1" ;;
+  mark)
+    lock
+    now=$(first "$state/gpus/$1")
+    [ -z "$now" ] || [ "$now" = "$2" ] || { say mark "$1" "$now"; exit 3; }
+    write_mark "$1" "$2" ;;
+  reset)
+    lock
+    refuse_unless "$1" "$2"
+    shift 2
+    for file; do printf 1 > "$root/sys/bus/pci/devices/$file" || exit 4; done ;;
+  clear) lock; refuse_unless "$1" "$2"; rm -f "$state/gpus/$1" ;;
+  quarantine) lock; refuse_unless "$1" "$2"; write_mark "$1" "quarantined $3" ;;
+  *) exit 2 ;;
+esac
+`;

@@ -1,0 +1,74 @@
+import { spawn } from 'node:child_process';
+import { VirshError } from '../errors.ts';
+import type { HostOptions } from '../options.ts';
+
+/** What a program said, and its exit status. */
+export interface Output {
+  status: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** The way to run what libvirt has no call for, such as the reset of a GPU. */
+export interface HostShell {
+  readonly name: string;
+  /** A script of ours, run by `sh` on the host; it comes by standard input. @throws {VirshError} `unreachable` */
+  run(script: string, args: readonly string[], timeoutMs?: number): Promise<Output>;
+}
+
+const ANSWER_WITHIN_MS = 15_000;
+/** OpenSSH's own failures, as against those of what it ran. */
+const SSH_FAILED = 255;
+
+/** The shell of the host that the URI names: this machine's, or by way of OpenSSH, as libvirt goes there itself. */
+export function openHostShell({ name, uri }: Pick<HostOptions, 'name' | 'uri'>): HostShell {
+  const { protocol, hostname, username, port, searchParams } = new URL(uri);
+  const isLocal = !protocol.endsWith('+ssh:');
+  const keyFile = searchParams.get('keyfile');
+  const ssh = [
+    ...['ssh', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=5', '-o', 'ServerAliveInterval=5'],
+    ...(username === '' ? [] : ['-l', decodeURIComponent(username)]),
+    ...(port === '' ? [] : ['-p', port]),
+    ...(keyFile === null ? [] : ['-i', keyFile]),
+    ...['--', hostname],
+  ];
+  return {
+    name,
+    async run(script, args, timeoutMs = ANSWER_WITHIN_MS) {
+      const command = ['sh', '-s', '--', ...args];
+      const argv = isLocal ? command : [...ssh, command.map(quoted).join(' ')];
+      const output = await runProgram(name, argv, script, timeoutMs);
+      if (!isLocal && output.status === SSH_FAILED)
+        throw new VirshError('unreachable', `ssh to ${name}: ${output.stderr.trim().slice(0, 300)}`);
+      return output;
+    },
+  };
+}
+
+/** OpenSSH hands one line to the login shell over there, so each argument is quoted for it. */
+const quoted = (argument: string): string => `'${argument.replaceAll("'", `'\\''`)}'`;
+
+function runProgram(
+  host: string,
+  [program = '', ...args]: readonly string[],
+  input: string,
+  timeoutMs: number,
+): Promise<Output> {
+  const { promise, resolve, reject } = Promise.withResolvers<Output>();
+  const child = spawn(program, args, { stdio: 'pipe', timeout: timeoutMs, killSignal: 'SIGKILL' });
+  const said = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr'] as const)
+    child[stream].setEncoding('utf8').on('data', (part: string) => {
+      said[stream] += part;
+    });
+  child.on('error', ({ message }) =>
+    reject(new VirshError('unreachable', `${program} for ${host}: ${message}`)),
+  );
+  child.on('close', (status, signal) => {
+    if (signal === null) resolve({ status, ...said });
+    else reject(new VirshError('unreachable', `${program} for ${host}: no answer within ${timeoutMs} ms`));
+  });
+  // A program that ends early does not read its input to the end.
+  child.stdin.on('error', () => {}).end(input);
+  return promise;
+}
