@@ -1,0 +1,13 @@
+#!/bin/bash
+# Drivers against the engines that they drive: `npm run test:lab -- [FILE…]`. It installs Debian packages, builds the
+# guests that are not there yet, and runs the tests where nothing of them can leave or stay.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+test/lab/packages.sh
+guests=$(realpath -m "${BERTH_LAB_GUESTS:-node_modules/.cache/berth-lab}")
+for guest in tiny cloud-init; do
+  [[ -s $guests/$guest.qcow2 ]] || test/lab/guests/$guest.sh "$guests/$guest.qcow2"
+done
+exec test/lab/in-namespaces.sh env BERTH_LAB_GUESTS="$guests" node_modules/.bin/node node_modules/.bin/vitest run \
+  --config vitest.lab.config.ts "$@"
