@@ -89,7 +89,10 @@ export async function serveSimulator({
   }
 }
 
-function portOf({ platform: { address } }: Config): number {
-  const port = address === undefined ? '' : new URL(address).port;
+function portOf({ platform }: Config): number {
+  const port =
+    platform.driver !== simulator.name || platform.address === undefined
+      ? ''
+      : new URL(platform.address).port;
   return port === '' ? DEFAULT_PORT : Number(port);
 }

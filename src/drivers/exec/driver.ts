@@ -1,0 +1,114 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { readSecret } from '../../keys/read-secret.ts';
+import { Fatal } from '../../ports/errors.ts';
+import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
+import type { Channel, Greeter } from './channel.ts';
+import { messageOf } from './errors.ts';
+import { type ExecConfig, execConfigSchema, execOfferSchema } from './options.ts';
+
+/** A driver in any language: a program that is spoken to over pipes, or a server that is over HTTP. */
+export const exec: DriverDefinition<ExecConfig> = {
+  name: 'exec',
+  configSchema: execConfigSchema,
+  offerSchema: execOfferSchema,
+  check(options, { env }) {
+    readSecret(env, options.token_env);
+    environmentOf(options.environment, env);
+    if (options.command !== undefined) assertProgram(options.command[0] ?? '', env);
+  },
+  async open(options, setting) {
+    const { Greeter } = await import('./channel.ts');
+    const { createPlatform } = await import('./platform.ts');
+    const greeter = new Greeter();
+    const channel = await createChannel(options, setting, greeter);
+    try {
+      await channel.open();
+    } catch (error) {
+      await channel.close();
+      throw new Fatal(`${nameOf(options)} cannot be used: ${messageOf(error)}.`, { cause: error });
+    }
+    return createPlatform(channel, {
+      ...setting,
+      info: greeter.info,
+      timeoutMs: options.timeout_s * 1000,
+    });
+  },
+};
+
+function nameOf({ command, url }: ExecConfig): string {
+  return command === undefined ? `The driver at ${url}` : `The driver ${command[0]}`;
+}
+
+async function createChannel(
+  options: ExecConfig,
+  { clock, log, env }: DriverSetting,
+  greeter: Greeter,
+): Promise<Channel> {
+  const setting = {
+    clock,
+    log,
+    greeter,
+    timeoutMs: options.timeout_s * 1000,
+    startTimeoutMs: options.start_timeout_s * 1000,
+  };
+  const { command, url = '' } = options;
+  if (command === undefined) {
+    const { WebhookChannel } = await import('./webhook-channel.ts');
+    return new WebhookChannel({ ...setting, url, token: readSecret(env, options.token_env) });
+  }
+  const { ProcessChannel } = await import('./process-channel.ts');
+  const named = environmentOf(options.environment, env);
+  return new ProcessChannel({
+    ...setting,
+    command,
+    env: { ...environmentOf(USUAL, env, 'optional'), ...named },
+    secrets: Object.values(named),
+    stopTimeoutMs: options.stop_timeout_s * 1000,
+  });
+}
+
+/** What every program is given: no secret is in these. */
+const USUAL = ['PATH', 'HOME', 'LANG', 'TZ'];
+
+/** The variables by name. @throws {Fatal} if one that must be is not set */
+function environmentOf(
+  names: readonly string[],
+  env: DriverSetting['env'],
+  presence: 'required' | 'optional' = 'required',
+): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = env[name];
+      if (value !== undefined) return [[name, value]];
+      if (presence === 'optional') return [];
+      throw new Fatal(`platform.environment names ${name}, which is not set: set it, or take it out.`);
+    }),
+  );
+}
+
+/** @throws {Fatal} if there is no such program */
+function assertProgram(program: string, env: DriverSetting['env']): void {
+  if (program.includes('/')) {
+    const problem = problemOf(program);
+    if (problem !== undefined) throw new Fatal(`The driver ${program} cannot be run: ${problem}.`);
+    return;
+  }
+  const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
+  if (!folders.some((folder) => problemOf(join(folder, program)) === undefined))
+    throw new Fatal(
+      `The driver ${program} is in no folder of PATH: write where it is, such as /usr/local/bin/${program}.`,
+    );
+}
+
+function problemOf(file: string): string | undefined {
+  try {
+    if (!statSync(file).isFile()) return 'it is no file';
+    accessSync(file, constants.X_OK);
+    return undefined;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EACCES'
+      ? 'it is not executable (chmod +x)'
+      : 'there is no such file';
+  }
+}

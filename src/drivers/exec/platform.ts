@@ -1,0 +1,163 @@
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type {
+  ObservedMachine,
+  ObservedVolume,
+  OwnerRef,
+  PlatformDriver,
+  Step,
+  VolumeDriver,
+} from '../../orchestrator/model/platform-driver.ts';
+import type { Log } from '../../ports/log.ts';
+import { type Channel, problemOf } from './channel.ts';
+import { AnswerLost, messageOf, NotSent, Unauthorized } from './errors.ts';
+import { type Arguments, type Info, type Method, type Result, results } from './protocol.ts';
+import {
+  fromInventory,
+  fromListing,
+  fromPlatform,
+  fromPlatformVolume,
+  fromPresence,
+  fromStep,
+  toManifest,
+  toOffers,
+  toPlatform,
+  toPlatformVolume,
+} from './translate.ts';
+
+export interface PlatformSetting {
+  info: Info;
+  catalog: Catalog;
+  timeoutMs: number;
+  log: Log;
+}
+
+/** How much of a console the core wants. */
+const MAX_CONSOLE = 16 * 1024;
+
+/** The driver behind a channel. A look whose answer is lost is unknown, an order rejects: neither proves anything. */
+export function createPlatform(
+  channel: Channel,
+  { info, catalog, timeoutMs, log }: PlatformSetting,
+): PlatformDriver {
+  const caller = new Caller(channel, log);
+  const step = (method: 'stop' | 'start', ref: OwnerRef, cookie: string | null) =>
+    order(async () => machineStep(await caller.ask(method, { ref, cookie }), ref, method));
+  return {
+    manifest: toManifest(info, timeoutMs),
+    get: (ref) =>
+      look(async () =>
+        fromPresence(await caller.ask('get', { ref }), (value) => machineOf(value, ref, 'get')),
+      ),
+    list: () => look(async () => fromListing(await caller.ask('list', {}), fromPlatform)),
+    create: (spec, cookie) =>
+      order(async () => {
+        const wire = toPlatform(spec, catalog.offers.get(spec.offerId), info.login_user);
+        const answer = await caller.ask('create', { ref: spec.ref, cookie, spec: wire });
+        return machineStep(answer, spec.ref, 'create');
+      }),
+    stop: (ref, cookie) => step('stop', ref, cookie),
+    start: (ref, cookie) => step('start', ref, cookie),
+    restart: (ref, id, cookie) =>
+      order(async () =>
+        machineStep(await caller.ask('restart', { ref, restart_id: id, cookie }), ref, 'restart'),
+      ),
+    destroy: (ref, cookie) => order(async () => fromStep(await caller.ask('destroy', { ref, cookie }), same)),
+    ...(info.capabilities.attach_volume !== 'none' && { volumes: createVolumes(caller) }),
+    ...(info.capabilities.inventory && {
+      inventory: () =>
+        look(async () => fromInventory(await caller.ask('inventory', { offers: toOffers(catalog) }))),
+    }),
+    ...(info.capabilities.console && {
+      consoleTail: async (ref: OwnerRef) =>
+        (await caller.ask('console', { ref })).text?.slice(0 - MAX_CONSOLE) ?? undefined,
+    }),
+    close: () => channel.close(),
+  };
+}
+
+function createVolumes(caller: Caller): VolumeDriver {
+  const read = (ref: OwnerRef, method: Method) => (value: Parameters<typeof fromPlatformVolume>[0]) =>
+    aboutThat(fromPlatformVolume(value), ref, method);
+  return {
+    get: (ref) =>
+      look(async () => fromPresence(await caller.ask('volumes.get', { ref }), read(ref, 'volumes.get'))),
+    list: () => look(async () => fromListing(await caller.ask('volumes.list', {}), fromPlatformVolume)),
+    create: (spec, cookie) =>
+      order(async () => {
+        const { ref } = spec;
+        const answer = await caller.ask('volumes.create', { ref, cookie, spec: toPlatformVolume(spec) });
+        return fromStep(answer, read(ref, 'volumes.create'));
+      }),
+    attach: (ref, machine, cookie) =>
+      order(async () => fromStep(await caller.ask('volumes.attach', { ref, machine, cookie }), same)),
+    detach: (ref, machine, cookie) =>
+      order(async () => fromStep(await caller.ask('volumes.detach', { ref, machine, cookie }), same)),
+    resize: (ref, sizeGb, cookie) =>
+      order(async () => {
+        const answer = await caller.ask('volumes.resize', { ref, size_gb: sizeGb, cookie });
+        return fromStep(answer, read(ref, 'volumes.resize'));
+      }),
+    destroy: (ref, cookie) =>
+      order(async () => fromStep(await caller.ask('volumes.destroy', { ref, cookie }), same)),
+  };
+}
+
+/** Asks, and believes of an answer only what the protocol names. */
+class Caller {
+  readonly #channel: Channel;
+  readonly #log: Log;
+
+  constructor(channel: Channel, log: Log) {
+    this.#channel = channel;
+    this.#log = log;
+  }
+
+  /** @throws {AnswerLost | NotSent | Unauthorized} */
+  async ask<M extends Method>(method: M, args: Arguments<M>): Promise<Result<M>> {
+    const result = results[method].safeParse(await this.#channel.ask(method, args));
+    if (result.success) return result.data as Result<M>;
+    const sentence = `the driver answers ${method} with what is no answer of the protocol: ${problemOf(result.error)}`;
+    this.#log.warn({}, sentence);
+    throw new AnswerLost(sentence);
+  }
+}
+
+type WireMachine = Parameters<typeof fromPlatform>[0];
+
+function machineStep(answer: Result<'create'>, ref: OwnerRef, method: Method): Step<ObservedMachine> {
+  return fromStep(answer, (value) => machineOf(value, ref, method));
+}
+
+function machineOf(value: WireMachine, ref: OwnerRef, method: Method): ObservedMachine {
+  return aboutThat(fromPlatform(value), ref, method);
+}
+
+/** @throws {AnswerLost} if the answer is about another machine or volume */
+function aboutThat<T extends ObservedMachine | ObservedVolume>(value: T, ref: OwnerRef, method: Method): T {
+  if (value.ref === ref) return value;
+  throw new AnswerLost(`the driver answers ${method} of ${ref} with ${value.ref}`);
+}
+
+const same = (value: null): null => value;
+
+async function look<Answer extends { answer: string }>(
+  call: () => Promise<Answer>,
+): Promise<Answer | { answer: 'unknown'; reason: string }> {
+  try {
+    return await call();
+  } catch (error) {
+    return { answer: 'unknown', reason: messageOf(error) };
+  }
+}
+
+/** What is known not to have been begun fails without a side effect; any other error is the core's to doubt. */
+async function order<T>(call: () => Promise<Step<T>>): Promise<Step<T>> {
+  try {
+    return await call();
+  } catch (error) {
+    const code = error instanceof Unauthorized ? 'auth' : 'transient';
+    if (error instanceof Unauthorized || error instanceof NotSent)
+      return { outcome: 'failed', code, sideEffect: 'none', detail: messageOf(error) };
+    throw error;
+  }
+}

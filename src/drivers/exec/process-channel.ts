@@ -1,0 +1,113 @@
+import type { Timer } from '../../ports/clock.ts';
+import type { Channel, ChannelSetting } from './channel.ts';
+import { messageOf, NotSent } from './errors.ts';
+import type { Method } from './protocol.ts';
+import { Run } from './run.ts';
+
+export interface ProgramOptions extends ChannelSetting {
+  command: readonly string[];
+  env: Readonly<Record<string, string>>;
+  secrets: readonly string[];
+  stopTimeoutMs: number;
+}
+
+const FIRST_BACKOFF_MS = 1_000;
+const LAST_BACKOFF_MS = 60_000;
+/** A run that was good for so long begins the backoff anew. */
+const GOOD_RUN_MS = 60_000;
+
+/** A driver's program, which is started again whenever it ends. */
+export class ProcessChannel implements Channel {
+  readonly #options: ProgramOptions;
+  #run: Run | undefined;
+  /** Why there is none that answers. */
+  #problem = 'the driver was not started';
+  #isGreeted = false;
+  #isClosed = false;
+  #backoffMs = FIRST_BACKOFF_MS;
+  #restart: Timer | undefined;
+  /** Runs whose processes have not all ended. */
+  readonly #ending = new Set<Promise<unknown>>();
+
+  constructor(options: ProgramOptions) {
+    this.#options = options;
+  }
+
+  async open(): Promise<void> {
+    const run = this.#start();
+    try {
+      await this.#greet(run);
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+    this.#supervise(run);
+  }
+
+  ask(method: Method, args: object): Promise<unknown> {
+    if (this.#run === undefined || !this.#isGreeted) return Promise.reject(new NotSent(this.#problem));
+    return this.#run.ask(method, args);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#restart?.cancel();
+    await this.#run?.close();
+    await Promise.all(this.#ending);
+  }
+
+  #start(): Run {
+    const run = new Run(this.#options);
+    this.#run = run;
+    this.#problem = 'the driver is starting';
+    const ending = run.ended.finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+    return run;
+  }
+
+  /** @throws {Error} if it does not answer as it must */
+  async #greet(run: Run): Promise<void> {
+    const { greeter, log, startTimeoutMs } = this.#options;
+    greeter.greet(await run.ask('info', greeter.arguments, startTimeoutMs));
+    this.#isGreeted = true;
+    const { name, version } = greeter.info;
+    log.info({ driver: name, version, driver_pid: run.pid }, 'the driver answers');
+  }
+
+  #supervise(run: Run): void {
+    const { clock } = this.#options;
+    const startedAt = clock.now();
+    void run.unusable.then((end) => {
+      const reason = `the driver ${end}`;
+      this.#isGreeted = false;
+      if (this.#isClosed) return;
+      if (clock.now() - startedAt >= GOOD_RUN_MS) this.#backoffMs = FIRST_BACKOFF_MS;
+      void run.ended.then(() => this.#later(reason));
+      this.#problem = reason;
+    });
+  }
+
+  #later(reason: string): void {
+    if (this.#isClosed) return;
+    const { clock, log } = this.#options;
+    const waitMs = this.#backoffMs;
+    this.#backoffMs = Math.min(LAST_BACKOFF_MS, 2 * waitMs);
+    this.#problem = reason;
+    log.error(
+      { again_in_s: waitMs / 1000 },
+      `${reason}: nothing is begun or concluded until it answers again`,
+    );
+    this.#restart = clock.setTimer(waitMs, () => void this.#again());
+  }
+
+  async #again(): Promise<void> {
+    const run = this.#start();
+    try {
+      await this.#greet(run);
+      this.#supervise(run);
+    } catch (error) {
+      run.kill('cannot be used');
+      void run.ended.then(() => this.#later(messageOf(error)));
+    }
+  }
+}

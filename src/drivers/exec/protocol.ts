@@ -1,0 +1,291 @@
+import { z } from 'zod';
+import { cloudInitSchema } from '../../contract/cloud-init.ts';
+import { portForwardSchema } from '../../contract/instance.ts';
+
+/** The versions of the protocol that this Berth speaks, the best first. */
+export const PROTOCOL_VERSIONS: readonly number[] = [1];
+
+const MAX_TEXT = 10_000;
+const text = z.string().max(MAX_TEXT);
+const ref = z
+  .string()
+  .min(1)
+  .max(255)
+  .describe('The name of a machine or volume, which Berth chose before it is made; [a-z0-9-].');
+const millis = z.number().min(0).max(8_640_000_000_000_000);
+const cookie = z
+  .string()
+  .regex(/^\P{Cc}{1,1000}$/u)
+  .describe('What the driver wants to be handed back when the step is repeated.');
+const note = z.string().max(8 * 1024);
+const sizeGb = z.number().positive();
+
+const machineSpec = z
+  .object({
+    ref,
+    offer_id: z.string(),
+    machine: z
+      .record(z.string(), z.json())
+      .describe("What the catalog says under `machine:` of the offer: the driver's own words."),
+    datacenter: z.string(),
+    hostname: z.string(),
+    image: z.string(),
+    vcpus: z.number(),
+    memory_gb: z.number(),
+    root_disk_gb: z.number(),
+    gpu_count: z.number(),
+    gpu_type: z.string().nullable(),
+    ssh_keys: z.array(z.string()).describe('authorized_keys lines. All of them are to be injected.'),
+    cloud_init: cloudInitSchema.nullable().describe("The tenant's fields; null: there are none."),
+    vendor_data: z
+      .string()
+      .describe("Cloud-init vendor data with the login user and the keys: the provider's part, rendered."),
+    user_data: z.string().describe("Cloud-init user data with the tenant's fields, rendered."),
+    note: note.describe(
+      'To be kept with the machine and given back, where the capability keeps_notes is true.',
+    ),
+  })
+  .meta({ id: 'MachineSpec' });
+export type WireMachineSpec = z.infer<typeof machineSpec>;
+
+const volumeSpec = z
+  .object({ ref, datacenter: z.string(), size_gb: sizeGb, type: z.string().nullable(), note })
+  .meta({ id: 'VolumeSpec' });
+export type WireVolumeSpec = z.infer<typeof volumeSpec>;
+
+const soldOffer = z
+  .object({
+    offer_id: z.string(),
+    datacenters: z.array(z.string()),
+    vcpus: z.number(),
+    memory_gb: z.number(),
+    root_disk_gb: z.number(),
+    gpu_count: z.number(),
+    gpu_type: z.string().nullable(),
+    machine: z.record(z.string(), z.json()),
+  })
+  .meta({ id: 'Offer' });
+export type WireOffer = z.infer<typeof soldOffer>;
+
+const id = z.string().describe('Given back with the answer.');
+const expiresAt = millis.describe(
+  'Milliseconds since the Unix epoch. A driver does not begin a request after that moment: it fails it with `transient` and side effect `none`.',
+);
+const given = z
+  .union([cookie, z.null()])
+  .describe('null: the first call, or the first after Berth started; the step may be under way already.');
+const common = { id, expires_at: expiresAt };
+const aboutRef = { ...common, ref };
+const step = { ...common, ref, cookie: given };
+
+/** What each method carries. */
+const requests = {
+  info: z.object({
+    ...common,
+    method: z.literal('info'),
+    protocols: z.array(z.int()).describe('The versions that Berth speaks.'),
+  }),
+  get: z.object({ ...aboutRef, method: z.literal('get') }),
+  list: z.object({ ...common, method: z.literal('list') }),
+  create: z.object({ ...step, method: z.literal('create'), spec: machineSpec }),
+  stop: z.object({ ...step, method: z.literal('stop') }),
+  start: z.object({ ...step, method: z.literal('start') }),
+  restart: z.object({
+    ...step,
+    method: z.literal('restart'),
+    restart_id: z.string().describe('The same id is one restart, however often it is asked for.'),
+  }),
+  destroy: z.object({ ...step, method: z.literal('destroy') }),
+  inventory: z.object({ ...common, method: z.literal('inventory'), offers: z.array(soldOffer) }),
+  console: z.object({ ...aboutRef, method: z.literal('console') }),
+  'volumes.get': z.object({ ...aboutRef, method: z.literal('volumes.get') }),
+  'volumes.list': z.object({ ...common, method: z.literal('volumes.list') }),
+  'volumes.create': z.object({ ...step, method: z.literal('volumes.create'), spec: volumeSpec }),
+  'volumes.attach': z.object({ ...step, method: z.literal('volumes.attach'), machine: ref }),
+  'volumes.detach': z.object({ ...step, method: z.literal('volumes.detach'), machine: ref }),
+  'volumes.resize': z.object({ ...step, method: z.literal('volumes.resize'), size_gb: sizeGb }),
+  'volumes.destroy': z.object({ ...step, method: z.literal('volumes.destroy') }),
+};
+export type Method = keyof typeof requests;
+/** What a request carries beside its id, its method and its deadline. */
+export type Arguments<M extends Method> = Omit<z.infer<(typeof requests)[M]>, 'id' | 'method' | 'expires_at'>;
+export type Request = { id: string; method: Method; expires_at: number } & Record<string, unknown>;
+
+const capabilities = z.object({
+  stop: z.boolean().describe('Whether a machine can be stopped with its disk kept.'),
+  resume: z.boolean().describe('Whether a stopped machine can be started again.'),
+  restart: z.boolean().describe('Whether a running machine can be reset, its disk kept.'),
+  attach_volume: z
+    .enum(['hot', 'cold', 'none'])
+    .describe('hot: while the machine runs; cold: only while it is stopped; none: there are no volumes.'),
+  resize_volume: z
+    .enum(['attached', 'detached', 'none'])
+    .describe('attached: volumes grow at any time; detached: only while attached to nothing; none: never.'),
+  create_visible_within_ms: millis
+    .max(3_600_000)
+    .describe('How long after a create was begun `get` and `list` may still not show it.'),
+  keeps_notes: z.boolean().describe('Whether what is observed comes with the note of its create.'),
+  inventory: z.boolean().default(false).describe('Whether `inventory` is answered.'),
+  console: z.boolean().default(false).describe('Whether `console` is answered.'),
+});
+export type Capabilities = z.infer<typeof capabilities>;
+
+/** An answer to `info` of any version: read first, so that what is newer is not taken for malformed. */
+export const anyInfo = z.object({ protocol: z.int() });
+
+const info = z
+  .object({
+    protocol: z.int().describe('The version that the driver goes by, one of those that were offered.'),
+    name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/),
+    version: z.string().max(100).default(''),
+    login_user: z
+      .string()
+      .regex(/^[a-z_][a-z0-9_-]{0,31}$/)
+      .default('ubuntu')
+      .describe('The user that vendor_data makes.'),
+    capabilities,
+  })
+  .meta({ id: 'Info' });
+export type Info = z.infer<typeof info>;
+
+const machine = z
+  .object({
+    ref,
+    power: z.enum(['building', 'running', 'stopping', 'stopped', 'starting', 'failed', 'destroying']),
+    created_at: millis.describe('Milliseconds since the Unix epoch; never changes.'),
+    endpoint: z
+      .object({
+        public_ip: z.string().min(1).max(255),
+        private_ip: z.string().max(255).exactOptional(),
+        ssh_port: z.int().min(1).max(65_535),
+        ssh_username: z.string().min(1).max(255),
+        port_forwards: z.array(portForwardSchema).max(1000).exactOptional(),
+        host_key_fingerprint: z
+          .string()
+          .max(255)
+          .exactOptional()
+          .describe('`SHA256:…` as OpenSSH prints it, where the driver can tell.'),
+      })
+      .exactOptional()
+      .describe('Absent until the machine has an address.'),
+    host: z.string().max(255).exactOptional(),
+    detail: text.exactOptional().describe('Why, when `power` is `failed`.'),
+    note: note.exactOptional(),
+  })
+  .meta({ id: 'Machine' });
+export type WireMachine = z.infer<typeof machine>;
+
+const volume = z
+  .object({
+    ref,
+    attached_to: z.array(ref).max(10_000),
+    created_at: millis,
+    size_gb: sizeGb.exactOptional(),
+    note: note.exactOptional(),
+  })
+  .meta({ id: 'Volume' });
+export type WireVolume = z.infer<typeof volume>;
+
+const unknown = z.object({ answer: z.literal('unknown'), reason: text });
+
+const presenceOf = <T extends z.ZodType>(value: T) =>
+  z.discriminatedUnion('answer', [
+    z.object({ answer: z.literal('observed'), value }),
+    z.object({ answer: z.literal('gone') }).describe('Proof that there is none. In doubt: unknown.'),
+    unknown,
+  ]);
+
+const listingOf = <T extends z.ZodType>(item: T) =>
+  z.discriminatedUnion('answer', [
+    z.object({ answer: z.literal('listed'), items: z.array(item).max(200_000) }),
+    unknown,
+  ]);
+
+const failureCode = z.enum([
+  ...(['capacity', 'quota', 'invalid', 'unsupported', 'image_missing', 'conflict', 'transient'] as const),
+  ...(['unknown_outcome', 'auth', 'gone', 'already_exists', 'boot_failed', 'device_fault'] as const),
+  'internal',
+]);
+
+const stepOf = <T extends z.ZodType>(value: T) =>
+  z.discriminatedUnion('outcome', [
+    z.object({ outcome: z.literal('done'), value }),
+    z.object({ outcome: z.literal('pending'), cookie, poll_after_ms: millis }),
+    z.object({
+      outcome: z.literal('failed'),
+      code: failureCode,
+      side_effect: z
+        .enum(['none', 'possible', 'certain'])
+        .describe('Whether something may have been changed all the same.'),
+      detail: text,
+      retry_after_ms: millis.exactOptional(),
+    }),
+  ]);
+
+const inventory = z.discriminatedUnion('answer', [
+  z.object({
+    answer: z.literal('counted'),
+    free: z
+      .array(z.object({ offer_id: z.string(), datacenter: z.string(), units: z.int().min(0) }))
+      .max(100_000),
+  }),
+  unknown,
+]);
+
+/** What each method is answered with. Fields that are not named here are not read. */
+export const results = {
+  info,
+  get: presenceOf(machine),
+  list: listingOf(machine),
+  create: stepOf(machine),
+  stop: stepOf(machine),
+  start: stepOf(machine),
+  restart: stepOf(machine),
+  destroy: stepOf(z.null()),
+  inventory,
+  console: z.object({
+    text: z
+      .string()
+      .max(64 * 1024)
+      .nullable(),
+  }),
+  'volumes.get': presenceOf(volume),
+  'volumes.list': listingOf(volume),
+  'volumes.create': stepOf(volume),
+  'volumes.attach': stepOf(z.null()),
+  'volumes.detach': stepOf(z.null()),
+  'volumes.resize': stepOf(volume),
+  'volumes.destroy': stepOf(z.null()),
+} satisfies Record<Method, z.ZodType>;
+export type Result<M extends Method> = z.infer<(typeof results)[M]>;
+
+/** One line of the driver: the result of a request, or why the driver could not tell. */
+export const answerSchema = z.union([
+  z.object({ id: z.string(), result: z.unknown() }).refine((answer) => answer.result !== undefined),
+  z.object({ id: z.string(), error: text }),
+]);
+export type Answer = { id: string; result: unknown } | { id: string; error: string };
+
+/** The protocol as JSON Schema 2020-12, for those who write drivers. */
+export function protocolJsonSchema(): object {
+  const schemas = Object.fromEntries(
+    (Object.keys(requests) as Method[]).flatMap((method) => [
+      [`${method}.request`, z.toJSONSchema(requests[method], { io: 'input' })],
+      [
+        `${method}.answer`,
+        z.toJSONSchema(z.union([z.object({ id, result: results[method] }), z.object({ id, error: text })]), {
+          io: 'input',
+        }),
+      ],
+    ]),
+  );
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    $id: 'https://berth.invalid/driver-protocol.v1.json',
+    title: 'Berth driver protocol, version 1',
+    description:
+      'One JSON object a line: Berth writes requests to the standard input of the driver, which writes answers to its standard output in any order. Over HTTP each request is the body of a POST, and its answer that of a 200. $defs has a schema for what each method carries and is answered with.',
+    oneOf: Object.keys(schemas).map((name) => ({ $ref: `#/$defs/${name}` })),
+    $defs: schemas,
+  };
+}

@@ -1,0 +1,299 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Clock, Timer } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import { MAX_ANSWER_BYTES } from './channel.ts';
+import { AnswerLost, NotSent, quoted } from './errors.ts';
+import { LineReader } from './line-reader.ts';
+import { type Answer, answerSchema, type Method } from './protocol.ts';
+import { ToldLines } from './told-lines.ts';
+
+export interface RunOptions {
+  command: readonly string[];
+  env: Readonly<Record<string, string>>;
+  /** Values that no log has. */
+  secrets: readonly string[];
+  timeoutMs: number;
+  stopTimeoutMs: number;
+  clock: Clock;
+  log: Log;
+}
+
+interface Asked {
+  method: Method;
+  line: string;
+  askedAt: number;
+  timeoutMs: number;
+  isWritten: boolean;
+  resolve: (result: unknown) => void;
+  reject: (error: Error) => void;
+  timer: Timer;
+}
+
+/** A driver that answers nothing for so many deadlines hangs. */
+const SILENT_DEADLINES = 3;
+const MAX_GARBAGE = 100;
+const MAX_LATE = 1_000;
+const MAX_LOG_LINE_BYTES = 64 * 1024;
+/** How long what an ended driver had written may still be on its way. */
+const DRAIN_MS = 500;
+
+/**
+ * One run of a driver's program, from its start to its end: requests go to its standard input, answers come from its
+ * standard output in any order, what it writes to standard error goes to the log. It has a process group of its own,
+ * which ends with it.
+ */
+export class Run {
+  /** Resolves with the end of a sentence when nothing is left of it. */
+  readonly ended: Promise<string>;
+  /** Resolves when it takes no more requests, which is earlier. */
+  readonly unusable: Promise<string>;
+  readonly #options: RunOptions;
+  readonly #child: ChildProcess;
+  readonly #asked = new Map<string, Asked>();
+  readonly #late = new Map<string, Asked>();
+  readonly #told: ToldLines;
+  readonly #garbageTold: ToldLines;
+  readonly #end = Promise.withResolvers<string>();
+  readonly #unusable = Promise.withResolvers<string>();
+  #queue: Asked[] = [];
+  #isBlocked = false;
+  #unansweredSince: number | undefined;
+  #garbage = 0;
+  #lastWords = '';
+  #reason: string | undefined;
+  #killing: Timer | undefined;
+  #nextId = 1;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    const { clock, log, secrets } = options;
+    const [program = '', ...args] = options.command;
+    this.#child = spawn(program, args, { env: options.env, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+    const pid = this.#child.pid;
+    this.#told = new ToldLines(clock, secrets, (line, leftOut) =>
+      log.info({ driver_pid: pid, line, ...(leftOut > 0 && { left_out: leftOut }) }, 'the driver writes'),
+    );
+    this.#garbageTold = new ToldLines(clock, secrets, (line, leftOut) =>
+      log.warn({ driver_pid: pid, ...(leftOut > 0 && { left_out: leftOut }) }, line),
+    );
+    this.ended = this.#end.promise;
+    this.unusable = this.#unusable.promise;
+    this.#listen();
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** @throws {NotSent | AnswerLost} */
+  ask(method: Method, args: object, timeoutMs = this.#options.timeoutMs): Promise<unknown> {
+    const { clock } = this.#options;
+    if (this.#reason !== undefined) return Promise.reject(new NotSent(`the driver ${this.#reason}`));
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const id = String(this.#nextId++);
+    const askedAt = clock.now();
+    const line = `${JSON.stringify({ id, method, expires_at: askedAt + timeoutMs, ...args })}\n`;
+    const timer = clock.setTimer(timeoutMs, () => this.#expire(id));
+    const asked = { method, line, askedAt, timeoutMs, isWritten: false, resolve, reject, timer };
+    this.#asked.set(id, asked);
+    this.#unansweredSince ??= askedAt;
+    this.#queue.push(asked);
+    this.#pump();
+    return promise;
+  }
+
+  /** Closes its standard input, which asks it to end; kills it where it does not. */
+  close(): Promise<string> {
+    this.#giveUp('was closed');
+    this.#child.stdin?.end();
+    this.#killing ??= this.#options.clock.setTimer(this.#options.stopTimeoutMs, () => this.#terminate());
+    return this.ended;
+  }
+
+  /** Takes it for unusable: what is under way rejects, and its process group is ended. */
+  kill(reason: string): void {
+    if (this.#reason !== undefined) return;
+    this.#giveUp(reason);
+    this.#terminate();
+  }
+
+  #listen(): void {
+    const { stdin, stdout, stderr } = this.#child;
+    const answers = new LineReader(
+      MAX_ANSWER_BYTES,
+      (line) => this.#read(line),
+      (start) => this.#complain(`wrote a line of more than ${MAX_ANSWER_BYTES >> 20} MiB: ${quoted(start)}`),
+    );
+    const words = new LineReader(
+      MAX_LOG_LINE_BYTES,
+      (line) => this.#hear(line),
+      (start) => this.#hear(start),
+    );
+    stdout?.on('data', (chunk: Buffer) => answers.push(chunk));
+    stdout?.on('end', () => {
+      answers.end();
+      this.#suspect('closed its standard output');
+    });
+    stderr?.on('data', (chunk: Buffer) => words.push(chunk));
+    stderr?.on('end', () => words.end());
+    stdin?.on('error', () => this.#suspect('closed its standard input'));
+    stdin?.on('drain', () => {
+      this.#isBlocked = false;
+      this.#pump();
+    });
+    for (const stream of [stdout, stderr]) stream?.on('error', () => undefined);
+    this.#child.once('error', (error: NodeJS.ErrnoException) => {
+      if (this.#child.pid !== undefined) return;
+      this.#giveUp(`cannot be started (${error.code ?? error.message})`);
+      this.#end.resolve(this.#reason ?? '');
+    });
+    this.#child.once('exit', (code, signal) => void this.#exited(code, signal));
+  }
+
+  /** A program that ends closes its pipes too, which may be seen first. */
+  #suspect(reason: string): void {
+    this.#options.clock.setTimer(DRAIN_MS, () => this.kill(reason));
+  }
+
+  async #exited(code: number | null, signal: NodeJS.Signals | null): Promise<void> {
+    // What it had written before its end is still answered with.
+    await this.#drained();
+    const words = this.#lastWords === '' ? '' : `; its last words: ${quoted(this.#lastWords)}`;
+    this.#giveUp(`${signal === null ? `ended with exit code ${code}` : `was killed by ${signal}`}${words}`);
+    this.#killing?.cancel();
+    await this.#endGroup();
+    this.#end.resolve(this.#reason ?? '');
+  }
+
+  async #drained(): Promise<void> {
+    const { stdin, stdout, stderr } = this.#child;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const timer = this.#options.clock.setTimer(DRAIN_MS, () => resolve(false));
+    this.#child.once('close', () => resolve(true));
+    if (!(await promise))
+      this.#options.log.warn(
+        { driver_pid: this.pid },
+        'the driver ended, and a process that it started still holds its standard output: that is read no more',
+      );
+    timer.cancel();
+    for (const stream of [stdin, stdout, stderr]) stream?.destroy();
+  }
+
+  /** What the driver started in its process group and left behind ends with it. */
+  async #endGroup(): Promise<void> {
+    if (!this.#signal('SIGTERM')) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#options.clock.setTimer(this.#options.stopTimeoutMs, resolve);
+    await promise;
+    if (this.#signal('SIGKILL'))
+      this.#options.log.warn({ driver_pid: this.pid }, 'what the driver had left running was killed');
+  }
+
+  #terminate(): void {
+    this.#signal('SIGTERM');
+    this.#killing?.cancel();
+    this.#killing = this.#options.clock.setTimer(this.#options.stopTimeoutMs, () => {
+      this.#options.log.warn({ driver_pid: this.pid }, 'the driver does not end after SIGTERM: it is killed');
+      this.#signal('SIGKILL');
+    });
+  }
+
+  /** Whether there was anybody in its process group. */
+  #signal(signal: NodeJS.Signals): boolean {
+    try {
+      return this.pid !== undefined && process.kill(0 - this.pid, signal);
+    } catch {
+      return false;
+    }
+  }
+
+  #giveUp(reason: string): void {
+    this.#reason ??= reason;
+    this.#unusable.resolve(this.#reason);
+    const asked = [...this.#asked.values()];
+    this.#asked.clear();
+    this.#queue = [];
+    for (const { method, isWritten, timer, reject } of asked) {
+      timer.cancel();
+      const sentence = `the driver ${this.#reason} before it answered ${method}`;
+      reject(isWritten ? new AnswerLost(sentence) : new NotSent(sentence));
+    }
+  }
+
+  /** What waits here because the driver reads nothing was not begun. */
+  #pump(): void {
+    while (!this.#isBlocked) {
+      const next = this.#queue.shift();
+      if (next === undefined) return;
+      next.isWritten = true;
+      this.#isBlocked = this.#child.stdin?.write(next.line) === false;
+    }
+  }
+
+  #read(line: string): void {
+    const answer = parseAnswer(line);
+    const asked = answer && this.#asked.get(answer.id);
+    const late = answer && this.#late.get(answer.id);
+    if (answer === undefined || (asked === undefined && late === undefined)) {
+      const what = answer === undefined ? 'wrote what is no answer' : 'answered a request that there was not';
+      this.#complain(`${what}: ${quoted(this.#told.clean(line))}`);
+      return;
+    }
+    const { clock } = this.#options;
+    this.#asked.delete(answer.id);
+    this.#late.delete(answer.id);
+    this.#unansweredSince = this.#asked.size === 0 ? undefined : clock.now();
+    if (late !== undefined) {
+      const seconds = ((clock.now() - late.askedAt) / 1000).toFixed(1);
+      this.#garbageTold.tell(
+        `the driver answered ${late.method} ${seconds} s after it was asked: too late, and the answer is dropped`,
+      );
+    }
+    if (asked === undefined) return;
+    asked.timer.cancel();
+    if ('error' in answer)
+      asked.reject(
+        new AnswerLost(`the driver failed over ${asked.method}: ${this.#told.clean(answer.error)}`),
+      );
+    else asked.resolve(answer.result);
+  }
+
+  #expire(id: string): void {
+    const asked = this.#asked.get(id);
+    if (asked === undefined) return;
+    const { clock } = this.#options;
+    const { method, timeoutMs, isWritten, reject } = asked;
+    this.#asked.delete(id);
+    this.#queue = this.#queue.filter((waiting) => waiting !== asked);
+    const within = `within ${timeoutMs / 1000} s`;
+    if (isWritten) {
+      this.#late.set(id, asked);
+      const [oldest] = this.#late.keys();
+      if (this.#late.size > MAX_LATE && oldest !== undefined) this.#late.delete(oldest);
+      reject(new AnswerLost(`the driver did not answer ${method} ${within}`));
+    } else reject(new NotSent(`the driver did not read its requests ${within}`));
+    const silentMs = clock.now() - (this.#unansweredSince ?? clock.now());
+    if (silentMs >= SILENT_DEADLINES * this.#options.timeoutMs)
+      this.kill(
+        `answered nothing for ${Math.round(silentMs / 1000)} s${this.#isBlocked ? ' and reads nothing' : ''}`,
+      );
+  }
+
+  #complain(problem: string): void {
+    this.#garbageTold.tell(`the driver ${problem}`);
+    if (++this.#garbage >= MAX_GARBAGE) this.kill(`wrote ${MAX_GARBAGE} lines that are no answers`);
+  }
+
+  #hear(line: string): void {
+    this.#lastWords = this.#told.clean(line);
+    this.#told.tell(line);
+  }
+}
+
+function parseAnswer(line: string): Answer | undefined {
+  try {
+    return answerSchema.safeParse(JSON.parse(line)).data as Answer | undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+import { cleanText } from '../../orchestrator/model/platform-resource.ts';
+import type { Clock } from '../../ports/clock.ts';
+
+const BURST = 100;
+const PER_SECOND = 10;
+/** Shorter values are words that a log may have. */
+const LEAST_SECRET = 8;
+
+/**
+ * What a driver writes beside its answers, for our log: each line cleaned, without the values that its environment was
+ * given, and no more than ten a second, after a hundred at once. What is left out is counted.
+ */
+export class ToldLines {
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #write: (line: string, leftOut: number) => void;
+  readonly #secrets: readonly string[];
+  #tokens = BURST;
+  #at: number;
+  #leftOut = 0;
+
+  constructor(
+    clock: Pick<Clock, 'now'>,
+    secrets: readonly string[],
+    write: (line: string, leftOut: number) => void,
+  ) {
+    this.#clock = clock;
+    this.#write = write;
+    this.#secrets = secrets.filter((secret) => secret.length >= LEAST_SECRET);
+    this.#at = clock.now();
+  }
+
+  tell(line: string): void {
+    const now = this.#clock.now();
+    this.#tokens = Math.min(BURST, this.#tokens + (Math.max(0, now - this.#at) * PER_SECOND) / 1000);
+    this.#at = now;
+    if (this.#tokens < 1) {
+      this.#leftOut++;
+      return;
+    }
+    this.#tokens--;
+    const leftOut = this.#leftOut;
+    this.#leftOut = 0;
+    this.#write(this.clean(line), leftOut);
+  }
+
+  clean(line: string): string {
+    return cleanText(this.#secrets.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), line));
+  }
+}

@@ -1,0 +1,170 @@
+import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
+import { renderCloudInit } from '../../orchestrator/cloud-init/render.ts';
+import type {
+  DriverManifest,
+  Inventory,
+  Listing,
+  MachineSpec,
+  ObservedMachine,
+  ObservedVolume,
+  Presence,
+  Step,
+  VolumeSpec,
+} from '../../orchestrator/model/platform-driver.ts';
+import type {
+  Info,
+  Result,
+  WireMachine,
+  WireMachineSpec,
+  WireOffer,
+  WireVolume,
+  WireVolumeSpec,
+} from './protocol.ts';
+
+/**
+ * What the core goes by. A create that was sent may begin until its deadline, so it may show itself that much later
+ * than the driver says.
+ */
+export function toManifest({ name, capabilities }: Info, timeoutMs: number): DriverManifest {
+  return {
+    name,
+    stop: capabilities.stop,
+    resume: capabilities.resume,
+    restart: capabilities.restart,
+    attachVolume: capabilities.attach_volume,
+    resizeVolume: capabilities.resize_volume,
+    createVisibleWithinMs: capabilities.create_visible_within_ms + timeoutMs,
+    keepsNotes: capabilities.keeps_notes,
+  };
+}
+
+export function toPlatform(spec: MachineSpec, offer: Offer | undefined, loginUser: string): WireMachineSpec {
+  const { vendorData, userData } = renderCloudInit(spec, { loginUser });
+  return {
+    ref: spec.ref,
+    offer_id: spec.offerId,
+    machine: toJson(offer),
+    datacenter: spec.datacenter,
+    hostname: spec.hostname,
+    image: spec.image,
+    vcpus: spec.vcpus,
+    memory_gb: spec.memoryGb,
+    root_disk_gb: spec.rootDiskGb,
+    gpu_count: spec.gpuCount,
+    gpu_type: spec.gpuType ?? null,
+    ssh_keys: [...spec.sshKeys],
+    cloud_init: spec.cloudInit ?? null,
+    vendor_data: vendorData,
+    user_data: userData,
+    note: spec.note,
+  };
+}
+
+export function toPlatformVolume({ ref, datacenter, sizeGb, type, note }: VolumeSpec): WireVolumeSpec {
+  return { ref, datacenter, size_gb: sizeGb, type: type ?? null, note };
+}
+
+/** What is sold of this driver's, for its inventory. */
+export function toOffers({ offers, regions }: Catalog): WireOffer[] {
+  return [...offers.values()].map((offer) => ({
+    offer_id: offer.id,
+    datacenters: offer.placements.map(({ region }) => regions.get(region)?.datacenter ?? region),
+    vcpus: offer.vcpus,
+    memory_gb: offer.memoryGb,
+    root_disk_gb: offer.storageGb,
+    gpu_count: offer.gpuCount ?? 0,
+    gpu_type: offer.gpuType ?? null,
+    machine: toJson(offer),
+  }));
+}
+
+const toJson = (offer: Offer | undefined): WireOffer['machine'] =>
+  (offer?.machine ?? {}) as WireOffer['machine'];
+
+export function fromPlatform({ created_at, endpoint, ...machine }: WireMachine): ObservedMachine {
+  return {
+    ...machine,
+    createdAt: created_at,
+    ...(endpoint !== undefined && { endpoint: fromEndpoint(endpoint) }),
+  };
+}
+
+function fromEndpoint({
+  public_ip,
+  private_ip,
+  ssh_port,
+  ssh_username,
+  port_forwards,
+  host_key_fingerprint,
+}: NonNullable<WireMachine['endpoint']>): NonNullable<ObservedMachine['endpoint']> {
+  return {
+    publicIp: public_ip,
+    sshPort: ssh_port,
+    sshUsername: ssh_username,
+    ...(private_ip !== undefined && { privateIp: private_ip }),
+    ...(port_forwards !== undefined && { portForwards: port_forwards }),
+    ...(host_key_fingerprint !== undefined && { hostKeyFingerprint: host_key_fingerprint }),
+  };
+}
+
+export function fromPlatformVolume({
+  ref,
+  attached_to,
+  created_at,
+  size_gb,
+  note,
+}: WireVolume): ObservedVolume {
+  return {
+    ref,
+    attachedTo: attached_to,
+    createdAt: created_at,
+    ...(size_gb !== undefined && { sizeGb: size_gb }),
+    ...(note !== undefined && { note }),
+  };
+}
+
+type WirePresence<W> =
+  | { answer: 'observed'; value: W }
+  | { answer: 'gone' }
+  | { answer: 'unknown'; reason: string };
+
+export function fromPresence<W, T>(presence: WirePresence<W>, read: (value: W) => T): Presence<T> {
+  return presence.answer === 'observed' ? { answer: 'observed', value: read(presence.value) } : presence;
+}
+
+type WireListing<W> = { answer: 'listed'; items: W[] } | { answer: 'unknown'; reason: string };
+
+export function fromListing<W, T>(listing: WireListing<W>, read: (item: W) => T): Listing<T> {
+  return listing.answer === 'listed' ? { answer: 'listed', items: listing.items.map(read) } : listing;
+}
+
+type WireFailure = Extract<Result<'destroy'>, { outcome: 'failed' }>;
+type WireStep<W> =
+  | { outcome: 'done'; value: W }
+  | { outcome: 'pending'; cookie: string; poll_after_ms: number }
+  | WireFailure;
+
+export function fromStep<W, T>(step: WireStep<W>, read: (value: W) => T): Step<T> {
+  switch (step.outcome) {
+    case 'done':
+      return { outcome: 'done', value: read(step.value) };
+    case 'pending':
+      return { outcome: 'pending', cookie: step.cookie, pollAfterMs: Math.max(1, step.poll_after_ms) };
+    case 'failed':
+      return {
+        outcome: 'failed',
+        code: step.code,
+        sideEffect: step.side_effect,
+        detail: step.detail,
+        ...(step.retry_after_ms !== undefined && { retryAfterMs: step.retry_after_ms }),
+      };
+  }
+}
+
+export function fromInventory(inventory: Result<'inventory'>): Inventory {
+  if (inventory.answer === 'unknown') return inventory;
+  return {
+    answer: 'counted',
+    free: inventory.free.map(({ offer_id, datacenter, units }) => ({ offerId: offer_id, datacenter, units })),
+  };
+}

@@ -1,0 +1,207 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Socket } from 'node:net';
+import { type Channel, type ChannelSetting, MAX_ANSWER_BYTES } from './channel.ts';
+import { AnswerLost, messageOf, NotSent, quoted, Unauthorized } from './errors.ts';
+import { answerSchema, type Method } from './protocol.ts';
+
+export interface WebhookOptions extends ChannelSetting {
+  url: string;
+  token: string | undefined;
+}
+
+/** How long until a driver that was not reached at the start is asked again. */
+const RETRY_MS = 1_000;
+
+/** A driver that answers over HTTP: each request is a POST, and redirects are not followed. */
+export class WebhookChannel implements Channel {
+  readonly #options: WebhookOptions;
+  readonly #url: URL;
+  readonly #agent: HttpAgent;
+  readonly #closed = new AbortController();
+  #greeting: Promise<void> | undefined;
+  #isLost = false;
+  #nextId = 1;
+
+  constructor(options: WebhookOptions) {
+    this.#options = options;
+    this.#url = new URL(options.url);
+    this.#agent = this.#isTls ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
+  }
+
+  async open(): Promise<void> {
+    const { clock, startTimeoutMs } = this.#options;
+    const endsAt = clock.now() + startTimeoutMs;
+    for (;;) {
+      try {
+        return await this.#greet();
+      } catch (error) {
+        if (!(error instanceof NotSent) || clock.now() + RETRY_MS > endsAt) throw error;
+        const { promise, resolve } = Promise.withResolvers<void>();
+        clock.setTimer(RETRY_MS, resolve);
+        await promise;
+      }
+    }
+  }
+
+  /** What answers after contact was lost may be another program: it is greeted first. */
+  async ask(method: Method, args: object): Promise<unknown> {
+    try {
+      this.#greeting ??= this.#greet();
+      await this.#greeting;
+    } catch (error) {
+      this.#lost(error);
+      if (error instanceof Unauthorized) throw error;
+      throw new NotSent(messageOf(error), { cause: error });
+    }
+    try {
+      return await this.#send(method, args);
+    } catch (error) {
+      this.#lost(error);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort(new Error('the driver was closed'));
+    this.#agent.destroy();
+  }
+
+  get #isTls(): boolean {
+    return this.#url.protocol === 'https:';
+  }
+
+  #lost(error: unknown): void {
+    this.#greeting = undefined;
+    if (this.#isLost || this.#closed.signal.aborted) return;
+    this.#isLost = true;
+    this.#options.log.error({}, `${messageOf(error)}: nothing is concluded from that`);
+  }
+
+  async #greet(): Promise<void> {
+    const { greeter, log } = this.#options;
+    greeter.greet(await this.#send('info', greeter.arguments));
+    this.#isLost = false;
+    this.#greeting = Promise.resolve();
+    const { name, version } = greeter.info;
+    log.info({ driver: name, version, url: this.#url.origin }, 'the driver answers');
+  }
+
+  async #send(method: Method, args: object): Promise<unknown> {
+    const { clock, timeoutMs } = this.#options;
+    const id = String(this.#nextId++);
+    const body = JSON.stringify({ id, method, expires_at: clock.now() + timeoutMs, ...args });
+    const { status, type, text } = await this.#exchange(method, body);
+    const said = (): string => quoted(this.#clean(text));
+    if (status === 401 || status === 403) {
+      const remedy = this.#options.token === undefined ? 'it was sent no token' : 'it refuses the token';
+      throw new Unauthorized(`the driver answers ${status}: ${remedy}`);
+    }
+    if (status === 429) throw new NotSent(`the driver answers 429, which is too many requests: ${said()}`);
+    if (status >= 300 && status < 400)
+      throw new AnswerLost(
+        `the driver answers ${status}, a redirect, which is not followed: set url to where it really is`,
+      );
+    if (status !== 200) throw new AnswerLost(`the driver answers ${method} with status ${status}: ${said()}`);
+    if (!/^application\/json\b/i.test(type))
+      throw new AnswerLost(
+        `the driver answers ${method} with ${type === '' ? 'no content type' : quoted(type)} instead of application/json: ${said()}`,
+      );
+    return resultOf(method, id, text, said);
+  }
+
+  #clean(text: string): string {
+    const { token } = this.#options;
+    return token === undefined ? text : text.replaceAll(token, '[redacted]');
+  }
+
+  #exchange(method: Method, body: string): Promise<{ status: number; type: string; text: string }> {
+    const { clock, timeoutMs, token } = this.#options;
+    const { promise, resolve, reject } = Promise.withResolvers<{
+      status: number;
+      type: string;
+      text: string;
+    }>();
+    let isSent = false;
+    const fail = (problem: string): void =>
+      reject(isSent ? new AnswerLost(`the driver ${problem}`) : new NotSent(`the driver ${problem}`));
+    const send = this.#isTls ? httpsRequest : httpRequest;
+    const outgoing = send(
+      this.#url,
+      {
+        method: 'POST',
+        agent: this.#agent,
+        signal: this.#closed.signal,
+        headers: {
+          'Content-Type': 'application/json',
+          'Content-Length': Buffer.byteLength(body),
+          Accept: 'application/json',
+          ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+        },
+      },
+      (incoming) =>
+        void readBody(incoming).then(
+          (text) =>
+            resolve({
+              status: incoming.statusCode ?? 0,
+              type: incoming.headers['content-type'] ?? '',
+              text,
+            }),
+          (error) => fail(`ended its answer to ${method} early (${messageOf(error)})`),
+        ),
+    );
+    outgoing.once('socket', (socket: Socket) => {
+      isSent = !socket.connecting;
+      socket.once(this.#isTls ? 'secureConnect' : 'connect', () => {
+        isSent = true;
+      });
+    });
+    outgoing.on('error', (error: NodeJS.ErrnoException) =>
+      fail(
+        isSent
+          ? `broke off before it answered ${method} (${error.code ?? messageOf(error)})`
+          : `is not reached at ${this.#url.origin} (${error.code ?? messageOf(error)})`,
+      ),
+    );
+    const timer = clock.setTimer(timeoutMs, () => {
+      fail(
+        isSent
+          ? `did not answer ${method} within ${timeoutMs / 1000} s`
+          : `is not reached at ${this.#url.origin} within ${timeoutMs / 1000} s`,
+      );
+      outgoing.destroy();
+    });
+    outgoing.end(body);
+    return promise.finally(() => timer.cancel());
+  }
+}
+
+async function readBody(incoming: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES) throw new Error(`it is longer than ${MAX_ANSWER_BYTES >> 20} MiB`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** @throws {AnswerLost} */
+function resultOf(method: Method, id: string, text: string, said: () => string): unknown {
+  const answer = answerSchema.safeParse(parseJson(text));
+  if (!answer.success || answer.data.id !== id)
+    throw new AnswerLost(
+      `the driver answers ${method} with what is no answer to it: expected {"id": ${JSON.stringify(id)}, "result": …}, got ${said()}`,
+    );
+  if ('error' in answer.data) throw new AnswerLost(`the driver failed over ${method}: ${said()}`);
+  return answer.data.result;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
