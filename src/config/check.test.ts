@@ -79,7 +79,7 @@ describe('check-config', () => {
     [
       'another driver',
       'platform: { driver: vmware }\n',
-      'berth.yaml:1:21 platform.driver: expected "simulator"',
+      expect.stringMatching(/^berth.yaml:1:21 platform.driver: expected one of "simulator", /),
     ],
     [
       'a rate below the least of the contract',

@@ -83,7 +83,7 @@ describe('a driver that is registered', () => {
     [
       'a driver that nobody registered',
       'platform: { driver: vmware }\n',
-      '1:21 platform.driver: expected one of "simulator", "hypervisor"',
+      `1:21 platform.driver: expected one of ${registered.map(({ name }) => JSON.stringify(name)).join(', ')}`,
     ],
     ['no options at all', 'platform: 5\n', '1:11 platform: expected an object, got a number'],
   ])('is refused with the line of %s', (_what, text, finding) => {

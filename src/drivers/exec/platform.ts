@@ -10,7 +10,14 @@ import type {
 import type { Log } from '../../ports/log.ts';
 import { type Channel, problemOf } from './channel.ts';
 import { AnswerLost, messageOf, NotSent, Unauthorized } from './errors.ts';
-import { type Arguments, type Info, type Method, type Result, results } from './protocol.ts';
+import {
+  type Arguments,
+  type Capabilities,
+  type Info,
+  type Method,
+  type Result,
+  results,
+} from './protocol.ts';
 import {
   fromInventory,
   fromListing,
@@ -40,6 +47,7 @@ export function createPlatform(
   { info, catalog, timeoutMs, log }: PlatformSetting,
 ): PlatformDriver {
   const caller = new Caller(channel, log);
+  const { capabilities } = info;
   const step = (method: 'stop' | 'start', ref: OwnerRef, cookie: string | null) =>
     order(async () => machineStep(await caller.ask(method, { ref, cookie }), ref, method));
   return {
@@ -51,23 +59,25 @@ export function createPlatform(
     list: () => look(async () => fromListing(await caller.ask('list', {}), fromPlatform)),
     create: (spec, cookie) =>
       order(async () => {
+        if (spec.cloudInit !== undefined && capabilities.cloud_init_bytes === 0) return cannot('cloud-init');
         const wire = toPlatform(spec, catalog.offers.get(spec.offerId), info.login_user);
         const answer = await caller.ask('create', { ref: spec.ref, cookie, spec: wire });
         return machineStep(answer, spec.ref, 'create');
       }),
-    stop: (ref, cookie) => step('stop', ref, cookie),
-    start: (ref, cookie) => step('start', ref, cookie),
+    stop: async (ref, cookie) => (capabilities.stop ? step('stop', ref, cookie) : cannot('stop')),
+    start: async (ref, cookie) => (capabilities.resume ? step('start', ref, cookie) : cannot('resume')),
     restart: (ref, id, cookie) =>
-      order(async () =>
-        machineStep(await caller.ask('restart', { ref, restart_id: id, cookie }), ref, 'restart'),
-      ),
+      order(async () => {
+        if (!capabilities.restart) return cannot('restart');
+        return machineStep(await caller.ask('restart', { ref, restart_id: id, cookie }), ref, 'restart');
+      }),
     destroy: (ref, cookie) => order(async () => fromStep(await caller.ask('destroy', { ref, cookie }), same)),
-    ...(info.capabilities.attach_volume !== 'none' && { volumes: createVolumes(caller) }),
-    ...(info.capabilities.inventory && {
+    ...(capabilities.attach_volume !== 'none' && { volumes: createVolumes(caller, capabilities) }),
+    ...(capabilities.inventory && {
       inventory: () =>
         look(async () => fromInventory(await caller.ask('inventory', { offers: toOffers(catalog) }))),
     }),
-    ...(info.capabilities.console && {
+    ...(capabilities.console && {
       consoleTail: async (ref: OwnerRef) =>
         (await caller.ask('console', { ref })).text?.slice(0 - MAX_CONSOLE) ?? undefined,
     }),
@@ -75,7 +85,7 @@ export function createPlatform(
   };
 }
 
-function createVolumes(caller: Caller): VolumeDriver {
+function createVolumes(caller: Caller, capabilities: Capabilities): VolumeDriver {
   const read = (ref: OwnerRef, method: Method) => (value: Parameters<typeof fromPlatformVolume>[0]) =>
     aboutThat(fromPlatformVolume(value), ref, method);
   return {
@@ -94,6 +104,7 @@ function createVolumes(caller: Caller): VolumeDriver {
       order(async () => fromStep(await caller.ask('volumes.detach', { ref, machine, cookie }), same)),
     resize: (ref, sizeGb, cookie) =>
       order(async () => {
+        if (capabilities.resize_volume === 'none') return cannot('resize_volume');
         const answer = await caller.ask('volumes.resize', { ref, size_gb: sizeGb, cookie });
         return fromStep(answer, read(ref, 'volumes.resize'));
       }),
@@ -136,6 +147,12 @@ function machineOf(value: WireMachine, ref: OwnerRef, method: Method): ObservedM
 function aboutThat<T extends ObservedMachine | ObservedVolume>(value: T, ref: OwnerRef, method: Method): T {
   if (value.ref === ref) return value;
   throw new AnswerLost(`the driver answers ${method} of ${ref} with ${value.ref}`);
+}
+
+/** What the driver says that it cannot is not asked of it. */
+function cannot(capability: string): Step<never> {
+  const detail = `the driver says that it has no ${capability}`;
+  return { outcome: 'failed', code: 'unsupported', sideEffect: 'none', detail };
 }
 
 const same = (value: null): null => value;

@@ -125,6 +125,10 @@ const capabilities = z.object({
     .max(3_600_000)
     .describe('How long after a create was begun `get` and `list` may still not show it.'),
   keeps_notes: z.boolean().describe('Whether what is observed comes with the note of its create.'),
+  cloud_init_bytes: z
+    .int()
+    .min(0)
+    .describe('How long user_data may be. 0: a machine is given no cloud-init of the tenant.'),
   inventory: z.boolean().default(false).describe('Whether `inventory` is answered.'),
   console: z.boolean().default(false).describe('Whether `console` is answered.'),
 });

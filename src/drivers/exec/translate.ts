@@ -35,6 +35,7 @@ export function toManifest({ name, capabilities }: Info, timeoutMs: number): Dri
     resizeVolume: capabilities.resize_volume,
     createVisibleWithinMs: capabilities.create_visible_within_ms + timeoutMs,
     keepsNotes: capabilities.keeps_notes,
+    cloudInitBytes: capabilities.cloud_init_bytes,
   };
 }
 

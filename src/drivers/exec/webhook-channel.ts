@@ -152,6 +152,7 @@ export class WebhookChannel implements Channel {
     );
     outgoing.once('socket', (socket: Socket) => {
       isSent = !socket.connecting;
+      if (isSent) return;
       socket.once(this.#isTls ? 'secureConnect' : 'connect', () => {
         isSent = true;
       });

@@ -1,0 +1,40 @@
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { collectLog } from '../../../test/support/collect-log.ts';
+import { type DriverSuiteContext, describeDriver } from '../kit/driver.suite.ts';
+import { createSimulator } from '../simulator/platform/simulator.ts';
+import { machineSpec } from '../simulator/simulator.fixture.ts';
+import { exec } from './driver.ts';
+import { answersOf, sendJson, startWebhook, type WebhookFixture } from './protocol-server.fixture.ts';
+
+for (const attachVolume of ['hot', 'cold'] as const) {
+  let webhook: WebhookFixture;
+  describeDriver(`a driver over HTTP, with ${attachVolume} volumes`, {
+    setup: async (): Promise<DriverSuiteContext> => {
+      const clock = new VirtualClock();
+      const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 2, spot: false }];
+      const simulator = await createSimulator(
+        { stateFile: ':memory:', capacity, platform: { attach_volume: attachVolume } },
+        clock,
+      );
+      const answer = answersOf(simulator, clock);
+      webhook = await startWebhook(async (request, response) =>
+        sendJson(response, { id: request.id, result: await answer(request) }),
+      );
+      const options = exec.configSchema.parse({ driver: 'exec', url: webhook.url });
+      const catalog = { regions: new Map(), offers: new Map() };
+      const setting = { catalog, databaseFile: undefined, env: {}, clock, log: collectLog().log };
+      const driver = await exec.open(options, setting);
+      return {
+        driver,
+        machineSpec: (ref) => machineSpec({ ref }),
+        volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: 'a note' }),
+        units: 2,
+        wait: (ms) => clock.advance(ms),
+      };
+    },
+    teardown: async ({ driver }) => {
+      await driver.close();
+      await webhook[Symbol.asyncDispose]();
+    },
+  });
+}

@@ -1,0 +1,145 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type {
+  MachineSpec,
+  ObservedMachine,
+  ObservedVolume,
+  PlatformDriver,
+  VolumeSpec,
+} from '../../orchestrator/model/platform-driver.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Request, WireMachineSpec, WireVolumeSpec } from './protocol.ts';
+
+/** Answers the protocol's requests from a driver in this process, as a provider's program would. */
+export function answersOf(driver: PlatformDriver, clock: Clock): (request: Request) => Promise<unknown> {
+  const { manifest } = driver;
+  const volumes = driver.volumes as NonNullable<PlatformDriver['volumes']>;
+  return async (request) => {
+    const { method, ref, cookie, machine } = request as Request &
+      Record<'ref' | 'machine', string> & {
+        cookie: string | null;
+      };
+    if ('cookie' in request && clock.now() > request.expires_at)
+      return { outcome: 'failed', code: 'transient', side_effect: 'none', detail: 'too late' };
+    switch (method) {
+      case 'info':
+        return {
+          protocol: 1,
+          name: 'fixture',
+          capabilities: {
+            stop: manifest.stop,
+            resume: manifest.resume,
+            restart: manifest.restart,
+            attach_volume: manifest.attachVolume,
+            resize_volume: manifest.resizeVolume,
+            create_visible_within_ms: manifest.createVisibleWithinMs,
+            keeps_notes: manifest.keepsNotes,
+            cloud_init_bytes: manifest.cloudInitBytes,
+          },
+        };
+      case 'get':
+        return toWire(await driver.get(ref));
+      case 'list':
+        return toWire(await driver.list());
+      case 'create':
+        return toWire(await driver.create(machineSpecOf(request['spec'] as WireMachineSpec), cookie));
+      case 'stop':
+        return toWire(await driver.stop(ref, cookie));
+      case 'start':
+        return toWire(await driver.start(ref, cookie));
+      case 'restart':
+        return toWire(await driver.restart(ref, String(request['restart_id']), cookie));
+      case 'destroy':
+        return toWire(await driver.destroy(ref, cookie));
+      case 'volumes.get':
+        return toWire(await volumes.get(ref));
+      case 'volumes.list':
+        return toWire(await volumes.list());
+      case 'volumes.create':
+        return toWire(await volumes.create(volumeSpecOf(request['spec'] as WireVolumeSpec), cookie));
+      case 'volumes.attach':
+        return toWire(await volumes.attach(ref, machine, cookie));
+      case 'volumes.detach':
+        return toWire(await volumes.detach(ref, machine, cookie));
+      case 'volumes.resize':
+        return toWire(await volumes.resize(ref, Number(request['size_gb']), cookie));
+      case 'volumes.destroy':
+        return toWire(await volumes.destroy(ref, cookie));
+      default:
+        throw new Error(`no ${method} here`);
+    }
+  };
+}
+
+function machineSpecOf(spec: WireMachineSpec): MachineSpec {
+  return {
+    ref: spec.ref,
+    offerId: spec.offer_id,
+    datacenter: spec.datacenter,
+    hostname: spec.hostname,
+    image: spec.image,
+    vcpus: spec.vcpus,
+    memoryGb: spec.memory_gb,
+    rootDiskGb: spec.root_disk_gb,
+    gpuCount: spec.gpu_count,
+    gpuType: spec.gpu_type ?? undefined,
+    sshKeys: spec.ssh_keys,
+    cloudInit: spec.cloud_init ?? undefined,
+    note: spec.note,
+  };
+}
+
+function volumeSpecOf({ ref, datacenter, size_gb, type, note }: WireVolumeSpec): VolumeSpec {
+  return { ref, datacenter, sizeGb: size_gb, type: type ?? undefined, note };
+}
+
+const wireNames: Readonly<Record<string, string>> = {
+  ...{ pollAfterMs: 'poll_after_ms', sideEffect: 'side_effect', retryAfterMs: 'retry_after_ms' },
+  ...{ createdAt: 'created_at', attachedTo: 'attached_to', sizeGb: 'size_gb' },
+  ...{ publicIp: 'public_ip', privateIp: 'private_ip', sshPort: 'ssh_port', sshUsername: 'ssh_username' },
+  ...{ portForwards: 'port_forwards', hostKeyFingerprint: 'host_key_fingerprint' },
+} satisfies Partial<Record<keyof ObservedMachine | keyof ObservedVolume | string, string>>;
+
+/** The same value with the names of the protocol. */
+function toWire(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toWire);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [wireNames[name] ?? name, toWire(inner)]),
+  );
+}
+
+export interface WebhookFixture extends AsyncDisposable {
+  url: string;
+  /** What came, as headers and bodies. */
+  requests: { headers: IncomingMessage['headers']; body: Request }[];
+}
+
+/** An HTTP server on this machine that hands each request to `reply`. */
+export async function startWebhook(
+  reply: (request: Request, response: ServerResponse) => void | Promise<void>,
+): Promise<WebhookFixture> {
+  const requests: WebhookFixture['requests'] = [];
+  const server = createServer(async (incoming, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk);
+    const body = JSON.parse(Buffer.concat(chunks).toString()) as Request;
+    requests.push({ headers: incoming.headers, body });
+    await reply(body, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/berth`,
+    requests,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+export function sendJson(response: ServerResponse, value: unknown): void {
+  response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
+}
