@@ -309,6 +309,29 @@ describe('a volume', () => {
     expect(alarms).toContainEqual(expect.stringMatching(`^${volume.ref}: .*deleted again`));
   });
 
+  it('that turns up after its create was refused is deleted [late-volume-of-a-refused-create]', async () => {
+    const alarms: string[] = [];
+    const none = () => undefined;
+    const refused = { kind: 'misclaim', code: 'quota', sideEffect: 'none', isDone: false } as const;
+    await using berth = await startPlainOrchestrator(first('volumes.create', refused), {
+      reconcile: { watch_interval_s: 1 },
+      log: { debug: none, info: none, warn: none, error: (_, message) => void alarms.push(message) },
+    });
+    const { platform, clock } = berth;
+    const path = `/volumes/${await berth.createVolume()}`;
+    await berth.passUntil(path, 'ERROR');
+    await clock.advance(5_000);
+    const ref = `berth-${path.slice('/volumes/'.length)}`;
+    await platform.driver.volumes.create(
+      { ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: '' },
+      null,
+    );
+    await clock.advance(5_000);
+    expect([...platform.volumes.keys()]).toEqual([]);
+    expect((await berth.read(path))['status']).toBe('ERROR');
+    expect(alarms).toEqual([expect.stringContaining('deleted again')]);
+  });
+
   it('that the platform made, and says it has not, is adopted', async () => {
     const fault = { kind: 'misclaim', code: 'quota', sideEffect: 'possible', isDone: true } as const;
     await using berth = await startPlainOrchestrator(first('volumes.create', fault));

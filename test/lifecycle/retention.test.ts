@@ -8,6 +8,7 @@ import type { Store } from '../../src/orchestrator/model/store.ts';
 import { pruneTombstones } from '../../src/orchestrator/queue/prune-tombstones.ts';
 import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { until } from '../support/clocks/until.ts';
+import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { backUp } from '../support/restored.ts';
@@ -117,3 +118,24 @@ it('what was created after the backup is no such thing, however old the backup: 
   await using restored = await restore();
   await until('it is there', async () => (await restored.read(`/instances/${young}`)) === 'ONLINE');
 });
+
+it.each(['with', 'without'])(
+  'housekeeping prunes tombstones on a platform %s volumes [prunes-without-volumes]',
+  async (kind) => {
+    await using berth = await startPlainOrchestrator(() => 'none', {
+      retention: { tombstones_days: 1 / 24 },
+      reconcile: { watch_interval_s: 60 },
+      ...(kind === 'without' && { wrapDriver: ({ volumes: _, ...driver }) => driver }),
+    });
+    const { clock, orchestrator } = berth;
+    const id = await berth.create();
+    await berth.passUntil(`/instances/${id}`, 'ONLINE');
+    await orchestrator.request('DELETE', `/instances/${id}`);
+    await berth.passUntil(`/instances/${id}`, 'GONE');
+    await clock.advance(50 * 60_000);
+    expect(await orchestrator.store.read.instances.byId(id)).toMatchObject({ status: 'DESTROYED' });
+    await clock.advance(20 * 60_000);
+    expect(await orchestrator.store.read.instances.byId(id)).toBeNull();
+    expect((await berth.read(`/instances/${id}`))['status']).toBe('GONE');
+  },
+);

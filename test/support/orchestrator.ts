@@ -40,6 +40,7 @@ export interface TestOptions {
   rateLimits?: Partial<Config['rate_limits']>;
   trustedProxies?: number;
   quotas?: Partial<Config['quotas']>;
+  retention?: Config['retention'];
   /** Whether /docs is served. */
   docs?: boolean;
   catalog?: Catalog;
@@ -194,11 +195,13 @@ function testConfig({
   trustedProxies = 0,
   docs = true,
   quotas,
+  retention,
 }: TestOptions): Config {
   const { config } = loadConfig({ flags: {}, env: {} });
   return {
     ...config,
     quotas: { ...config.quotas, ...quotas },
+    retention: retention ?? config.retention,
     server: { ...config.server, trusted_proxies: trustedProxies, docs },
     platform: { ...config.platform, ...FAST_PLATFORM, ...platform } as Config['platform'],
     reconcile: { ...config.reconcile, watch_interval_s: 0.2, ssh_probe_interval_s: 0.1, ...reconcile },

@@ -109,12 +109,15 @@ export class DriftDetector {
 
   async #observe(ref: OwnerRef, { id, version }: ExpectedMachine): Promise<void> {
     const { store, clock } = this.#context;
-    await store.transact(async (tx) => {
+    const isDestroyed = await store.transact(async (tx) => {
       const record = await tx.instances.byId(id);
-      if (record === null || record.status === 'DESTROYED') return this.#expected.forget(ref);
-      if (record.version !== version || (await tx.work.of(id)) !== null) return;
-      await putInstanceWork(tx, id, 'observe', clock.now());
+      if (record === null || record.status === 'DESTROYED') return true;
+      if (record.version === version && (await tx.work.of(id)) === null)
+        await putInstanceWork(tx, id, 'observe', clock.now());
+      return false;
     });
+    // Only now: a SQLite transaction also reads what the ones before it wrote, and is taken back with them.
+    if (isDestroyed) this.#expected.forget(ref);
   }
 }
 

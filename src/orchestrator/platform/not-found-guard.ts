@@ -30,11 +30,8 @@ export class NotFoundGuard {
   #unclaimed: ReadonlyMap<string, number> = new Map();
   /** GB taken by volumes without a row, by region. */
   #unclaimedGb: ReadonlyMap<string, number> = new Map();
-  /** Those of the last listing that have no row, and are not known to be another installation's. */
-  readonly #withoutRow: Record<ResourceKind, ReadonlySet<OwnerRef>> = {
-    instance: new Set(),
-    volume: new Set(),
-  };
+  /** How many of the last listing have no row, and are not known to be another installation's. Empty: none was swept. */
+  readonly #withoutRow = new Map<ResourceKind, number>();
   #isRestored = false;
   #areUnadoptedSeen = false;
 
@@ -105,9 +102,9 @@ export class NotFoundGuard {
     return this.#unclaimed.get(`${offerId} ${region}`) ?? 0;
   }
 
-  /** What a listing showed that has no row, and had none that was pruned. */
-  sweptWithoutRow(kind: ResourceKind, refs: ReadonlySet<OwnerRef>): void {
-    this.#withoutRow[kind] = refs;
+  /** How many resources a listing showed that have no row, and had none that was pruned. */
+  sweptWithoutRow(kind: ResourceKind, count: number): void {
+    this.#withoutRow.set(kind, count);
   }
 
   /** Whether each resource of ours that the platform shows has its row: no row was lost that is not restored. */
@@ -116,7 +113,7 @@ export class NotFoundGuard {
       !this.#isRestored &&
       (['instance', 'volume'] as const).every(
         (kind) =>
-          this.#compared.has(kind) && this.#unadopted[kind].size === 0 && this.#withoutRow[kind].size === 0,
+          this.#compared.has(kind) && this.#unadopted[kind].size === 0 && this.#withoutRow.get(kind) === 0,
       )
     );
   }

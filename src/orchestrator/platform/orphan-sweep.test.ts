@@ -65,6 +65,7 @@ function setUp(
   const none = () => undefined;
   const guard = new NotFoundGuard();
   for (const kind of ['instance', 'volume'] as const) guard.compared(kind, []);
+  guard.sweptWithoutRow('volume', 0);
   if (isRestored) guard.restored();
   const written: InstanceRecord[] = [];
   const work: unknown[] = [];
@@ -205,6 +206,7 @@ describe.each(['log', 'stop', 'reap'] as const)('with orphans: %s, a machine wit
   it('that is younger than any that was pruned is none of those, and none are pruned while it is there', async () => {
     const whole = { ref: `berth-${ID}`, note: WHOLE_NOTE };
     const { listing, written, guard } = setUp(orphans, { ...whole, prunedUntil: 0 });
+    await listing(false);
     expect(guard.areRowsComplete).toBe(true);
     for (let seen = 0; seen < 3; seen++) await listing();
     expect([written, guard.areRowsComplete]).toEqual([[], false]);
@@ -217,6 +219,13 @@ describe.each(['log', 'stop', 'reap'] as const)('with orphans: %s, a machine wit
     for (let seen = 0; seen < 5; seen++) await listing();
     expect([orders(), alarms]).toEqual([[], []]);
   });
+});
+
+it('no tombstone is pruned before the first listing was searched for what has no row [prune-after-sweep]', async () => {
+  const { listing, guard } = setUp('log');
+  expect(guard.areRowsComplete).toBe(false);
+  await listing(false);
+  expect(guard.areRowsComplete).toBe(true);
 });
 
 it('log never calls the driver, however often it is seen', async () => {

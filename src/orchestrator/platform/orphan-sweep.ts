@@ -54,10 +54,10 @@ export class OrphanSweep {
     const before = this.#listedBefore;
     this.#listedBefore = new Set(unowned.map(({ ref }) => ref));
     const queue = unowned.filter((machine) => !this.#isForeign(machine));
-    const withoutRow = new Set<OwnerRef>();
+    let withoutRow = 0;
     const take = async () => {
       for (let machine = queue.pop(); machine !== undefined; machine = queue.pop())
-        if (!(await this.#hadRow(machine, before.has(machine.ref), begunAt))) withoutRow.add(machine.ref);
+        if (!(await this.#hadRow(machine, before.has(machine.ref), begunAt))) withoutRow++;
     };
     await Promise.all(Array.from({ length: AT_ONCE }, take));
     this.#context.notFoundGuard.sweptWithoutRow('instance', withoutRow);
@@ -72,11 +72,11 @@ export class OrphanSweep {
     this.#volumesBefore = new Map(volumes.map((volume) => [volume.ref, toStateKey(volume)]));
     const owned = this.#ownedVolumes;
     this.#ownedVolumes = new Map();
-    const withoutRow = new Set<OwnerRef>();
+    let withoutRow = 0;
     for (const volume of volumes) {
       if (this.#isForeign(volume)) continue;
       const known = await this.#checkVolume(volume, owned.get(volume.ref), before.get(volume.ref), begunAt);
-      if (known === 'without-row') withoutRow.add(volume.ref);
+      if (known === 'without-row') withoutRow++;
       else if (known !== null) this.#ownedVolumes.set(volume.ref, known);
     }
     this.#context.notFoundGuard.sweptWithoutRow('volume', withoutRow);
@@ -94,7 +94,7 @@ export class OrphanSweep {
     const stateKey = toStateKey(volume);
     if (known?.stateKey === stateKey && Math.abs(now - known.readAt) < OWNED_FOR_MS) return known;
     const row = await store.read.volumes.byOwnerRef(volume.ref);
-    if (row !== null && row.deletedAt === null) {
+    if (row !== null && !hasEnded(row)) {
       if (isNewlyVisible(row, begunAt, this.#context)) await markVolumeVisible(this.#context, row);
       const found = await compareVolume(this.#context, row, volume);
       // In a restored database the row is more likely outdated.
@@ -130,13 +130,9 @@ export class OrphanSweep {
     const { store, clock, log } = this.#context;
     const { id, ownerRef: ref } = volume;
     await store.transact(async (tx) => {
-      const deletedAt = (await tx.volumes.byId(id))?.deletedAt ?? null;
-      if (
-        deletedAt === null ||
-        !changedBefore(deletedAt, begunAt, this.#context) ||
-        (await tx.work.of(id)) !== null
-      )
-        return;
+      const row = await tx.volumes.byId(id);
+      if (row === null || !hasEnded(row) || (await tx.work.of(id)) !== null) return;
+      if (row.deletedAt !== null && !changedBefore(row.deletedAt, begunAt, this.#context)) return;
       await putVolumeWork(tx, id, 'destroy', clock.now());
       log.error(
         { ...volumeLogNames(volume), ref },
@@ -243,4 +239,9 @@ export class OrphanSweep {
     const isOurs = !driver.manifest.keepsNotes || readNote(machine, installationId, anyNote).owner === 'ours';
     return isOurs ? options.orphans : 'log';
   }
+}
+
+/** Whether the platform must not have it any more: it is deleted, or its create was refused. */
+function hasEnded({ deletedAt, status }: VolumeRecord): boolean {
+  return deletedAt !== null || status === 'ERROR';
 }

@@ -156,6 +156,7 @@ export class Recovery {
     const volumeDriver = driver.volumes;
     if (volumes === undefined || volumeDriver === undefined) {
       this.#context.restoreHold.endVolumes();
+      this.#notFoundGuard.sweptWithoutRow('volume', 0);
       return this.#report('volume', true, []);
     }
     const listed = await this.#list(volumes, () => volumeDriver.list(), first);

@@ -25,7 +25,7 @@ export async function syncCreation(
   const { createSentAt, providerId, providerName } = record;
   const since = createSentAt ?? record.createdAt;
   // The request that accepted or sent it may still be running.
-  if (now - since < 2 * options.polling.callTimeoutMs) return;
+  if (mayBeRunning(options, since, now)) return;
   // The catalog says whether the provider supports keys, so a process that has just started waits for it.
   if (volumeProvider.provider.catalog.refreshedAt === null) return;
   if (createSentAt !== null && !canRepeatCreation(volumeProvider.provider, record, now)) {
@@ -80,21 +80,60 @@ export async function sendCreation(
     const { id } = await provider.client.createVolume(request, record.id, {
       timeoutMs: options.polling.callTimeoutMs,
     });
-    await change(deps, record, { providerVolumeId: id });
+    await recordCreated(deps, record, id);
   } catch (error) {
-    if (isRefused(error, record)) await endWithoutVolume(deps, record, sentAt);
+    if (isRefused(deps, error, record, sentAt)) await endWithoutVolume(deps, record, sentAt);
     throw error;
   }
 }
 
-function isRefused(error: unknown, { createSentAt }: VolumeRecord): boolean {
+/** Whether nothing was made, neither by this request nor by an earlier one that may arrive late. */
+function isRefused(
+  { options }: VolumeDeps,
+  error: unknown,
+  { createSentAt }: VolumeRecord,
+  sentAt: number,
+): boolean {
   if (!(error instanceof ProviderError) || !isDefinite(error)) return false;
-  return createSentAt === null || !ABOUT_THIS_CALL.includes(error.problem);
+  if (createSentAt === null) return true;
+  return !ABOUT_THIS_CALL.includes(error.problem) && !mayBeRunning(options, createSentAt, sentAt);
+}
+
+/** Whether a request that was sent at `sentAt` may still be on its way to the provider, or be worked on there. */
+function mayBeRunning({ polling }: VolumeDeps['options'], sentAt: number, now: number): boolean {
+  return now - sentAt < 2 * polling.callTimeoutMs;
+}
+
+/** The provider has made the volume. If the create was given up meanwhile, the volume is deleted there. */
+async function recordCreated(
+  { store, clock, log }: VolumeDeps,
+  { id, providerId }: VolumeRecord,
+  providerVolumeId: string,
+): Promise<void> {
+  const { known, outcome } = await transactOnVolume(store, id, async (tx, { record }) => {
+    if (record.providerVolumeId !== null) return { known: record, outcome: 'recorded' };
+    const isWaitedFor = record.status === 'creating';
+    const deletedAt = record.deletedAt ?? clock.now();
+    await writeVolume(tx, record, {
+      providerVolumeId,
+      ...(!isWaitedFor && { cleanup: 'wanted', deletedAt }),
+      ...(record.status === 'error' && { status: 'deleting' }),
+    });
+    return { known: record, outcome: isWaitedFor ? 'created' : 'too late' };
+  });
+  const fields = { ...logNames(known), provider: providerId, providerVolumeId };
+  if (outcome === 'too late')
+    log.warn(fields, 'the provider has made a volume after its create was given up: it is deleted there');
+  if (outcome === 'recorded' && known.providerVolumeId !== providerVolumeId)
+    log.error(
+      { ...fields, recorded: known.providerVolumeId },
+      'the provider has made a second volume for one create: delete it there',
+    );
 }
 
 /** The provider did not make the volume, so it never cost anything. */
 async function endWithoutVolume(deps: VolumeDeps, record: VolumeRecord, sentAt: number): Promise<void> {
-  await change(deps, record, { status: 'deleted', deletedAt: deps.clock.now(), action: null }, sentAt);
+  await end(deps, record, { status: 'deleted', deletedAt: deps.clock.now() }, sentAt);
 }
 
 /**
@@ -107,7 +146,7 @@ export async function giveUpCreation(
   sentAt: number,
 ): Promise<boolean> {
   const { providerId, providerName } = record;
-  if (!(await change(deps, record, { status: 'error', action: null }, sentAt))) return false;
+  if (!(await end(deps, record, { status: 'error' }, sentAt))) return false;
   deps.log.error(
     { ...logNames(record), provider: providerId, name: providerName },
     'the answer to the create of a volume was lost: check the provider for a volume of this name, and delete it there',
@@ -116,21 +155,20 @@ export async function giveUpCreation(
 }
 
 /**
- * Writes the outcome of the create, unless one is written already; returns whether it did. A final status also drops
- * its attachments. A process that was paused knows only of its own call: where another one has sent the create since
- * `sentAt`, that one decides.
+ * Ends a volume that is not known to be made, and drops its attachments; returns whether it did. A process that was
+ * paused knows only of its own call: where another one has sent the create since `sentAt`, that one decides.
  */
-async function change(
+async function end(
   { store }: VolumeDeps,
   { id }: VolumeRecord,
   fields: VolumeChange,
-  sentAt?: number,
+  sentAt: number,
 ): Promise<boolean> {
   return transactOnVolume(store, id, async (tx, { record, attachments }) => {
     if (record.providerVolumeId !== null || record.status !== 'creating') return false;
-    if (sentAt !== undefined && record.createSentAt !== sentAt) return false;
-    await writeVolume(tx, record, fields);
-    if (fields.status !== undefined) await dropAttachments(tx, record, attachments);
+    if (record.createSentAt !== sentAt) return false;
+    await writeVolume(tx, record, { ...fields, action: null });
+    await dropAttachments(tx, record, attachments);
     return true;
   });
 }

@@ -9,6 +9,14 @@ import { dropAttachments } from '../release.ts';
 import { transactOnVolume, writeVolume } from '../snapshot.ts';
 
 /**
+ * Whether it is not proved yet that the provider has deleted it. One that is `deleted` for its user may be: a create
+ * that was given up made it late.
+ */
+export function isBeingDeleted({ status, cleanup }: VolumeRecord): boolean {
+  return status === 'deleting' || cleanup === 'wanted';
+}
+
+/**
  * Continues an accepted deletion until a 404 of the provider proves that the volume is gone. The user no longer pays
  * for it.
  *
@@ -47,7 +55,7 @@ async function writeTaken(
 ): Promise<void> {
   if (deletionTakenAt !== null) return;
   await transactOnVolume(store, id, async (tx, { record }) => {
-    if (record.status !== 'deleting') return;
+    if (!isBeingDeleted(record)) return;
     await writeVolume(tx, record, { deletionTakenAt: clock.now() });
     await tx.losses.release(id);
   });
@@ -116,7 +124,7 @@ async function endDeletion(deps: VolumeDeps, { id, providerId }: VolumeRecord): 
     deps.store,
     id,
     async (tx, { record, attachments }) => {
-      if (record.status !== 'deleting') return null;
+      if (!isBeingDeleted(record)) return null;
       const isNotFound = record.providerVolumeId !== null && record.deletionTakenAt === null;
       const admission = isNotFound
         ? await admitLoss(deps, tx, { subjectId: id, kind: 'volume', providerId })
@@ -148,7 +156,7 @@ async function alarm(
   );
   await store.transact(async (tx) => {
     const record = await tx.volumes.byId(volume.id);
-    if (record?.status === 'deleting') await writeVolume(tx, record, { observedAt: now });
+    if (record !== null && isBeingDeleted(record)) await writeVolume(tx, record, { observedAt: now });
   });
 }
 

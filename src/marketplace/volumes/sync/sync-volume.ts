@@ -9,7 +9,7 @@ import { isInTransit, readVolumeSnapshot, transactOnVolume, type VolumeSnapshot 
 import { applyVolumeObservation, type VolumeObservation } from './apply-observation.ts';
 import { syncAttachments } from './sync-attachments.ts';
 import { syncCreation } from './sync-creation.ts';
-import { settleDeletion, syncDeletion } from './sync-deletion.ts';
+import { isBeingDeleted, settleDeletion, syncDeletion } from './sync-deletion.ts';
 
 const POLL_EVERY_MS = 1_500;
 
@@ -24,8 +24,8 @@ async function syncVolume(
   snapshot: VolumeSnapshot,
 ): Promise<void> {
   const { record } = snapshot;
+  if (isBeingDeleted(record)) return syncDeletion(deps, volumeProvider, record);
   if (record.status === 'deleted') return;
-  if (record.status === 'deleting') return syncDeletion(deps, volumeProvider, record);
   if (record.action?.kind === 'delete') return settleDeletion(deps, record);
   if (isSettled(snapshot) || isWaitingForLaunch(snapshot)) return;
   if (record.providerVolumeId === null) return syncCreation(deps, volumeProvider, record);

@@ -1,0 +1,58 @@
+import { expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { instance } from '../../store/records.fixture.ts';
+import type { CommitListener, Store } from '../model/store.ts';
+import type { ReconcileContext } from './context.ts';
+import { DriftDetector } from './drift-detector.ts';
+import { ExpectedMachines } from './expected-machines.ts';
+
+/** An ONLINE row whose machine the platform does not list, and a transaction that finds it destroyed. */
+function setUp({ isCommitted }: { isCommitted: boolean }) {
+  const clock = new VirtualClock();
+  const row = { ...instance('a'), status: 'ONLINE' as const, updatedAt: clock.now() - 1 };
+  let listener: CommitListener = {};
+  const none = () => undefined;
+  const store = {
+    read: { instances: { livePage: async () => [row] } },
+    isCommitFeedLive: () => true,
+    subscribe: (subscribed: CommitListener) => {
+      listener = subscribed;
+      return none;
+    },
+    transact: async (body: (tx: unknown) => Promise<unknown>) => {
+      const result = await body({ instances: { byId: async () => ({ ...row, status: 'DESTROYED' }) } });
+      if (!isCommitted) throw new Error('the transactions were taken back together');
+      return result;
+    },
+  } as unknown as Store;
+  const expected = new ExpectedMachines(store);
+  const detector = new DriftDetector(
+    {
+      store,
+      clock,
+      machines: { observe: async () => ({ items: new Map(), begunAt: clock.now() }) },
+      volumes: undefined,
+      options: { leaseMs: 30_000, watchIntervalMs: 5_000 },
+      driver: { manifest: { createVisibleWithinMs: 0 } },
+      notFoundGuard: { sweptWithoutRow: none },
+      log: { debug: none, info: none, warn: none, error: none },
+    } as unknown as ReconcileContext,
+    expected,
+  );
+  return { detector, expected, row, tell: () => listener.instancesChanged?.([row]) };
+}
+
+it('forgets a row that a transaction found destroyed', async () => {
+  const { detector, expected, row, tell } = setUp({ isCommitted: true });
+  await expected.refresh();
+  await detector.observe();
+  tell();
+  expect(expected.get(row.ownerRef)).toBeUndefined();
+});
+
+it('and keeps one where that transaction was taken back [forgets-after-its-commit]', async () => {
+  const { detector, expected, row } = setUp({ isCommitted: false });
+  await expected.refresh();
+  await detector.observe();
+  expect(expected.get(row.ownerRef)).toMatchObject({ id: row.id });
+});
