@@ -1,3 +1,4 @@
+import { withOverrides } from '../../ports/with-overrides.ts';
 import type { Deps } from '../deps.ts';
 import { bestDiscount, type Discounts, discounted } from '../discounts/price.ts';
 import type { Posting, SegmentRecord } from '../model/ledger-records.ts';
@@ -27,11 +28,13 @@ export async function accrueTogether(
   const { sliceMs } = deps.options.billing;
   await store.transact(async (tx) => {
     const postings: Posting[] = [];
+    // Everything is posted at the end: that locks the teams in their order, whichever segments changed their price.
+    const ledger = withOverrides(tx.ledger, { post: async (posted) => void postings.push(...posted) });
     const discountsOf = rememberDiscounts(tx);
     for (const billed of await tx.ledger.lockBilled(segments)) {
       const discounts = await discountsOf(billed.segment.teamId);
       const until = certainUntil(billed, now);
-      const newest = await splitAtPriceChanges(deps, tx, billed.segment, discounts, until);
+      const newest = await splitAtPriceChanges(deps, { ledger }, billed.segment, discounts, until);
       const posting = toPosting(deps, newest, lastSliceEnd(until, sliceMs));
       if (posting !== null) postings.push(posting);
       await showRates(tx, billed, posting?.segment ?? newest, discounts, now);

@@ -1,27 +1,9 @@
 import type { Store, Transaction } from '../../../src/marketplace/model/store.ts';
+import { RowLocks } from './row-locks.ts';
 
 /** The order in which every transaction locks rows; of one kind by id. */
 const KINDS = ['deployment', 'volume', 'segment', 'team', 'user'] as const;
 type Kind = (typeof KINDS)[number];
-
-/** What one transaction locked, in order. What it inserted itself nobody else can wait for. */
-class Locks {
-  readonly violations: string[] = [];
-  readonly #inserted = new Set<string>();
-  readonly #held: string[] = [];
-
-  inserts(kind: Kind, id: string): void {
-    this.#inserted.add(toKey(kind, id));
-  }
-
-  locks(kind: Kind, id: string): void {
-    const key = toKey(kind, id);
-    if (this.#inserted.has(key) || this.#held.includes(key)) return;
-    const later = this.#held.find((held) => held > key);
-    if (later !== undefined) this.violations.push(`${key} is locked after ${later}`);
-    this.#held.push(key);
-  }
-}
 
 function toKey(kind: Kind, id: string): string {
   return `${KINDS.indexOf(kind)} ${kind} ${id}`;
@@ -33,7 +15,7 @@ export function watchMarketplaceLocks(store: Store, tell: (violation: string) =>
     ...store,
     transact: (body) =>
       store.transact(async (tx) => {
-        const locks = new Locks();
+        const locks = new RowLocks();
         const result = await body(watched(tx, locks));
         for (const violation of locks.violations) tell(violation);
         return result;
@@ -41,19 +23,22 @@ export function watchMarketplaceLocks(store: Store, tell: (violation: string) =>
   };
 }
 
-function watched(tx: Transaction, locks: Locks): Transaction {
+function watched(tx: Transaction, locks: RowLocks): Transaction {
   const { deployments, volumes, ledger, teams, users } = tx;
   const found =
     <Key, T extends { id: string }>(kind: Kind, read: (key: Key) => Promise<T | null>) =>
     async (key: Key): Promise<T | null> => {
       const record = await read(key);
-      if (record !== null) locks.locks(kind, record.id);
+      if (record !== null) locks.locks(toKey(kind, record.id));
       return record;
     };
+  const lockSorted = (kind: Kind, ids: readonly string[]): void => {
+    for (const id of ids.toSorted()) locks.locks(toKey(kind, id));
+  };
   const inserting =
     <T extends { id: string }>(kind: Kind, insert: (record: T) => Promise<void>) =>
     async (record: T): Promise<void> => {
-      locks.inserts(kind, record.id);
+      locks.inserts(toKey(kind, record.id));
       await insert(record);
     };
   return {
@@ -74,13 +59,31 @@ function watched(tx: Transaction, locks: Locks): Transaction {
       segmentById: found('segment', ledger.segmentById),
       openSegmentOf: async (kind, subjectId) => {
         const open = await ledger.openSegmentOf(kind, subjectId);
-        if (open !== null) locks.locks('segment', open.id);
+        if (open !== null) locks.locks(toKey('segment', open.id));
         return open;
       },
       insertSegment: inserting('segment', ledger.insertSegment),
       book: async (transaction, entries) => {
-        locks.locks('team', transaction.teamId);
+        locks.locks(toKey('team', transaction.teamId));
         await ledger.book(transaction, entries);
+      },
+      lockBilled: async (wanted) => {
+        const ids = (subjectKind: string) =>
+          wanted.filter((it) => it.subjectKind === subjectKind).map(({ subjectId }) => subjectId);
+        lockSorted('deployment', ids('deployment'));
+        lockSorted('volume', ids('volume'));
+        lockSorted(
+          'segment',
+          wanted.map(({ id }) => id),
+        );
+        return ledger.lockBilled(wanted);
+      },
+      post: async (postings) => {
+        lockSorted(
+          'team',
+          postings.flatMap(({ usage }) => usage?.transaction.teamId ?? []),
+        );
+        await ledger.post(postings);
       },
     },
     teams: { ...teams, byId: found('team', teams.byId), insert: inserting('team', teams.insert) },

@@ -83,13 +83,26 @@ export async function post(connection: Connection, postings: readonly Posting[])
     })),
   );
   for (const kind of ['deployment', 'volume'] as const) {
-    const rows = taken
-      .filter(({ segment }) => segment.subjectKind === kind)
-      .map(({ segment: { subjectId }, usage: { amountMicroUsd, transaction } }) =>
-        row(subjectId, amountMicroUsd, transaction.at),
-      );
+    const rows = [...costsOf(kind, taken)].map(([id, { amountMicroUsd, at }]) => row(id, amountMicroUsd, at));
     if (rows.length > 0) await addCosts(connection, kind, rows);
   }
+}
+
+/** One for each subject: an UPDATE takes only one row of a VALUES list for each row that it changes. */
+function costsOf(
+  kind: SubjectKind,
+  taken: readonly { segment: SegmentRecord; usage: NonNullable<Posting['usage']> }[],
+): Map<string, { amountMicroUsd: number; at: number }> {
+  const costs = new Map<string, { amountMicroUsd: number; at: number }>();
+  for (const { segment, usage } of taken) {
+    if (segment.subjectKind !== kind) continue;
+    const { amountMicroUsd = 0, at = Number.NEGATIVE_INFINITY } = costs.get(segment.subjectId) ?? {};
+    costs.set(segment.subjectId, {
+      amountMicroUsd: amountMicroUsd + usage.amountMicroUsd,
+      at: Math.max(at, usage.transaction.at),
+    });
+  }
+  return costs;
 }
 
 /** Both databases name the columns of a VALUES list column1, column2 … */
