@@ -10,6 +10,8 @@ import type {
   Step,
 } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { DriverContext } from '../kit/checks/bench.ts';
+import { guestLogin } from '../kit/guest.fixture.ts';
 
 /** A machine of the offer `h100` in `fra`. */
 export function machineSpec(overrides: Partial<MachineSpec> = {}): MachineSpec {
@@ -28,6 +30,25 @@ export function machineSpec(overrides: Partial<MachineSpec> = {}): MachineSpec {
     cloudInit: undefined,
     note: 'a note',
     ...overrides,
+  };
+}
+
+const login = guestLogin();
+
+/** What the shared checks need of a simulator with two units of {@link machineSpec}. */
+export function suiteContext(
+  driver: PlatformDriver,
+  clock: { advance: (ms: number) => Promise<void> },
+): DriverContext {
+  return {
+    driver,
+    machineSpec: (ref) => machineSpec({ ref, sshKeys: login.sshKeys }),
+    volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: 'a note' }),
+    units: 2,
+    wait: (ms) => clock.advance(ms),
+    patienceMs: 60_000,
+    guest: login.guest,
+    impossible: { invalid: { datacenter: 'nowhere' } },
   };
 }
 

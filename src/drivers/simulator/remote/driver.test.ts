@@ -3,8 +3,9 @@ import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
-import { type DriverSuiteContext, describeDriver } from '../../kit/driver.suite.ts';
-import { doneValue, instantly, machineSpec } from '../simulator.fixture.ts';
+import type { PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
+import { describeDriver } from '../../kit/driver.suite.ts';
+import { doneValue, instantly, machineSpec, suiteContext } from '../simulator.fixture.ts';
 import { connectSimulator } from './driver.ts';
 import { ORDER_VALID_MS } from './protocol.ts';
 import { type RemotePair, startRemotePair } from './remote.fixture.ts';
@@ -12,18 +13,27 @@ import { type RemotePair, startRemotePair } from './remote.fixture.ts';
 for (const attachVolume of ['hot', 'cold'] as const) {
   let pair: RemotePair;
   describeDriver(`the simulator in another process, with ${attachVolume} volumes`, {
-    setup: async (): Promise<DriverSuiteContext> => {
+    setup: async () => {
       pair = await startRemotePair({ attach_volume: attachVolume });
       return {
-        driver: pair.driver,
-        machineSpec: (ref) => machineSpec({ ref }),
-        volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: 'a note' }),
-        units: 2,
-        wait: (ms) => pair.clock.advance(ms),
+        ...suiteContext(pair.driver, pair.clock),
+        reopen: async () => pair.connect(),
+        openUnreachable: openNowhere,
       };
     },
     teardown: async () => pair[Symbol.asyncDispose](),
   });
+}
+
+/** The driver of an address at which nobody listens. */
+async function openNowhere(): Promise<PlatformDriver> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  const options = { address: `http://127.0.0.1:${port}`, attachVolume: 'hot', token: undefined } as const;
+  return connectSimulator(options, new VirtualClock());
 }
 
 /** A server that is no simulator; its driver, and how to end both. */
@@ -47,13 +57,7 @@ const reply = (body: string): string =>
 
 describe('a simulator that cannot be reached proves nothing', () => {
   it('fails an order without a side effect when nobody listens, and knows nothing', async () => {
-    const server = createServer();
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    await new Promise((resolve) => server.close(resolve));
-    const options = { address: `http://127.0.0.1:${port}`, attachVolume: 'hot', token: undefined } as const;
-    const driver = connectSimulator(options, new VirtualClock());
+    const driver = await openNowhere();
     const reason = expect.stringContaining('no simulator answers');
     expect(await driver.get('a')).toEqual({ answer: 'unknown', reason });
     expect(await driver.list()).toEqual({ answer: 'unknown', reason });

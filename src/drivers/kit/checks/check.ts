@@ -1,0 +1,46 @@
+import { Bench, CheckFailure, type DriverContext } from './bench.ts';
+
+/** Something that the core relies on, tried on a real driver. */
+export interface DriverCheck {
+  /** Stays the same for ever: reports name it. */
+  id: string;
+  title: string;
+  /** What comes of it where it is not so. */
+  why: string;
+  /** @throws {CheckFailure} with what is wrong. The reason, where the context lacks what it takes to try. */
+  run(bench: Bench): Promise<Untried | undefined>;
+}
+
+export interface Untried {
+  untried: string;
+}
+
+export type CheckResult =
+  | { outcome: 'passed' }
+  | { outcome: 'untried'; reason: string }
+  | { outcome: 'failed'; problem: string };
+
+/** Runs one check and removes what it made. The context is the caller's. */
+export async function runCheck(check: DriverCheck, context: DriverContext): Promise<CheckResult> {
+  const bench = new Bench(context);
+  const result = await attempt(() => check.run(bench));
+  const cleanup = await attempt(async () => {
+    await bench.cleanUp();
+    return undefined;
+  });
+  if (result.outcome === 'failed' || cleanup.outcome !== 'failed') return result;
+  return { outcome: 'failed', problem: `what the check made could not be removed: ${cleanup.problem}` };
+}
+
+async function attempt(body: () => Promise<Untried | undefined>): Promise<CheckResult> {
+  try {
+    const untried = await body();
+    return untried ? { outcome: 'untried', reason: untried.untried } : { outcome: 'passed' };
+  } catch (error) {
+    if (error instanceof CheckFailure) return { outcome: 'failed', problem: error.message };
+    return {
+      outcome: 'failed',
+      problem: `a call threw: ${error instanceof Error ? (error.stack ?? error.message) : error}`,
+    };
+  }
+}

@@ -1,0 +1,224 @@
+import { expect, it } from 'vitest';
+import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
+import type { PlatformDriver, Step } from '../../../orchestrator/model/platform-driver.ts';
+import { createSimulator } from '../../simulator/platform/simulator.ts';
+import { machineSpec } from '../../simulator/simulator.fixture.ts';
+import type { DriverContext } from './bench.ts';
+import { runCheck } from './check.ts';
+import { driverChecks } from './index.ts';
+
+type Break = (driver: PlatformDriver) => Partial<PlatformDriver>;
+
+const done = { outcome: 'done', value: null } as const;
+const broken = (code: 'internal' | 'capacity'): Step<never> => ({
+  outcome: 'failed',
+  code,
+  sideEffect: 'none',
+  detail: 'planted',
+});
+const manifest = (driver: PlatformDriver, fields: Partial<PlatformDriver['manifest']>) => ({
+  manifest: { ...driver.manifest, ...fields },
+});
+
+let copies = 0;
+
+/** What is wrong with a driver, and the check that must see it. */
+const defects: Record<string, [defect: string, breaks: Break][]> = {
+  manifest: [
+    ['resumes what it cannot stop', (driver) => manifest(driver, { stop: false })],
+    ['says that it has no volumes and has some', (driver) => manifest(driver, { attachVolume: 'none' })],
+    ['gives a fraction of milliseconds', (driver) => manifest(driver, { createVisibleWithinMs: 0.5 })],
+  ],
+  'never-made': [
+    ['doubts what is not there', () => ({ get: async () => ({ answer: 'unknown', reason: 'planted' }) })],
+  ],
+  listing: [['lists nothing', () => ({ list: async () => ({ answer: 'listed', items: [] }) })]],
+  create: [
+    [
+      'is done before it runs',
+      (driver) => ({
+        create: async (spec, cookie) => {
+          await driver.create(spec, cookie);
+          return { outcome: 'done', value: { ref: spec.ref, power: 'building', createdAt: 0 } };
+        },
+      }),
+    ],
+  ],
+  'create-visible': [['hides what it makes', () => ({ get: async () => ({ answer: 'gone' }) })]],
+  'create-adopts': [
+    [
+      'makes another one each time',
+      (driver) => ({
+        create: (spec, cookie) =>
+          driver.create(cookie === null ? { ...spec, ref: `${spec.ref}-${copies++}` } : spec, cookie),
+      }),
+    ],
+  ],
+  crashes: [
+    [
+      'knows no destroy but by its cookie',
+      (driver) => {
+        let isAsked = false;
+        const again = async (): Promise<Step<null>> => broken('internal');
+        return {
+          destroy: (ref, cookie) => {
+            const isFirst = !isAsked;
+            isAsked = true;
+            return cookie === null && !isFirst ? again() : driver.destroy(ref, cookie);
+          },
+        };
+      },
+    ],
+  ],
+  notes: [
+    [
+      'keeps no notes and says that it does',
+      (driver) => ({ create: (spec, cookie) => driver.create({ ...spec, note: '' }, cookie) }),
+    ],
+  ],
+  destroy: [['says done and does nothing', () => ({ destroy: async () => done })]],
+  'destroy-again': [
+    [
+      'fails where there is nothing',
+      (driver) => ({
+        destroy: async (ref, cookie) =>
+          (await driver.get(ref)).answer === 'gone' ? broken('internal') : driver.destroy(ref, cookie),
+      }),
+    ],
+  ],
+  'stop-start': [
+    ['stops though it says that it cannot', (driver) => manifest(driver, { stop: false, resume: false })],
+    [
+      'comes back elsewhere',
+      (driver) => ({
+        start: async (ref, cookie) => {
+          const step = await driver.start(ref, cookie);
+          if (step.outcome !== 'done') return step;
+          const { endpoint, ...rest } = step.value;
+          return {
+            outcome: 'done',
+            value: { ...rest, endpoint: { sshPort: 1, sshUsername: 'x', publicIp: '192.0.2.1' } },
+          };
+        },
+      }),
+    ],
+  ],
+  'power-of-none': [
+    [
+      'stops what is not there',
+      (driver) => ({
+        stop: async (ref) => ({ outcome: 'done', value: { ref, power: 'stopped', createdAt: 0 } }),
+        start: driver.start,
+      }),
+    ],
+  ],
+  restart: [
+    ['resets nothing though it says that it can', () => ({ restart: async () => broken('internal') })],
+  ],
+  'restart-of-none': [
+    [
+      'switches on what is stopped',
+      (driver) => ({ restart: (ref, _id, cookie) => driver.start(ref, cookie) }),
+    ],
+  ],
+  capacity: [
+    [
+      'calls a full platform an internal error',
+      (driver) => ({
+        create: async (spec, cookie) => {
+          const step = await driver.create(spec, cookie);
+          return step.outcome === 'failed' ? { ...step, code: 'internal' } : step;
+        },
+      }),
+    ],
+  ],
+  inventory: [
+    [
+      'counts what it does not have',
+      () => ({
+        inventory: async () => ({
+          answer: 'counted',
+          free: [{ offerId: 'h100', datacenter: 'fra', units: 2 }],
+        }),
+      }),
+    ],
+  ],
+  impossible: [
+    [
+      'says the wrong code',
+      (driver) => ({
+        create: async (spec, cookie) =>
+          spec.datacenter === 'nowhere' ? broken('capacity') : driver.create(spec, cookie),
+      }),
+    ],
+  ],
+  unreachable: [['takes silence for absence', () => ({ get: async () => ({ answer: 'gone' }) })]],
+  endpoint: [
+    [
+      'gives two machines one address',
+      (driver) => ({
+        create: async (spec, cookie) => {
+          const step = await driver.create(spec, cookie);
+          if (step.outcome !== 'done') return step;
+          const endpoint = { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'ubuntu' };
+          return { outcome: 'done', value: { ...step.value, endpoint } };
+        },
+      }),
+    ],
+  ],
+  'cloud-init': [
+    ['takes it though it says that it cannot', (driver) => manifest(driver, { cloudInitBytes: 0 })],
+  ],
+  'console-tail': [
+    ['tells more than 16 KiB', () => ({ consoleTail: async () => 'x'.repeat(16 * 1024 + 1) })],
+  ],
+  'volume-survives': [
+    [
+      'takes the volume away with its machine',
+      (driver) => ({
+        destroy: async (ref, cookie) => {
+          await driver.volumes?.destroy('suite-v', null);
+          return driver.destroy(ref, cookie);
+        },
+      }),
+    ],
+  ],
+};
+
+const cases = Object.entries(defects).flatMap(([id, list]) =>
+  list.map(([defect, breaks]) => ({ id, defect, breaks })),
+);
+
+it.each(cases)('$id sees a driver that $defect', async ({ id, breaks }) => {
+  const clock = new VirtualClock();
+  const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 2, spot: false }];
+  const simulator = await createSimulator({ stateFile: ':memory:', capacity }, clock);
+  const driver: PlatformDriver = { ...simulator, ...breaks(simulator) };
+  const context: DriverContext = {
+    driver,
+    machineSpec: (ref) => machineSpec({ ref }),
+    volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: 'a note' }),
+    units: 2,
+    wait: (ms) => clock.advance(ms),
+    impossible: { invalid: { datacenter: 'nowhere' } },
+    openUnreachable: async () => ({
+      ...driver,
+      list: async () => ({ answer: 'unknown', reason: 'planted' }),
+      close: async () => undefined,
+    }),
+  };
+  const check = driverChecks.find((found) => found.id === id);
+  if (check === undefined) throw new Error(`there is no check ${id}`);
+  const result = await runCheck(check, context);
+  await simulator.close();
+  expect(result).toMatchObject({ outcome: 'failed', problem: expect.not.stringContaining('a call threw') });
+});
+
+it('has a name of its own for each check, and a reason', () => {
+  const ids = driverChecks.map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+  for (const { id, why } of driverChecks) {
+    expect(id).toMatch(/^[a-z]+(-[a-z]+)*$/);
+    expect(why).toMatch(/\.$/);
+  }
+});

@@ -1,0 +1,132 @@
+import { isIP } from 'node:net';
+import type { Endpoint, ObservedMachine } from '../../../orchestrator/model/platform-driver.ts';
+import { CheckFailure, refused, same, show } from './bench.ts';
+import type { DriverCheck, Untried } from './check.ts';
+
+const noGuest: Untried = { untried: 'nobody can log in to the machines here' };
+const MAX_CONSOLE_BYTES = 16 * 1024;
+
+export const guestChecks: readonly DriverCheck[] = [
+  {
+    id: 'endpoint',
+    title: 'gives each machine an endpoint of its own that stays the same',
+    why: 'Two machines at one address and port: one tenant logs in to the other’s machine.',
+    async run(bench) {
+      const a = await bench.create(bench.ref('a'));
+      const first = endpointOf(a);
+      if (isIP(first.publicIp) === 0)
+        throw new CheckFailure(`publicIp is ${show(first.publicIp)}, not an IP address`);
+      const { sshPort, sshUsername, portForwards, hostKeyFingerprint } = first;
+      if (!Number.isInteger(sshPort) || sshPort < 1 || sshPort > 65_535)
+        throw new CheckFailure(`sshPort is ${sshPort}`);
+      if (!/^[a-z_][a-z0-9_-]*$/.test(sshUsername))
+        throw new CheckFailure(`sshUsername is ${show(sshUsername)}`);
+      if (portForwards !== undefined) {
+        const ssh = portForwards.find((forward) => forward.internal_port === 22);
+        same('the forwarded port of SSH, against sshPort', ssh?.external_port, sshPort);
+      }
+      if (hostKeyFingerprint !== undefined && !/^SHA256:[A-Za-z0-9+/]{43}$/.test(hostKeyFingerprint))
+        throw new CheckFailure(
+          `hostKeyFingerprint is ${show(hostKeyFingerprint)}, expected SHA256:… as ssh-keygen prints it`,
+        );
+      same('the endpoint of a repeated create', (await bench.create(a.ref)).endpoint, first);
+      if (bench.context.units === 1) return undefined;
+      const second = endpointOf(await bench.create(bench.ref('b')));
+      if (second.publicIp === first.publicIp && second.sshPort === sshPort)
+        throw new CheckFailure(`two machines have the endpoint ${first.publicIp}:${sshPort}`);
+      return undefined;
+    },
+  },
+  {
+    id: 'keys',
+    title: 'lets in every key that was injected',
+    why: 'The contract injects all keys, not the first one.',
+    async run(bench) {
+      const { guest } = bench.context;
+      if (guest === undefined) return noGuest;
+      const machine = await bench.create(bench.ref('a'));
+      const { sshKeys } = bench.spec(machine.ref);
+      if (sshKeys.length < 2) return { untried: 'the machine that is made here has fewer than two keys' };
+      await bench.eventually('the keys', () => guest.findRefusedKey(machine, sshKeys));
+      return undefined;
+    },
+  },
+  {
+    id: 'disk-kept',
+    title: 'keeps the disk over a stop, a start and a restart',
+    why: 'A stopped instance is sold with its disk kept.',
+    async run(bench) {
+      const { stop, resume, restart } = bench.manifest;
+      const run = bench.context.guest?.run;
+      if (run === undefined) return noGuest;
+      const canResume = stop && resume;
+      if (!canResume && !restart)
+        return { untried: 'the manifest says that it can neither resume nor restart' };
+      let machine = await bench.create(bench.ref('a'));
+      await bench.eventually(
+        'a line in the machine',
+        async () => void (await run(machine, 'echo kept > kept; sync')),
+      );
+      const assertKept = () => bench.eventually('the file', () => differs(run(machine, 'cat kept'), 'kept'));
+      if (canResume) {
+        await bench.stop(machine.ref);
+        machine = await bench.start(machine.ref);
+        await assertKept();
+      }
+      if (restart) {
+        machine = await bench.finish('restart', (cookie) => bench.driver.restart(machine.ref, 'one', cookie));
+        await assertKept();
+      }
+      return undefined;
+    },
+  },
+  {
+    id: 'cloud-init',
+    title: 'carries out cloud-init, or says that it cannot',
+    why: 'An instance whose cloud_init was dropped in silence looks right and is not what was ordered.',
+    async run(bench) {
+      const ref = bench.ref('a');
+      const content = 'a "file"\n# of ours: {x}\n';
+      const cloudInit = {
+        write_files: [{ path: '/opt/kit-file', content, permissions: '0644' }],
+        runcmd: ['whoami > /opt/kit-ran'],
+      };
+      if (bench.manifest.cloudInitBytes === 0) {
+        refused('create', await bench.driver.create(bench.spec(ref, { cloudInit }), null), 'unsupported');
+        same('get of what was refused', await bench.driver.get(ref), { answer: 'gone' });
+        return undefined;
+      }
+      const machine = await bench.create(ref, { cloudInit });
+      const run = bench.context.guest?.run;
+      if (run === undefined) return noGuest;
+      await bench.eventually('runcmd', () => differs(run(machine, 'cat /opt/kit-ran'), 'root'));
+      await bench.eventually('write_files', () => differs(run(machine, 'cat /opt/kit-file'), content.trim()));
+      return undefined;
+    },
+  },
+  {
+    id: 'console-tail',
+    title: 'tells the end of a console in at most 16 KiB, and nothing of what is not there',
+    why: 'It goes into the log where a machine does not come up.',
+    async run(bench) {
+      const { driver } = bench;
+      if (driver.consoleTail === undefined) return { untried: 'the driver has no consoleTail' };
+      const { ref } = await bench.create(bench.ref('a'));
+      const tail = (await driver.consoleTail(ref)) ?? '';
+      if (Buffer.byteLength(tail) > MAX_CONSOLE_BYTES)
+        throw new CheckFailure(`consoleTail gave ${Buffer.byteLength(tail)} bytes`);
+      same('consoleTail of none', await driver.consoleTail(bench.ref('none')), undefined);
+      return undefined;
+    },
+  },
+];
+
+async function differs(reading: Promise<string>, expected: string): Promise<string | undefined> {
+  const text = (await reading).trim();
+  return text === expected ? undefined : `expected ${show(expected)}, got ${show(text)}`;
+}
+
+function endpointOf({ ref, endpoint }: ObservedMachine): Endpoint {
+  if (endpoint === undefined) throw new CheckFailure(`${ref} has no endpoint`);
+  return endpoint;
+}

@@ -1,0 +1,14 @@
+import type { DriverCheck } from './check.ts';
+import { guestChecks } from './guests.ts';
+import { capacityChecks, machineChecks } from './machines.ts';
+import { powerChecks } from './power.ts';
+import { volumeChecks } from './volumes.ts';
+
+/** The behaviour that the core relies on, for every driver; `berth driver test` and `describeDriver` walk this table. */
+export const driverChecks: readonly DriverCheck[] = [
+  ...machineChecks,
+  ...powerChecks,
+  ...capacityChecks,
+  ...guestChecks,
+  ...volumeChecks,
+];

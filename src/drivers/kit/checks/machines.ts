@@ -1,0 +1,320 @@
+import { type Bench, CheckFailure, has, refused, same, show } from './bench.ts';
+import type { DriverCheck } from './check.ts';
+
+/** What a platform may trip over: quotes, braces, and more than one byte to a character. */
+export const NOTE = JSON.stringify({
+  name: 'a "note" of {ours} <&>',
+  city: 'Köln 東京',
+  filler: 'x'.repeat(4_000),
+});
+
+const GONE = { answer: 'gone' };
+
+export const machineChecks: readonly DriverCheck[] = [
+  {
+    id: 'manifest',
+    title: 'has a manifest that agrees with itself',
+    why: 'The core and the API promise what the manifest says.',
+    async run({ manifest, driver }) {
+      const { name, stop, resume, attachVolume, createVisibleWithinMs, cloudInitBytes } = manifest;
+      if (name === '') throw new CheckFailure('the name is empty');
+      if (resume && !stop)
+        throw new CheckFailure('resume is true and stop is false: what cannot be stopped cannot be resumed');
+      same(
+        'whether there are volumes, against attachVolume',
+        driver.volumes !== undefined,
+        attachVolume !== 'none',
+      );
+      for (const [field, value] of Object.entries({ createVisibleWithinMs, cloudInitBytes }))
+        if (!Number.isInteger(value) || value < 0)
+          throw new CheckFailure(`${field} is ${value}, expected 0 or a whole number`);
+      return undefined;
+    },
+  },
+  {
+    id: 'never-made',
+    title: 'answers gone for a machine that was never made',
+    why: 'Berth makes a machine only where it is proved that there is none; an unknown here blocks every create.',
+    async run(bench) {
+      same('get', await bench.driver.get(bench.ref('none')), GONE);
+      return undefined;
+    },
+  },
+  {
+    id: 'listing',
+    title: 'lists the machines that carry our refs, and none that is gone',
+    why: 'Berth looks after all machines through the listing: one that is missing is taken for lost in the end.',
+    async run(bench) {
+      const ref = bench.ref('a');
+      same('listed before it is made', await bench.listed(), []);
+      await bench.create(ref);
+      await bench.untilShown('a machine in list', async () =>
+        (await bench.listed()).length > 0 ? true : undefined,
+      );
+      same('listed when it is made', await bench.listed(), [ref]);
+      await bench.destroy(ref);
+      same('listed when it is destroyed', await bench.listed(), []);
+      return undefined;
+    },
+  },
+  {
+    id: 'create',
+    title: 'makes a machine that runs, can be observed and has an endpoint',
+    why: 'ONLINE is earned at the endpoint; what create answers and what get answers are the same machine.',
+    async run(bench) {
+      const ref = bench.ref('a');
+      const made = await bench.create(ref);
+      has('create', made, { ref, power: 'running' });
+      if (made.endpoint === undefined)
+        throw new CheckFailure(`create is done without an endpoint: ${show(made)}`);
+      const seen = await bench.untilShown('a machine in get', () => observed(bench, ref));
+      same('get', seen, made);
+      return undefined;
+    },
+  },
+  {
+    id: 'create-visible',
+    title: 'shows a machine from the first call of create on',
+    why: 'A create whose answer was lost is found again by its ref. What is hidden longer than the manifest says is made twice.',
+    async run(bench) {
+      const ref = bench.ref('a');
+      await bench.driver.create(bench.spec(ref), null);
+      has('get', await bench.untilShown('a machine in get', () => observed(bench, ref)), { ref });
+      return undefined;
+    },
+  },
+  {
+    id: 'create-adopts',
+    title: 'adopts the machine when create is repeated without its cookie',
+    why: 'After a crash Berth sends the create again. A driver that makes another machine leaks it, and somebody pays.',
+    async run(bench) {
+      const ref = bench.ref('a');
+      const made = await bench.create(ref);
+      same('the second create', await bench.create(ref), made);
+      same('listed', await bench.listed(), [ref]);
+      return undefined;
+    },
+  },
+  {
+    id: 'create-at-once',
+    title: 'makes one machine when create is called twice at once',
+    why: 'Two servers can each believe that a create is theirs for a moment.',
+    async run(bench) {
+      const ref = bench.ref('a');
+      const { driver } = bench;
+      await Promise.all([driver.create(bench.spec(ref), null), driver.create(bench.spec(ref), null)]);
+      await bench.create(ref);
+      same('listed', await bench.listed(), [ref]);
+      return undefined;
+    },
+  },
+  {
+    id: 'create-reopened',
+    title: 'goes on with a create that another process began',
+    why: 'What a driver keeps in its memory is lost with the process. The platform and the cookie are all that stays.',
+    async run(bench) {
+      const { reopen } = bench.context;
+      if (reopen === undefined) return { untried: 'the driver cannot be opened twice here' };
+      const ref = bench.ref('a');
+      const first = await bench.driver.create(bench.spec(ref), null);
+      const other = await reopen();
+      try {
+        let cookie: string | null = first.outcome === 'pending' ? first.cookie : null;
+        const made = await bench.finish('create in another process', (next) => {
+          const given = next ?? cookie;
+          cookie = null;
+          return other.create(bench.spec(ref), given);
+        });
+        same(
+          'get in the first process',
+          await bench.untilShown('a machine in get', () => observed(bench, ref)),
+          made,
+        );
+      } finally {
+        await other.close();
+      }
+      return undefined;
+    },
+  },
+  {
+    id: 'crashes',
+    title: 'goes on with a create, a stop, a start and a destroy of which the core knows nothing any more',
+    why: 'A crash loses the cookie. Each call must find out by itself how far the platform is.',
+    async run(bench) {
+      const ref = bench.ref('a');
+      const { driver } = bench;
+      const { stop, resume } = bench.manifest;
+      const spec = bench.spec(ref);
+      const made = await bench.finishAfterCrash('create', (cookie) => driver.create(spec, cookie));
+      const { createdAt } = made;
+      has('create', made, { ref, power: 'running' });
+      if (stop) {
+        const stopped = await bench.finishAfterCrash('stop', (cookie) => driver.stop(ref, cookie));
+        has('stop', stopped, { power: 'stopped', createdAt });
+      }
+      if (stop && resume) {
+        const started = await bench.finishAfterCrash('start', (cookie) => driver.start(ref, cookie));
+        has('start', started, { power: 'running', createdAt });
+      }
+      same('listed', await bench.listed(), [ref]);
+      await bench.finishAfterCrash('destroy', (cookie) => driver.destroy(ref, cookie));
+      same('get', await driver.get(ref), GONE);
+      return undefined;
+    },
+  },
+  {
+    id: 'notes',
+    title: 'gives the note of a machine back from the first look to the last, or none at all',
+    why: 'A row that was lost with the database is restored from the note: to the wrong account, if it is another.',
+    async run(bench) {
+      const ref = bench.ref('a');
+      const { driver } = bench;
+      const expected = bench.manifest.keepsNotes ? NOTE : undefined;
+      await driver.create(bench.spec(ref, { note: NOTE }), null);
+      const early = await bench.untilShown('a machine in get', () => observed(bench, ref));
+      same('the note in the first look', early.note, expected);
+      same('the note of create', (await bench.create(ref, { note: NOTE })).note, expected);
+      const listing = await driver.list();
+      const items = listing.answer === 'listed' ? listing.items : [];
+      same('the note in list', items.find((item) => item.ref === ref)?.note, expected);
+      if (bench.manifest.stop) same('the note of stop', (await bench.stop(ref)).note, expected);
+      return undefined;
+    },
+  },
+  {
+    id: 'destroy',
+    title: 'destroys until the machine is proved gone',
+    why: 'Billing ends with the proof. A machine that runs on after it costs its provider, or somebody else.',
+    async run(bench) {
+      const ref = bench.ref('a');
+      await bench.create(ref);
+      await bench.destroy(ref);
+      same('get', await bench.driver.get(ref), GONE);
+      return undefined;
+    },
+  },
+  {
+    id: 'destroy-building',
+    title: 'destroys a machine that is still being built',
+    why: 'A DELETE may come in any moment, also right after the create.',
+    async run(bench) {
+      const ref = bench.ref('a');
+      await bench.driver.create(bench.spec(ref), null);
+      await bench.untilShown('a machine in get', () => observed(bench, ref));
+      await bench.destroy(ref);
+      same('get', await bench.driver.get(ref), GONE);
+      return undefined;
+    },
+  },
+  {
+    id: 'destroy-again',
+    title: 'is done at once destroying what is not there, however often',
+    why: 'A destroy is repeated until it is done, also where its answer was lost. An error here repeats it for ever.',
+    async run(bench) {
+      const ref = bench.ref('a');
+      const none = bench.ref('none');
+      await bench.create(ref);
+      await Promise.all([bench.destroy(ref), bench.destroy(ref)]);
+      const done = { outcome: 'done', value: null };
+      same('destroy of what is gone', await bench.driver.destroy(ref, null), done);
+      same('destroy of what was never made', await bench.driver.destroy(none, null), done);
+      return undefined;
+    },
+  },
+];
+
+export async function observed(bench: Bench, ref: string) {
+  const presence = await bench.driver.get(ref);
+  if (presence.answer === 'unknown') throw new CheckFailure(`get answers unknown: ${presence.reason}`);
+  return presence.answer === 'observed' ? presence.value : undefined;
+}
+
+/** What a platform holds, and what it says when it holds no more. */
+export const capacityChecks: readonly DriverCheck[] = [
+  {
+    id: 'capacity',
+    title: 'refuses a machine beyond the capacity, and changes nothing',
+    why: 'The code capacity makes the offer sold out. Any other is tried again on a platform that is full.',
+    async run(bench) {
+      const { units } = bench.context;
+      if (units === undefined) return { untried: 'the platform holds more machines than are made here' };
+      const refs = Array.from({ length: units }, (_, unit) => bench.ref(`${unit}`));
+      for (const ref of refs) await bench.create(ref);
+      const over = bench.ref('over');
+      refused('create of one too many', await bench.driver.create(bench.spec(over), null), 'capacity');
+      same('get of what was refused', await bench.driver.get(over), GONE);
+      await bench.destroy(refs[0] ?? over);
+      has('create when there is room again', await bench.create(over), { power: 'running' });
+      return undefined;
+    },
+  },
+  {
+    id: 'inventory',
+    title: 'counts one unit less where there is one machine more, and none where the next create is refused',
+    why: 'What is on sale follows this count: too high sells what is not there, too low sells nothing.',
+    async run(bench) {
+      if (bench.driver.inventory === undefined) return { untried: 'the driver has no inventory' };
+      const ref = bench.ref('a');
+      const before = await freeUnits(bench, ref);
+      await bench.create(ref);
+      same('free units with one machine more', await freeUnits(bench, ref), before - 1);
+      await bench.destroy(ref);
+      same('free units when it is destroyed', await freeUnits(bench, ref), before);
+      const { units } = bench.context;
+      if (units !== undefined) same('free units of the empty platform', before, units);
+      return undefined;
+    },
+  },
+  {
+    id: 'impossible',
+    title: 'says with the right code why a machine cannot be made, and changes nothing',
+    why: 'The code decides what the tenant reads, and whether the create is tried again.',
+    async run(bench) {
+      const { impossible = {} } = bench.context;
+      const cases = Object.entries(impossible);
+      if (cases.length === 0) return { untried: 'no create that must be refused was named' };
+      for (const [code, overrides] of cases) {
+        const ref = bench.ref(code.replaceAll('_', '-'));
+        const step = await bench.driver.create(bench.spec(ref, overrides), null);
+        refused(`create with ${show(overrides)}`, step, code as keyof typeof impossible);
+        same('get of what was refused', await bench.driver.get(ref), GONE);
+      }
+      return undefined;
+    },
+  },
+  {
+    id: 'unreachable',
+    title: 'proves nothing about a platform that does not answer',
+    why: 'A gone or an empty listing while the platform is away would end every instance.',
+    async run(bench) {
+      const { openUnreachable } = bench.context;
+      if (openUnreachable === undefined) return { untried: 'the platform cannot be cut off here' };
+      const driver = await openUnreachable();
+      try {
+        const ref = bench.ref('a');
+        same('get', (await driver.get(ref)).answer, 'unknown');
+        same('list', (await driver.list()).answer, 'unknown');
+        if (driver.inventory !== undefined) same('inventory', (await driver.inventory()).answer, 'unknown');
+        const destroyed = await driver.destroy(ref, null).catch(() => undefined);
+        if (destroyed?.outcome === 'done') throw new CheckFailure('destroy is done, and nobody was asked');
+        const made = await driver.create(bench.spec(ref), null).catch(() => undefined);
+        if (made !== undefined) refused('create', made, 'transient', 'unknown_outcome', 'auth');
+      } finally {
+        await driver.close();
+      }
+      return undefined;
+    },
+  },
+];
+
+async function freeUnits(bench: Bench, ref: string): Promise<number> {
+  const inventory = await bench.driver.inventory?.();
+  if (inventory?.answer !== 'counted') throw new CheckFailure(`inventory answers ${show(inventory)}`);
+  const { offerId, datacenter } = bench.spec(ref);
+  const found = inventory.free.filter((free) => free.offerId === offerId && free.datacenter === datacenter);
+  if (found.length !== 1)
+    throw new CheckFailure(
+      `inventory names ${offerId} in ${datacenter} ${found.length} times: ${show(inventory)}`,
+    );
+  return found[0]?.units ?? 0;
+}

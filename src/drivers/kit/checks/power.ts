@@ -1,0 +1,96 @@
+import { has, refused, same } from './bench.ts';
+import type { DriverCheck } from './check.ts';
+
+export const powerChecks: readonly DriverCheck[] = [
+  {
+    id: 'stop-start',
+    title: 'stops and starts a machine, twice over, or says that it cannot',
+    why: 'Each call may come twice. A machine that comes back at another address has to be proved anew.',
+    async run(bench) {
+      const { driver } = bench;
+      const ref = bench.ref('a');
+      const { endpoint } = await bench.create(ref);
+      if (!bench.manifest.stop) {
+        refused('stop', await driver.stop(ref, null), 'unsupported');
+        refused('start', await driver.start(ref, null), 'unsupported');
+        return undefined;
+      }
+      has('stop', await bench.stop(ref), { power: 'stopped' });
+      has('stop of what is stopped', await bench.stop(ref), { power: 'stopped' });
+      if (!bench.manifest.resume) {
+        refused('start', await driver.start(ref, null), 'unsupported');
+        return undefined;
+      }
+      const started = await bench.start(ref);
+      has('start', started, { power: 'running', endpoint });
+      same('start of what runs', await bench.start(ref), started);
+      return undefined;
+    },
+  },
+  {
+    id: 'power-of-none',
+    title: 'fails with gone when it is to stop or start what is not there',
+    why: 'gone is what makes Berth look whether the machine was lost; done would leave a machine that nobody has.',
+    async run(bench) {
+      const { driver, manifest } = bench;
+      const none = bench.ref('none');
+      refused('stop', await driver.stop(none, null), manifest.stop ? 'gone' : 'unsupported');
+      refused('start', await driver.start(none, null), manifest.resume ? 'gone' : 'unsupported');
+      return undefined;
+    },
+  },
+  {
+    id: 'destroy-stopped',
+    title: 'destroys a stopped machine',
+    why: 'Its disk still costs, and is somebody’s.',
+    async run(bench) {
+      if (!bench.manifest.stop) return { untried: 'the manifest says that it cannot stop' };
+      const ref = bench.ref('a');
+      await bench.create(ref);
+      await bench.stop(ref);
+      await bench.destroy(ref);
+      same('get', await bench.driver.get(ref), { answer: 'gone' });
+      return undefined;
+    },
+  },
+  {
+    id: 'restart',
+    title: 'resets a machine that runs, once for each id, or says that it cannot',
+    why: 'A restart whose answer was lost is sent again. The same id must not reset the machine twice.',
+    async run(bench) {
+      const { driver } = bench;
+      const ref = bench.ref('a');
+      const made = await bench.create(ref);
+      const restart = (id: string) => (cookie: string | null) => driver.restart(ref, id, cookie);
+      if (!bench.manifest.restart) {
+        refused('restart', await restart('one')(null), 'unsupported');
+        return undefined;
+      }
+      const restarted = await bench.finish('restart', restart('one'));
+      const { createdAt, endpoint } = made;
+      has('restart', restarted, { power: 'running', createdAt, endpoint });
+      same('the same restart again', await restart('one')(null), { outcome: 'done', value: restarted });
+      same('another restart', await bench.finishAfterCrash('restart', restart('two')), restarted);
+      same('listed', await bench.listed(), [ref]);
+      return undefined;
+    },
+  },
+  {
+    id: 'restart-of-none',
+    title: 'restarts nothing that is not there, or that does not run',
+    why: 'A stopped machine that is switched on runs, and nobody pays for it.',
+    async run(bench) {
+      const { driver, manifest } = bench;
+      if (!manifest.restart) return { untried: 'the manifest says that it cannot restart' };
+      const ref = bench.ref('a');
+      refused('restart of what is not there', await driver.restart(ref, 'one', null), 'gone');
+      if (!manifest.stop) return undefined;
+      await bench.create(ref);
+      await bench.stop(ref);
+      refused('restart of what is stopped', await driver.restart(ref, 'one', null), 'conflict');
+      const presence = await driver.get(ref);
+      same('power', presence.answer === 'observed' && presence.value.power, 'stopped');
+      return undefined;
+    },
+  },
+];

@@ -1,0 +1,199 @@
+import type { OwnerRef, VolumeDriver } from '../../../orchestrator/model/platform-driver.ts';
+import { type Bench, CheckFailure, has, refused, same, show } from './bench.ts';
+import type { DriverCheck, Untried } from './check.ts';
+import { NOTE } from './machines.ts';
+
+type VolumeCheck = Omit<DriverCheck, 'run'> & {
+  run: (bench: Bench, volumes: VolumeDriver) => Promise<Untried | undefined>;
+};
+
+const done = { outcome: 'done', value: null };
+
+const checks: readonly VolumeCheck[] = [
+  {
+    id: 'volume-lifecycle',
+    title: 'makes, lists and destroys volumes, each call repeated',
+    why: 'Each call may come twice; a second volume costs, and nobody knows it.',
+    async run(bench, volumes) {
+      const ref = bench.volumeRef('v');
+      same('get before it is made', await attached(volumes, ref), 'gone');
+      const made = await bench.createVolume(volumes, ref);
+      same('create again', await bench.createVolume(volumes, ref), made);
+      same('listed', await bench.listedVolumes(volumes), [made]);
+      await destroyVolume(bench, volumes, ref);
+      same('destroy again', await volumes.destroy(ref, null), done);
+      same('destroy of none', await volumes.destroy(bench.volumeRef('none'), null), done);
+      same('get when it is destroyed', await attached(volumes, ref), 'gone');
+      return undefined;
+    },
+  },
+  {
+    id: 'volume-crashes',
+    title: 'goes on with each call on a volume of which the core knows nothing any more',
+    why: 'A crash loses the cookie.',
+    async run(bench, volumes) {
+      const ref = bench.volumeRef('v');
+      const machine = await machineFor(bench);
+      const spec = { ...bench.context.volumeSpec(ref), note: NOTE };
+      const made = await bench.finishAfterCrash('volumes.create', (cookie) => volumes.create(spec, cookie));
+      same('the note', made.note, bench.manifest.keepsNotes ? NOTE : undefined);
+      await bench.finishAfterCrash('attach', (cookie) => volumes.attach(ref, machine, cookie));
+      const [listed] = await bench.listedVolumes(volumes);
+      if (listed === undefined) throw new CheckFailure('the volume is not listed');
+      has('listed', listed, { ref, attachedTo: [machine], createdAt: made.createdAt });
+      await bench.finishAfterCrash('detach', (cookie) => volumes.detach(ref, machine, cookie));
+      same('attached to', await attached(volumes, ref), []);
+      await bench.finishAfterCrash('volumes.destroy', (cookie) => volumes.destroy(ref, cookie));
+      same('get when it is destroyed', await attached(volumes, ref), 'gone');
+      return undefined;
+    },
+  },
+  {
+    id: 'volume-attach',
+    title: 'attaches and detaches a volume, each call repeated',
+    why: 'Attaching what is attached, and detaching what is not, is success: that is how a lost answer is mended.',
+    async run(bench, volumes) {
+      const ref = bench.volumeRef('v');
+      await bench.createVolume(volumes, ref);
+      const machine = bench.ref('a');
+      await bench.create(machine);
+      const attach = (cookie: string | null) => volumes.attach(ref, machine, cookie);
+      if (bench.manifest.attachVolume === 'cold') {
+        refused('attach while the machine runs', await attach(null), 'conflict');
+        await bench.stop(machine);
+      }
+      await bench.finish('attach', attach);
+      await bench.finish('attach again', attach);
+      same('attached to', await attached(volumes, ref), [machine]);
+      const detach = (cookie: string | null) => volumes.detach(ref, machine, cookie);
+      await bench.finish('detach', detach);
+      await bench.finish('detach again', detach);
+      same('attached to', await attached(volumes, ref), []);
+      return undefined;
+    },
+  },
+  {
+    id: 'volume-resize',
+    title: 'makes a volume larger, and never smaller, or says that it cannot',
+    why: 'A volume that shrinks loses what is on it.',
+    async run(bench, volumes) {
+      const ref = bench.volumeRef('v');
+      const { sizeGb } = bench.context.volumeSpec(ref);
+      const resize = (to: number) => (cookie: string | null) => volumes.resize(ref, to, cookie);
+      refused('resize of none', await resize(sizeGb)(null));
+      const made = await bench.createVolume(volumes, ref);
+      if (bench.manifest.resizeVolume === 'none') {
+        refused('resize', await resize(2 * sizeGb)(null), 'unsupported');
+        return undefined;
+      }
+      const expected = made.sizeGb === undefined ? made : { ...made, sizeGb: 2 * sizeGb };
+      same('resize', await bench.finishAfterCrash('resize', resize(2 * sizeGb)), expected);
+      same('resize again', await resize(2 * sizeGb)(null), { outcome: 'done', value: expected });
+      refused('resize to less', await resize(sizeGb)(null), 'invalid');
+      same('get', await volumes.get(ref), { answer: 'observed', value: expected });
+      return undefined;
+    },
+  },
+  {
+    id: 'volume-resize-attached',
+    title: 'resizes a volume that is attached, or refuses and changes nothing',
+    why: 'The manifest says which of both, and the API promises it.',
+    async run(bench, volumes) {
+      const { resizeVolume } = bench.manifest;
+      if (resizeVolume === 'none') return { untried: 'the manifest says that it cannot resize' };
+      const ref = bench.volumeRef('v');
+      const machine = await attachedVolume(bench, volumes, ref);
+      const to = 2 * bench.context.volumeSpec(ref).sizeGb;
+      const resize = (cookie: string | null) => volumes.resize(ref, to, cookie);
+      if (resizeVolume === 'attached') await bench.finish('resize', resize);
+      else refused('resize while it is attached', await resize(null), 'conflict');
+      same('attached to', await attached(volumes, ref), [machine]);
+      return undefined;
+    },
+  },
+  {
+    id: 'volume-survives',
+    title: 'keeps a volume when its machine is destroyed, and drops the attachment',
+    why: 'Volumes are sold apart from machines.',
+    async run(bench, volumes) {
+      const ref = bench.volumeRef('v');
+      await bench.destroy(await attachedVolume(bench, volumes, ref));
+      same('attached to', await attached(volumes, ref), []);
+      return undefined;
+    },
+  },
+  {
+    id: 'volume-data',
+    title: 'shows a volume to its machine, and its data to the next one',
+    why: 'A record of an attachment is not yet a disk in the machine.',
+    async run(bench, volumes) {
+      const { guest, units } = bench.context;
+      const disk = guest?.volume;
+      if (disk === undefined) return { untried: 'nobody can look at the disks of a machine here' };
+      const isCold = bench.manifest.attachVolume === 'cold';
+      const running = (ref: OwnerRef) => (isCold ? bench.start(ref) : bench.create(ref));
+      const ref = bench.volumeRef('v');
+      const first = await running(await attachedVolume(bench, volumes, ref));
+      await bench.eventually(
+        'a write to the volume',
+        async () => void (await disk.write(first, ref, 'kept')),
+      );
+      if (isCold) await bench.stop(first.ref);
+      await bench.finish('detach', (cookie) => volumes.detach(ref, first.ref, cookie));
+      if (units === 1) await bench.destroy(first.ref);
+      const name = await machineFor(bench, 'b');
+      await bench.finish('attach to another machine', (cookie) => volumes.attach(ref, name, cookie));
+      const second = await running(name);
+      await bench.eventually('the volume in another machine', async () => {
+        const text = await disk.read(second, ref);
+        return text === 'kept' ? undefined : `expected "kept" on it, got ${show(text)}`;
+      });
+      return undefined;
+    },
+  },
+  {
+    id: 'volume-destroy-attached',
+    title: 'destroys a volume that is still attached',
+    why: 'An attachment that lingers on the platform must not keep a volume for ever.',
+    async run(bench, volumes) {
+      const ref = bench.volumeRef('v');
+      await attachedVolume(bench, volumes, ref);
+      await destroyVolume(bench, volumes, ref);
+      same('get', await attached(volumes, ref), 'gone');
+      return undefined;
+    },
+  },
+];
+
+/** What the core relies on of volumes; a platform without any has none of it. */
+export const volumeChecks: readonly DriverCheck[] = checks.map((check) => ({
+  ...check,
+  run: async (bench: Bench) =>
+    bench.driver.volumes === undefined
+      ? { untried: 'the manifest says that there are no volumes' }
+      : check.run(bench, bench.driver.volumes),
+}));
+
+async function attached(volumes: VolumeDriver, ref: OwnerRef): Promise<OwnerRef[] | string> {
+  const presence = await volumes.get(ref);
+  return presence.answer === 'observed' ? presence.value.attachedTo : presence.answer;
+}
+
+/** A machine that a volume can be attached to. */
+async function machineFor(bench: Bench, name = 'a'): Promise<OwnerRef> {
+  const { ref } = await bench.create(bench.ref(name));
+  if (bench.manifest.attachVolume === 'cold') await bench.stop(ref);
+  return ref;
+}
+
+/** Makes the volume and attaches it to a machine of its own; that machine. */
+async function attachedVolume(bench: Bench, volumes: VolumeDriver, ref: OwnerRef): Promise<OwnerRef> {
+  await bench.createVolume(volumes, ref);
+  const machine = await machineFor(bench);
+  await bench.finish('attach', (cookie) => volumes.attach(ref, machine, cookie));
+  return machine;
+}
+
+function destroyVolume(bench: Bench, volumes: VolumeDriver, ref: OwnerRef): Promise<null> {
+  return bench.finish('volumes.destroy', (cookie) => volumes.destroy(ref, cookie));
+}
