@@ -1,6 +1,6 @@
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { collectLog } from '../../../test/support/collect-log.ts';
-import { type DriverSuiteContext, describeDriver } from '../kit/driver.suite.ts';
+import { type DriverContext, describeDriver } from '../kit/driver.suite.ts';
 import { createSimulator } from '../simulator/platform/simulator.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';
 import { exec } from './driver.ts';
@@ -9,7 +9,7 @@ import { answersOf, sendJson, startWebhook, type WebhookFixture } from './protoc
 for (const attachVolume of ['hot', 'cold'] as const) {
   let webhook: WebhookFixture;
   describeDriver(`a driver over HTTP, with ${attachVolume} volumes`, {
-    setup: async (): Promise<DriverSuiteContext> => {
+    setup: async (): Promise<DriverContext> => {
       const clock = new VirtualClock();
       const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 2, spot: false }];
       const simulator = await createSimulator(
