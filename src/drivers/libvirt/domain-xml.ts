@@ -182,8 +182,9 @@ export interface DefinedDomain {
 }
 
 /** Reads `virsh dumpxml`. @throws {XmlError} */
-export function readDomainXml(xml: string): DefinedDomain {
-  const domain = parseXml(xml);
+export const readDomainXml = (xml: string): DefinedDomain => readDomainElement(parseXml(xml));
+
+export function readDomainElement(domain: XmlElement): DefinedDomain {
   const devices = descend(domain, 'devices') ?? element('devices');
   return {
     name: textOf(descend(domain, 'name')),

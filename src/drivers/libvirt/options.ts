@@ -74,8 +74,29 @@ const hostSchema = z
     /** The storage pool, of type `dir`: images, disks, volumes and console logs. */
     pool: libvirtName.default('berth'),
     network: z.discriminatedUnion('mode', [natSchema, bridgedSchema]).prefault({ mode: 'nat' }),
-    /** Nothing new is placed here; what is here stays. */
+    /** Nothing new is placed here; what is here stays. A file `cordon` in `state_dir` does the same at once. */
     cordoned: z.boolean().default(false),
+    /** What is left to the host itself. */
+    reserve: z
+      .strictObject({
+        vcpus: z.int().nonnegative().default(0),
+        memory_gb: z.number().nonnegative().default(2),
+        disk_gb: z.number().nonnegative().default(10),
+      })
+      .prefault({}),
+    /** How much more is promised than there is. */
+    overcommit: z
+      .strictObject({
+        vcpus: z.number().min(1).max(64).default(1),
+        memory: z.number().min(1).max(4).default(1),
+        disk: z.number().min(1).max(20).default(1),
+      })
+      .prefault({}),
+    /** Where Berth keeps on the host what outlives it: the cordon, and which GPUs wait for a reset or are out of use. */
+    state_dir: z
+      .string()
+      .regex(/^(\/[\w.-]+)+$/, 'expected an absolute path, such as /var/lib/berth')
+      .default('/var/lib/berth'),
   })
   .refine(({ network, public_ip: publicIp }) => network.mode !== 'nat' || publicIp !== undefined, {
     path: ['public_ip'],
@@ -94,6 +115,12 @@ export const libvirtConfigSchema = z.strictObject({
   images: z.record(z.string(), imageSchema).default({}),
   /** `auto`: KVM where a machine that was tried with it ran; emulation elsewhere, which is slow. */
   accelerator: z.enum(['auto', 'kvm', 'tcg']).default('auto'),
+  /** What the catalog's `gpu_type` are here: vendor and device of PCI, such as `10de:2684`. */
+  gpu_types: z
+    .record(z.string(), z.array(z.string().regex(/^[0-9a-f]{4}:[0-9a-f]{4}$/, 'expected "10de:2684"')).min(1))
+    .default({}),
+  /** Which host of those with room gets a machine: the emptiest, or the fullest. */
+  placement: z.enum(['spread', 'pack']).default('spread'),
   /** How long a machine may take to shut down by itself before its power is cut. */
   stop_grace_s: z.number().nonnegative().max(3600).default(60),
 });

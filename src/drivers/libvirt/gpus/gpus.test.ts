@@ -45,6 +45,7 @@ describe('the GPUs of a host', () => {
       answersAs: '10de:2684',
       fatalErrors: 0,
       nonfatalErrors: 0,
+      numaNode: 0,
       linkWidth: 16,
       maxLinkWidth: 16,
     });
@@ -258,6 +259,7 @@ describe('after a reset', () => {
     answersAs: '10de:2684',
     fatalErrors: 2,
     nonfatalErrors: 3,
+    numaNode: 0,
     linkWidth: 16,
     maxLinkWidth: 16,
   };

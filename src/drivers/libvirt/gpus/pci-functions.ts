@@ -24,6 +24,8 @@ export interface PciFunction {
   /** Errors of PCIe so far; undefined: the function does not report them. */
   fatalErrors: number | undefined;
   nonfatalErrors: number | undefined;
+  /** The processor's memory that it is next to; -1: the host has one only. */
+  numaNode: number | undefined;
   linkWidth: number | undefined;
   maxLinkWidth: number | undefined;
 }
@@ -80,6 +82,7 @@ function toFunction(address: PciAddress, fields: ReadonlyMap<string, string>): P
     answersAs: toIds(text('config')),
     fatalErrors: count('fatal'),
     nonfatalErrors: count('nonfatal'),
+    numaNode: count('numa_node'),
     linkWidth: count('current_link_width'),
     maxLinkWidth: count('max_link_width'),
   };

@@ -1,0 +1,147 @@
+import type { Host } from '../client.ts';
+import { type DefinedDomain, readDomainElement } from '../domain-xml.ts';
+import { VirshError } from '../errors.ts';
+import { type GpuTypes, listGpus } from '../gpus/gpus.ts';
+import { scanGpus } from '../gpus/pci-functions.ts';
+import type { HostOptions } from '../options.ts';
+import { childrenOf, parseXml } from '../xml.ts';
+import { type HostFacts, readHostFacts } from './host-facts.ts';
+import type { HostShell } from './host-shell.ts';
+import type { Claim, HostView, Size } from './room.ts';
+
+/** A host's own size, as libvirt says it. */
+interface Hardware extends Size {
+  /** What is free of the pool's disk now. */
+  freeDiskGb: number;
+}
+
+/** A domain of a host, and whether it runs. */
+export interface HostDomain extends DefinedDomain {
+  running: boolean;
+}
+
+const GIB = 1024 ** 3;
+/** UUIDs on one command line. */
+const DUMPED_AT_ONCE = 500;
+
+/** Reads what a host has and what its domains take. @throws {VirshError} where the host does not answer */
+export async function readHostView(host: Host, shell: HostShell, gpuTypes: GpuTypes): Promise<HostView> {
+  const { options } = host;
+  const place = { stateDir: options.state_dir };
+  const sellsGpus = Object.keys(gpuTypes).length > 0;
+  const [facts, hardware, domains, volumes, scan] = await Promise.all([
+    readHostFacts(shell, place),
+    readHardware(host),
+    listDomains(host),
+    listVolumes(host),
+    sellsGpus ? scanGpus(shell, place) : undefined,
+  ]);
+  const claims = domains.map(toClaim);
+  const claimed = new Set(claims.flatMap(({ pciFunctions }) => pciFunctions));
+  return {
+    name: host.name,
+    datacenter: options.datacenter,
+    group: options.group,
+    cordon: cordonOf(options, facts, hardware),
+    sellable: sellableOf(hardware, options),
+    otherDiskGb: otherDiskGb(volumes, domains),
+    claims,
+    gpus: scan === undefined ? [] : listGpus(scan, gpuTypes, claimed),
+  };
+}
+
+function cordonOf(
+  { cordoned, reserve }: HostOptions,
+  { cordon }: HostFacts,
+  { freeDiskGb }: Hardware,
+): string | undefined {
+  if (cordoned) return 'the configuration says so';
+  if (cordon !== undefined) return cordon;
+  return freeDiskGb < reserve.disk_gb ? `its pool has ${freeDiskGb.toFixed(1)} GB free` : undefined;
+}
+
+function sellableOf(hardware: Hardware, { reserve, overcommit }: HostOptions): Size {
+  return {
+    vcpus: Math.floor(hardware.vcpus * overcommit.vcpus) - reserve.vcpus,
+    memoryMb: Math.floor(hardware.memoryMb * overcommit.memory - reserve.memory_gb * 1024),
+    diskGb: Math.floor(hardware.diskGb * overcommit.disk - reserve.disk_gb),
+  };
+}
+
+async function readHardware(host: Host): Promise<Hardware> {
+  const text = await host.virsh([`nodeinfo; pool-info --bytes ${host.options.pool}`]);
+  const value = (name: string): number => {
+    const [, number] = new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text) ?? [];
+    if (number === undefined)
+      throw new VirshError('other', `${host.name}: libvirt does not tell its ${name}`);
+    return Number(number);
+  };
+  return {
+    vcpus: value('CPU\\(s\\)'),
+    memoryMb: Math.floor(value('Memory size') / 1024),
+    diskGb: value('Capacity') / GIB,
+    freeDiskGb: value('Available') / GIB,
+  };
+}
+
+/** All domains of the host, ours and others'. A domain that goes while they are read is left out. @throws {VirshError} */
+export async function listDomains(host: Host): Promise<HostDomain[]> {
+  const uuids = async (...state: string[]): Promise<string[]> =>
+    (await host.virsh(['list', '--uuid', ...state])).split(/\s+/).filter(Boolean);
+  const [all, running] = await Promise.all([uuids('--all'), uuids()]);
+  const domains: DefinedDomain[] = [];
+  for (let from = 0; from < all.length; from += DUMPED_AT_ONCE)
+    domains.push(...(await dumpDomains(host, all.slice(from, from + DUMPED_AT_ONCE))));
+  return domains.map((domain) => ({ ...domain, running: running.includes(domain.uuid) }));
+}
+
+/** Several commands in one call. One that fails does not end it, and the last, which never fails, says how it went. */
+async function dumpDomains(host: Host, uuids: readonly string[]): Promise<DefinedDomain[]> {
+  const commands = [...uuids.map((uuid) => `dumpxml ${uuid}`), 'hostname'];
+  const output = await host.virsh([commands.join('; ')]);
+  const [, documents] = /^([\s\S]*<\/domain>)?/.exec(output) ?? [];
+  return childrenOf(parseXml(`<domains>${documents ?? ''}</domains>`)).map(readDomainElement);
+}
+
+function toClaim(domain: HostDomain): Claim {
+  const { vcpus, memoryMb, mark, pciFunctions, running } = domain;
+  return {
+    ref: mark?.ref,
+    state: mark?.claim ?? (running ? 'held' : 'released'),
+    vcpus,
+    memoryMb,
+    diskGb: mark?.diskGb ?? 0,
+    pciFunctions: [...new Set([...pciFunctions, ...(mark?.gpus ?? [])])],
+  };
+}
+
+interface Volume {
+  path: string;
+  capacityGb: number;
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  B: 1 / GIB,
+  KiB: 1 / 1024 ** 2,
+  MiB: 1 / 1024,
+  GiB: 1,
+  TiB: 1024,
+};
+
+async function listVolumes(host: Host): Promise<Volume[]> {
+  const text = await host.virsh(['vol-list', '--details', '--pool', host.options.pool]);
+  return text.split('\n').flatMap((line) => {
+    const [, path, size, unit = ''] = /\s(\/.*?)\s{2,}\S+\s+([\d.]+) ([KMGT]?i?B)\s/.exec(`${line} `) ?? [];
+    return path === undefined ? [] : [{ path, capacityGb: Number(size) * (UNITS[unit] ?? Number.NaN) }];
+  });
+}
+
+/** What the pool promises beside the root disks of our machines, which are counted with their claims. */
+function otherDiskGb(volumes: readonly Volume[], domains: readonly HostDomain[]): number {
+  const rootDisks = new Set(
+    domains.flatMap(({ mark, disks }) => (mark === undefined ? [] : (disks[0]?.path ?? []))),
+  );
+  return volumes
+    .filter(({ path }) => !rootDisks.has(path))
+    .reduce((total, { capacityGb }) => total + capacityGb, 0);
+}

@@ -1,0 +1,119 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Placed, placeMachine } from './place.ts';
+import { aClaim, aGpu, aHost, aWish } from './room.fixture.ts';
+import { type HostView, obstacleOf, roomOf, unitsOn } from './room.ts';
+
+const hostOf = (placed: Placed): string | undefined => ('host' in placed ? placed.host : undefined);
+const gpuWish = (gpuCount: number) => aWish({ gpuCount, gpuType: 'H100' });
+
+describe('the room of a host', () => {
+  it('is what is left beside the claims; a stopped machine that released its part takes disk only', () => {
+    const claims = [
+      aClaim(),
+      aClaim({ ref: 'berth-b', state: 'released' }),
+      aClaim({ ref: 'berth-c', state: 'open' }),
+    ];
+    expect(roomOf(aHost({ claims, otherDiskGb: 100 }))).toEqual({ vcpus: 8, memoryMb: 49_152, diskGb: 250 });
+  });
+
+  it.each<[string, Partial<HostView>, string]>([
+    ['another group', { group: 'big' }, 'not in the group default'],
+    ['another datacenter', { datacenter: 'ams' }, 'not in fra'],
+    ['a cordon', { cordon: 'a disk is replaced' }, 'it is cordoned: a disk is replaced'],
+    ['no vCPUs', { claims: [aClaim({ vcpus: 13 })] }, 'it has 3 vCPUs left of 4'],
+    ['no memory', { claims: [aClaim({ memoryMb: 65_000 })] }, 'it has 536 MiB of memory left of 8192'],
+    ['no disk', { otherDiskGb: 460.5 }, 'it has 39 GB of disk left of 50'],
+  ])('is none with %s', (_name, host, reason) => {
+    expect(obstacleOf(aHost(host), aWish())).toContain(reason);
+    expect(unitsOn(aHost(host), aWish())).toBe(0);
+    expect(obstacleOf(aHost(), aWish())).toBeUndefined();
+  });
+
+  it('counts GPUs that are free and of the type', () => {
+    const states = ['free', 'claimed', 'dirty', 'quarantined', 'unusable'] as const;
+    const gpus = states.map((state, at) => aGpu(`0000:1${at}:00.0`, { state }));
+    const host = aHost({ gpus: [...gpus, aGpu('0000:20:00.0', { type: 'L40' })] });
+    expect(unitsOn(host, gpuWish(1))).toBe(1);
+    expect(obstacleOf(host, gpuWish(2))).toBe('it has 1 free H100 of 2');
+  });
+
+  it('in units is what could be placed one after another [libvirt-units]', () => {
+    const size = fc.record({
+      vcpus: fc.nat(9),
+      memoryMb: fc.nat(9000),
+      diskGb: fc.nat(90),
+      gpuCount: fc.nat(3),
+    });
+    fc.assert(
+      fc.property(size, fc.nat(5), (wanted, gpuTotal) => {
+        const wish = aWish({ ...wanted, vcpus: wanted.vcpus + 1, gpuType: 'H100' });
+        let host = aHost({ gpus: Array.from({ length: gpuTotal }, (_, at) => aGpu(`0000:1${at}:00.0`)) });
+        const units = unitsOn(host, wish);
+        let placed = 0;
+        for (;;) {
+          const answer = placeMachine(wish, [host], 'spread');
+          if (!('host' in answer)) break;
+          placed++;
+          const { gpus } = answer;
+          host = {
+            ...host,
+            claims: [...host.claims, aClaim({ ...wish, ref: `berth-${placed}`, pciFunctions: gpus })],
+            gpus: host.gpus.map((gpu) => (gpus.includes(gpu.address) ? { ...gpu, state: 'claimed' } : gpu)),
+          };
+        }
+        expect(placed).toBe(units);
+      }),
+    );
+  });
+});
+
+describe('a machine is placed', () => {
+  const full = aHost({ name: 'kvm-1', claims: [aClaim({ vcpus: 10 })] });
+  const empty = aHost({ name: 'kvm-2' });
+
+  it('on the emptiest host or on the fullest, as the policy is', () => {
+    expect(hostOf(placeMachine(aWish(), [full, empty], 'spread'))).toBe('kvm-2');
+    expect(hostOf(placeMachine(aWish(), [full, empty], 'pack'))).toBe('kvm-1');
+  });
+
+  it('on the same host whatever the order, by name where nothing else tells', () => {
+    const hosts = ['kvm-3', 'kvm-1', 'kvm-2'].map((name) => aHost({ name }));
+    for (const policy of ['spread', 'pack'] as const)
+      for (const some of [hosts, hosts.toReversed()])
+        expect(hostOf(placeMachine(aWish(), some, policy))).toBe('kvm-1');
+  });
+
+  it('beside GPUs only where it must, if it has none', () => {
+    const gpuHost = aHost({ name: 'kvm-0', gpus: [aGpu('0000:18:00.0')] });
+    expect(hostOf(placeMachine(aWish(), [gpuHost, full], 'spread'))).toBe('kvm-1');
+    expect(hostOf(placeMachine(aWish({ vcpus: 8 }), [gpuHost, full], 'spread'))).toBe('kvm-0');
+  });
+
+  it('with GPUs of one NUMA node, and leaves the larger group whole', () => {
+    const gpus = [
+      aGpu('0000:10:00.0', {}, 0),
+      aGpu('0000:11:00.0', {}, 0),
+      aGpu('0000:12:00.0', {}, 0),
+      aGpu('0000:90:00.0', {}, 1),
+      aGpu('0000:91:00.0', {}, 1),
+    ];
+    const gpusFor = (count: number): unknown => placeMachine(gpuWish(count), [aHost({ gpus })], 'spread');
+    expect(gpusFor(2)).toEqual({ host: 'kvm-1', gpus: ['0000:90:00.0', '0000:91:00.0'] });
+    expect(gpusFor(3)).toMatchObject({ gpus: ['0000:10:00.0', '0000:11:00.0', '0000:12:00.0'] });
+    expect(gpusFor(4)).toMatchObject({
+      gpus: ['0000:10:00.0', '0000:11:00.0', '0000:12:00.0', '0000:90:00.0'],
+    });
+  });
+
+  it('nowhere where no single host has enough, and each says why', () => {
+    const hosts = ['kvm-1', 'kvm-2'].map((name) => aHost({ name, gpus: [aGpu('0000:18:00.0')] }));
+    expect(placeMachine(gpuWish(2), [...hosts, aHost({ name: 'kvm-3', cordon: 'x' })], 'pack')).toEqual({
+      refused: [
+        { host: 'kvm-1', reason: 'it has 1 free H100 of 2' },
+        { host: 'kvm-2', reason: 'it has 1 free H100 of 2' },
+        { host: 'kvm-3', reason: 'it is cordoned: x' },
+      ],
+    });
+  });
+});

@@ -1,0 +1,89 @@
+import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
+import type { Gpu } from '../gpus/gpus.ts';
+import type { PciAddress } from '../gpus/pci-address.ts';
+import type { ClaimState } from '../machine-mark.ts';
+
+export interface Size {
+  vcpus: number;
+  memoryMb: number;
+  diskGb: number;
+}
+
+/** What a domain takes of its host: its definition is the claim. */
+export interface Claim extends Size {
+  /** Undefined: the domain is another's. */
+  ref: OwnerRef | undefined;
+  /** Of another's domain: `held` while it runs, `released` otherwise. */
+  state: ClaimState;
+  /** Every PCI function that it names. */
+  pciFunctions: readonly PciAddress[];
+}
+
+/** A host as it is now, with what all its domains take, whichever Berth defined them. */
+export interface HostView {
+  name: string;
+  datacenter: string;
+  group: string;
+  /** Why nothing new is placed here; undefined: it is open. */
+  cordon: string | undefined;
+  /** What there is to promise: the host's own size, with overcommit, less what is left to the host. */
+  sellable: Size;
+  /** What volumes and images promise of the pool beside the domains' own disks. */
+  otherDiskGb: number;
+  claims: readonly Claim[];
+  gpus: readonly Gpu[];
+}
+
+/** What a machine needs of a host. */
+export interface Wanted extends Size {
+  datacenter: string;
+  group: string;
+  gpuCount: number;
+  gpuType: string | undefined;
+}
+
+/** What is left; negative where more was promised than there is. */
+export function roomOf({ sellable, otherDiskGb, claims }: HostView): Size {
+  const active = claims.filter(({ state }) => state !== 'released');
+  const sum = (of: readonly Claim[], key: keyof Size): number =>
+    of.reduce((total, one) => total + one[key], 0);
+  return {
+    vcpus: sellable.vcpus - sum(active, 'vcpus'),
+    memoryMb: sellable.memoryMb - sum(active, 'memoryMb'),
+    diskGb: sellable.diskGb - otherDiskGb - sum(claims, 'diskGb'),
+  };
+}
+
+/** GPUs of the type that a new machine could have. */
+export function freeGpus({ gpus }: HostView, type: string | undefined): Gpu[] {
+  return gpus.filter((gpu) => gpu.type === type && gpu.state === 'free');
+}
+
+/** Why a host cannot have one more machine like this; undefined: it can. */
+export function obstacleOf(host: HostView, wanted: Wanted): string | undefined {
+  if (host.group !== wanted.group) return `it is not in the group ${wanted.group}`;
+  if (host.datacenter !== wanted.datacenter) return `it is not in ${wanted.datacenter}`;
+  if (host.cordon !== undefined) return `it is cordoned: ${host.cordon}`;
+  const room = roomOf(host);
+  if (room.vcpus < wanted.vcpus) return `it has ${room.vcpus} vCPUs left of ${wanted.vcpus}`;
+  if (room.memoryMb < wanted.memoryMb)
+    return `it has ${room.memoryMb} MiB of memory left of ${wanted.memoryMb}`;
+  if (room.diskGb < wanted.diskGb)
+    return `it has ${Math.floor(room.diskGb)} GB of disk left of ${wanted.diskGb}`;
+  const gpus = freeGpus(host, wanted.gpuType).length;
+  if (gpus < wanted.gpuCount) return `it has ${gpus} free ${wanted.gpuType} of ${wanted.gpuCount}`;
+  return undefined;
+}
+
+/** How many machines like this a host could have more. */
+export function unitsOn(host: HostView, wanted: Wanted): number {
+  if (obstacleOf(host, wanted) !== undefined) return 0;
+  const room = roomOf(host);
+  const fits = [
+    [room.vcpus, wanted.vcpus],
+    [room.memoryMb, wanted.memoryMb],
+    [room.diskGb, wanted.diskGb],
+    [freeGpus(host, wanted.gpuType).length, wanted.gpuCount],
+  ] as const;
+  return Math.min(...fits.flatMap(([has, each]) => (each > 0 ? Math.floor(has / each) : [])));
+}
