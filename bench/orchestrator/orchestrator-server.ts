@@ -26,7 +26,7 @@ const orchestrator = await startOrchestrator({
   config,
   catalog: withRoom(loadCatalog(config.catalog)),
   store,
-  driver: answeringAnew(platform.driver),
+  drivers: new Map([['default', answeringAnew(platform.driver)]]),
   probe: everyProbeWorks,
   environmentKey: undefined,
   clock: systemClock,

@@ -91,6 +91,8 @@ function reapedInstance(accountId: string): InstanceRecord {
       error: null,
       createdAt: now,
       updatedAt: now,
+      platform: 'default',
+      host: null,
       version: 1,
       createOpenUntil: null,
     },

@@ -85,8 +85,8 @@ export const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/orchestrator/recovery/installation.ts',
-        find: 'if (instances + volumes === 0) return;',
-        replace: 'return;',
+        find: 'if (driver !== driverBefore)',
+        replace: 'if (driver === undefined)',
       },
     ],
   },
@@ -247,8 +247,8 @@ export const orchestratorMutants: readonly Mutant[] = [
       },
       {
         file: 'src/orchestrator/instances/create.ts',
-        find: '{ catalog, manifest, clock, random, platform, quotas }: Deps,',
-        replace: '{ catalog, clock, random, platform, quotas, use }: any,',
+        find: '{ catalog, manifests, clock, random, platform, quotas }: Deps,',
+        replace: '{ catalog, manifests, clock, random, platform, quotas, use }: any,',
       },
       {
         file: 'src/orchestrator/instances/create.ts',

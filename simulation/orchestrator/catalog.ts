@@ -1,8 +1,22 @@
 import type { Catalog, Offer, Region } from '../../src/orchestrator/catalog/catalog.ts';
 
 const volumeTypes = [
-  { name: 'single', priceMicroUsdPerGbHour: 140, minSizeGb: 10, maxSizeGb: 1_000, shareable: false },
-  { name: 'shared', priceMicroUsdPerGbHour: 210, minSizeGb: 10, maxSizeGb: 1_000, shareable: true },
+  {
+    name: 'single',
+    priceMicroUsdPerGbHour: 140,
+    minSizeGb: 10,
+    maxSizeGb: 1_000,
+    shareable: false,
+    platform: 'default',
+  },
+  {
+    name: 'shared',
+    priceMicroUsdPerGbHour: 210,
+    minSizeGb: 10,
+    maxSizeGb: 1_000,
+    shareable: true,
+    platform: 'default',
+  },
 ];
 
 function region(token: string, datacenter: string): Region {
@@ -41,7 +55,7 @@ function offer(id: string, rest: Pick<Offer, 'instanceType' | 'placements'> & Pa
     onStop: 'release',
     resumable: true,
     restartable: true,
-    platform: undefined,
+    platform: 'default',
     machine: {},
     onlineWithinMs: 90_000,
     stoppedPriceMicroUsdPerHour: undefined,

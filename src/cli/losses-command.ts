@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { toReconcileOptions } from '../compose/options.ts';
+import { DEFAULT_PLATFORM } from '../orchestrator/model/platform-resource.ts';
 import type { Reader } from '../orchestrator/model/store.ts';
 import { countLosses, type LossCount } from '../orchestrator/platform/loss-cap.ts';
 import type { LossCapOptions } from '../orchestrator/platform/options.ts';
@@ -17,7 +18,7 @@ export function lossesCommand(): Command {
     onDatabase(losses, async ({ store, clock, config }, { json }: JsonFlag) => {
       const cap = toReconcileOptions(config).maxLosses;
       if (json) return printJson(await toJson(store.read, cap, clock.now()));
-      tellCount(await countLosses(store.read, cap, clock.now()), cap);
+      tellCount(await countLosses(store.read, cap, clock.now(), { platform: DEFAULT_PLATFORM }), cap);
       tellHeld(await findHeld(store.read));
       const since = await store.read.marks.get('platform_down_since');
       if (since !== null)
@@ -79,7 +80,11 @@ function tellHeld(held: readonly Held[]): void {
 
 /** All of it as JSON. */
 async function toJson(read: Reader, cap: LossCapOptions, now: number) {
-  const { count, cap: allowed, acceptedUntil } = await countLosses(read, cap, now);
+  const {
+    count,
+    cap: allowed,
+    acceptedUntil,
+  } = await countLosses(read, cap, now, { platform: DEFAULT_PLATFORM });
   return {
     lost: count,
     allowed,

@@ -13,7 +13,7 @@ import {
 /** What `reconcile:` in berth.yaml says, in milliseconds. */
 export function toReconcileOptions({ reconcile }: Config): ReconcileOptions {
   const leaseMs = reconcile.lease_s * 1000;
-  const { share, least, window_s } = reconcile.max_losses;
+  const { share, least, window_s, per_host: perHost } = reconcile.max_losses;
   return {
     ...fixedReconcileOptions,
     leaseMs,
@@ -24,7 +24,7 @@ export function toReconcileOptions({ reconcile }: Config): ReconcileOptions {
     orphans: reconcile.orphans,
     orphanGraceMs: reconcile.orphan_grace_s * 1000,
     suspectShare: reconcile.suspect_share,
-    maxLosses: { share, least, windowMs: window_s * 1000 },
+    maxLosses: { share, least, windowMs: window_s * 1000, perHost },
   };
 }
 

@@ -13,35 +13,34 @@ import { ListStreams } from '../orchestrator/http/list-streams.ts';
 import { Metrics } from '../orchestrator/http/metrics.ts';
 import { RateLimits } from '../orchestrator/http/rate-limits.ts';
 import { PolledReads } from '../orchestrator/instances/polled-reads.ts';
-import type { PlatformDriver } from '../orchestrator/model/platform-driver.ts';
 import type { Store } from '../orchestrator/model/store.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
-import { DriftDetector } from '../orchestrator/platform/drift-detector.ts';
-import { ExpectedMachines } from '../orchestrator/platform/expected-machines.ts';
-import { LossCap } from '../orchestrator/platform/loss-cap.ts';
-import { guardNotFound, NotFoundGuard } from '../orchestrator/platform/not-found-guard.ts';
-import { isClockInSync, type ReconcileOptions } from '../orchestrator/platform/options.ts';
-import { PlatformHealth } from '../orchestrator/platform/platform-health.ts';
-import { RestoreHold } from '../orchestrator/platform/restore-hold.ts';
-import { SharedListing } from '../orchestrator/platform/shared-listing.ts';
-import { judgeMachines, judgeVolumes } from '../orchestrator/platform/validate-listing.ts';
+import { guardNotFound } from '../orchestrator/platform/not-found-guard.ts';
+import { isClockInSync } from '../orchestrator/platform/options.ts';
 import { Housekeeping } from '../orchestrator/queue/housekeeping.ts';
-import { Reconciler } from '../orchestrator/queue/reconciler.ts';
 import { ensureInstallation } from '../orchestrator/recovery/installation.ts';
-import { Recovery } from '../orchestrator/recovery/recovery.ts';
+import { shareRestore } from '../orchestrator/recovery/restore-marks.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
 import { withOverrides } from '../ports/with-overrides.ts';
 import { WriteHealth } from '../runtime/write-health.ts';
-import { createSshProbe } from '../ssh/probe.ts';
 import { DAY_MS, toReconcileOptions } from './options.ts';
+import {
+  composeWork,
+  createPlatformStates,
+  type Drivers,
+  manifestsOf,
+  type PlatformStates,
+  saleOf,
+} from './platforms.ts';
 
 export interface OrchestratorDeps {
   config: Config;
   catalog: Catalog;
   store: Store;
-  driver: PlatformDriver;
+  /** By the names of their platforms; the first is that of offers that name none. */
+  drivers: Drivers;
   /** How SSH is proved; production's own where it is left out. */
   probe?: SshProbe;
   environmentKey: { digest: Buffer; accountId: string } | undefined;
@@ -69,27 +68,26 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const writes = new WriteHealth({ clock, log, prove: () => given.store.proveWrites() });
   const store = withWriteHealth(given.store, writes);
   const deps = { ...given, store };
-  const health = new PlatformHealth({ store, clock, log });
   const options = toReconcileOptions(deps.config);
-  const losses = new LossCap({ clock, log, options });
-  const notFoundGuard = new NotFoundGuard();
-  const http = composeHttp(
-    { ...deps, store: guardNotFound(store, notFoundGuard), notFoundGuard, writes },
-    health,
-    losses,
-  );
-  const { id: installationId } = await ensureInstallation(deps, deps.driver.manifest);
-  const parts = { ...deps, options, installationId, health, losses, notFoundGuard };
-  const { reconciler, driftDetector, recovery, stopListing } = composeReconcile(parts);
+  const platforms = createPlatformStates(deps.drivers, { ...deps, options });
+  const guards = [...platforms.values()].map(({ notFoundGuard }) => notFoundGuard);
+  const http = composeHttp({ ...deps, store: guardNotFound(store, guards), writes }, platforms);
+  const names = [...deps.drivers.keys()];
+  const driverNames = new Map([...deps.drivers].map(([name, { manifest }]) => [name, manifest.name]));
+  const { id: installationId } = await ensureInstallation(deps, driverNames);
+  await shareRestore(store, names);
+  const works = [...platforms].map(([name, state]) => {
+    const others = new Set(names.filter((other) => other !== name));
+    return composeWork(name, state, others, { ...deps, options, installationId });
+  });
   const housekeeping = new Housekeeping({
     store,
     clock,
     log,
     authenticator: http.authenticator,
     tombstonesKeptMs: deps.config.retention.tombstones_days * DAY_MS,
-    // Without notes a tombstone is all that tells whose a late machine is.
-    mayPrune: () =>
-      deps.driver.manifest.keepsNotes && notFoundGuard.areRowsComplete && isClockInSync(clock, options),
+    prunable: () =>
+      isClockInSync(clock, options) ? names.filter((name) => isPrunable(platforms, name)) : [],
   });
   const nextId = requestIds(random);
   let isServing = true;
@@ -101,7 +99,9 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   });
   const app = createApp(http, { nextId, findProblem, hasDocs: deps.config.server.docs });
   const admin = adminApp(findProblem, http.metrics);
-  await recovery.start(await driftDetector.start());
+  await store.endAbandonedLeases();
+  // One that does not answer delays no other.
+  await Promise.all(works.map((work) => work.start()));
   housekeeping.start();
   return {
     app,
@@ -112,17 +112,21 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
       http.failedLogins.close();
     },
     close: async () => {
-      stopListing();
+      for (const work of works) work.stopListing();
       http.failedLogins.close();
       http.passwordChecks.close();
-      await recovery.stop();
-      await driftDetector.stop();
-      await reconciler.stop();
+      await Promise.all(works.map((work) => work.stop()));
       await housekeeping.stop();
       http.polledReads.close();
       writes.stop();
     },
   };
+}
+
+/** Without notes a tombstone is all that tells whose a late machine is. */
+function isPrunable(platforms: PlatformStates, name: string): boolean {
+  const state = platforms.get(name);
+  return state?.driver.manifest.keepsNotes === true && state.notFoundGuard.areRowsComplete;
 }
 
 function withWriteHealth(store: Store, writes: WriteHealth): Store {
@@ -137,16 +141,14 @@ function composeHttp(
     config,
     catalog,
     store,
-    driver,
+    drivers,
     environmentKey,
     clock,
     random,
     log,
-    notFoundGuard,
     writes,
-  }: OrchestratorDeps & { notFoundGuard: NotFoundGuard; writes: WriteHealth },
-  platform: PlatformHealth,
-  losses: LossCap,
+  }: OrchestratorDeps & { writes: WriteHealth },
+  platforms: PlatformStates,
 ): HttpDeps {
   const { rate_limits: limits, quotas } = config;
   const toBucket = (bucket: { per_second: number; burst: number }) => ({
@@ -159,17 +161,8 @@ function composeHttp(
     clock,
     random,
     log,
-    platform: {
-      get isOpen() {
-        return platform.isUp && notFoundGuard.areClaimsComplete;
-      },
-      unclaimedUnits: (offerId, region) => notFoundGuard.unclaimedUnits(offerId, region),
-      get areStorageClaimsComplete() {
-        return notFoundGuard.areStorageClaimsComplete;
-      },
-      unclaimedStorageGb: (region) => notFoundGuard.unclaimedStorageGb(region),
-    },
-    manifest: driver.manifest,
+    platform: saleOf(platforms),
+    manifests: manifestsOf(drivers),
     authenticator: new Authenticator({ store, clock, environmentKey }),
     polledReads: new PolledReads(store),
     rateLimits: new RateLimits(clock, {
@@ -182,7 +175,7 @@ function composeHttp(
     listStreams: new ListStreams(),
     passwordChecks: new PasswordChecks(random),
     failedLogins: new FailedLogins(clock, limits),
-    metrics: new Metrics({ version: packageVersion(), store, clock, platform, losses, writes }),
+    metrics: new Metrics({ version: packageVersion(), store, clock, platforms, writes }),
     tokenTtlMs: config.auth.token_ttl_s * 1000,
     quotas: {
       instances: quotas.instances,
@@ -192,44 +185,5 @@ function composeHttp(
     },
     maxBodyBytes: config.limits.max_body_bytes,
     trustedProxies: config.server.trusted_proxies,
-  };
-}
-
-interface Reconciling {
-  reconciler: Reconciler;
-  driftDetector: DriftDetector;
-  recovery: Recovery;
-  /** Lets go whoever waits for a listing. */
-  stopListing: () => void;
-}
-
-function composeReconcile(
-  deps: OrchestratorDeps & {
-    options: ReconcileOptions;
-    installationId: string;
-    health: PlatformHealth;
-    losses: LossCap;
-    notFoundGuard: NotFoundGuard;
-  },
-): Reconciling {
-  const { driver } = deps;
-  const base = { ...deps, probe: deps.probe ?? createSshProbe() };
-  const expected = new ExpectedMachines(deps.store);
-  const machines = new SharedListing(base, () => driver.list(), judgeMachines(base, expected));
-  const { volumes: volumeDriver } = driver;
-  // A revoked key shows no volumes, as a platform does that has none: only the machines tell the one from the other.
-  const showsMachines = async (): Promise<boolean> => (await machines.observe()) !== null;
-  const volumes =
-    volumeDriver && new SharedListing(base, () => volumeDriver.list(), judgeVolumes(base), showsMachines);
-  const context = { ...base, machines, volumes, restoreHold: new RestoreHold() };
-  const reconciler = new Reconciler(context);
-  return {
-    reconciler,
-    driftDetector: new DriftDetector(context, expected),
-    recovery: new Recovery(context, () => reconciler.start()),
-    stopListing: () => {
-      machines.stop();
-      volumes?.stop();
-    },
   };
 }

@@ -9,6 +9,7 @@ import { digestSecret } from '../keys/api-key.ts';
 import { readSecret } from '../keys/read-secret.ts';
 import { ensureAccess } from '../orchestrator/accounts/accounts.ts';
 import { refuseWire } from '../orchestrator/http/errors.ts';
+import { DEFAULT_PLATFORM } from '../orchestrator/model/platform-resource.ts';
 import type { Store } from '../orchestrator/model/store.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
 import { assertClockIsPastPruned } from '../orchestrator/queue/prune-tombstones.ts';
@@ -57,7 +58,7 @@ export async function serveOrchestrator(
       : { clock: ports.clock, storeOptions: {} };
   const { random = systemRandom, failpoint = () => undefined, wrapStore = (store) => store } = ports;
   const databaseFile = isPostgres(config.database) ? undefined : sqlitePath(config.database);
-  const setting = { catalog, databaseFile, env, clock, log };
+  const setting = { platform: DEFAULT_PLATFORM, catalog, databaseFile, env, clock, log };
   const definition = driverNamed(config.platform.driver);
   const { product, ...served } = await serve(
     {
@@ -78,12 +79,22 @@ export async function serveOrchestrator(
         ...storeOptions,
       });
       const store = wrapStore(opened);
-      await assertClockIsPastPruned(store, clock.now());
+      await assertClockIsPastPruned(store, [DEFAULT_PLATFORM], clock.now());
       const driver = await definition.open(config.platform, setting);
       undo.unshift(() => driver.close());
       const { apiKey, accountId } = await ensureAccess({ store, clock, random }, given);
       const environmentKey = given && { digest: given, accountId };
-      const parts = { config, catalog, store, driver, environmentKey, clock, random, log, failpoint };
+      const parts = {
+        config,
+        catalog,
+        store,
+        drivers: new Map([[DEFAULT_PLATFORM, driver]]),
+        environmentKey,
+        clock,
+        random,
+        log,
+        failpoint,
+      };
       return { ...(await startOrchestrator(parts)), apiKey };
     },
   );

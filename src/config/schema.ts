@@ -56,6 +56,13 @@ const reconcileSchema = z
         /** However few there were. */
         least: z.int().min(1).max(1_000_000).default(5),
         window_s: secondsSchema.default(600),
+        /** The same of the instances of one host, where the platform tells its hosts apart. */
+        per_host: z
+          .strictObject({
+            share: z.number().min(0).max(1).default(0.5),
+            least: z.int().min(1).max(1_000_000).default(3),
+          })
+          .prefault({}),
       })
       .prefault({}),
   })

@@ -96,6 +96,7 @@ describe('a driver that is registered', () => {
   it('is checked and opened with what the configuration says', async () => {
     const { platform, catalog } = load('platform: { driver: hypervisor, host: rack-1 }\n');
     const setting: DriverSetting = {
+      platform: 'default',
       catalog: loadCatalog(catalog),
       databaseFile: join(folder, 'berth.db'),
       env: {},

@@ -36,7 +36,14 @@ const LIVE = 400;
 type Ask = (on: { connection: Connection; reader: Reader; tx: Transaction }) => Promise<unknown>;
 
 const lease = { resourceId: 'work-7', token: 'none', kind: 'create', attempt: 1 } as unknown as Lease;
-const claim = { owner: 'me', now, leaseUntil: now + 1, limit: 64, resourceKind: 'instance' } as const;
+const claim = {
+  platform: 'default',
+  owner: 'me',
+  now,
+  leaseUntil: now + 1,
+  limit: 64,
+  resourceKind: 'instance',
+} as const;
 const place = { id: 'instance-7', createdAt: now };
 const live = { ...place, accountId } as never;
 const digest = Buffer.alloc(32);
@@ -65,7 +72,7 @@ const asked: [string, Ask][] = [
   ['the storage of a location', ({ tx }) => tx.storageClaims.take({ ...storage, volumeId: 'volume-7' })],
   ['the work of a resource', ({ reader }) => reader.work.of('work-7')],
   ['the work that is due', ({ connection }) => claimWork(connection, claim)],
-  ['when work is due next', ({ connection }) => nextWorkAt(connection)],
+  ['when work is due next', ({ connection }) => nextWorkAt(connection, 'default')],
   ['work that is put', ({ tx }) => tx.work.put({ ...work, resourceId: 'work-7' })],
   ['work that is made due', ({ tx }) => tx.work.makeDue('work-7', now)],
   ['whether a lease holds', ({ tx }) => tx.work.check(lease)],
@@ -77,7 +84,7 @@ const asked: [string, Ask][] = [
   ['old idempotency keys', ({ tx }) => tx.idempotency.deleteCreatedBefore(now - 1e9)],
   ['a token', ({ reader }) => reader.credentials.tokenByDigest(digest)],
   ['tokens that have expired', ({ tx }) => tx.credentials.deleteTokensExpiredBefore(now - 1e9)],
-  ['the losses since a moment', ({ reader }) => reader.losses.countSince(now)],
+  ['the losses since a moment', ({ reader }) => reader.losses.countSince(now, { platform: 'default' })],
   ['whether an instance was lost', ({ reader }) => reader.losses.includes('instance-7')],
 ];
 
@@ -127,6 +134,7 @@ async function fill({ connect, bytes, run }: PlannedDatabase): Promise<void> {
   const volume: VolumeRecord = {
     id: 'volume-0',
     accountId,
+    platform: 'default',
     ownerRef: 'volume-0',
     name: 'v',
     sizeGb: 1,

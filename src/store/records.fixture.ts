@@ -11,6 +11,7 @@ export function instance(id: string, changes: Partial<InstanceRecord> = {}): Ins
     id,
     accountId,
     ownerRef: `berth-${id}`,
+    platform: 'default',
     name: null,
     offerId: 'offer',
     region: 'here',
@@ -37,6 +38,7 @@ export function instance(id: string, changes: Partial<InstanceRecord> = {}): Ins
     createdAt: now,
     updatedAt: now,
     version: 1,
+    host: null,
     createOpenUntil: CREATE_IS_OPEN,
     ...changes,
   };
@@ -49,6 +51,7 @@ export const dueWork = {
   deadlineAt: null,
 } as const;
 export const claim = {
+  platform: 'default',
   owner: 'me',
   now,
   leaseUntil: now + 1000,

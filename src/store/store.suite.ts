@@ -150,7 +150,7 @@ export function describeStore(
           instance('f', { accountId: 'a-2', createdAt: now + 9 }),
           instance('b', { createdAt: now - 1 }),
           instance('a', { createOpenUntil: now, version: 7 }),
-          instance('c', { status: 'ONLINE', endpoint }),
+          instance('c', { status: 'ONLINE', endpoint, platform: 'east', host: 'rack-1' }),
         ];
         for (const record of live) await insert(record);
         await insert(instance('gone', { status: 'DESTROYED' }));
@@ -160,6 +160,7 @@ export function describeStore(
           live.map(({ id, accountId, createdAt, ownerRef, status, updatedAt, version, ...rest }) => ({
             ...{ id, accountId, createdAt, ownerRef, status, updatedAt, version },
             ...{ endpoint: rest.endpoint, createOpenUntil: rest.createOpenUntil },
+            ...{ platform: rest.platform, host: rest.host },
           })),
         );
       });
@@ -195,6 +196,65 @@ export function describeStore(
       });
     });
 
+    describe('several platforms', () => {
+      const on = (platform: string, id: string, changes: Partial<InstanceRecord> = {}) =>
+        instance(id, { platform, ...changes });
+
+      it('each have their own work: what is due, when the next is, and its deadlines [work-by-platform]', async () => {
+        await store.transact(async (tx) => {
+          for (const record of [on('east', 'e'), on('west', 'w')]) {
+            await tx.instances.insert(record);
+            await tx.work.put({ ...dueWork, resourceId: record.id, deadlineAt: now + 7 });
+          }
+        });
+        await store.transact((tx) => tx.work.extendDeadlines('east', 5));
+        const claims = { ...claim, platform: 'west', leaseUntil: now + 50 };
+        expect(await store.claimWork(claims)).toMatchObject([{ resourceId: 'w', deadlineAt: now + 7 }]);
+        expect(await store.claimWork(claims)).toEqual([]);
+        expect(await store.nextWorkAt('east')).toBe(now);
+        expect(await store.nextWorkAt('west')).toBe(now + 50);
+        expect(await store.nextWorkAt('north')).toBeNull();
+        expect(await store.claimWork({ ...claim, platform: 'east' })).toMatchObject([
+          { resourceId: 'e', deadlineAt: now + 12 },
+        ]);
+      });
+
+      it('are counted apart, and so are the hosts of one [rows-by-platform]', async () => {
+        const lost = { status: 'ERROR' } as const;
+        await store.transact(async (tx) => {
+          await tx.instances.insert(on('east', 'e1', { host: 'one' }));
+          await tx.instances.insert(on('east', 'e2', { host: 'one', ...lost }));
+          await tx.instances.insert(on('east', 'e3', { host: 'two', ...lost }));
+          await tx.instances.insert(on('west', 'w1', lost));
+          await tx.instances.insert(on('west', 'w2', { status: 'DESTROYED' }));
+          for (const instanceId of ['e2', 'e3', 'w1']) await tx.losses.add({ instanceId, at: now });
+        });
+        const { instances, losses } = store.read;
+        expect(await instances.countByPlatform()).toEqual([
+          { platform: 'east', count: 3, anId: 'e1' },
+          { platform: 'west', count: 1, anId: 'w1' },
+        ]);
+        expect(await instances.countByStatus({ platform: 'west' })).toEqual([{ status: 'ERROR', count: 1 }]);
+        expect(await instances.countByStatus({ platform: 'east', host: 'two' })).toEqual([
+          { status: 'ERROR', count: 1 },
+        ]);
+        expect(await losses.countSince(now, { platform: 'east' })).toBe(2);
+        expect(await losses.countSince(now, { platform: 'east', host: 'one' })).toBe(1);
+        expect(await losses.countSince(now, { platform: 'west' })).toBe(1);
+      });
+
+      it('have their tombstones deleted apart [pruned-by-platform]', async () => {
+        const ended = { status: 'DESTROYED', createOpenUntil: null, updatedAt: now - 1 } as const;
+        await store.transact(async (tx) => {
+          await tx.instances.insert(on('east', 'e', ended));
+          await tx.instances.insert(on('west', 'w', ended));
+        });
+        const request = { platform: 'west', endedBefore: now, limit: 10 };
+        expect((await store.transact((tx) => tx.instances.prune(request))).ids).toEqual(['w']);
+        expect(await store.read.instances.byId('e')).not.toBeNull();
+      });
+    });
+
     describe('storage claims', () => {
       const volume = (id: string): VolumeRecord => ({
         id,
@@ -208,6 +268,7 @@ export function describeStore(
           status: 'CREATING',
           priceMicroUsdPerHour: 1,
           createdAt: now,
+          platform: 'default',
           deletedAt: null,
           createOpenUntil: null,
           requestId: null,
@@ -344,7 +405,7 @@ export function describeStore(
         expect([first?.resourceId, rest.length, first?.attempt]).toEqual(['first', 0, 1]);
         expect((await store.claimWork(claim)).map(({ resourceId }) => resourceId)).toEqual(['second']);
         expect(await store.claimWork(claim)).toEqual([]);
-        expect(await store.nextWorkAt()).toBe(now);
+        expect(await store.nextWorkAt('default')).toBe(now);
       });
 
       it('is claimed again when the lease has run out, and the first holder writes nothing more [lease-fencing]', async () => {
@@ -391,7 +452,7 @@ export function describeStore(
         await put('a', { deadlineAt: now + 10 });
         const [lease] = await store.claimWork(claim);
         if (lease === undefined) throw new Error('expected a claim');
-        await store.transact((tx) => tx.work.extendDeadlines(5));
+        await store.transact((tx) => tx.work.extendDeadlines('default', 5));
         await store.transact((tx) => tx.work.check(lease));
         expect(lease.deadlineAt).toBe(now + 15);
       });
@@ -416,13 +477,13 @@ export function describeStore(
           lastError: 'busy',
           attempt: 1,
         });
-        expect(await store.nextWorkAt()).toBe(now + 50);
+        expect(await store.nextWorkAt('default')).toBe(now + 50);
         const [again] = await store.claimWork({ ...claim, now: now + 50 });
         if (again === undefined) throw new Error('expected a claim');
         await store.transact((tx) => tx.work.finish(again));
         expect([
           await store.read.work.of('a'),
-          await store.nextWorkAt(),
+          await store.nextWorkAt('default'),
           (await store.read.work.backlog()).count,
         ]).toEqual([null, null, 0]);
       });
@@ -494,6 +555,7 @@ export function describeStore(
             status: 'CREATING' as const,
             priceMicroUsdPerHour: 3,
             createdAt: now,
+            platform: 'default',
             deletedAt: null,
             createOpenUntil: 7,
             requestId: 'req-1',
@@ -505,9 +567,9 @@ export function describeStore(
           await tx.volumes.putAttachment({ volumeId: 'v', instanceId: 'a', state: 'attaching' });
           await tx.volumes.putAttachment({ volumeId: 'v', instanceId: 'a', state: 'attached' });
         });
-        expect(await store.read.volumes.countLive()).toBe(1);
+        expect(await store.read.volumes.countByPlatform()).toMatchObject([{ platform: 'default', count: 1 }]);
         await store.transact((tx) => tx.volumes.update({ ...volume, status: 'ATTACHED', deletedAt: now }));
-        expect(await store.read.volumes.countLive()).toBe(0);
+        expect(await store.read.volumes.countByPlatform()).toEqual([]);
         expect(await store.read.volumes.byId('v')).toEqual({ ...volume, status: 'ATTACHED', deletedAt: now });
         expect(await store.read.volumes.byOwnerRef('berth-v')).not.toBeNull();
         expect(await store.read.volumes.attachmentsOfVolume('v')).toEqual([
@@ -577,14 +639,15 @@ export function describeStore(
         status: 'DELETING',
         priceMicroUsdPerHour: 1,
         createdAt: now - 100,
+        platform: 'default',
         deletedAt: at,
         createOpenUntil: null,
         requestId: null,
       });
       const prune = (limit = 10) =>
         store.transact(async (tx) => ({
-          instances: await tx.instances.prune({ endedBefore: now, limit }),
-          volumes: await tx.volumes.prune({ endedBefore: now, limit }),
+          instances: await tx.instances.prune({ platform: 'default', endedBefore: now, limit }),
+          volumes: await tx.volumes.prune({ platform: 'default', endedBefore: now, limit }),
         }));
       const isThere = async (id: string) =>
         (await store.read.instances.byId(id)) !== null || (await store.read.volumes.byId(id)) !== null;

@@ -91,7 +91,7 @@ describe('a store that does not answer', () => {
     expect(response.status).toBe(200);
     const text = await response.text();
     expect(text).toMatch(/^berth_store_up 0$/m);
-    expect(text).toMatch(/^berth_platform_up 1$/m);
+    expect(text).toMatch(/^berth_platform_up\{platform="default"\} 1$/m);
   });
 });
 

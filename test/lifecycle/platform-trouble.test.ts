@@ -194,8 +194,8 @@ describe('a platform that cannot be believed', () => {
     await until('nothing is offered', async () => (await offered(orchestrator)) === 0);
     await listings(troubled, 3);
     expect(await statuses(orchestrator, ids)).toEqual(['ONLINE', 'ONLINE', 'ONLINE']);
-    expect(await metric(orchestrator, 'berth_platform_suspect')).toBe('1');
-    expect(await metric(orchestrator, 'berth_platform_up')).toBe('0');
+    expect(await metric(orchestrator, 'berth_platform_suspect{platform="default"}')).toBe('1');
+    expect(await metric(orchestrator, 'berth_platform_up{platform="default"}')).toBe('0');
     expect(alarms(/too many machines are missing/)).toMatchObject([
       { fields: { problem: 'its listing lacks 3 of 3 machines that it should have' } },
     ]);
@@ -366,7 +366,10 @@ describe('a proof of absence', () => {
 
 describe('losses', () => {
   const cap = (least: number) => ({
-    reconcile: { suspect_share: 1, max_losses: { share: 0, least, window_s: 600 } },
+    reconcile: {
+      suspect_share: 1,
+      max_losses: { share: 0, least, window_s: 600, per_host: { share: 1, least: 1000 } },
+    },
   });
   const held = /as many instances as the cap allows/;
 
@@ -382,8 +385,11 @@ describe('losses', () => {
     await listings(troubled, 3);
     expect([await count('ERROR'), await count('ONLINE')]).toEqual([2, 4]);
     expect(alarms(held)).toMatchObject([{ fields: { losses: 2, cap: 2 } }]);
-    await until('both are told', async () => (await metric(orchestrator, 'berth_losses_held')) === '2');
-    expect(await metric(orchestrator, 'berth_platform_suspect')).toBe('0');
+    await until(
+      'both are told',
+      async () => (await metric(orchestrator, 'berth_losses_held{platform="default"}')) === '2',
+    );
+    expect(await metric(orchestrator, 'berth_platform_suspect{platform="default"}')).toBe('0');
 
     const database = ['--database', `sqlite:${orchestrator.databasePath}`];
     const told = await runMain(['losses', ...database]);

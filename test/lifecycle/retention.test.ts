@@ -55,7 +55,7 @@ async function startWithEnded(options: TestOptions = {}) {
 const bodyOf = async (first: TestOrchestrator, path = '') =>
   (await first.request('GET', path)).body as { status?: string };
 
-const prune = (store: Store): Promise<void> => pruneTombstones(store, Number.MAX_SAFE_INTEGER);
+const prune = (store: Store): Promise<void> => pruneTombstones(store, 'default', Number.MAX_SAFE_INTEGER);
 
 /** The platform carries the creates out once more, long after their instance and volume have ended. */
 async function createLate({ driver }: TestOrchestrator, { machine, volume }: Sent): Promise<void> {

@@ -372,9 +372,9 @@ describe('the reconciler', () => {
         }),
         wrapStore: (store) => ({
           ...store,
-          nextWorkAt: () => {
+          nextWorkAt: (platform) => {
             claims++;
-            return store.nextWorkAt();
+            return store.nextWorkAt(platform);
           },
         }),
       },

@@ -91,7 +91,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   } = options;
   await putEmptyDatabase('orchestrator', databasePath);
   const store = wrapStore(openSqliteStore(databasePath));
-  const setting = { catalog, databaseFile: databasePath, env: {}, clock, log };
+  const setting = { platform: 'default', catalog, databaseFile: databasePath, env: {}, clock, log };
   const simulator = await driverNamed(config.platform.driver).open(config.platform, setting);
   const driver = wrapDriver(simulator);
   const deps = { store, clock, random: systemRandom };
@@ -100,7 +100,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   const orchestrator = await startOrchestrator({
     config,
     catalog,
-    driver,
+    drivers: new Map([['default', driver]]),
     environmentKey: options.environmentKey,
     log,
     failpoint,

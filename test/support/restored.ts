@@ -65,7 +65,7 @@ export async function startOn(
     random: systemRandom,
     catalog: first.catalog,
     environmentKey: undefined,
-    driver: wrapDriver(first.driver),
+    drivers: new Map([['default', wrapDriver(first.driver)]]),
     ...(probe !== undefined && { probe }),
     log: { debug: () => undefined, info: told, warn: told, error: told },
     failpoint: () => undefined,

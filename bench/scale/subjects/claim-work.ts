@@ -33,6 +33,7 @@ export const open: OpenSubject = async ({ n, createDatabase }) => {
     const now = clock.now();
     await store.transact((tx) => tx.work.put({ ...work, resourceId: dueId, notBefore: now }));
     const [lease] = await store.claimWork({
+      platform: 'default',
       owner: 'bench',
       now: clock.now(),
       leaseUntil: now + HOUR_MS,
@@ -40,7 +41,7 @@ export const open: OpenSubject = async ({ n, createDatabase }) => {
       resourceKind: 'instance',
     });
     if (lease?.resourceId !== dueId) throw new Error('what is due is not claimed');
-    if ((await store.nextWorkAt()) === null) throw new Error('the rows that wait are not there');
+    if ((await store.nextWorkAt('default')) === null) throw new Error('the rows that wait are not there');
     await store.transact((tx) => tx.work.finish(lease));
   };
   const claimAll = async (): Promise<void> => {

@@ -10,6 +10,7 @@ export function aRecord(changes: Partial<InstanceRecord> = {}): InstanceRecord {
   return {
     id: 'inst-1',
     accountId: 'acct-a',
+    platform: 'default',
     ownerRef: 'berth-inst-1',
     name: 'alpha-i1',
     offerId: 'cpu',
@@ -37,6 +38,7 @@ export function aRecord(changes: Partial<InstanceRecord> = {}): InstanceRecord {
       error: null,
       createdAt: 1_000,
       updatedAt: 1_000,
+      host: null,
       version: 1,
       createOpenUntil: null,
     },
@@ -87,6 +89,7 @@ export function aVolume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
   return {
     id: 'vol-1',
     accountId: 'acct-a',
+    platform: 'default',
     ownerRef: 'berth-vol-1',
     name: 'alpha-v1',
     sizeGb: 20,

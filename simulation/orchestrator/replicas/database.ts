@@ -19,7 +19,7 @@ export class Database {
   /** The process whose transaction runs or ran last; null: the operator's. */
   writer: ServerProcess | null = null;
   /** When the next work can be claimed, cached until work is written; undefined: not cached. */
-  #nextWorkAt: Promise<number | null> | undefined;
+  readonly #nextWorkAt = new Map<string, Promise<number | null>>();
 
   /** Opens a copy of the file `template`. */
   constructor(folder: string, template: string, onCommit: CommitListener, scheduler?: Scheduler) {
@@ -41,26 +41,27 @@ export class Database {
   }
 
   workWritten(): void {
-    this.#nextWorkAt = undefined;
+    this.#nextWorkAt.clear();
   }
 
-  nextWorkAt(): Promise<number | null> {
-    this.#nextWorkAt ??= this.#store.nextWorkAt();
-    return this.#nextWorkAt;
+  nextWorkAt(platform: string): Promise<number | null> {
+    const known = this.#nextWorkAt.get(platform) ?? this.#store.nextWorkAt(platform);
+    this.#nextWorkAt.set(platform, known);
+    return known;
   }
 
   /** Asks the store only when something can be claimed. */
   async claimWork(claim: Parameters<Store['claimWork']>[0]): Promise<Lease[]> {
-    const next = await this.nextWorkAt();
+    const next = await this.nextWorkAt(claim.platform);
     if (next === null || next > claim.now) return [];
     const leases = await this.#store.claimWork(claim);
-    if (leases.length > 0) this.#nextWorkAt = undefined;
+    if (leases.length > 0) this.#nextWorkAt.clear();
     return leases;
   }
 
   async endAbandonedLeases(): Promise<void> {
     await this.#store.endAbandonedLeases();
-    this.#nextWorkAt = undefined;
+    this.#nextWorkAt.clear();
   }
 
   /** Loses what was not synced. Every process that used the database has been killed before. */
@@ -78,7 +79,7 @@ export class Database {
   }
 
   #open(): Store {
-    this.#nextWorkAt = undefined;
+    this.#nextWorkAt.clear();
     const scheduler = this.#scheduler;
     const store = openSqliteStore(this.#path, scheduler && { nextTurn: () => scheduler.nextTurn() });
     store.subscribe(this.#onCommit);

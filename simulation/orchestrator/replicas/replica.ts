@@ -81,7 +81,7 @@ export class OrchestratorReplica extends Replica<
       catalog,
       store,
       environmentKey: undefined,
-      driver: this.#driver(process),
+      drivers: new Map([['default', this.#driver(process)]]),
       probe: this.world.ssh.of(process),
       clock,
       random: chance.fork('random'),

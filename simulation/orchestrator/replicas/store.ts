@@ -70,7 +70,7 @@ export function replicaStore(parts: FacadeParts): Store {
         fail(parts, 'unknownOutcome');
         return claimed;
       }),
-    nextWorkAt: () => ask(() => database.nextWorkAt()),
+    nextWorkAt: (platform) => ask(() => database.nextWorkAt(platform)),
     endAbandonedLeases: () => ask(async () => (isShared ? undefined : database.endAbandonedLeases())),
     proveWrites: () => ask(async () => undefined),
     subscribe: (listener) => feed.subscribe(listener),

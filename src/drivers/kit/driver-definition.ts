@@ -22,6 +22,8 @@ export interface Diagnosis {
 
 /** What a driver is given beside its options. */
 export interface DriverSetting {
+  /** The name of the platform: `default` where it is the only one, and has no name in berth.yaml. */
+  platform: string;
   /** What it sells: the offers whose machines it is to make. */
   catalog: Catalog;
   /** The SQLite file of the orchestrator, beside which a driver may keep files; undefined: it is on PostgreSQL. */

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { readSecret } from '../../keys/read-secret.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
 import { type SimulatedCapacity, type SimulatorConfig, simulatorConfigSchema } from './options.ts';
@@ -15,13 +16,14 @@ import { assertStateFile, assertStateFree, NotAState, StateInUse } from './platf
 export const simulator: DriverDefinition<SimulatorConfig> = {
   name: 'simulator',
   configSchema: simulatorConfigSchema,
-  check({ address }, { env, databaseFile }) {
-    readToken(env);
-    if (address === undefined) checkState(stateFileOf(databaseFile));
+  check({ address }, setting) {
+    readToken(setting.env);
+    if (address === undefined) checkState(stateFileOf(setting));
   },
-  async open(options, { catalog, databaseFile, env, clock }) {
+  async open(options, setting) {
+    const { catalog, env, clock } = setting;
     const { address, attach_volume: attachVolume } = options;
-    if (address === undefined) return openSimulator(options, catalog, stateFileOf(databaseFile), clock);
+    if (address === undefined) return openSimulator(options, catalog, stateFileOf(setting), clock);
     const { connectSimulator } = await import('./remote/driver.ts');
     return connectSimulator({ address, attachVolume, token: readToken(env) }, clock);
   },
@@ -58,9 +60,13 @@ export function checkState(stateFile: string): void {
   }
 }
 
-/** Beside the orchestrator's database; where that is no file, in the working directory. */
-function stateFileOf(databaseFile: string | undefined): string {
-  return databaseFile === undefined ? resolve('.berth', 'simulator.db') : `${databaseFile}.simulator`;
+/**
+ * Beside the orchestrator's database; where that is no file, in the working directory. With the name of its platform,
+ * unless that is the usual one.
+ */
+function stateFileOf({ databaseFile, platform }: Pick<DriverSetting, 'databaseFile' | 'platform'>): string {
+  const simulator = platform === DEFAULT_PLATFORM ? 'simulator' : `simulator-${platform}`;
+  return databaseFile === undefined ? resolve('.berth', `${simulator}.db`) : `${databaseFile}.${simulator}`;
 }
 
 function unusableState(stateFile: string, error: unknown): Fatal {

@@ -1,14 +1,14 @@
 import type { Catalog, Offer } from '../catalog/catalog.ts';
 import type { PlacementUse } from '../model/store.ts';
 
-/** What is known of the platform's capacity, beside the claims. */
+/** What is known of the platforms' capacity, beside the claims. */
 export interface Sale {
   /** Whether the platform can be believed, and the claims say what is taken there. */
-  isOpen: boolean;
+  isOpen(platform: string): boolean;
   /** Units that machines take which have no row to claim them. */
   unclaimedUnits(offerId: string, region: string): number;
-  /** Whether the storage claims say what volumes take, but for {@link unclaimedStorageGb}. */
-  areStorageClaimsComplete: boolean;
+  /** Whether the storage claims say what the platform's volumes take, but for {@link unclaimedStorageGb}. */
+  areStorageClaimsComplete(platform: string): boolean;
   /** GB of a location that volumes take which have no row to claim them. */
   unclaimedStorageGb(region: string): number;
 }
@@ -21,7 +21,7 @@ export type StorageSale = Pick<Sale, 'areStorageClaimsComplete' | 'unclaimedStor
  * nothing is sold.
  */
 export function sellableUnits(catalog: Catalog, offer: Offer, regionToken: string, sale: Sale): number {
-  if (!sale.isOpen) return 0;
+  if (!sale.isOpen(offer.platform)) return 0;
   const region = catalog.regions.get(regionToken);
   if (region === undefined || region.drained || region.maintenance || offer.maintenance) return 0;
   const units = offer.placements.find((placement) => placement.region === regionToken)?.units ?? 0;
@@ -32,10 +32,11 @@ export function sellableUnits(catalog: Catalog, offer: Offer, regionToken: strin
  * GB of volumes that a location holds for claims; null: any number. 0 while the claims do not say what is taken.
  */
 export function sellableStorageGb(catalog: Catalog, regionToken: string, sale: StorageSale): number | null {
-  const capacityGb = catalog.regions.get(regionToken)?.storageGb;
-  if (capacityGb === undefined) return null;
-  if (!sale.areStorageClaimsComplete) return 0;
-  return Math.max(0, capacityGb - sale.unclaimedStorageGb(regionToken));
+  const { storageGb, volumeTypes = [] } = catalog.regions.get(regionToken) ?? {};
+  if (storageGb === undefined) return null;
+  // The storage is the region's: each platform that has some of its volumes counts.
+  if (!volumeTypes.every(({ platform }) => sale.areStorageClaimsComplete(platform))) return 0;
+  return Math.max(0, storageGb - sale.unclaimedStorageGb(regionToken));
 }
 
 /** For each offer the regions in which a create would find a free unit now: a dry run for each placement, never a sum. */

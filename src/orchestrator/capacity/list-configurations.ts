@@ -2,27 +2,27 @@ import type { Configuration, InstanceType } from '../../contract/configuration.t
 import type { BerthExtras } from '../../contract/extensions.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import { type Catalog, canCloudInit, canRestart, type Offer } from '../catalog/catalog.ts';
-import type { DriverManifest } from '../model/platform-driver.ts';
+import type { Manifests } from '../model/platform-driver.ts';
 import type { ClaimReader } from '../model/store.ts';
 import { deployableRegions, type Sale } from './deployable.ts';
 
 interface Deps {
   catalog: Catalog;
   claims: ClaimReader;
-  manifest: DriverManifest;
+  manifests: Manifests;
   platform: Sale;
 }
 
 /** O: Availability contract, 1 and 2: every offer, deployable or not, with `available` set. */
 export async function listConfigurations(
-  { catalog, claims, manifest, platform }: Deps,
+  { catalog, claims, manifests, platform }: Deps,
   instanceType?: InstanceType,
 ): Promise<Configuration[]> {
   const deployable = deployableRegions(catalog, await claims.use(), platform);
   return [...catalog.offers.values()]
     .filter((offer) => instanceType === undefined || offer.instanceType === instanceType)
     .map((offer) => ({
-      ...toConfiguration(catalog, manifest, offer),
+      ...toConfiguration(catalog, manifests, offer),
       available: deployable.get(offer.id)?.length !== 0,
       regions: offer.placements.map((placement) => placement.region),
     }));
@@ -30,20 +30,20 @@ export async function listConfigurations(
 
 /** O: Availability contract, 3: only what can be deployed now, and of its regions only those where it can. */
 export async function listAvailable(
-  { catalog, claims, manifest, platform }: Deps,
+  { catalog, claims, manifests, platform }: Deps,
   region?: string,
 ): Promise<Configuration[]> {
   const deployable = deployableRegions(catalog, await claims.use(), platform);
   return [...catalog.offers.values()].flatMap((offer) => {
     const regions = deployable.get(offer.id) ?? [];
     const isOffered = region === undefined ? regions.length > 0 : regions.includes(region);
-    return isOffered ? [{ ...toConfiguration(catalog, manifest, offer), available: true, regions }] : [];
+    return isOffered ? [{ ...toConfiguration(catalog, manifests, offer), available: true, regions }] : [];
   });
 }
 
 function toConfiguration(
   catalog: Catalog,
-  manifest: DriverManifest,
+  manifests: Manifests,
   offer: Offer,
 ): Omit<Configuration, 'available' | 'regions'> {
   const { regions } = catalog;
@@ -66,14 +66,15 @@ function toConfiguration(
       spot_price_per_hour: usdFromMicroUsd(offer.spotPriceMicroUsdPerHour),
     }),
     ...(offer.osOptions.length > 0 && { os_options: [...offer.osOptions] }),
-    supports_cloud_init: canCloudInit(manifest, offer),
+    supports_cloud_init: canCloudInit(manifests.of(offer), offer),
     maintenance: offer.maintenance || isEveryRegionInMaintenance,
-    extras: { ...offer.extras, berth: toBerthExtras(manifest, offer) },
+    extras: { ...offer.extras, berth: toBerthExtras(manifests, offer) },
   };
 }
 
 /** What this orchestrator offers beyond O: for the offer. */
-function toBerthExtras(manifest: DriverManifest, offer: Offer): BerthExtras {
+function toBerthExtras(manifests: Manifests, offer: Offer): BerthExtras {
+  const manifest = manifests.of(offer);
   const { stoppedPriceMicroUsdPerHour: stoppedPrice, minimumReservationMinutes: minutes } = offer;
   return {
     restart: canRestart(manifest, offer),

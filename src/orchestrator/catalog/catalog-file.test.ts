@@ -52,7 +52,14 @@ describe('a catalog file', () => {
         drained: false,
         maintenance: false,
         volumeTypes: [
-          { name: 'nvme', priceMicroUsdPerGbHour: 140, minSizeGb: 10, maxSizeGb: 1000, shareable: false },
+          {
+            name: 'nvme',
+            priceMicroUsdPerGbHour: 140,
+            minSizeGb: 10,
+            maxSizeGb: 1000,
+            shareable: false,
+            platform: 'default',
+          },
         ],
       },
     ]);

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { microUsdFromUsd } from '../../contract/values.ts';
+import { DEFAULT_PLATFORM } from '../model/platform-resource.ts';
 import type { Catalog, Offer, Region } from './catalog.ts';
 import { crossCheck } from './catalog-checks.ts';
 import {
@@ -39,17 +40,33 @@ function wellFormedPartsOf(file: unknown): Parameters<typeof crossCheck>[0] {
   };
 }
 
-/** The catalog as the orchestrator uses it: camelCase, money in integer micro-USD, times in ms. */
-export function toCatalog(file: CatalogFile): Catalog {
-  const regions = Object.entries(file.regions).map(([token, region]) => toRegion(token, region));
-  const offers = file.offers.map(toOffer);
+/**
+ * The catalog as the orchestrator uses it: camelCase, money in integer micro-USD, times in ms. `platform`: of what names
+ * none.
+ */
+export function toCatalog(file: CatalogFile, platform: string = DEFAULT_PLATFORM): Catalog {
+  const offers = file.offers.map((offer) => toOffer(offer, platform));
+  const regions = Object.entries(file.regions).map(([token, region]) => {
+    const [usual = platform] = platformsIn(token, file.offers, platform);
+    return toRegion(token, region, usual);
+  });
   return {
     regions: new Map(regions.map((region) => [region.token, region])),
     offers: new Map(offers.map((offer) => [offer.id, offer])),
   };
 }
 
-function toRegion(token: string, region: RegionFile): Region {
+/** The platforms whose offers a region sells. */
+export function platformsIn(
+  token: string,
+  offers: readonly Pick<OfferFile, 'capacity' | 'platform'>[],
+  usual: string,
+): Set<string> {
+  const here = offers.filter(({ capacity }) => Object.hasOwn(capacity, token));
+  return new Set(here.map(({ platform = usual }) => platform));
+}
+
+function toRegion(token: string, region: RegionFile, platform: string): Region {
   return {
     token,
     name: region.name,
@@ -64,11 +81,12 @@ function toRegion(token: string, region: RegionFile): Region {
       minSizeGb: type.min_size_gb,
       maxSizeGb: type.max_size_gb,
       shareable: type.shareable,
+      platform: type.platform ?? platform,
     })),
   };
 }
 
-function toOffer(offer: OfferFile): Offer {
+function toOffer(offer: OfferFile, platform: string): Offer {
   return {
     id: offer.id,
     name: offer.name,
@@ -96,7 +114,7 @@ function toOffer(offer: OfferFile): Offer {
     minimumReservationMinutes: offer.minimum_reservation_minutes,
     onlineWithinMs: offer.online_within_s * 1000,
     extras: offer.extras,
-    platform: offer.platform,
+    platform: offer.platform ?? platform,
     machine: offer.machine,
   };
 }

@@ -22,6 +22,8 @@ const volumeTypeFileSchema = z.strictObject({
   min_size_gb: sizeGbSchema,
   max_size_gb: sizeGbSchema,
   shareable: z.boolean().default(false),
+  /** The platform that has its volumes; left out where all offers of the region are of one. */
+  platform: z.string().min(1).max(63).optional(),
 });
 
 export const regionFileSchema = z.strictObject({

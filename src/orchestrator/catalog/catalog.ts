@@ -23,6 +23,8 @@ export interface VolumeType {
   maxSizeGb: number;
   /** Whether several instances may have it attached at once. */
   shareable: boolean;
+  /** The platform that has its volumes, by name: they attach to instances of the same. */
+  platform: string;
 }
 
 export interface Placement {
@@ -33,8 +35,8 @@ export interface Placement {
 
 export interface Offer {
   id: string;
-  /** Of several platforms in berth.yaml, the one that has its machines. Undefined: there is one. */
-  platform: string | undefined;
+  /** The platform that has its machines, by its name in berth.yaml. */
+  platform: string;
   /** How that platform makes its machines: host group, image, flavour, port pool. Its driver's `offerSchema` reads it. */
   machine: Readonly<Record<string, unknown>>;
   name: string;

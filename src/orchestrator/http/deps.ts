@@ -7,7 +7,7 @@ import type { Quotas } from '../accounts/quotas.ts';
 import type { Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { PolledReads } from '../instances/polled-reads.ts';
-import type { DriverManifest } from '../model/platform-driver.ts';
+import type { Manifests } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
 import type { FailedLogins } from './failed-logins.ts';
 import type { ListStreams } from './list-streams.ts';
@@ -18,7 +18,7 @@ import type { RateLimits } from './rate-limits.ts';
 export interface HttpDeps {
   store: Store;
   catalog: Catalog;
-  manifest: DriverManifest;
+  manifests: Manifests;
   platform: Sale;
   authenticator: Authenticator;
   polledReads: PolledReads;

@@ -1,14 +1,20 @@
 import { answerOf, cachedFigure, orZero, ServerMetrics, secondsOverdue } from '../../http/api/metrics.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Store } from '../model/store.ts';
+import { markOf, type Store } from '../model/store.ts';
 import { instanceWorkKinds } from '../model/work.ts';
+
+/** What is told of one platform. */
+interface PlatformState {
+  health: { isUp: boolean; isSuspect: boolean };
+  losses: { held: number };
+}
 
 interface Deps {
   version: string;
   store: Store;
   clock: Clock;
-  platform: { isUp: boolean; isSuspect: boolean };
-  losses: { held: number };
+  /** By name: as many as are configured. */
+  platforms: ReadonlyMap<string, PlatformState>;
   writes: { areWritesTaken: boolean };
 }
 
@@ -29,7 +35,7 @@ export class Metrics extends ServerMetrics {
       'GET /v1/instances/{id} answered without the app.',
       () => this.#polledReads,
     );
-    this.#tellPlatform(deps);
+    this.#tellPlatforms(deps);
     this.#tellWork(deps);
     this.#tellOtherServers(deps);
   }
@@ -39,22 +45,31 @@ export class Metrics extends ServerMetrics {
     this.#polledReads++;
   }
 
-  #tellPlatform({ platform, losses, store: { read } }: Deps): void {
-    this.gauge('berth_platform_up', 'Whether the platform answers and can be believed.', () =>
-      Number(platform.isUp),
+  #tellPlatforms({ platforms, store: { read } }: Deps): void {
+    const tell = (
+      name: string,
+      help: string,
+      figure: (platform: PlatformState, name: string) => number | Promise<number>,
+    ): void =>
+      this.gaugeBy('platform', name, help, () =>
+        Promise.all([...platforms].map(async ([name, state]) => [name, await figure(state, name)] as const)),
+      );
+    tell('berth_platform_up', 'Whether the platform answers and can be believed.', ({ health }) =>
+      Number(health.isUp),
     );
-    this.gauge('berth_platform_suspect', 'Whether the platform answers and cannot be believed.', () =>
-      Number(platform.isSuspect),
+    tell('berth_platform_suspect', 'Whether the platform answers and cannot be believed.', ({ health }) =>
+      Number(health.isSuspect),
     );
-    this.gauge(
+    tell(
       'berth_losses_held',
       'Instances that the platform seems to have lost, and that `berth losses accept` would end.',
-      () => losses.held,
+      ({ losses }) => losses.held,
     );
-    this.gauge(
+    tell(
       'berth_volumes_doubted',
       'Whether too many volumes are missing for any deletion of one to be believed.',
-      async () => Number(((await answerOf(read.marks.get('volumes_doubted_since'))) ?? null) !== null),
+      async (_state, name) =>
+        Number(((await answerOf(read.marks.get(markOf(name, 'volumes_doubted_since')))) ?? null) !== null),
     );
   }
 

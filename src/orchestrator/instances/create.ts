@@ -5,7 +5,7 @@ import { type Created, createOnce } from '../accounts/create-once.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import { type Sale, sellableUnits } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour, type Offer } from '../catalog/catalog.ts';
-import type { DriverManifest } from '../model/platform-driver.ts';
+import type { Manifests } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import { putInstanceWork } from '../model/rows.ts';
@@ -16,7 +16,7 @@ import { findPlanIssues, planInstance } from './plan.ts';
 interface Deps {
   store: Store;
   catalog: Catalog;
-  manifest: DriverManifest;
+  manifests: Manifests;
   clock: Clock;
   random: Random;
   platform: Sale;
@@ -47,7 +47,7 @@ export async function createInstance(
 }
 
 async function insertInstance(
-  { catalog, manifest, clock, random, platform, quotas }: Deps,
+  { catalog, manifests, clock, random, platform, quotas }: Deps,
   tx: Transaction,
   accountId: string,
   request: CreateInstanceRequest,
@@ -55,14 +55,18 @@ async function insertInstance(
 ): Promise<InstanceRecord> {
   const now = clock.now();
   const { region, volume_ids: volumeIds = [] } = request;
-  const { volumes, issues } = await planInlineAttachments(tx, catalog, accountId, region, volumeIds);
-  if (issues.length > 0) throw invalidRequest([...findPlanIssues({ catalog, manifest }, request), ...issues]);
-  const { offer, spec } = planInstance({ catalog, manifest }, request);
+  const platformOf = catalog.offers.get(request.configuration_id)?.platform;
+  const place = { region, platform: platformOf };
+  const { volumes, issues } = await planInlineAttachments(tx, catalog, accountId, place, volumeIds);
+  if (issues.length > 0)
+    throw invalidRequest([...findPlanIssues({ catalog, manifests }, request), ...issues]);
+  const { offer, spec } = planInstance({ catalog, manifests }, request);
   const id = `inst-${random.bytes(16).toString('hex')}`;
   const record: InstanceRecord = {
     id,
     accountId,
     ownerRef: `berth-${id}`,
+    platform: offer.platform,
     name: request.name ?? null,
     offerId: offer.id,
     region,
@@ -76,6 +80,7 @@ async function insertInstance(
     createdAt: now,
     updatedAt: now,
     version: 1,
+    host: null,
     createOpenUntil: CREATE_IS_OPEN,
   };
   await assertWithinQuotas(tx, quotas, accountId, { instances: 1 }, now);

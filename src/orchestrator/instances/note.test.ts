@@ -52,6 +52,8 @@ const records: fc.Arbitrary<InstanceRecord> = fc
     attachCycle: false,
     error: null,
     updatedAt: rest.createdAt,
+    platform: 'default',
+    host: null,
     version: 3,
     createOpenUntil: null,
     spec: { ...spec, sshKeys, cloudInit: { runcmd: ['echo the-secret'] } },

@@ -27,11 +27,12 @@ export function toNote(installationId: string, record: InstanceRecord): Note {
 }
 
 function format(installationId: string, record: InstanceRecord, sshKeys: readonly string[]): Note {
-  const { id, accountId, name, offerId, region, spec, priceMicroUsdPerHour, createdAt } = record;
+  const { id, platform, accountId, name, offerId, region, spec, priceMicroUsdPerHour, createdAt } = record;
   const { cloudInit: _secret, ...kept } = spec;
   return JSON.stringify({
     installation: installationId,
     kind: 'instance',
+    platform,
     id,
     accountId,
     name,
@@ -86,9 +87,9 @@ export const instanceNoteSchema: z.ZodType<NotedInstance> = z.object({
   createdAt: z.int().nonnegative(),
 });
 
-/** The row of a noted instance, as it is written again at `now`, in milliseconds since the epoch. */
+/** The row of a noted instance of a platform, as it is written again at `now`, in milliseconds since the epoch. */
 export function fromNote(
-  ownerRef: OwnerRef,
+  { platform, ref: ownerRef }: { platform: string; ref: OwnerRef },
   { id, accountId, name, offerId, region, spec, priceMicroUsdPerHour, createdAt }: NotedInstance,
   { now, ...shown }: Pick<InstanceRecord, 'status' | 'endpoint' | 'hostKeyFingerprint'> & { now: number },
 ): InstanceRecord {
@@ -96,6 +97,7 @@ export function fromNote(
     id,
     accountId,
     ownerRef,
+    platform,
     name,
     offerId,
     region,
@@ -107,6 +109,7 @@ export function fromNote(
     createdAt,
     updatedAt: Math.max(now, createdAt),
     version: 1,
+    host: null,
     createOpenUntil: null,
   };
 }

@@ -3,7 +3,7 @@ import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import { parseSshPublicKey, toAuthorizedKeysLine } from '../../contract/ssh-key.ts';
 import { type Catalog, canCloudInit, type Offer } from '../catalog/catalog.ts';
 import { renderUserData } from '../cloud-init/render.ts';
-import type { DriverManifest } from '../model/platform-driver.ts';
+import type { DriverManifest, Manifests } from '../model/platform-driver.ts';
 import type { InstanceSpec } from '../model/records.ts';
 
 /** What a create asks for, checked against the catalog. */
@@ -16,7 +16,7 @@ export interface InstancePlan {
 /** What is sold, and what the platform that makes it can do. */
 export interface Sold {
   catalog: Catalog;
-  manifest: DriverManifest;
+  manifests: Manifests;
 }
 
 /** Everything that is wrong with a create, as far as its fields are there, and no store is needed to see it. */
@@ -32,7 +32,7 @@ export function findPlanIssues(sold: Sold, request: Partial<CreateInstanceReques
 export function planInstance(sold: Sold, request: CreateInstanceRequest): InstancePlan {
   const { offer, sshKeys, issues } = check(sold, request);
   if (issues.length > 0 || offer === undefined) throw invalidRequest(issues);
-  if (request.cloud_init !== undefined && !canCloudInit(sold.manifest, offer))
+  if (request.cloud_init !== undefined && !canCloudInit(sold.manifests.of(offer), offer))
     throw new ApiError(
       'cloud_init_unsupported',
       `The offer ${offer.id} has supports_cloud_init: false; leave cloud_init out.`,
@@ -44,7 +44,7 @@ export function planInstance(sold: Sold, request: CreateInstanceRequest): Instan
 }
 
 function check(
-  { catalog, manifest }: Sold,
+  { catalog, manifests }: Sold,
   request: Partial<CreateInstanceRequest>,
 ): { offer: Offer | undefined; sshKeys: string[]; issues: Issue[] } {
   const { configuration_id: id, ssh_keys: keys = [] } = request;
@@ -53,7 +53,8 @@ function check(
   if (offer !== undefined) issues.unshift(...placementIssues(offer, request));
   else if (id !== undefined)
     issues.unshift({ path: 'configuration_id', message: 'expected the id of an offer in /configurations' });
-  if (offer !== undefined && canCloudInit(manifest, offer))
+  const manifest = offer && manifests.of(offer);
+  if (offer !== undefined && manifest !== undefined && canCloudInit(manifest, offer))
     issues.push(...cloudInitIssues(manifest, request));
   return { offer, sshKeys, issues };
 }

@@ -2,7 +2,7 @@ import { ApiError } from '../../contract/errors.ts';
 import type { RestartStatus } from '../../contract/extensions.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { canRestart } from '../catalog/catalog.ts';
-import type { DriverManifest } from '../model/platform-driver.ts';
+import type { Manifests } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import { getInstance, putInstanceWork } from '../model/rows.ts';
 import type { Reader, Store, Transaction } from '../model/store.ts';
@@ -12,7 +12,7 @@ interface Deps {
   store: Store;
   clock: Clock;
   random: Random;
-  manifest: DriverManifest;
+  manifests: Manifests;
 }
 
 /**
@@ -22,7 +22,7 @@ interface Deps {
  * @throws {ApiError} `not_found`, `invalid_state`, `operation_in_progress` or `restart_unsupported`
  */
 export async function restartInstance(
-  { store, clock, random, manifest }: Deps,
+  { store, clock, random, manifests }: Deps,
   accountId: string,
   id: string,
 ): Promise<InstanceRecord> {
@@ -39,7 +39,7 @@ export async function restartInstance(
         `Only an ONLINE instance can be restarted; this one is ${record.status}.`,
         { details: { status: record.status } },
       );
-    if (!canRestart(manifest, record.spec))
+    if (!canRestart(manifests.of(record), record.spec))
       throw new ApiError(
         'restart_unsupported',
         'This platform cannot restart instances of this offer; the instance is unchanged.',

@@ -2,7 +2,7 @@ import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type Sale, sellableUnits } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { DriverManifest } from '../model/platform-driver.ts';
+import type { Manifests } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import { getInstance, putInstanceWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
@@ -11,7 +11,7 @@ interface Deps {
   store: Store;
   catalog: Catalog;
   clock: Clock;
-  manifest: DriverManifest;
+  manifests: Manifests;
   platform: Sale;
 }
 
@@ -23,7 +23,7 @@ interface Deps {
  *   `operation_in_progress`; the disk is kept whatever the answer (O: Instances, rule 4).
  */
 export async function startInstance(deps: Deps, accountId: string, id: string): Promise<InstanceRecord> {
-  const { store, clock, manifest } = deps;
+  const { store, clock, manifests } = deps;
   return store.transact(async (tx) => {
     const record = await getInstance(tx.instances, accountId, id);
     if (record.status !== 'STOPPED' && !record.attachCycle)
@@ -39,7 +39,7 @@ export async function startInstance(deps: Deps, accountId: string, id: string): 
         'operation_in_progress',
         'The instance is still being stopped after a start that failed; start it again in a moment.',
       );
-    if (!manifest.resume || !record.spec.resumable)
+    if (!manifests.of(record).resume || !record.spec.resumable)
       throw new ApiError(
         'resume_unsupported',
         'This platform cannot resume stopped instances of this offer; the instance and its disk are unchanged.',
@@ -54,10 +54,12 @@ export async function startInstance(deps: Deps, accountId: string, id: string): 
 async function reclaimCapacity(
   { catalog, platform }: Deps,
   tx: Transaction,
-  { id, offerId, region }: InstanceRecord,
+  { id, offerId, region, platform: name }: InstanceRecord,
 ): Promise<void> {
   const offer = catalog.offers.get(offerId);
-  const capacity = offer === undefined ? 0 : sellableUnits(catalog, offer, region, platform);
+  // The offer may be of another platform by now: the machine stays where it is.
+  const capacity =
+    offer === undefined ? 0 : sellableUnits(catalog, { ...offer, platform: name }, region, platform);
   if (await tx.claims.take({ instanceId: id, offerId, region, capacity })) return;
   throw new ApiError(
     'capacity_unavailable',

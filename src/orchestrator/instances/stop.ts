@@ -1,6 +1,6 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { DriverManifest } from '../model/platform-driver.ts';
+import type { Manifests } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import { getInstance, putInstanceWork } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
@@ -9,7 +9,7 @@ import { transition } from './transition.ts';
 interface Deps {
   store: Store;
   clock: Clock;
-  manifest: DriverManifest;
+  manifests: Manifests;
 }
 
 /**
@@ -18,7 +18,7 @@ interface Deps {
  * @throws {ApiError} `not_found`, `invalid_state` or `operation_in_progress`
  */
 export async function stopInstance(
-  { store, clock, manifest }: Deps,
+  { store, clock, manifests }: Deps,
   accountId: string,
   id: string,
 ): Promise<InstanceRecord> {
@@ -37,7 +37,7 @@ export async function stopInstance(
       );
     if ((await tx.work.of(id))?.kind === 'restart')
       throw new ApiError('operation_in_progress', 'The instance is being restarted; stop it in a moment.');
-    if (!manifest.stop)
+    if (!manifests.of(record).stop)
       throw new ApiError(
         'invalid_state',
         'This platform cannot stop an instance and keep its disk; it can only be deleted.',

@@ -6,7 +6,7 @@ import type { Transaction } from '../model/store.ts';
 type Changes = Partial<
   Pick<
     InstanceRecord,
-    'endpoint' | 'hostKeyFingerprint' | 'attachCycle' | 'error' | 'spec' | 'createOpenUntil'
+    'endpoint' | 'hostKeyFingerprint' | 'attachCycle' | 'error' | 'spec' | 'createOpenUntil' | 'host'
   >
 >;
 

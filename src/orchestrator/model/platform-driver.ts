@@ -139,6 +139,16 @@ export interface DriverManifest {
   cloudInitBytes: number;
 }
 
+/** What the drivers of the configured platforms can do. */
+export interface Manifests {
+  /**
+   * Of a row or an offer.
+   *
+   * @throws {ApiError} `unavailable` where another process serves its platform, and this one is not configured for it
+   */
+  of(resource: { platform: string }): DriverManifest;
+}
+
 export interface VolumeSpec {
   ref: OwnerRef;
   datacenter: string;

@@ -11,9 +11,14 @@ export function idOf(ref: OwnerRef): string {
 /** `createOpenUntil` of a resource whose create may still be sent, or was sent without a known answer. */
 export const CREATE_IS_OPEN = Number.MAX_SAFE_INTEGER;
 
+/** The name of the platform where `platform:` in berth.yaml configures one, and of rows from before they had names. */
+export const DEFAULT_PLATFORM = 'default';
+
 /** The columns that an instance and a volume share here. */
 export interface PlatformResource {
   ownerRef: OwnerRef;
+  /** The name of the platform that has it, as the configuration names it. It never changes. */
+  platform: string;
   /**
    * The last moment at which a create of this resource may have been answered, in milliseconds since the epoch;
    * {@link CREATE_IS_OPEN}: one may still be sent. A `gone` of the platform proves nothing until `createVisibleWithinMs`
@@ -28,24 +33,29 @@ export const MAX_NOTE_BYTES = 8 * 1024;
 /** The owner of a resource, by its note. */
 export type NoteReading<T> =
   | { owner: 'ours'; value: T }
-  /** Another Berth on the same platform made it. */
+  /** Another Berth on the same platform made it, or it is noted as another platform's. */
   | { owner: 'foreign' }
   /** There is no note, or it is none that this program writes. */
   | { owner: 'unknown' };
 
-const anyNote = z.object({ installation: z.string().min(1) });
+const anyNote = z.object({ installation: z.string().min(1), platform: z.string().optional() });
 
-/** Reads the note of a listed resource. It comes from outside, so only what `schema` accepts is used. */
+/**
+ * Reads the note of a listed resource. It comes from outside, so only what `schema` accepts is used. What is noted as
+ * that of another configured platform is left to that.
+ */
 export function readNote<T extends { id: string }>(
   { ref, note }: { ref: OwnerRef; note?: Note },
   installationId: string,
   schema: z.ZodType<T>,
+  otherPlatforms: ReadonlySet<string> = new Set(),
 ): NoteReading<T> {
   if (note === undefined || Buffer.byteLength(note) > MAX_NOTE_BYTES) return { owner: 'unknown' };
   const json = parseJson(note);
   const whose = anyNote.safeParse(json);
   if (!whose.success) return { owner: 'unknown' };
-  if (whose.data.installation !== installationId) return { owner: 'foreign' };
+  const { installation, platform = '' } = whose.data;
+  if (installation !== installationId || otherPlatforms.has(platform)) return { owner: 'foreign' };
   const { success, data } = schema.safeParse(json);
   return success && data.id === idOf(ref) ? { owner: 'ours', value: data } : { owner: 'unknown' };
 }

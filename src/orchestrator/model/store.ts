@@ -1,4 +1,5 @@
 import type { InstanceStatus } from '../../contract/instance.ts';
+import { DEFAULT_PLATFORM } from './platform-resource.ts';
 import type {
   AccountRecord,
   ApiKeyRecord,
@@ -26,7 +27,22 @@ export type LiveInstance = Pick<
   | 'updatedAt'
   | 'version'
   | 'createOpenUntil'
+  | 'platform'
+  | 'host'
 >;
+
+/** A platform, or one of its hosts. */
+export interface PlatformPart {
+  platform: string;
+  host?: string;
+}
+
+/** How many live rows a platform has, and the id of one of them. */
+export interface PlatformUse {
+  platform: string;
+  count: number;
+  anId: string;
+}
 
 export interface InstanceReader {
   /** Tombstones included. */
@@ -45,8 +61,10 @@ export interface InstanceReader {
   }): Promise<ListedInstance[]>;
   /** The next `limit` of all that are not destroyed after one that was read, from the first one where there is none. */
   livePage(filter: { after?: LiveInstance; limit: number }): Promise<LiveInstance[]>;
+  /** Without the destroyed ones: of all platforms, or of what is named. */
+  countByStatus(of?: PlatformPart): Promise<{ status: InstanceStatus; count: number }[]>;
   /** Without the destroyed ones. */
-  countByStatus(): Promise<{ status: InstanceStatus; count: number }[]>;
+  countByPlatform(): Promise<PlatformUse[]>;
 }
 export interface InstanceWriter extends InstanceReader {
   insert(record: InstanceRecord): Promise<void>;
@@ -55,8 +73,9 @@ export interface InstanceWriter extends InstanceReader {
   prune(tombstones: PruneRequest): Promise<Pruned>;
 }
 
-/** Up to `limit` tombstones that ended before a moment, the oldest first. Those that another row needs are left. */
+/** Up to `limit` tombstones of a platform that ended before a moment, the oldest first. Those that another row needs are left. */
 export interface PruneRequest {
+  platform: string;
   endedBefore: number;
   limit: number;
 }
@@ -73,7 +92,7 @@ export interface VolumeReader {
   attachmentsOfVolume(volumeId: string): Promise<Attachment[]>;
   attachmentsOfInstance(instanceId: string): Promise<Attachment[]>;
   /** Those that are not proved gone. */
-  countLive(): Promise<number>;
+  countByPlatform(): Promise<PlatformUse[]>;
 }
 export interface VolumeWriter extends VolumeReader {
   insert(record: VolumeRecord): Promise<void>;
@@ -162,24 +181,33 @@ export interface WorkWriter extends WorkReader {
     later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'> &
       Partial<Pick<Work, 'attempt' | 'waitedAttempt' | 'isHeld'>>,
   ): Promise<void>;
-  /** Moves the deadline of every open step by `byMs`, such as the length of an outage. */
-  extendDeadlines(byMs: number): Promise<void>;
+  /** Moves the deadline of every open step on a platform by `byMs`, such as the length of its outage. */
+  extendDeadlines(platform: string, byMs: number): Promise<void>;
   /** The step is over and nothing follows. */
   finish(lease: Lease): Promise<void>;
 }
 
 /**
- * Stored timestamps by name: when the current outage of the platform began, since when too many volumes are missing,
- * until when the operator accepts losses beyond the cap, when the backup was taken that this database was restored
- * from, and until when each instance or volume that was created and has no row had a tombstone that was deleted.
+ * Stored timestamps of a platform by name: when its current outage began, since when too many of its volumes are
+ * missing, until when the operator accepts losses beyond the cap, when the backup was taken that this database was
+ * restored from, and until when each of its instances or volumes that was created and has no row had a tombstone that
+ * was deleted.
  */
-export type MarkName =
+export type PlatformMark =
   | 'platform_down_since'
   | 'volumes_doubted_since'
   | 'losses_accepted_until'
   | 'restored_from'
   | 'instances_pruned_until'
   | 'volumes_pruned_until';
+/** Those of the platform `default` have no platform in their name. See {@link markOf}. */
+export type MarkName = PlatformMark | `${PlatformMark}:${string}`;
+
+/** The name of a platform's mark. */
+export function markOf(platform: string, name: PlatformMark): MarkName {
+  return platform === DEFAULT_PLATFORM ? name : `${name}:${platform}`;
+}
+
 export interface MarkReader {
   /** Milliseconds since the epoch; null: there is no such mark. */
   get(name: MarkName): Promise<number | null>;
@@ -190,11 +218,11 @@ export interface MarkWriter extends MarkReader {
   remove(name: MarkName): Promise<number | null>;
 }
 
-/** The identity of this database on its platform. */
+/** The identity of this database on its platforms. */
 export interface Installation {
   /** Tells our resources from those of another Berth on the same platform. */
   id: string;
-  /** The driver's name. */
+  /** The names of the platforms with their drivers, as recovery/installation.ts writes and reads them. */
   platform: string;
 }
 export interface InstallationReader {
@@ -205,9 +233,9 @@ export interface InstallationWriter extends InstallationReader {
   put(installation: Installation): Promise<void>;
 }
 
-/** The instances that were lost on the platform, and when: the loss cap counts them. */
+/** The instances that were lost on their platforms, and when: the loss caps count them. */
 export interface LossReader {
-  countSince(time: number): Promise<number>;
+  countSince(time: number, of: PlatformPart): Promise<number>;
   /** Whether the platform took this one, whenever that was. */
   includes(instanceId: string): Promise<boolean>;
 }
@@ -309,16 +337,17 @@ export interface Store {
   isCommitFeedLive(): boolean;
   /** Runs `body` in one transaction: all of it is durable when the promise resolves, or nothing happened. */
   transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T>;
-  /** Claims up to `limit` rows that are due and not leased, in one statement. */
+  /** Claims up to `limit` rows of a platform that are due and not leased, in one statement. */
   claimWork(claim: {
+    platform: string;
     owner: string;
     now: number;
     leaseUntil: number;
     limit: number;
     resourceKind: ResourceKind;
   }): Promise<Lease[]>;
-  /** When the next row can be claimed; null: there is no open work. */
-  nextWorkAt(): Promise<number | null>;
+  /** When the next row of a platform can be claimed; null: it has no open work. */
+  nextWorkAt(platform: string): Promise<number | null>;
   /** Ends the leases of processes that cannot be alive any more; none where the database is shared. */
   endAbandonedLeases(): Promise<void>;
   /**

@@ -12,10 +12,14 @@ import type { PlatformHealth } from './platform-health.ts';
 import type { RestoreHold } from './restore-hold.ts';
 import type { SharedListing } from './shared-listing.ts';
 
-/** What the steps of durable work use. */
+/** What the steps of durable work use: one for each platform, which knows nothing of the health of another. */
 export interface ReconcileContext {
   store: Store;
-  /** Of this database, on the platform. */
+  /** The name of the platform, as its rows have it. */
+  platform: string;
+  /** The names of the others that are configured: what is noted as theirs is not touched here. */
+  otherPlatforms: ReadonlySet<string>;
+  /** Of this database, on every platform. */
   installationId: string;
   driver: PlatformDriver;
   probe: SshProbe;
@@ -24,9 +28,9 @@ export interface ReconcileContext {
   random: Random;
   log: Log;
   health: PlatformHealth;
-  /** Decides which ids may be answered 404, and knows whether a restored database lacks rows. */
+  /** Knows which ids of the platform may be answered 404, and whether a restored database lacks its rows. */
   notFoundGuard: NotFoundGuard;
-  /** The resources whose work waits after a restore. */
+  /** The resources of the platform whose work waits after a restore. */
   restoreHold: RestoreHold;
   /** The platform's listings, shared by the drift detector and by every proof of absence. */
   machines: SharedListing<ObservedMachine>;

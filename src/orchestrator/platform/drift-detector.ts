@@ -6,7 +6,7 @@ import { changedBefore, type ExpectedMachine, type ExpectedMachines } from './ex
 import { inSlices } from './in-slices.ts';
 import { OrphanSweep } from './orphan-sweep.ts';
 import type { Listed } from './shared-listing.ts';
-import { isNewlyVisible, markMachinesVisible } from './visibility.ts';
+import { isNewlyVisible, markMachinesVisible, recordHosts } from './visibility.ts';
 
 /** The first listings of the platform; null: there is no trusted one. */
 export interface FirstListings {
@@ -85,15 +85,19 @@ export class DriftDetector {
   /** A row that changed after the listing began is left for the next round. */
   async #compareMachines({ items, begunAt }: Listed<ObservedMachine>): Promise<void> {
     const shown: string[] = [];
+    const moved: [id: string, host: string][] = [];
     for await (const slice of inSlices(this.#expected.entries()))
       for (const [ref, expectation] of slice) {
         const machine = items.get(ref);
         if (machine !== undefined && isNewlyVisible(expectation, begunAt, this.#context))
           shown.push(expectation.id);
+        if (machine?.host !== undefined && machine.host !== expectation.host)
+          moved.push([expectation.id, machine.host]);
         if (changedBefore(expectation.since, begunAt, this.#context) && differs(expectation, machine))
           await this.#observe(ref, expectation);
       }
     await markMachinesVisible(this.#context, shown);
+    await recordHosts(this.#context, moved);
   }
 
   /** Machines without a row, or whose row has ended: they should not exist. */

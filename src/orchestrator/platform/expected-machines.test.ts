@@ -24,7 +24,7 @@ function setUp(...rows: InstanceRecord[]) {
       return () => undefined;
     },
   } as unknown as Store;
-  const machines = new ExpectedMachines(store);
+  const machines = new ExpectedMachines(store, 'default');
   return {
     machines,
     state,
@@ -110,13 +110,23 @@ it.each([
   ['ERROR', false],
 ] as const)('a row that is %s, without an endpoint, is expected on the platform: %s', (status, expected) => {
   const { id, version } = row('a', 1);
-  expect(isExpected({ id, version, status, endpoint: null, since: 0, createOpenUntil: null })).toBe(expected);
+  expect(
+    isExpected({ id, version, status, endpoint: null, since: 0, createOpenUntil: null, host: null }),
+  ).toBe(expected);
 });
 
 it('a machine that was seen while it is PROVISIONING is expected [provisioning-machine-expected]', () => {
   const endpoint = { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'ubuntu' };
   expect(
-    isExpected({ id: 'a', version: 1, status: 'PROVISIONING', endpoint, since: 0, createOpenUntil: null }),
+    isExpected({
+      id: 'a',
+      version: 1,
+      status: 'PROVISIONING',
+      endpoint,
+      since: 0,
+      createOpenUntil: null,
+      host: null,
+    }),
   ).toBe(true);
 });
 

@@ -16,14 +16,17 @@ export interface ExpectedMachine {
   version: number;
   /** See `PlatformResource`. */
   createOpenUntil: number | null;
+  /** See `InstanceRecord`. */
+  host: string | null;
 }
 
 /** A commit arrives within seconds; fewer rows than this are destroyed meanwhile. */
 const DESTROYED_KEPT = 10_000;
 
-/** The live rows by owner ref, kept up to date from the commit feed. */
+/** The live rows of one platform by owner ref, kept up to date from the commit feed. */
 export class ExpectedMachines {
   readonly #store: Store;
+  readonly #platform: string;
   readonly #rows = new Map<OwnerRef, ExpectedMachine>();
   /** Destroyed rows, so that an older commit that arrives later does not bring them back; the oldest first. */
   readonly #destroyed = new Set<OwnerRef>();
@@ -31,8 +34,9 @@ export class ExpectedMachines {
   /** Whether commits may have been missed. */
   #isStale = true;
 
-  constructor(store: Store) {
+  constructor(store: Store, platform: string) {
     this.#store = store;
+    this.#platform = platform;
     this.#unsubscribe = store.subscribe({
       instancesChanged: (records) => {
         for (const record of records) this.#apply(record);
@@ -89,13 +93,14 @@ export class ExpectedMachines {
 
   /** Commits of several processes may arrive out of order. */
   #apply(instance: LiveInstance): void {
-    const { id, ownerRef, status, updatedAt, version, createOpenUntil } = instance;
+    if (instance.platform !== this.#platform) return;
+    const { id, ownerRef, status, updatedAt, version, createOpenUntil, host } = instance;
     const endpoint = instance.endpoint && toCompared(instance.endpoint);
     if (this.#destroyed.has(ownerRef)) return;
     const known = this.#rows.get(ownerRef);
     if (known !== undefined && known.version > version) return;
     if (status === 'DESTROYED') this.forget(ownerRef);
-    else this.#rows.set(ownerRef, { id, status, endpoint, since: updatedAt, version, createOpenUntil });
+    else this.#rows.set(ownerRef, { id, status, endpoint, since: updatedAt, version, createOpenUntil, host });
   }
 }
 

@@ -27,7 +27,10 @@ beforeEach(async () => {
   losses = new LossCap({
     clock,
     log: { debug: none, info: none, warn: none, error: (fields) => void alarms.push(fields) },
-    options: { lastRetryMs: LAST_RETRY_MS, maxLosses: { share: 0.2, least: 2, windowMs: 10 * MINUTE_MS } },
+    options: {
+      lastRetryMs: LAST_RETRY_MS,
+      maxLosses: { share: 0.2, least: 2, windowMs: 10 * MINUTE_MS, perHost: { share: 0.5, least: 2 } },
+    },
   });
   await store.transact((tx) =>
     tx.credentials.insertAccount({ id: accountId, name: 'one', passwordHash: null, createdAt: 0 }),

@@ -1,7 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { InstanceRecord } from '../model/records.ts';
-import type { Reader, Transaction } from '../model/store.ts';
+import { markOf, type PlatformPart, type Reader, type Transaction } from '../model/store.ts';
 import type { LossCapOptions } from './options.ts';
 
 interface Deps {
@@ -24,20 +24,22 @@ export interface LossCount {
 }
 
 /**
- * Counts the instances that were lost on the platform. `maxLosses.share` is of the instances that there were before
- * the losses.
+ * Counts the instances that were lost on a platform, or on one of its hosts. `share` is of the instances that there
+ * were before the losses.
  */
 export async function countLosses(
   { losses, instances, marks }: Pick<Reader, 'losses' | 'instances' | 'marks'>,
-  { share, least, windowMs }: LossCapOptions,
+  { windowMs, perHost, ...perPlatform }: LossCapOptions,
   now: number,
+  of: PlatformPart,
 ): Promise<LossCount> {
-  const count = await losses.countSince(now - windowMs);
-  const statuses = await instances.countByStatus();
+  const { share, least } = of.host === undefined ? perPlatform : perHost;
+  const count = await losses.countSince(now - windowMs, of);
+  const statuses = await instances.countByStatus(of);
   const live = statuses
     .filter(({ status }) => status === 'ONLINE' || status === 'STOPPING' || status === 'STOPPED')
     .reduce((sum, entry) => sum + entry.count, 0);
-  const until = await marks.get('losses_accepted_until');
+  const until = await marks.get(markOf(of.platform, 'losses_accepted_until'));
   return {
     count,
     cap: Math.max(least, Math.floor(share * (live + count))),
@@ -46,15 +48,16 @@ export async function countLosses(
 }
 
 /**
- * Limits how many instances may end as lost. When a platform loses many machines at once, its answers are more likely
- * wrong than the machines gone: beyond the cap an instance keeps its state until an operator accepts the losses. O:
- * 404 and ERROR are final for the client.
+ * Limits how many instances of a platform, and of each of its hosts, may end as lost. When a platform or a host loses
+ * many machines at once, its answers are more likely wrong than the machines gone: beyond the cap an instance keeps its
+ * state until an operator accepts the losses. O: 404 and ERROR are final for the client.
  */
 export class LossCap {
   readonly #deps: Deps;
   /** When each instance that is held was last tried. */
   readonly #held = new Map<string, number>();
-  #alarmedAt = Number.NEGATIVE_INFINITY;
+  /** When each host was told of, and the platform itself under no name. */
+  readonly #alarmedAt = new Map<string | undefined, number>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -68,13 +71,14 @@ export class LossCap {
   }
 
   /** Counts the loss of `record` in the transaction that writes it; false: it is not to be written. */
-  async admits(tx: Transaction, { id }: InstanceRecord): Promise<boolean> {
+  async admits(tx: Transaction, { id, platform, host }: InstanceRecord): Promise<boolean> {
     const { clock, options } = this.#deps;
     const now = clock.now();
-    const losses = await countLosses(tx, options.maxLosses, now);
-    if (losses.acceptedUntil === null && losses.count >= losses.cap) {
+    for (const of of host === null ? [{ platform }] : [{ platform }, { platform, host }]) {
+      const losses = await countLosses(tx, options.maxLosses, now, of);
+      if (losses.acceptedUntil !== null || losses.count < losses.cap) continue;
       this.#held.set(id, now);
-      this.#alarm(losses, now);
+      this.#alarm(losses, of, now);
       return false;
     }
     await tx.losses.add({ instanceId: id, at: now });
@@ -82,15 +86,18 @@ export class LossCap {
     return true;
   }
 
-  /** Logs at most once per window. */
-  #alarm({ count, cap }: LossCount, now: number): void {
+  /** Logs at most once per window, of the platform and of each host. */
+  #alarm({ count, cap }: LossCount, { host }: PlatformPart, now: number): void {
     const { log, options } = this.#deps;
-    if (now - this.#alarmedAt < options.maxLosses.windowMs) return;
-    this.#alarmedAt = now;
+    const { windowMs } = options.maxLosses;
+    for (const [name, at] of this.#alarmedAt) if (now - at >= windowMs) this.#alarmedAt.delete(name);
+    if (this.#alarmedAt.has(host)) return;
+    this.#alarmedAt.set(host, now);
+    const where = host === undefined ? 'the platform' : 'one host of the platform';
     log.error(
-      { losses: count, cap, windowMs: options.maxLosses.windowMs },
-      'the platform has lost as many instances as the cap allows: further ones keep their state. ' +
-        'Check the platform; if they are really lost, `berth losses accept` ends them',
+      { losses: count, cap, windowMs, ...(host !== undefined && { host }) },
+      `${where} has lost as many instances as the cap allows: further ones keep their state. ` +
+        'Check it; if they are really lost, `berth losses accept` ends them',
     );
   }
 }

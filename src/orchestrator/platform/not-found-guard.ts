@@ -19,9 +19,9 @@ export interface UnadoptedResource {
 }
 
 /**
- * Decides whether an id without a row may be answered 404. A database that was restored from a backup lacks newer
- * rows. So nothing is answered 404 before the platform's listing was compared with the database, nor while the
- * platform shows a resource of that id whose row could not be restored.
+ * Decides, for one platform, whether an id without a row may be answered 404. A database that was restored from a backup
+ * lacks newer rows. So nothing is answered 404 before the platform's listing was compared with the database, nor while
+ * the platform shows a resource of that id whose row could not be restored.
  */
 export class NotFoundGuard {
   readonly #compared = new Set<ResourceKind>();
@@ -139,18 +139,26 @@ export class NotFoundGuard {
 
 /**
  * The store as requests use it: a missing row is 503, not 404, while it does not prove absence. O: a client takes a
- * 404 for DESTROYED.
+ * 404 for DESTROYED. An id does not tell its platform: a row that is missing may be one of any platform.
  */
-export function guardNotFound(store: Store, notFoundGuard: NotFoundGuard): Store {
+export function guardNotFound(store: Store, guards: readonly NotFoundGuard[]): Store {
+  const all: Certainty = {
+    isProved: (id) => guards.every((guard) => guard.isProved(id)),
+    get isListComplete() {
+      return guards.every((guard) => guard.isListComplete);
+    },
+  };
   return withOverrides(store, {
-    read: guardReads(store.read, notFoundGuard),
-    transact: (body) => store.transact((tx) => body(guardReads(tx, notFoundGuard))),
+    read: guardReads(store.read, all),
+    transact: (body) => store.transact((tx) => body(guardReads(tx, all))),
   });
 }
 
+type Certainty = Pick<NotFoundGuard, 'isProved' | 'isListComplete'>;
+
 function guardReads<Reads extends Pick<Reader, 'instances' | 'volumes'>>(
   reads: Reads,
-  notFoundGuard: NotFoundGuard,
+  notFoundGuard: Certainty,
 ): Reads {
   const { instances, volumes } = reads;
   const guarded: Partial<Reads> = {

@@ -7,6 +7,8 @@ export interface LossCapOptions {
   /** However few there were. */
   least: number;
   windowMs: number;
+  /** The same of the instances of one host: all of them at once are more likely a host that answers wrong. */
+  perHost: { share: number; least: number };
 }
 
 /** How the durable work is driven. All times in milliseconds. */

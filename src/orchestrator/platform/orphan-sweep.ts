@@ -89,11 +89,12 @@ export class OrphanSweep {
     stateKeyBefore: string | undefined,
     begunAt: number,
   ): Promise<Owned | 'without-row' | null> {
-    const { notFoundGuard, clock, store } = this.#context;
+    const { notFoundGuard, platform, clock, store } = this.#context;
     const now = clock.now();
     const stateKey = toStateKey(volume);
     if (known?.stateKey === stateKey && Math.abs(now - known.readAt) < OWNED_FOR_MS) return known;
     const row = await store.read.volumes.byOwnerRef(volume.ref);
+    if (row !== null && row.platform !== platform) return null;
     if (row !== null && !hasEnded(row)) {
       if (isNewlyVisible(row, begunAt, this.#context)) await markVolumeVisible(this.#context, row);
       const found = await compareVolume(this.#context, row, volume);
@@ -111,8 +112,7 @@ export class OrphanSweep {
   /** Whether its tombstone was pruned: then it is deleted again. Otherwise its row was lost, and it may hold data. */
   async #deletePruned(volume: ObservedVolume, isListedAgain: boolean): Promise<boolean> {
     const reading = readNote(volume, this.#context.installationId, volumeNoteSchema);
-    const isPruned =
-      reading.owner === 'ours' && (await wasPruned(this.#context.store, 'volume', reading.value));
+    const isPruned = reading.owner === 'ours' && (await wasPruned(this.#context, 'volume', reading.value));
     if (isPruned && isListedAgain) await deletePruned(this.#context, volume.ref, reading.value);
     if (!isPruned && isListedAgain) this.#logVolume(volume);
     return isPruned;
@@ -141,11 +141,11 @@ export class OrphanSweep {
     });
   }
 
-  /** Another Berth on the same platform made it. */
+  /** Another Berth on the same platform made it, or this one on another platform that shows the same machines. */
   #isForeign(resource: ObservedMachine | ObservedVolume): boolean {
-    const { log, installationId } = this.#context;
+    const { log, installationId, otherPlatforms } = this.#context;
     if (this.#foreign.has(resource.ref)) return true;
-    if (readNote(resource, installationId, anyNote).owner !== 'foreign') return false;
+    if (readNote(resource, installationId, anyNote, otherPlatforms).owner !== 'foreign') return false;
     this.#foreign.add(resource.ref);
     log.debug({ ref: resource.ref }, 'another installation made this one');
     return true;
@@ -153,19 +153,19 @@ export class OrphanSweep {
 
   /** Handles a machine that was listed twice. False: it has no row, and had none that was pruned. */
   async #hadRow(machine: ObservedMachine, isListedAgain: boolean, begunAt: number): Promise<boolean> {
-    const { store, options } = this.#context;
+    const { store, platform, options } = this.#context;
     const row = await store.read.instances.byOwnerRef(machine.ref);
     if (row === null) return this.#hadPrunedRow(machine, isListedAgain);
-    if (!isListedAgain) return true;
+    if (!isListedAgain || row.platform !== platform) return true;
     if (await this.#wasLost(row)) await this.#act(machine, options.orphans);
     else await this.#destroyAgain(row, machine, begunAt);
     return true;
   }
 
   async #hadPrunedRow(machine: ObservedMachine, isListedAgain: boolean): Promise<boolean> {
-    const { notFoundGuard, store, clock, options, installationId } = this.#context;
+    const { notFoundGuard, clock, options, installationId } = this.#context;
     const reading = readNote(machine, installationId, instanceNoteSchema);
-    if (reading.owner === 'ours' && (await wasPruned(store, 'instance', reading.value))) {
+    if (reading.owner === 'ours' && (await wasPruned(this.#context, 'instance', reading.value))) {
       if (isListedAgain) await destroyPruned(this.#context, machine.ref, reading.value);
       return true;
     }

@@ -30,7 +30,12 @@ afterEach(async () => {
 function newHealth(): PlatformHealth {
   const none = () => undefined;
   const error = (_: object, message: string) => void alarms.push(message);
-  return new PlatformHealth({ store, clock, log: { debug: none, info: none, warn: none, error } });
+  return new PlatformHealth({
+    store,
+    clock,
+    platform: 'default',
+    log: { debug: none, info: none, warn: none, error },
+  });
 }
 
 async function putWork(deadlineAt: number): Promise<void> {

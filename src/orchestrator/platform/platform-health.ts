@@ -1,6 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import type { Store } from '../model/store.ts';
+import { markOf, type Store } from '../model/store.ts';
 
 /** `down`: it does not answer, or refuses our credentials. `suspect`: it answers, but its listing lacks too much. */
 export interface PlatformProblem {
@@ -15,13 +15,21 @@ const alarms: Record<PlatformProblem['kind'], string> = {
     'Check that its key and project are still the right ones; if the machines are really lost, run `berth losses accept`',
 };
 
+interface Deps {
+  store: Store;
+  clock: Clock;
+  log: Log;
+  /** Its name. */
+  platform: string;
+}
+
 /**
- * Whether the platform can be trusted. While it cannot, reads are answered from the store, every offer is unavailable
- * and nothing terminal is decided (settled). The start of an outage is stored, so that at its end the deadlines of
+ * Whether one platform can be trusted. While it cannot, reads are answered from the store, each of its offers is
+ * unavailable and nothing terminal is decided about its rows (settled). The start of an outage is stored, so that at its end the deadlines of
  * open work are moved by its length.
  */
 export class PlatformHealth {
-  readonly #deps: { store: Store; clock: Clock; log: Log };
+  readonly #deps: Deps;
   readonly #listeners = new Set<(recovery: { isOutage: boolean }) => void>();
   /** A process starts without trust: it has not listed the platform yet. */
   #current: PlatformProblem | undefined = { kind: 'down', problem: 'it has not been listed since the start' };
@@ -31,7 +39,7 @@ export class PlatformHealth {
   #refusedResource: string | undefined;
   #refusedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(deps: { store: Store; clock: Clock; log: Log }) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 
@@ -98,22 +106,23 @@ export class PlatformHealth {
   /** The first of several processes, or an earlier one that ended meanwhile, has said since when. */
   async #mark(since: number): Promise<void> {
     if (this.#isMarked) return;
+    const mark = markOf(this.#deps.platform, 'platform_down_since');
     await this.#deps.store.transact(async (tx) => {
-      if ((await tx.marks.get('platform_down_since')) === null)
-        await tx.marks.put('platform_down_since', since);
+      if ((await tx.marks.get(mark)) === null) await tx.marks.put(mark, since);
     });
     this.#isMarked = true;
   }
 
   /** Whoever removes the mark moves the deadlines: they are moved once, by whichever process. */
   async #endOutage(): Promise<void> {
-    const { store, clock, log } = this.#deps;
-    if ((await store.read.marks.get('platform_down_since')) === null) return;
+    const { store, clock, log, platform } = this.#deps;
+    const mark = markOf(platform, 'platform_down_since');
+    if ((await store.read.marks.get(mark)) === null) return;
     const byMs = await store.transact(async (tx) => {
-      const since = await tx.marks.remove('platform_down_since');
+      const since = await tx.marks.remove(mark);
       if (since === null) return 0;
       const lengthMs = Math.max(0, clock.now() - since);
-      await tx.work.extendDeadlines(lengthMs);
+      await tx.work.extendDeadlines(platform, lengthMs);
       return lengthMs;
     });
     if (byMs > 0) log.info({ byMs }, 'the deadlines of open work are moved by the length of the outage');

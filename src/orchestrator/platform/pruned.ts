@@ -2,7 +2,7 @@ import { fromNote as instanceFromNote, type NotedInstance } from '../instances/n
 import type { OwnerRef } from '../model/platform-driver.ts';
 import { instanceLogNames, volumeLogNames } from '../model/records.ts';
 import { putInstanceWork, putVolumeWork } from '../model/rows.ts';
-import type { Store } from '../model/store.ts';
+import { markOf } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 import { type NotedVolume, fromNote as volumeFromNote } from '../volumes/note.ts';
 import type { ReconcileContext } from './context.ts';
@@ -13,24 +13,24 @@ import type { ReconcileContext } from './context.ts';
  * backup of it that has the mark. So a row that was lost with the database is never older than the mark.
  */
 export async function wasPruned(
-  { read }: Pick<Store, 'read'>,
+  { store: { read }, platform }: Pick<ReconcileContext, 'store' | 'platform'>,
   kind: ResourceKind,
   { createdAt }: { createdAt: number },
 ): Promise<boolean> {
-  const until = await read.marks.get(`${kind}s_pruned_until`);
+  const until = await read.marks.get(markOf(platform, `${kind}s_pruned_until`));
   return until !== null && createdAt <= until;
 }
 
 /** Writes the tombstone of a machine again, and has the machine destroyed: a late create made it. */
 export async function destroyPruned(
-  { store, clock, log }: ReconcileContext,
+  { store, platform, clock, log }: ReconcileContext,
   ref: OwnerRef,
   noted: NotedInstance,
 ): Promise<void> {
   await store.transact(async (tx) => {
     if ((await tx.instances.byId(noted.id)) !== null) return;
     const now = clock.now();
-    const record = instanceFromNote(ref, noted, {
+    const record = instanceFromNote({ platform, ref }, noted, {
       status: 'DESTROYED',
       endpoint: null,
       hostKeyFingerprint: null,
@@ -47,14 +47,18 @@ export async function destroyPruned(
 
 /** {@link destroyPruned}, for a volume. */
 export async function deletePruned(
-  { store, clock, log }: ReconcileContext,
+  { store, platform, clock, log }: ReconcileContext,
   ref: OwnerRef,
   noted: NotedVolume,
 ): Promise<void> {
   await store.transact(async (tx) => {
     if ((await tx.volumes.byId(noted.id)) !== null) return;
     const now = clock.now();
-    const record = { ...volumeFromNote(ref, noted), status: 'DELETING' as const, deletedAt: now };
+    const record = {
+      ...volumeFromNote({ platform, ref }, noted),
+      status: 'DELETING' as const,
+      deletedAt: now,
+    };
     await tx.volumes.insert(record);
     await putVolumeWork(tx, record.id, 'destroy', now);
     log.error(

@@ -36,6 +36,7 @@ describe('a listing that lacks three of four volumes that nobody deleted', () =>
       },
     };
     const deps = {
+      platform: 'default',
       store: {
         read: { ...tx, volumes: { byOwnerRef: async () => ({ status: 'AVAILABLE' }) } },
         transact: (body: (given: typeof tx) => unknown) => body(tx),

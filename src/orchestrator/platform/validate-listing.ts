@@ -1,11 +1,11 @@
 import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
-import type { Store } from '../model/store.ts';
+import { markOf, type Store } from '../model/store.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore, type ExpectedMachines, isExpected } from './expected-machines.ts';
 import { inSlices } from './in-slices.ts';
 import type { Judge } from './shared-listing.ts';
 
-type Deps = Pick<ReconcileContext, 'store' | 'clock' | 'log' | 'health' | 'options' | 'driver'>;
+type Deps = Pick<ReconcileContext, 'store' | 'platform' | 'clock' | 'log' | 'health' | 'options' | 'driver'>;
 
 /** With fewer missing machines than this, unless all are missing, a listing is trusted. */
 const LEAST_SUSPECT = 3;
@@ -70,8 +70,12 @@ async function refsOf(items: readonly { ref: OwnerRef }[]): Promise<Set<OwnerRef
 }
 
 /** Whether the operator accepts the losses now. */
-async function areLossesAccepted({ store, clock }: Pick<Deps, 'store' | 'clock'>): Promise<boolean> {
-  const until = await store.read.marks.get('losses_accepted_until');
+async function areLossesAccepted({
+  store,
+  clock,
+  platform,
+}: Pick<Deps, 'store' | 'clock' | 'platform'>): Promise<boolean> {
+  const until = await store.read.marks.get(markOf(platform, 'losses_accepted_until'));
   return until !== null && clock.now() < until;
 }
 
@@ -104,10 +108,14 @@ export function judgeVolumes(deps: Deps): Judge<ObservedVolume> {
 }
 
 /** Also what an earlier process said is over when this one has seen otherwise. */
-async function markVolumesSuspect({ store }: Pick<Deps, 'store'>, since: number | null): Promise<void> {
+async function markVolumesSuspect(
+  { store, platform }: Pick<Deps, 'store' | 'platform'>,
+  since: number | null,
+): Promise<void> {
+  const mark = markOf(platform, 'volumes_doubted_since');
   await store.transact(async (tx) => {
-    if (since === null) await tx.marks.remove('volumes_doubted_since');
-    else await tx.marks.put('volumes_doubted_since', since);
+    if (since === null) await tx.marks.remove(mark);
+    else await tx.marks.put(mark, since);
   });
 }
 

@@ -83,6 +83,21 @@ export async function markMachinesVisible({ store, clock }: Deps, ids: readonly 
     });
 }
 
+/** Which hosts have the machines of these instances now: their losses are counted by it. */
+export async function recordHosts(
+  { store, clock }: Deps,
+  hosts: readonly (readonly [id: string, host: string])[],
+): Promise<void> {
+  for (let begin = 0; begin < hosts.length; begin += AT_ONCE) {
+    const batch = new Map(hosts.slice(begin, begin + AT_ONCE));
+    await store.transact(async (tx) => {
+      for (const [id, record] of await lockInstances(tx, batch.keys()))
+        if (record.status !== 'DESTROYED')
+          await amend(tx, record, clock.now(), { host: batch.get(id) ?? record.host });
+    });
+  }
+}
+
 /** {@link markMachinesVisible}, for a volume. */
 export async function markVolumeVisible({ store }: Pick<Deps, 'store'>, { id }: VolumeRecord): Promise<void> {
   await store.transact(async (tx) => {

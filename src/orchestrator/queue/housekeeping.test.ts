@@ -19,7 +19,7 @@ it('that is stopped in the middle of a round begins no other', async () => {
   const round = Promise.withResolvers<void>();
   const authenticator = { recordUses: () => round.promise } as unknown as Authenticator;
   const store = { transact: async () => undefined } as unknown as Store;
-  const pruning = { tombstonesKeptMs: 0, mayPrune: () => false };
+  const pruning = { tombstonesKeptMs: 0, prunable: () => [] };
   const housekeeping = new Housekeeping({ store, clock, log: {} as Log, authenticator, ...pruning });
   housekeeping.start();
   await clock.advance(60_000);
@@ -38,7 +38,15 @@ it('prunes no volume that a clock made which was ahead: the mark would pass what
     rmSync(folder, { recursive: true });
   });
   const endedBefore = 1_000_000;
-  const row = { accountId: account.id, name: 'data', sizeGb: 1, region: 'here', type: null, requestId: null };
+  const row = {
+    platform: 'default',
+    accountId: account.id,
+    name: 'data',
+    sizeGb: 1,
+    region: 'here',
+    type: null,
+    requestId: null,
+  };
   const ended = { status: 'DELETING', deletedAt: endedBefore - 1, createOpenUntil: null } as const;
   await store.transact(async (tx) => {
     await tx.credentials.insertAccount(account);
@@ -48,7 +56,7 @@ it('prunes no volume that a clock made which was ahead: the mark would pass what
       await tx.volumes.insert(volume);
     }
   });
-  await pruneTombstones(store, endedBefore);
+  await pruneTombstones(store, 'default', endedBefore);
   expect(await store.read.marks.get('volumes_pruned_until')).toBe(endedBefore - 10);
 });
 
@@ -81,7 +89,7 @@ it('prunes tombstones in small batches once they are old, and notes the newest c
     log,
     authenticator: { recordUses: async () => undefined } as unknown as Authenticator,
     tombstonesKeptMs: KEPT_MS,
-    mayPrune: () => mayPrune,
+    prunable: () => (mayPrune ? ['default'] : []),
   });
   const left = async (): Promise<number[]> => {
     await housekeeping.run();

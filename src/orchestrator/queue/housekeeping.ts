@@ -15,8 +15,8 @@ interface Deps {
   authenticator: Authenticator;
   /** For how long a tombstone is kept, in milliseconds. */
   tombstonesKeptMs: number;
-  /** Whether tombstones may be pruned now: see docs/decisions/0022-retention.md. */
-  mayPrune: () => boolean;
+  /** The platforms whose tombstones may be pruned now: see docs/decisions/0022-retention.md. */
+  prunable: () => readonly string[];
 }
 
 /** Deletes what has run out, and writes when each key was last used. */
@@ -42,7 +42,7 @@ export class Housekeeping {
 
   /** One round; it never rejects. */
   async run(): Promise<void> {
-    const { store, clock, log, authenticator, tombstonesKeptMs, mayPrune } = this.#deps;
+    const { store, clock, log, authenticator, tombstonesKeptMs, prunable } = this.#deps;
     try {
       await authenticator.recordUses();
       const now = clock.now();
@@ -50,7 +50,7 @@ export class Housekeeping {
         await tx.credentials.deleteTokensExpiredBefore(now);
         await tx.idempotency.deleteCreatedBefore(now - IDEMPOTENCY_MS);
       });
-      if (mayPrune()) await pruneTombstones(store, now - tombstonesKeptMs);
+      for (const platform of prunable()) await pruneTombstones(store, platform, now - tombstonesKeptMs);
     } catch (error) {
       log.error({ err: error }, 'housekeeping failed; it will be retried in some seconds');
     }

@@ -1,27 +1,32 @@
 import { Fatal } from '../../ports/errors.ts';
-import type { Pruned, PruneRequest, Store, Transaction } from '../model/store.ts';
+import { markOf, type Pruned, type PruneRequest, type Store, type Transaction } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 
 /** Rows in one transaction: it keeps others waiting for some milliseconds. */
 const BATCH = 100;
 
 /**
- * Deletes the oldest tombstones that ended before a moment, in milliseconds since the epoch: a small transaction for each
- * kind, which also writes the mark by which `wasPruned` recognises what they were about.
+ * Deletes the oldest tombstones of a platform that ended before a moment, in milliseconds since the epoch: a small
+ * transaction for each kind, which also writes the mark by which `wasPruned` recognises what they were about.
  */
-export async function pruneTombstones(store: Store, endedBefore: number): Promise<void> {
-  const request: PruneRequest = { endedBefore, limit: BATCH };
-  await store.transact(async (tx) => noteWhatWasPruned(tx, 'instance', await tx.instances.prune(request)));
-  await store.transact(async (tx) => noteWhatWasPruned(tx, 'volume', await tx.volumes.prune(request)));
+export async function pruneTombstones(store: Store, platform: string, endedBefore: number): Promise<void> {
+  const request: PruneRequest = { platform, endedBefore, limit: BATCH };
+  await store.transact(async (tx) =>
+    noteWhatWasPruned(tx, platform, 'instance', await tx.instances.prune(request)),
+  );
+  await store.transact(async (tx) =>
+    noteWhatWasPruned(tx, platform, 'volume', await tx.volumes.prune(request)),
+  );
 }
 
 async function noteWhatWasPruned(
   { marks }: Transaction,
+  platform: string,
   kind: ResourceKind,
   { newestCreatedAt }: Pruned,
 ): Promise<void> {
   if (newestCreatedAt === null) return;
-  const name = `${kind}s_pruned_until` as const;
+  const name = markOf(platform, `${kind}s_pruned_until`);
   const known = await marks.get(name);
   if (known === null || known < newestCreatedAt) await marks.put(name, newestCreatedAt);
 }
@@ -34,9 +39,14 @@ async function noteWhatWasPruned(
  */
 export async function assertClockIsPastPruned(
   { read: { marks } }: Pick<Store, 'read'>,
+  platforms: Iterable<string>,
   now: number,
 ): Promise<void> {
-  const pruned = await Promise.all([marks.get('instances_pruned_until'), marks.get('volumes_pruned_until')]);
+  const names = [...platforms].flatMap((platform) => [
+    markOf(platform, 'instances_pruned_until'),
+    markOf(platform, 'volumes_pruned_until'),
+  ]);
+  const pruned = await Promise.all(names.map((name) => marks.get(name)));
   const until = Math.max(...pruned.map((at) => at ?? Number.NEGATIVE_INFINITY));
   if (now > until) return;
   throw new Fatal(

@@ -13,7 +13,7 @@ import { releaseLease } from '../steps/settle.ts';
 /** How long an answer to a create may be late beyond all that the platform says of itself. */
 const FORGET_CREATE_MS = 10 * 60_000;
 
-/** Runs the work that the use cases put, until each resource is in its desired state. */
+/** Runs the work that the use cases put for one platform, until each resource is in its desired state. */
 export class Reconciler {
   readonly #context: StepContext;
   readonly #queue: WorkQueue<ResourceKind, Lease>;
@@ -21,10 +21,14 @@ export class Reconciler {
   #isClockSkewed = false;
 
   constructor(context: ReconcileContext) {
-    const { store, clock, random, log, health, options } = context;
+    const { store, platform, clock, random, log, health, options } = context;
     this.#context = { ...context, creates: newCreateCalls(context), startedAt: clock.now() };
     const queue = new WorkQueue<ResourceKind, Lease>({
-      store,
+      store: {
+        isShared: store.isShared,
+        claimWork: (claim) => store.claimWork({ ...claim, platform }),
+        nextWorkAt: () => store.nextWorkAt(platform),
+      },
       clock,
       log,
       owner: random.bytes(8).toString('hex'),
@@ -49,8 +53,7 @@ export class Reconciler {
   }
 
   /** Begins with the work that an earlier process left. Before, nothing is claimed. */
-  async start(): Promise<void> {
-    await this.#context.store.endAbandonedLeases();
+  start(): void {
     this.#queue.start();
   }
 

@@ -28,8 +28,8 @@ export const BEYOND_CAPACITY = Number.MAX_SAFE_INTEGER;
  * whose tombstone was pruned is destroyed again.
  */
 export async function adoptMachine(context: ReconcileContext, machine: ObservedMachine): Promise<Adopted> {
-  const { store, log, installationId } = context;
-  const reading = readNote(machine, installationId, instanceNoteSchema);
+  const { store, platform, otherPlatforms, log, installationId } = context;
+  const reading = readNote(machine, installationId, instanceNoteSchema, otherPlatforms);
   if (reading.owner === 'foreign') return 'foreign';
   if (reading.owner === 'unknown') return { problem: 'its note cannot be read' };
   const noted = reading.value;
@@ -38,14 +38,14 @@ export async function adoptMachine(context: ReconcileContext, machine: ObservedM
       problem: noAccount(noted.accountId),
       placement: { offerId: noted.offerId, region: noted.region },
     };
-  if (await wasPruned(store, 'instance', noted)) {
+  if (await wasPruned(context, 'instance', noted)) {
     await destroyPruned(context, machine.ref, noted);
     return 'adopted';
   }
   const plan = await planAdoption(context, machine, noted);
   await store.transact(async (tx) => {
     if ((await tx.instances.byId(noted.id)) !== null) return;
-    const record = fromNote(machine.ref, noted, {
+    const record = fromNote({ platform, ref: machine.ref }, noted, {
       status: plan.status,
       endpoint: machine.endpoint ?? null,
       hostKeyFingerprint: plan.hostKeyFingerprint,

@@ -12,6 +12,7 @@ import { reconcileVolume } from './adopt-volume.ts';
 const volume: VolumeRecord = {
   id: 'v',
   accountId,
+  platform: 'default',
   ownerRef: 'berth-v',
   name: 'v',
   sizeGb: 10,

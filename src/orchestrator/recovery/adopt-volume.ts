@@ -12,8 +12,8 @@ import { type Adopted, noAccount } from './adopt-machine.ts';
 
 /** `adoptMachine`, for a volume. Its attachments are those that the platform shows. */
 export async function adoptVolume(context: ReconcileContext, volume: ObservedVolume): Promise<Adopted> {
-  const { store, log, installationId, clock } = context;
-  const reading = readNote(volume, installationId, volumeNoteSchema);
+  const { store, platform, otherPlatforms, log, installationId, clock } = context;
+  const reading = readNote(volume, installationId, volumeNoteSchema, otherPlatforms);
   if (reading.owner === 'foreign') return 'foreign';
   if (reading.owner === 'unknown') return { problem: 'its note cannot be read' };
   const noted = reading.value;
@@ -22,14 +22,14 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
       problem: noAccount(noted.accountId),
       storage: { region: noted.region, gb: Math.max(noted.sizeGb, volume.sizeGb ?? 0) },
     };
-  if (await wasPruned(store, 'volume', noted)) {
+  if (await wasPruned(context, 'volume', noted)) {
     await deletePruned(context, volume.ref, noted);
     return 'adopted';
   }
   const shown = await listedAttachments(context, noted.id, volume.attachedTo);
   await store.transact(async (tx) => {
     if ((await tx.volumes.byId(noted.id)) !== null) return;
-    const record = withSize(fromNote(volume.ref, noted), volume);
+    const record = withSize(fromNote({ platform, ref: volume.ref }, noted), volume);
     await tx.volumes.insert(record);
     await claimActualSize(tx, record);
     const { status } = await applyAttachments(tx, record, shown, clock.now());

@@ -25,12 +25,14 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const start = (platform: { name: string }) => ensureInstallation({ store, random }, platform);
+const start = (platform: { name: string }) =>
+  ensureInstallation({ store, random }, new Map([['default', platform.name]]));
 
 const inStatus = (status: InstanceRecord['status']) => instance('inst-1', { status, createOpenUntil: null });
 const volume = (deletedAt: number | null): VolumeRecord => ({
   id: 'vol-1',
   accountId,
+  platform: 'default',
   ownerRef: 'berth-vol-1',
   name: 'data',
   sizeGb: 1,

@@ -9,6 +9,7 @@ import type { NotFoundGuard, UnadoptedResource } from '../platform/not-found-gua
 import type { SharedListing, Listed as TrustedListing } from '../platform/shared-listing.ts';
 import { type Adopted, adoptMachine } from './adopt-machine.ts';
 import { adoptVolume, reconcileVolume } from './adopt-volume.ts';
+import { endRestore, restoredFrom } from './restore-marks.ts';
 import { reconcileMachines } from './restored-rows.ts';
 
 /** Resources that are adopted side by side: each may take an SSH proof. */
@@ -25,14 +26,14 @@ interface Listed<T> {
 }
 
 /**
- * Compares the platform's first listing with the database before any id is answered 404, and restores rows that were
+ * One for each platform. Compares the platform's first listing with the database before any id is answered 404, and restores rows that were
  * lost with the database. After a restore from a backup, work that the backup shows as running has ended since: the
  * work of each row waits until the row is reconciled with its machine.
  */
 export class Recovery {
   readonly #context: ReconcileContext;
   readonly #notFoundGuard: NotFoundGuard;
-  readonly #begin: () => Promise<void>;
+  readonly #begin: () => void;
   /** Owner refs that have a row, or had one: only a tombstone is ever deleted. */
   readonly #rows = new Set<OwnerRef>();
   readonly #alarmed = new Set<OwnerRef>();
@@ -46,7 +47,7 @@ export class Recovery {
   #isStopped = false;
 
   /** `begin` starts the durable work, once it is known what of it waits. */
-  constructor(context: ReconcileContext, begin: () => Promise<void>) {
+  constructor(context: ReconcileContext, begin: () => void) {
     this.#context = context;
     this.#notFoundGuard = context.notFoundGuard;
     this.#begin = begin;
@@ -54,9 +55,9 @@ export class Recovery {
 
   /** Compares the first listings with the database, and waits for that at most as long as one call may take. */
   async start(first: FirstListings): Promise<void> {
-    const takenAt = await this.#context.store.read.marks.get('restored_from');
+    const takenAt = await restoredFrom(this.#context);
     if (takenAt !== null) await this.#holdWork(takenAt, first);
-    await this.#begin();
+    this.#begin();
     this.#repeat(first);
     await this.#roundWithin(this.#context.options.callTimeoutMs);
   }
@@ -75,12 +76,13 @@ export class Recovery {
   }
 
   async #holdWork(takenAt: number, { machines }: FirstListings): Promise<void> {
-    const { store, restoreHold, clock, log } = this.#context;
+    const { store, platform, restoreHold, clock, log } = this.#context;
     this.#isRestored = true;
     this.#beganAt = machines?.begunAt ?? clock.now();
     this.#notFoundGuard.restored();
     const ids: string[] = [];
-    for await (const { id } of eachLiveInstance(store.read.instances)) ids.push(id);
+    for await (const row of eachLiveInstance(store.read.instances))
+      if (row.platform === platform) ids.push(row.id);
     restoreHold.begin(ids);
     log.warn(
       { backupTakenAt: new Date(takenAt).toISOString() },
@@ -245,8 +247,8 @@ export class Recovery {
   }
 
   async #endRecovery(): Promise<void> {
-    const { store, log } = this.#context;
-    if ((await store.transact((tx) => tx.marks.remove('restored_from'))) !== null)
+    const { log } = this.#context;
+    if (await endRestore(this.#context))
       log.info(
         {},
         'the restored database is reconciled with the platform: nothing is missing in it any more',

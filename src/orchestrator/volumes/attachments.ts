@@ -7,6 +7,15 @@ import type { Transaction } from '../model/store.ts';
 import { findVolumeType } from './storage.ts';
 import { updateAttachmentStatus } from './transition.ts';
 
+/** Where something is to be attached; no platform: it is not known, since what was asked for is wrong. */
+export interface Place {
+  region: string;
+  platform: string | undefined;
+}
+
+/** What a client is told of a volume and an instance of two platforms, whose names are the operator's. */
+export const APART = 'volumes of its type are in another part of the region';
+
 const HAS_ATTACHMENTS: readonly VolumeRecord['status'][] = ['CREATING', 'ATTACHING', 'ATTACHED', 'DETACHING'];
 
 /**
@@ -17,7 +26,7 @@ export async function planInlineAttachments(
   tx: Transaction,
   catalog: Catalog,
   accountId: string,
-  region: string,
+  place: Place,
   volumeIds: readonly string[],
 ): Promise<{ volumes: VolumeRecord[]; issues: Issue[] }> {
   const volumes: VolumeRecord[] = [];
@@ -25,7 +34,7 @@ export async function planInlineAttachments(
   const found = await lockVolumes(tx, volumeIds);
   for (const [index, id] of volumeIds.entries()) {
     const volume = found.get(id);
-    const problem = await findProblem(tx, catalog, volume, accountId, region);
+    const problem = await findProblem(tx, catalog, volume, accountId, place);
     if (problem !== undefined) issues.push({ path: `volume_ids[${index}]`, message: problem });
     else if (volume !== undefined && !volumes.some((known) => known.id === id)) volumes.push(volume);
   }
@@ -37,11 +46,13 @@ async function findProblem(
   catalog: Catalog,
   volume: VolumeRecord | undefined,
   accountId: string,
-  region: string,
+  { region, platform }: Place,
 ): Promise<string | undefined> {
   if (volume === undefined || volume.accountId !== accountId || volume.deletedAt !== null)
     return 'expected the id of an existing volume';
   if (volume.region !== region) return `expected a volume in ${region}, this one is in ${volume.region}`;
+  if (platform !== undefined && volume.platform !== platform)
+    return `expected a volume that can be attached to this offer: ${APART}`;
   const mayBeAttached = isShareable(catalog, volume) && HAS_ATTACHMENTS.includes(volume.status);
   if (mayBeAttached) return undefined;
   if (volume.status !== 'AVAILABLE' && volume.status !== 'CREATING')
@@ -120,6 +131,11 @@ export function assertAttachable(
       throw new ApiError(
         'invalid_state',
         `The volume is in ${volume.region}, the instance ${instance.id} in ${instance.region}.`,
+      );
+    if (instance.platform !== volume.platform)
+      throw new ApiError(
+        'invalid_state',
+        `The volume cannot be attached to the instance ${instance.id}: ${APART}.`,
       );
     if (!isAttachable(instance))
       throw new ApiError(

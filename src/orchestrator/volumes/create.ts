@@ -9,7 +9,7 @@ import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { VolumeRecord } from '../model/records.ts';
 import { lockInstances, putVolumeWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
-import { isAttachable } from './attachments.ts';
+import { APART, isAttachable, type Place } from './attachments.ts';
 import { claimStorage, priceMicroUsdPerHour, sizeIssue } from './storage.ts';
 
 interface Deps {
@@ -52,7 +52,8 @@ async function insertVolume(
 ): Promise<VolumeRecord> {
   const found = findType(catalog, request);
   const instanceIds = [...new Set(request.instance_ids ?? [])];
-  const issues = await instanceIssues(tx, accountId, request.region, instanceIds);
+  const place = { region: request.region, platform: 'type' in found ? found.type.platform : undefined };
+  const issues = await instanceIssues(tx, accountId, place, instanceIds);
   if (!('type' in found)) throw invalidRequest([found, ...issues]);
   const { type } = found;
   if (instanceIds.length > 1 && !type.shareable)
@@ -67,6 +68,7 @@ async function insertVolume(
     id,
     accountId,
     ownerRef: `berth-${id}`,
+    platform: type.platform,
     name: request.name,
     sizeGb: request.size_gb,
     region: request.region,
@@ -99,10 +101,11 @@ function findType(
   const issue = sizeIssue(type, sizeGb);
   return issue ?? { type };
 }
+
 async function instanceIssues(
   tx: Transaction,
   accountId: string,
-  region: string,
+  { region, platform }: Place,
   instanceIds: readonly string[],
 ): Promise<Issue[]> {
   const issues: Issue[] = [];
@@ -114,6 +117,8 @@ async function instanceIssues(
       issues.push({ path, message: 'expected the id of an existing instance' });
     else if (instance.region !== region)
       issues.push({ path, message: `expected an instance in ${region}, this one is in ${instance.region}` });
+    else if (platform !== undefined && instance.platform !== platform)
+      issues.push({ path, message: `expected an instance that such a volume can be attached to: ${APART}` });
     else if (!isAttachable(instance))
       issues.push({ path, message: `expected a live instance, this one is ${instance.status}` });
   }

@@ -23,6 +23,7 @@ const records: fc.Arbitrary<VolumeRecord> = fc
   .map(({ hex, ...rest }) => ({
     ...rest,
     id: `vol-${hex}`,
+    platform: 'default',
     ownerRef: `berth-vol-${hex}`,
     status: 'ATTACHED',
     deletedAt: null,
@@ -33,7 +34,8 @@ it('the note of a volume brings back all of the row that cannot be observed', ()
   fc.assert(
     fc.property(records, (record) => {
       const note = toNote('here', record);
-      const { ownerRef, status: _status, deletedAt: _deletedAt, createOpenUntil: _open, ...noted } = record;
+      const { ownerRef, platform: _platform, status: _status, ...rest } = record;
+      const { deletedAt: _deletedAt, createOpenUntil: _open, ...noted } = rest;
       expect(Buffer.byteLength(note)).toBeLessThanOrEqual(MAX_NOTE_BYTES);
       const reading = readNote({ ref: ownerRef, note }, 'here', volumeNoteSchema);
       expect(reading).toMatchObject({ owner: 'ours', value: noted });

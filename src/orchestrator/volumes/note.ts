@@ -19,10 +19,12 @@ export type NotedVolume = Pick<
 
 /** What the platform keeps of a volume for us: all of its row that cannot be observed. */
 export function toNote(installationId: string, record: VolumeRecord): Note {
-  const { id, accountId, name, region, type, sizeGb, priceMicroUsdPerHour, createdAt, requestId } = record;
+  const { id, platform, accountId, name, region, type, sizeGb } = record;
+  const { priceMicroUsdPerHour, createdAt, requestId } = record;
   return JSON.stringify({
     installation: installationId,
     kind: 'volume',
+    platform,
     id,
     accountId,
     name,
@@ -51,13 +53,17 @@ export const volumeNoteSchema: z.ZodType<NotedVolume> = z.object({
   requestId: z.string().max(64).nullable().default(null),
 });
 
-/** The row of a noted volume, as it is written again. */
-export function fromNote(ownerRef: OwnerRef, noted: NotedVolume): VolumeRecord {
+/** The row of a noted volume of a platform, as it is written again. */
+export function fromNote(
+  { platform, ref: ownerRef }: { platform: string; ref: OwnerRef },
+  noted: NotedVolume,
+): VolumeRecord {
   const { id, accountId, name, sizeGb, region, type, priceMicroUsdPerHour, createdAt, requestId } = noted;
   return {
     id,
     accountId,
     ownerRef,
+    platform,
     name,
     sizeGb,
     region,

@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import type { StorageSale } from '../capacity/deployable.ts';
 import type { Catalog, VolumeType } from '../catalog/catalog.ts';
-import type { DriverManifest } from '../model/platform-driver.ts';
+import type { Manifests } from '../model/platform-driver.ts';
 import type { VolumeRecord } from '../model/records.ts';
 import { getVolume, putVolumeWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
@@ -14,7 +14,7 @@ interface Deps {
   store: Store;
   catalog: Catalog;
   clock: Clock;
-  manifest: DriverManifest;
+  manifests: Manifests;
   platform: StorageSale;
   quotas: Quotas;
 }
@@ -30,13 +30,14 @@ const RESIZE_WITHIN_MS = 10 * 60_000;
  *   `resize_unsupported`, `quota_exceeded` or `capacity_unavailable`; then nothing was written.
  */
 export async function resizeVolume(
-  { store, catalog, clock, manifest, platform, quotas }: Deps,
+  { store, catalog, clock, manifests, platform, quotas }: Deps,
   accountId: string,
   id: string,
   sizeGb: number,
 ): Promise<VolumeRecord> {
   return store.transact(async (tx) => {
     const volume = await getVolume(tx.volumes, accountId, id);
+    const manifest = manifests.of(volume);
     if (manifest.resizeVolume === 'none')
       throw new ApiError('resize_unsupported', 'This platform cannot change the size of a volume.');
     await assertIdle(tx, volume);

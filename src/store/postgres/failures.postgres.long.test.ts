@@ -120,7 +120,7 @@ describe('every connection killed', () => {
       () => store.read.instances.byId('a'),
       () => store.transact((tx) => tx.instances.byId('a')),
       () => store.claimWork(claim),
-      () => store.nextWorkAt(),
+      () => store.nextWorkAt('default'),
     ])
       await expect(ask()).rejects.toMatchObject({
         name: 'StoreUnavailable',

@@ -190,6 +190,7 @@ describe('two replicas', () => {
           status: 'CREATING',
           priceMicroUsdPerHour: 1,
           createdAt: now,
+          platform: 'default',
           deletedAt: null,
           createOpenUntil: null,
           requestId: null,
@@ -318,7 +319,7 @@ describe('two replicas', () => {
     for (const id of ['x', 'y', 'z']) await insert(a, id);
     const lose = (store: Store, instanceId: string) =>
       store.transact(async (tx) => {
-        if ((await tx.losses.countSince(0)) >= 1) return false;
+        if ((await tx.losses.countSince(0, { platform: 'default' })) >= 1) return false;
         await tx.losses.add({ instanceId, at: now });
         return true;
       });
@@ -334,7 +335,9 @@ describe('two replicas', () => {
     expect(new Set(ways.map(({ accountId: id }) => id)).size).toBe(1);
     expect(ways.filter(({ apiKey }) => apiKey !== null)).toHaveLength(1);
     const ids = await Promise.all(
-      [a, b, a].map((store) => ensureInstallation({ store, random: systemRandom }, { name: 'simulator' })),
+      [a, b, a].map((store) =>
+        ensureInstallation({ store, random: systemRandom }, new Map([['default', 'simulator']])),
+      ),
     );
     expect(new Set(ids.map(({ id }) => id)).size).toBe(1);
   });

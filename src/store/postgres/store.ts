@@ -108,7 +108,7 @@ export async function openPostgresStore(
       return value;
     },
     claimWork: (claim) => guarded(claimWork(claiming, claim)),
-    nextWorkAt: () => guarded(nextWorkAt(outside)),
+    nextWorkAt: (platform) => guarded(nextWorkAt(outside, platform)),
     endAbandonedLeases: async () => undefined,
     proveWrites: () => guarded(proveWrites(pool)),
     subscribe: (listener) => {

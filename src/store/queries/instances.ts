@@ -55,10 +55,11 @@ const pageOfLive = prepared(
     { db, tables: { instances } }: Connection,
     { afterAccountId, afterCreatedAt, afterId, limit }: LivePageValues,
   ) => {
-    const { id, accountId, createdAt, ownerRef, status, endpoint, updatedAt, version, createOpenUntil } =
-      instances;
+    const { id, accountId, createdAt, ownerRef, status, endpoint, updatedAt, version } = instances;
+    const { createOpenUntil, platform, host } = instances;
+    const shown = { id, accountId, createdAt, ownerRef, status, endpoint, updatedAt, version };
     return db
-      .select({ id, accountId, createdAt, ownerRef, status, endpoint, updatedAt, version, createOpenUntil })
+      .select({ ...shown, createOpenUntil, platform, host })
       .from(instances)
       .where(
         and(
@@ -114,12 +115,25 @@ export function instanceReader(connection: Connection): InstanceReader {
           afterId: after.id,
         }),
       }),
-    countByStatus: async () =>
+    countByStatus: async (of) =>
       db
         .select({ status: instances.status, count: count() })
         .from(instances)
-        .where(isLive(instances))
+        .where(
+          and(
+            isLive(instances),
+            of && eq(instances.platform, of.platform),
+            of?.host === undefined ? undefined : eq(instances.host, of.host),
+          ),
+        )
         .groupBy(instances.status),
+    countByPlatform: async () =>
+      db
+        .select({ platform: instances.platform, count: count(), anId: sql<string>`min(${instances.id})` })
+        .from(instances)
+        .where(isLive(instances))
+        .groupBy(instances.platform)
+        .orderBy(instances.platform),
   };
 }
 
@@ -172,7 +186,7 @@ export function instanceWriter(
       await updateInstance(connection, toWritten(record));
       onWrite(record);
     },
-    prune: async ({ endedBefore, limit }) => {
+    prune: async ({ platform, endedBefore, limit }) => {
       const isOver = or(isNull(instances.createOpenUntil), lt(instances.createOpenUntil, endedBefore));
       const found = await locking.freeRows(
         db
@@ -182,6 +196,7 @@ export function instanceWriter(
           .where(
             and(
               sql`${instances.status} = 'DESTROYED'`,
+              eq(instances.platform, platform),
               lt(instances.updatedAt, endedBefore),
               isOver,
               ...unneeded(connection),

@@ -1,4 +1,4 @@
-import { count, eq, gte } from 'drizzle-orm';
+import { and, count, eq, gte } from 'drizzle-orm';
 import type {
   InstallationReader,
   InstallationWriter,
@@ -72,13 +72,19 @@ export function installationWriter(connection: Connection): InstallationWriter {
   };
 }
 
-export function lossReader({ db, tables: { losses }, locking }: Connection): LossReader {
+export function lossReader({ db, tables: { instances, losses }, locking }: Connection): LossReader {
   return {
     includes: async (instanceId) =>
       (await db.select().from(losses).where(eq(losses.instanceId, instanceId))).length > 0,
-    countSince: async (time) => {
+    countSince: async (time, { platform, host }) => {
       await locking.name('losses');
-      return (await db.select({ count: count() }).from(losses).where(gte(losses.at, time)))[0]?.count ?? 0;
+      const isThere = host === undefined ? undefined : eq(instances.host, host);
+      const [found] = await db
+        .select({ count: count() })
+        .from(losses)
+        .innerJoin(instances, eq(instances.id, losses.instanceId))
+        .where(and(gte(losses.at, time), eq(instances.platform, platform), isThere));
+      return found?.count ?? 0;
     },
   };
 }

@@ -43,8 +43,13 @@ export function volumeReader(connection: Connection): VolumeReader {
       (await locking.rows(db.select().from(volumes).where(eq(volumes.ownerRef, ref))))[0] ?? null,
     attachmentsOfVolume: (volumeId) => attachmentsOfVolume(connection, { volumeId }),
     attachmentsOfInstance: (instanceId) => attachmentsOfInstance(connection, { instanceId }),
-    countLive: async () =>
-      (await db.select({ count: count() }).from(volumes).where(isNull(volumes.deletedAt)))[0]?.count ?? 0,
+    countByPlatform: async () =>
+      db
+        .select({ platform: volumes.platform, count: count(), anId: sql<string>`min(${volumes.id})` })
+        .from(volumes)
+        .where(isNull(volumes.deletedAt))
+        .groupBy(volumes.platform)
+        .orderBy(volumes.platform),
   };
 }
 
@@ -58,11 +63,11 @@ export function volumeWriter(connection: Connection): VolumeWriter {
     ...volumeReader(connection),
     insert: async (record) => void (await db.insert(volumes).values(record)),
     update: async (record) => void (await db.update(volumes).set(record).where(eq(volumes.id, record.id))),
-    prune: async ({ endedBefore, limit }) => {
+    prune: async ({ platform, endedBefore, limit }) => {
       const isOver = or(isNull(volumes.createOpenUntil), lt(volumes.createOpenUntil, endedBefore));
       // A clock that was ahead may have made it after it ended, and the mark must not pass what is made from now on.
       const isOld = and(lt(volumes.deletedAt, endedBefore), lt(volumes.createdAt, endedBefore));
-      const hasEnded = and(isNotNull(volumes.deletedAt), isOld, isOver);
+      const hasEnded = and(eq(volumes.platform, platform), isNotNull(volumes.deletedAt), isOld, isOver);
       const found = await locking.freeRows(
         db
           .select({ id: volumes.id })

@@ -13,6 +13,7 @@ import {
   type SQL,
   sql,
 } from 'drizzle-orm';
+import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
 import type { Store, WorkReader, WorkWriter } from '../../orchestrator/model/store.ts';
 import type { InstanceWorkKind, Lease, Work } from '../../orchestrator/model/work.ts';
 import type { Connection } from './connection.ts';
@@ -45,18 +46,19 @@ const releaseLease = prepared(
 );
 
 /** Of the rows that nobody holds the first in the index, and of the few that are held the one that is free first. */
-const nextMoments = prepared(({ db, tables: { work } }: Connection, _none: object) => {
+const nextMoments = prepared(({ db, tables: { work } }: Connection, { platform }: { platform: string }) => {
   const { notBefore, leaseUntil } = work;
+  const isHere = eq(work.platform, platform);
   const freeAt = sql`CASE WHEN ${notBefore} > ${leaseUntil} THEN ${notBefore} ELSE ${leaseUntil} END`;
   return db
     .select({ at: least(notBefore) })
     .from(work)
-    .where(eq(leaseUntil, 0))
+    .where(and(isHere, eq(leaseUntil, 0)))
     .unionAll(
       db
         .select({ at: least(freeAt) })
         .from(work)
-        .where(gt(leaseUntil, 0)),
+        .where(and(isHere, gt(leaseUntil, 0))),
     );
 });
 
@@ -91,11 +93,19 @@ const noLease = { leaseToken: null, leaseOwner: null, leaseUntil: 0 };
 type Put = Pick<Work, 'resourceId' | 'resourceKind' | 'kind' | 'notBefore' | 'deadlineAt' | 'cookie'>;
 
 const putWork = prepared(
-  ({ db, tables: { work } }: Connection, { resourceId, resourceKind, notBefore, ...put }: Put) => {
+  (
+    { db, tables: { instances, volumes, work } }: Connection,
+    { resourceId, resourceKind, notBefore, ...put }: Put,
+  ) => {
     const step = { ...put, notBefore, attempt: 0, lastError: null, waitsSince: notBefore, ...noWait };
+    // The resource's own, so that nobody can give another one.
+    const platform = sql<string>`coalesce(
+      (SELECT ${instances.platform} FROM ${instances} WHERE ${instances.id} = ${resourceId}),
+      (SELECT ${volumes.platform} FROM ${volumes} WHERE ${volumes.id} = ${resourceId}),
+      ${sql.raw(`'${DEFAULT_PLATFORM}'`)})`;
     return db
       .insert(work)
-      .values({ resourceId, resourceKind, ...step, ...noLease })
+      .values({ resourceId, resourceKind, platform, ...step, ...noLease })
       .onConflictDoUpdate({ target: work.resourceId, set: step });
   },
 );
@@ -141,11 +151,11 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
       });
       onWrite();
     },
-    extendDeadlines: async (byMs) =>
+    extendDeadlines: async (platform, byMs) =>
       void (await db
         .update(work)
         .set({ deadlineAt: sql`${work.deadlineAt} + ${byMs}` })
-        .where(isNotNull(work.deadlineAt))),
+        .where(and(eq(work.platform, platform), isNotNull(work.deadlineAt)))),
     finish: async ({ resourceId, token }) => void (await finishWork(connection, { resourceId, token })),
   };
 }
@@ -155,7 +165,7 @@ type Claim = Parameters<Store['claimWork']>[0] & { token: string; farthest: numb
 const claimDue = prepared(
   (
     { db, tables: { work }, locking }: Connection,
-    { owner, now, farthest, leaseUntil, limit, resourceKind, token }: Claim,
+    { platform, owner, now, farthest, leaseUntil, limit, resourceKind, token }: Claim,
   ) => {
     const { notBefore } = work;
     const hasCome = or(lte(work.leaseUntil, now), gt(work.leaseUntil, farthest));
@@ -167,7 +177,7 @@ const claimDue = prepared(
           db
             .select({ resourceId: work.resourceId })
             .from(work)
-            .where(and(eq(work.resourceKind, resourceKind), moment, hasCome))
+            .where(and(eq(work.platform, platform), eq(work.resourceKind, resourceKind), moment, hasCome))
             .orderBy(asc(notBefore))
             .limit(limit),
         ),
@@ -199,15 +209,17 @@ export async function claimWork(
 ): Promise<Lease[]> {
   const values = { ...claim, token: randomUUID(), farthest: claim.now + FARTHEST_MS };
   const rows = await claimDue(connection, values);
-  return rows.map(({ leaseToken, leaseOwner: _, leaseUntil: until, waitsSince: __, ...step }) => ({
-    ...step,
-    token: leaseToken ?? '',
-    until,
-  }));
+  return rows.map(
+    ({ leaseToken, leaseOwner: _, leaseUntil: until, waitsSince: __, platform: ___, ...step }) => ({
+      ...step,
+      token: leaseToken ?? '',
+      until,
+    }),
+  );
 }
 
-export async function nextWorkAt(connection: Connection): Promise<number | null> {
-  const moments = (await nextMoments(connection, {})).flatMap(({ at }) => at ?? []);
+export async function nextWorkAt(connection: Connection, platform: string): Promise<number | null> {
+  const moments = (await nextMoments(connection, { platform })).flatMap(({ at }) => at ?? []);
   return moments.length === 0 ? null : Math.min(...moments);
 }
 

@@ -80,13 +80,19 @@ export function orchestratorTables({
       updatedAt: bigint('updated_at').notNull(),
       version: integer('version').notNull(),
       createOpenUntil: bigint('create_open_until'),
+      platform: text('platform').notNull(),
+      host: text('host'),
     },
     (t) => [
       index('instances_live_in_pages')
         .on(t.accountId, t.createdAt, t.id)
         .where(sql`${t.status} <> 'DESTROYED'`),
-      index('instances_live_by_status').on(t.status).where(sql`${t.status} <> 'DESTROYED'`),
-      index('instances_destroyed_by_time').on(t.updatedAt).where(sql`${t.status} = 'DESTROYED'`),
+      index('instances_live_by_platform')
+        .on(t.platform, t.host, t.status)
+        .where(sql`${t.status} <> 'DESTROYED'`),
+      index('instances_destroyed_by_platform')
+        .on(t.platform, t.updatedAt)
+        .where(sql`${t.status} = 'DESTROYED'`),
     ],
   );
 
@@ -106,10 +112,11 @@ export function orchestratorTables({
       deletedAt: bigint('deleted_at'),
       createOpenUntil: bigint('create_open_until'),
       requestId: text('request_id'),
+      platform: text('platform').notNull(),
     },
     (t) => [
       index('volumes_live_by_account').on(t.accountId).where(sql`${t.deletedAt} IS NULL`),
-      index('volumes_deleted_by_time').on(t.deletedAt).where(sql`${t.deletedAt} IS NOT NULL`),
+      index('volumes_deleted_by_platform').on(t.platform, t.deletedAt).where(sql`${t.deletedAt} IS NOT NULL`),
     ],
   );
 
@@ -167,10 +174,12 @@ export function orchestratorTables({
       waitsSince: bigint('waits_since'),
       waitedAttempt: integer('waited_attempt'),
       isHeld: boolean('is_held').notNull(),
+      /** That of the resource, by which work is claimed. */
+      platform: text('platform').notNull(),
     },
     (t) => [
-      index('work_by_due').on(t.resourceKind, t.notBefore),
-      index('work_by_lease').on(t.leaseUntil, t.notBefore),
+      index('work_of_platform_by_due').on(t.platform, t.resourceKind, t.notBefore),
+      index('work_of_platform_by_lease').on(t.platform, t.leaseUntil, t.notBefore),
     ],
   );
 

@@ -44,7 +44,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 function addInstance(db: Database.Database, number: number): void {
   const id = `inst-${String(number).padStart(32, '0')}`;
   db.prepare(
-    "INSERT INTO instances VALUES (?, 'a', ?, NULL, 'o', 'r', 'ONLINE', ?, NULL, NULL, 0, 0, NULL, ?, 0, 1, NULL)",
+    "INSERT INTO instances VALUES (?, 'a', ?, NULL, 'o', 'r', 'ONLINE', ?, NULL, NULL, 0, 0, NULL, ?, 0, 1, NULL, 'default', NULL)",
   ).run(id, `berth-${id}`, SPEC, number);
   db.prepare("INSERT INTO claims VALUES (?, 'o', 'r')").run(id);
 }
@@ -152,7 +152,14 @@ describe('a journal that a crash left', () => {
 describe('a file that vanishes while it is in use [database-file-vanishes]', () => {
   const write = (store: ReturnType<typeof openSqliteStore>, id: string) =>
     store.transact((tx) => tx.credentials.insertAccount({ id, name: id, passwordHash: null, createdAt: 0 }));
-  const claim = { owner: 'me', now: 0, leaseUntil: 1, limit: 1, resourceKind: 'instance' } as const;
+  const claim = {
+    platform: 'default',
+    owner: 'me',
+    now: 0,
+    leaseUntil: 1,
+    limit: 1,
+    resourceKind: 'instance',
+  } as const;
 
   it.each(['', '-wal'])(
     '(berth.db%s) makes writes unavailable until it is back; reads go on',

@@ -63,7 +63,7 @@ it('counts the instances of each status in an index, without reading a row', () 
       "EXPLAIN QUERY PLAN SELECT status, count(*) FROM instances WHERE status <> 'DESTROYED' GROUP BY status",
     )
     .all() as { detail: string }[];
-  expect(plan.map(({ detail }) => detail).join()).toContain('COVERING INDEX instances_live_by_status');
+  expect(plan.map(({ detail }) => detail).join()).toContain('COVERING INDEX instances_live_by_platform');
   db.close();
 });
 
@@ -71,7 +71,7 @@ it.each<[string, (reader: Reader) => Promise<unknown>]>([
   ['all live instances', ({ instances }) => instances.list({})],
   ['those of an account', ({ instances }) => instances.list({ accountId: 'a' })],
   ['their numbers', ({ instances }) => instances.countByStatus()],
-  ['the number of volumes', ({ volumes }) => volumes.countLive()],
+  ['the number of volumes', ({ volumes }) => volumes.countByPlatform()],
 ])('reads no tombstone for %s', async (_what, read) => {
   const db = openDatabase(path);
   const prepare = db.prepare.bind(db);
@@ -171,7 +171,7 @@ describe('a file that is refused is left as it is', () => {
     const endpoint = { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'user' };
     db.exec("INSERT INTO accounts VALUES ('a', 'a', NULL, 0)");
     db.prepare(
-      "INSERT INTO instances VALUES ('inst-1', 'a', 'r', NULL, 'o', 'r', 'ONLINE', ?, ?, NULL, 0, 0, NULL, 0, 0, 1, NULL)",
+      "INSERT INTO instances VALUES ('inst-1', 'a', 'r', NULL, 'o', 'r', 'ONLINE', ?, ?, NULL, 0, 0, NULL, 0, 0, 1, NULL, 'default', NULL)",
     ).run(JSON.stringify(spec), JSON.stringify(endpoint));
   }
 
@@ -199,7 +199,7 @@ describe('a file that is refused is left as it is', () => {
         withDatabase((db) => {
           db.exec("INSERT INTO accounts VALUES ('a', 'a', NULL, 0)");
           db.exec(
-            "INSERT INTO instances VALUES ('inst-1', 'a', 'r', NULL, 'o', 'r', 'ONLINE', '{\"image', NULL, NULL, 0, 0, NULL, 0, 0, 1, NULL)",
+            "INSERT INTO instances VALUES ('inst-1', 'a', 'r', NULL, 'o', 'r', 'ONLINE', '{\"image', NULL, NULL, 0, 0, NULL, 0, 0, 1, NULL, 'default', NULL)",
           );
         }),
     ],

@@ -27,11 +27,18 @@ describeStore('the SQLite store', {
 it('says that it is unavailable, in reads, transactions and claims, when SQLite cannot answer', async () => {
   const store = openNew();
   await store.close();
-  const claim = { owner: 'me', now: 0, leaseUntil: 1, limit: 1, resourceKind: 'instance' } as const;
+  const claim = {
+    platform: 'default',
+    owner: 'me',
+    now: 0,
+    leaseUntil: 1,
+    limit: 1,
+    resourceKind: 'instance',
+  } as const;
   await expect(store.read.instances.byId('a')).rejects.toThrow(StoreUnavailable);
   await expect(store.transact((tx) => tx.instances.byId('a'))).rejects.toThrow(StoreUnavailable);
   await expect(store.claimWork(claim)).rejects.toThrow(StoreUnavailable);
-  await expect(store.nextWorkAt()).rejects.toThrow(StoreUnavailable);
+  await expect(store.nextWorkAt('default')).rejects.toThrow(StoreUnavailable);
   rmSync(folder, { recursive: true });
 });
 
@@ -48,7 +55,8 @@ it('is as large after many lifetimes as after a few, once their tombstones are p
           await tx.instances.insert(instance(id, { status: 'DESTROYED', createOpenUntil: null }));
         }
       });
-    const prune = () => store.transact((tx) => tx.instances.prune({ endedBefore: now + 1, limit: 100 }));
+    const prune = () =>
+      store.transact((tx) => tx.instances.prune({ platform: 'default', endedBefore: now + 1, limit: 100 }));
     while ((await prune()).ids.length > 0);
     const reader = openReader(path);
     sizes.push(Number(reader.pragma('page_count', { simple: true })));

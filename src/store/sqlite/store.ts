@@ -33,8 +33,8 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
       );
     },
     claimWork: (claim) => database.transact(() => claimWork(connection, claim)),
-    nextWorkAt: () =>
-      nextWorkAt(readConnection).catch((error) => Promise.reject(database.toCoreError(error))),
+    nextWorkAt: (platform) =>
+      nextWorkAt(readConnection, platform).catch((error) => Promise.reject(database.toCoreError(error))),
     endAbandonedLeases: () => database.transact(() => endAbandonedLeases(connection)),
     proveWrites: () => database.proveWrites(),
     subscribe: (listener) => {

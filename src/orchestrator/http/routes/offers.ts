@@ -34,8 +34,8 @@ const availabilityRoute = createRoute({
 });
 
 /** O: Offers. */
-export function offerRoutes({ catalog, store, manifest, platform }: HttpDeps) {
-  const deps = { catalog, claims: store.read.claims, manifest, platform };
+export function offerRoutes({ catalog, store, manifests, platform }: HttpDeps) {
+  const deps = { catalog, claims: store.read.claims, manifests, platform };
   return createRouter()
     .openapi(configurationsRoute, async (context) => {
       const configurations = await listConfigurations(deps, context.req.valid('query').instance_type);

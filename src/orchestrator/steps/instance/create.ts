@@ -63,12 +63,12 @@ async function made(
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
-  { endpoint }: ObservedMachine,
+  { endpoint, host }: ObservedMachine,
 ): Promise<Next> {
   const now = clock.now();
   const hostKeyFingerprint = endpoint?.hostKeyFingerprint ?? record.hostKeyFingerprint;
   const spec = { ...record.spec, cloudInit: undefined };
-  await amend(tx, record, now, { endpoint: endpoint ?? null, hostKeyFingerprint, spec });
+  await amend(tx, record, now, { endpoint: endpoint ?? null, hostKeyFingerprint, spec, host: host ?? null });
   await makeAttachmentsDue(tx, record.id, now);
   return { step: 'verify', deadlineAt: lease.deadlineAt };
 }

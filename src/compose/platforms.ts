@@ -1,0 +1,150 @@
+import { ApiError } from '../contract/errors.ts';
+import type { Sale } from '../orchestrator/capacity/deployable.ts';
+import type { Catalog } from '../orchestrator/catalog/catalog.ts';
+import type { Manifests, PlatformDriver } from '../orchestrator/model/platform-driver.ts';
+import type { Store } from '../orchestrator/model/store.ts';
+import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
+import type { ReconcileContext } from '../orchestrator/platform/context.ts';
+import { DriftDetector } from '../orchestrator/platform/drift-detector.ts';
+import { ExpectedMachines } from '../orchestrator/platform/expected-machines.ts';
+import { LossCap } from '../orchestrator/platform/loss-cap.ts';
+import { NotFoundGuard } from '../orchestrator/platform/not-found-guard.ts';
+import type { ReconcileOptions } from '../orchestrator/platform/options.ts';
+import { PlatformHealth } from '../orchestrator/platform/platform-health.ts';
+import { RestoreHold } from '../orchestrator/platform/restore-hold.ts';
+import { SharedListing } from '../orchestrator/platform/shared-listing.ts';
+import { judgeMachines, judgeVolumes } from '../orchestrator/platform/validate-listing.ts';
+import { Reconciler } from '../orchestrator/queue/reconciler.ts';
+import { Recovery } from '../orchestrator/recovery/recovery.ts';
+import type { Clock, Random } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { SshProbe } from '../ports/ssh-probe.ts';
+import { createSshProbe } from '../ssh/probe.ts';
+
+/** The drivers by the names of their platforms. */
+export type Drivers = ReadonlyMap<string, PlatformDriver>;
+
+/** What is known of one platform from the start on, before anything was asked of it. */
+export interface PlatformState {
+  driver: PlatformDriver;
+  /** Names the platform in each line where there are several. */
+  log: Log;
+  health: PlatformHealth;
+  losses: LossCap;
+  notFoundGuard: NotFoundGuard;
+}
+export type PlatformStates = ReadonlyMap<string, PlatformState>;
+
+interface StateDeps {
+  store: Store;
+  clock: Clock;
+  log: Log;
+  options: ReconcileOptions;
+}
+
+/** The state of each platform: trouble on one is none of another's. */
+export function createPlatformStates(drivers: Drivers, deps: StateDeps): PlatformStates {
+  const { store, clock, options } = deps;
+  return new Map(
+    [...drivers].map(([platform, driver]): [string, PlatformState] => {
+      const log = drivers.size === 1 ? deps.log : namingPlatform(deps.log, platform);
+      const state = {
+        driver,
+        log,
+        health: new PlatformHealth({ store, clock, log, platform }),
+        losses: new LossCap({ clock, log, options }),
+        notFoundGuard: new NotFoundGuard(),
+      };
+      return [platform, state];
+    }),
+  );
+}
+
+function namingPlatform(log: Log, platform: string): Log {
+  const naming =
+    (level: keyof Log): Log[typeof level] =>
+    (fields, message) =>
+      log[level]({ platform, ...fields }, message);
+  return { debug: naming('debug'), info: naming('info'), warn: naming('warn'), error: naming('error') };
+}
+
+/** What the use cases may sell. An offer is that of its platform; what has no row is missing from all. */
+export function saleOf(states: PlatformStates): Sale {
+  const guards = [...states.values()].map(({ notFoundGuard }) => notFoundGuard);
+  const sum = (count: (guard: NotFoundGuard) => number): number =>
+    guards.reduce((total, guard) => total + count(guard), 0);
+  return {
+    isOpen(platform) {
+      const state = states.get(platform);
+      return state?.health.isUp === true && state.notFoundGuard.areClaimsComplete;
+    },
+    unclaimedUnits: (offerId, region) => sum((guard) => guard.unclaimedUnits(offerId, region)),
+    areStorageClaimsComplete: (platform) =>
+      states.get(platform)?.notFoundGuard.areStorageClaimsComplete === true,
+    unclaimedStorageGb: (region) => sum((guard) => guard.unclaimedStorageGb(region)),
+  };
+}
+
+/** What the drivers can do. */
+export function manifestsOf(drivers: Drivers): Manifests {
+  return {
+    of({ platform }) {
+      const driver = drivers.get(platform);
+      if (driver === undefined)
+        throw new ApiError('unavailable', 'Another server serves the platform of this resource; try again.');
+      return driver.manifest;
+    },
+  };
+}
+
+interface ReconcilingDeps extends Pick<ReconcileContext, 'installationId' | 'options'> {
+  store: Store;
+  catalog: Catalog;
+  clock: Clock;
+  random: Random;
+  probe?: SshProbe | undefined;
+  failpoint: Failpoint;
+}
+
+/** The durable work of one platform. */
+export interface PlatformWork {
+  /** Lists the platform for the first time, and begins with the work. */
+  start(): Promise<void>;
+  /** Lets go whoever waits for a listing. */
+  stopListing(): void;
+  /** Lets the steps that run end. */
+  stop(): Promise<void>;
+}
+
+/** Composes what reconciles the rows of one platform. */
+export function composeWork(
+  platform: string,
+  { driver, ...state }: PlatformState,
+  otherPlatforms: ReadonlySet<string>,
+  deps: ReconcilingDeps,
+): PlatformWork {
+  const base = { ...deps, ...state, driver, platform, otherPlatforms, probe: deps.probe ?? createSshProbe() };
+  const expected = new ExpectedMachines(deps.store, platform);
+  const machines = new SharedListing(base, () => driver.list(), judgeMachines(base, expected));
+  const { volumes: volumeDriver } = driver;
+  // A revoked key shows no volumes, as a platform does that has none: only the machines tell the one from the other.
+  const showsMachines = async (): Promise<boolean> => (await machines.observe()) !== null;
+  const volumes =
+    volumeDriver && new SharedListing(base, () => volumeDriver.list(), judgeVolumes(base), showsMachines);
+  const context: ReconcileContext = { ...base, machines, volumes, restoreHold: new RestoreHold() };
+  const reconciler = new Reconciler(context);
+  const driftDetector = new DriftDetector(context, expected);
+  const recovery = new Recovery(context, () => reconciler.start());
+  return {
+    start: async () => recovery.start(await driftDetector.start()),
+    stopListing: () => {
+      machines.stop();
+      volumes?.stop();
+    },
+    stop: async () => {
+      await recovery.stop();
+      await driftDetector.stop();
+      await reconciler.stop();
+    },
+  };
+}
