@@ -22,7 +22,8 @@ for (const attachVolume of ['hot', 'cold'] as const) {
       );
       const options = exec.configSchema.parse({ driver: 'exec', url: webhook.url });
       const catalog = { regions: new Map(), offers: new Map() };
-      const setting = { catalog, databaseFile: undefined, env: {}, clock, log: collectLog().log };
+      const platform = 'default';
+      const setting = { platform, catalog, databaseFile: undefined, env: {}, clock, log: collectLog().log };
       const driver = await exec.open(options, setting);
       return {
         driver,
