@@ -25,7 +25,7 @@ function setUp({ isCommitted }: { isCommitted: boolean }) {
       return result;
     },
   } as unknown as Store;
-  const expected = new ExpectedMachines(store);
+  const expected = new ExpectedMachines(store, 'default');
   const detector = new DriftDetector(
     {
       store,
