@@ -51,6 +51,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'transcript',
     'http',
     'ssh',
+    'waiting',
     'resources',
     'scenarios',
     'evidence',

@@ -48,7 +48,7 @@ export function withRunOptions(command: Command): Command {
     .option('--region <region>', 'the region to buy it in')
     .option(
       '--race <offer=units>',
-      'at level full: an offer and its number of units; the run requests one more',
+      'at level full: an offer and how many units of it there are in its region, those that the account holds included; the run requests one more',
       raceOf,
     )
     .option(

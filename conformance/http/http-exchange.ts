@@ -42,6 +42,7 @@ export class HttpExchange {
   readonly #options: ExchangeOptions;
   #phase: ExchangePhase = 'resolve';
   #outgoing: ClientRequest | undefined;
+  #incoming: IncomingMessage | undefined;
   #sentAt = 0;
   #firstByteAt: number | undefined;
   #chunks: Buffer[] = [];
@@ -133,6 +134,7 @@ export class HttpExchange {
   }
 
   #receive(incoming: IncomingMessage): void {
+    this.#incoming = incoming;
     const { maxBodyBytes } = this.#options.limits;
     incoming.on('data', (chunk: Buffer) => {
       this.#bodyBytes += chunk.length;
@@ -184,7 +186,7 @@ export class HttpExchange {
 
   #failWith(error: Error): void {
     // Once settled, the closing of the connection is no failure.
-    if (this.#settle === undefined) return;
+    if (this.#settle === undefined || this.#answerWithForbiddenBody(error)) return;
     const place = { host: this.#host, address: this.#address, isTls: this.#url.protocol === 'https:' };
     const { failure, message } = toHttpFailure(error, this.#phase, place, {
       bodyBytes: this.#bodyBytes,
@@ -193,6 +195,19 @@ export class HttpExchange {
     if (this.#outgoing?.reusedSocket)
       this.wasStale ||= this.#firstByteAt === undefined ? failure === 'reset' : failure === 'not_http';
     this.#fail(failure, message);
+  }
+
+  /** A 204 or 304 with a body: to the parser the body is what follows the answer, and is not HTTP. */
+  #answerWithForbiddenBody(error: Error & { code?: string; rawPacket?: Buffer }): boolean {
+    const incoming = this.#incoming;
+    if (incoming === undefined || ![204, 304].includes(incoming.statusCode ?? 0)) return false;
+    if (error.code?.startsWith('HPE_') !== true) return false;
+    const packet = error.rawPacket ?? Buffer.alloc(0);
+    const begin = packet.indexOf('\r\n\r\n');
+    this.#chunks = [packet.subarray(begin === -1 ? 0 : begin + 4)];
+    this.#answer(incoming);
+    this.#outgoing?.destroy();
+    return true;
   }
 
   #fail(failure: FailureKind, message: string): void {

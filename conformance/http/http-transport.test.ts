@@ -50,6 +50,14 @@ describe('an answer', () => {
     expect(outcome).toMatchObject({ status, body: '' });
   });
 
+  it('204 with a body is that, and no fault of the network', async () => {
+    const url = await serveRaw((socket) =>
+      socket.once('data', () => socket.end('HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\ngone')),
+    );
+    const outcome = await newTransport().send({ method: 'DELETE', url, headers: {} }, limits);
+    expect(outcome).toMatchObject({ status: 204, body: 'gone' });
+  });
+
   it('that redirects is given as it is, and not followed', async () => {
     let requests = 0;
     const { url } = await serve((_request, response) => {

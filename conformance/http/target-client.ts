@@ -5,6 +5,7 @@ import type { Transcript } from '../transcript/transcript.ts';
 import { type Call, isNearMemoryLimit, maxBodyBytes, timeoutMs } from './call.ts';
 import type { Clock } from './clock.ts';
 import { OwnInstances } from './own-instances.ts';
+import { Reachability } from './reachability.ts';
 import { ResponseSecrets } from './response-secrets.ts';
 import { AccessToken, type SignIn, type TokenRequest } from './sign-in.ts';
 import type { HttpAnswer, HttpFailure, Transport } from './transport.ts';
@@ -27,6 +28,8 @@ export interface TargetClientOptions extends SignIn {
   paceMs: number;
   /** Called with a secret that the target handed out, before any part of the answer is written. */
   onSecret: (name: string, secret: string) => void;
+  /** Called when the target has accepted no connection for some seconds. Without it, such a request just fails. */
+  onSilence?: (text: string) => void;
 }
 
 /** Sends all requests to the target as its client would, and records each exchange in the transcript. */
@@ -35,6 +38,7 @@ export class TargetClient {
   readonly #startedAt: number;
   readonly #own: OwnInstances;
   readonly #secrets: ResponseSecrets;
+  readonly #reachability: Reachability | undefined;
   #sent = 0;
   #bytesKept = 0;
   #lastSentAt = Number.NEGATIVE_INFINITY;
@@ -49,6 +53,12 @@ export class TargetClient {
     this.#own = new OwnInstances(parts.namePrefix);
     this.#secrets = new ResponseSecrets(parts.onSecret);
     this.#usual = parts.apiKey === undefined ? 'access token' : 'api key';
+    this.#reachability = parts.onSilence && new Reachability(parts.clock, parts.onSilence);
+  }
+
+  /** Whether the run has given up on a target that accepts no connections. */
+  get isLost(): boolean {
+    return this.#reachability?.isLost === true;
   }
 
   /** Milliseconds since the run's start. */
@@ -91,7 +101,8 @@ export class TargetClient {
 
   /**
    * Sends one request and returns its exchange, also when it failed. Waits and retries after a 429, and retries a
-   * lost GET; the replaced exchanges are recorded as `superseded`. Rejects only with the signal's reason. Once
+   * lost GET, and while the target accepts no connections; the replaced exchanges are recorded as `superseded`. Rejects
+   * only with the signal's reason and, after a minute without a connection, with `TargetLost`. Once
    * `patience` is aborted, a 429 is returned instead of retried.
    */
   async send(step: string, call: Call, signal?: AbortSignal, patience?: AbortSignal): Promise<Exchange> {
@@ -102,6 +113,10 @@ export class TargetClient {
       const exchange = await this.#exchange(step, call, call.method === 'GET' ? signal : undefined);
       if (signal?.aborted && exchange.answer !== undefined) this.#record(exchange);
       signal?.throwIfAborted();
+      if (await this.#isRepeated(exchange, patience ?? signal)) {
+        attempt--;
+        continue;
+      }
       const waitMs = this.#waitBeforeAnother(exchange, attempt);
       if (waitMs === undefined || patience?.aborted) return this.#record(exchange);
       if (patience !== undefined) {
@@ -142,6 +157,19 @@ export class TargetClient {
           last[index] = this.#record(goesOn ? { ...exchange, superseded: true } : exchange);
       if (!goesOn) return last;
       open = open.filter(([index]) => limited.has(index));
+    }
+  }
+
+  /** Waits where the target accepted no connection; the exchange is then recorded as superseded. */
+  async #isRepeated(exchange: Exchange, signal: AbortSignal | undefined): Promise<boolean> {
+    if (this.#reachability === undefined) return false;
+    try {
+      const isRepeated = await this.#reachability.waitAfter(exchange, signal);
+      if (isRepeated) this.#record({ ...exchange, superseded: true });
+      return isRepeated;
+    } catch (error) {
+      this.#record({ ...exchange, superseded: true });
+      throw error;
     }
   }
 

@@ -14,6 +14,10 @@ export interface Mutant {
   /** Replaces rules; must call `hit` each time that the deviation takes effect. */
   behave: (rules: Rules, hit: () => void, clock: AutoClock) => Rules;
   options?: Partial<ReferenceOptions>;
+  /** How much longer it keeps a run waiting by its own times than the reference, in milliseconds. */
+  takesMs?: number;
+  /** It breaks something about the pace of the contract's client: a faster run does not see it. */
+  isSeenAtPaceOnly?: true;
   /** Settings, where it is only visible in a different run. */
   run?: Partial<RunSettings>;
   /** The credentials of the run; default: an API key. */

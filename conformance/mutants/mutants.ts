@@ -9,6 +9,7 @@ import { destroyMutants } from './instances/destroy.mutants.ts';
 import { fullMutants } from './instances/full-level.mutants.ts';
 import { lifeMutants } from './instances/life.mutants.ts';
 import { refusalMutants } from './instances/refusal.mutants.ts';
+import { stubbornMutants } from './instances/stubborn.mutants.ts';
 import { machineMutants } from './machine/machine.mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { attachmentMutants } from './volumes/attachment.mutants.ts';
@@ -28,6 +29,7 @@ export const mutants: Readonly<Record<string, readonly Mutant[]>> = {
   'who may act on an instance, and how it is reached': accessMutants,
   'what must be refused': refusalMutants,
   'names, keys, first boots and races': fullMutants,
+  'answers that never become right': stubbornMutants,
   volumes: volumeMutants,
   attachments: attachmentMutants,
 };

@@ -48,6 +48,7 @@ function endedEarly(end: EndRecord | undefined): string | undefined {
   const why = {
     interrupted: 'the run was interrupted',
     'out of time': 'the run was out of time',
+    'target lost': 'the target accepted no connections any more',
     'fault of the suite': 'the run met a fault of the suite, which says nothing about the target',
     'ledger not written': 'the run ended where nothing more could be written down of what it makes',
   }[end.reason];

@@ -3,8 +3,11 @@ import type { Clock } from '../http/clock.ts';
 import type { TargetClient } from '../http/target-client.ts';
 import { stringField, stringsField } from '../text/json.ts';
 import { isSuccess, successOf } from '../transcript/exchange.ts';
+import type { Exchange } from '../transcript/records.ts';
+import { type Prospect, prospectOf, prospectOfList } from '../waiting/answers.ts';
+import { Hope, type KnownReasons } from '../waiting/hope.ts';
 import { type Entry, isOpen, type Ledger } from './ledger.ts';
-import { findByName, isConfirmedGone } from './presence.ts';
+import { findByName, isConfirmedGone, isGone } from './presence.ts';
 
 export interface CleanUpOptions {
   client: TargetClient;
@@ -13,6 +16,8 @@ export interface CleanUpOptions {
   pollIntervalMs: number;
   /** The time limit for the whole clean-up. */
   patienceMs: number;
+  /** Why waits of the run ended in vain. */
+  hopeless: KnownReasons;
   signal?: AbortSignal;
   /** Called with what the run waits for. */
   onWait?: (entries: readonly Entry[]) => void;
@@ -25,14 +30,20 @@ export interface CleanUpOptions {
 export async function cleanUp(parts: CleanUpOptions): Promise<Entry[]> {
   const { ledger, clock, pollIntervalMs, patienceMs, signal } = parts;
   const end = clock.now() + patienceMs;
+  const inVain = new Set<Entry>();
+  const hopes = new Hopes(parts);
+  const rest = (): Entry[] => ledger.open.filter((entry) => !inVain.has(entry));
   try {
-    for (let round = 1; ledger.open.length > 0; round++) {
-      if (round > 1) parts.onWait?.(ledger.open);
-      for (const entry of ledger.open) {
-        await advance(parts, entry, round);
+    for (let round = 1; rest().length > 0; round++) {
+      if (round > 1) parts.onWait?.(rest());
+      for (const entry of rest()) {
+        const prospect = await advance(parts, entry, round);
+        // An instance that is being destroyed may hold its volumes.
+        const isHeld = entry.type === 'volume' && rest().some(({ type }) => type === 'instance');
+        if (!isHeld && isOpen(entry) && hopes.isInVain(entry, prospect, clock.now())) inVain.add(entry);
         if (clock.now() >= end) break;
       }
-      if (ledger.open.every(cannotBeFound) || clock.now() >= end) break;
+      if (rest().every(cannotBeFound) || clock.now() >= end) break;
       await clock.sleep(Math.min(pollIntervalMs, Math.max(end - clock.now(), 1)), signal);
     }
   } catch (error) {
@@ -41,21 +52,47 @@ export async function cleanUp(parts: CleanUpOptions): Promise<Entry[]> {
   return ledger.open;
 }
 
+/** Follows the reads of each entry. */
+class Hopes {
+  readonly #parts: CleanUpOptions;
+  readonly #hopes = new Map<Entry, Hope>();
+
+  constructor(parts: CleanUpOptions) {
+    this.#parts = parts;
+  }
+
+  /** Takes what the last read of an entry shows; notes why, where nothing can come of it. */
+  isInVain(entry: Entry, prospect: Prospect, at: number): boolean {
+    const hope = this.#hopes.get(entry) ?? new Hope(this.#parts.hopeless);
+    this.#hopes.set(entry, hope);
+    const why = hope.take(prospect, at);
+    if (why === undefined) return false;
+    this.#parts.ledger.note(entry, [entry.note, why].filter((part) => part !== undefined).join('; '));
+    return true;
+  }
+}
+
+const OPEN: Prospect = { mayFollow: 'yes' };
+
 /** One entry: a failure here must not stop the clean-up of the others. */
-async function advance(parts: CleanUpOptions, entry: Entry, round: number): Promise<void> {
+async function advance(parts: CleanUpOptions, entry: Entry, round: number): Promise<Prospect> {
   try {
     if (entry.id === undefined) await adopt(parts, entry);
-    if (entry.id === undefined || !isOpen(entry)) return;
-    if (entry.type === 'instance') await removeInstance(parts, entry, entry.id, round);
-    else await removeVolume(parts, entry, round);
+    if (entry.id === undefined || !isOpen(entry)) return OPEN;
+    return entry.type === 'instance'
+      ? await removeInstance(parts, entry, entry.id, round)
+      : await removeVolume(parts, entry, round);
   } catch (error) {
     if (parts.signal?.aborted === true) throw error;
     parts.ledger.note(entry, `it could not be destroyed: ${error instanceof Error ? error.message : error}`);
+    return OPEN;
   }
 }
 
 /** How long an instance whose create got no answer may take to appear in the list. */
 const LONGEST_TO_SHOW_MS = 180_000;
+/** The same where it was answered, if not clearly. */
+const LONGEST_AFTER_ANSWER_MS = 60_000;
 
 /**
  * Finds an entry without an id by its name. If the list still lacks it after the longest delay, it was never created.
@@ -69,8 +106,9 @@ async function adopt(
     if (entry.note?.endsWith(why) !== true) ledger.note(entry, `${entry.note ?? 'no answer came'}; ${why}`);
     return;
   }
+  const longestMs = entry.isAnswered === true ? LONGEST_AFTER_ANSWER_MS : LONGEST_TO_SHOW_MS;
   const found = await findByName(client, ledger, entry, signal);
-  const isLate = clock.wall() - entry.intendedAt >= Math.min(LONGEST_TO_SHOW_MS, patienceMs);
+  const isLate = clock.wall() - entry.intendedAt >= Math.min(longestMs, patienceMs);
   if (found.kind === 'found') ledger.made(entry, found.id);
   if (found.kind === 'absent' && isLate) ledger.refused(entry);
   if (found.kind === 'cannot-tell') ledger.note(entry, found.why);
@@ -82,32 +120,59 @@ function cannotBeFound({ type, id }: Entry): boolean {
 }
 
 /** The first round sends DELETE without a read before it; only reads after the DELETE count as confirmation. */
-async function removeInstance(parts: CleanUpOptions, entry: Entry, id: string, round: number): Promise<void> {
+async function removeInstance(
+  parts: CleanUpOptions,
+  entry: Entry,
+  id: string,
+  round: number,
+): Promise<Prospect> {
   const { client, ledger, signal } = parts;
   const path = instancePath(entry);
+  let prospect: Prospect = OPEN;
   if (round > 1) {
     const read = await client.send('cleanup/read-instance', { method: 'GET', path }, signal);
     const list = await client.send('cleanup/list', { method: 'GET', path: '/instances' }, signal);
-    if (isConfirmedGone(id, read, list)) return ledger.gone(entry);
-    if (stringField(successOf(read), 'status') === 'DESTROYING') return;
+    if (isConfirmedGone(id, read, list)) {
+      ledger.gone(entry);
+      return OPEN;
+    }
+    if (stringField(successOf(read), 'status') === 'DESTROYING') return OPEN;
+    prospect = prospectAfter(read, list);
   }
   const asked = await client.send('cleanup/destroy-instance', { method: 'DELETE', path }, signal);
   if (!isSuccess(asked) && asked.answer?.status !== 404) ledger.note(entry, `DELETE ${refusalOf(asked)}`);
+  return prospect;
+}
+
+/** A read that says that it is gone does not count while the list shows it, or is no list. */
+function prospectAfter(read: Exchange, list: Exchange): Prospect {
+  const prospect = prospectOf(read, { of: 'instance', onTheWay: ['DESTROYING', 'DESTROYED', '404'] });
+  if (prospect.mayFollow !== 'yes' || !isGone(read)) return prospect;
+  const ofList = prospectOfList(list);
+  if (ofList.mayFollow !== 'yes' || !isSuccess(list)) return ofList;
+  return { mayFollow: 'never', why: 'GET /instances still lists it as alive' };
 }
 
 async function removeVolume(
   { client, ledger, signal }: CleanUpOptions,
   entry: Entry,
   round: number,
-): Promise<void> {
+): Promise<Prospect> {
   const path = volumePath(entry);
   const read = await client.send('cleanup/read-volume', { method: 'GET', path }, signal);
-  if (read.answer?.status === 404 && round > 1) return ledger.gone(entry);
+  if (read.answer?.status === 404 && round > 1) {
+    ledger.gone(entry);
+    return OPEN;
+  }
   const volume = successOf(read);
   if (stringsField(volume, 'attached_instance_ids').length > 0)
     await client.send('cleanup/detach-volume', { method: 'POST', path: `${path}/detach` }, signal);
   const asked = await client.send('cleanup/delete-volume', { method: 'DELETE', path }, signal);
   if (!isSuccess(asked) && asked.answer?.status !== 404) ledger.note(entry, `DELETE ${refusalOf(asked)}`);
+  return prospectOf(read, {
+    of: 'volume',
+    onTheWay: ['CREATING', 'ATTACHING', 'DETACHING', 'DELETING', '404'],
+  });
 }
 
 function refusalOf(exchange: Awaited<ReturnType<TargetClient['send']>>): string {

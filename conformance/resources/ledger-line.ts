@@ -13,6 +13,7 @@ const entry = z.object({
   intendedAt: z.number(),
   goneAt: z.number().exactOptional(),
   note: z.string().exactOptional(),
+  isAnswered: z.literal(true).exactOptional(),
 });
 
 const processIdentity = z.object({

@@ -26,6 +26,8 @@ export interface Entry {
   intendedAt: number;
   goneAt?: number;
   note?: string;
+  /** An unclear create was answered, and so is not still under way. */
+  isAnswered?: true;
 }
 
 /** A line of the ledger's file. */
@@ -93,8 +95,10 @@ export class Ledger {
     return Math.max(0, ...this.entries.map(({ n }) => n)) + 1;
   }
 
-  made(entry: Entry, id: string): void {
+  /** `pricePerHour` is what the answer shows; the offer's price counts where it is higher. */
+  made(entry: Entry, id: string, pricePerHour?: number): void {
     entry.id = id;
+    if (pricePerHour !== undefined) entry.pricePerHour = Math.max(entry.pricePerHour ?? 0, pricePerHour);
     this.#set(entry, 'made');
   }
 
@@ -102,8 +106,9 @@ export class Ledger {
     this.#set(entry, 'refused');
   }
 
-  unknown(entry: Entry, note: string): void {
+  unknown(entry: Entry, note: string, isAnswered = false): void {
     entry.note = note;
+    if (isAnswered) entry.isAnswered = true;
     this.#set(entry, 'unknown');
   }
 

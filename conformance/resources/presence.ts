@@ -5,16 +5,20 @@ import type { Exchange } from '../transcript/records.ts';
 import { type Entry, type Ledger, prefixOf } from './ledger.ts';
 
 /**
- * Whether a read of an instance and a later list together confirm that it is gone. A 404 does not count if the list
+ * Whether a read of an instance and a later list together confirm that it is gone. The read does not count if the list
  * is unreadable or still shows the instance alive. If the list exceeds the suite's own size limit, the read alone
  * decides.
  */
 export function isConfirmedGone(id: string, read: Exchange, list: Exchange): boolean {
-  const isGone = statusOf(read) === 404 || stringField(successOf(read), 'status') === 'DESTROYED';
-  if (list.failure?.kind === 'too_large') return isGone;
+  if (list.failure?.kind === 'too_large') return isGone(read);
   const instances = listOf(list);
-  if (!isGone || instances === undefined) return false;
+  if (!isGone(read) || instances === undefined) return false;
   return !instances.some((instance) => idOf(instance) === id && instance['status'] !== 'DESTROYED');
+}
+
+/** Whether a read says that an instance is gone: 404, DESTROYED, or 410, which the contract does not have. */
+export function isGone(read: Exchange): boolean {
+  return [404, 410].includes(statusOf(read) ?? 0) || stringField(successOf(read), 'status') === 'DESTROYED';
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Call } from '../http/call.ts';
 import type { TargetClient } from '../http/target-client.ts';
-import { idOf } from '../text/json.ts';
+import { idOf, numberField, parseJson } from '../text/json.ts';
 import { isSuccess, listOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
 import type { Budget } from './budget.ts';
@@ -120,10 +120,10 @@ export class Resources {
       const why = `the create was answered with the id ${outcome.id} of an instance that was there before the run`;
       return ledger.unknown(entry, why);
     }
-    if (outcome.kind === 'made') return ledger.made(entry, outcome.id);
-    const madeNothing = request.createsNothing === true && !isSuccess(exchange);
+    if (outcome.kind === 'made') return ledger.made(entry, outcome.id, priceShown(exchange));
+    const madeNothing = (request.createsNothing === true || isUnreadable(exchange)) && !isSuccess(exchange);
     if (outcome.kind === 'refused' || madeNothing) return ledger.refused(entry);
-    ledger.unknown(entry, outcome.why);
+    ledger.unknown(entry, outcome.why, exchange.answer !== undefined);
     if (entry.type !== 'instance') return;
     const found = await findByName(client, ledger, entry);
     if (found.kind === 'found') ledger.made(entry, found.id);
@@ -144,6 +144,17 @@ function callOf({ type, body, credential, authorization, contentType }: Resource
     ...(authorization === undefined ? {} : { authorization }),
     ...(contentType === undefined ? {} : { contentType }),
   };
+}
+
+/** A body that nobody can read: nothing that carries the run's name can come of it. */
+function isUnreadable({ request }: Exchange): boolean {
+  return parseJson(request.body) === undefined;
+}
+
+/** The price that the answer to a create shows. */
+function priceShown(exchange: Exchange): number | undefined {
+  const price = numberField(successOf(exchange), 'price_per_hour');
+  return price !== undefined && price >= 0 ? price : undefined;
 }
 
 type Outcome = { kind: 'made'; id: string } | { kind: 'refused' } | { kind: 'unknown'; why: string };

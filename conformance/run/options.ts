@@ -40,6 +40,8 @@ export type RunEvent =
   | { event: 'begun'; runId: string; scenarios: number }
   | { event: 'scenario'; id: string; title: string; index: number; of: number }
   | { event: 'waiting'; text: string }
+  /** Something that the user should know at once. */
+  | { event: 'notice'; text: string }
   | { event: 'resource'; entry: Entry }
   | { event: 'record'; record: TranscriptRecord }
   | { event: 'cleaning'; open: number }

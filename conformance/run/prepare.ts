@@ -13,6 +13,7 @@ import type { KeyPair } from '../ssh/ssh-client.ts';
 import { createRedactor, type Redactor } from '../text/redact.ts';
 import type { KeyName, TranscriptRecord } from '../transcript/records.ts';
 import { Transcript } from '../transcript/transcript.ts';
+import type { KnownReasons } from '../waiting/hope.ts';
 import type { RunOptions, RunParts } from './options.ts';
 
 const CONNECT_TIMEOUT_MS = 30_000;
@@ -50,6 +51,7 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
     namePrefix: prefixOf(runId),
     paceMs: paceOf(settings.pollIntervalMs),
     onSecret: (name, secret) => redactor.add(name, secret),
+    onSilence: (text) => onEvent?.({ event: 'notice', text }),
   });
   await recordStart(options, parts, transcript);
   const ledger = new Ledger({
@@ -61,8 +63,9 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
       onEvent?.({ event: 'resource', entry: { ...entry } });
     },
   });
-  const session = createSession(options, parts, { client, ledger, transcript, keys, signal });
-  return { session, transcript, client, cleanUp: () => finish(options, parts, client, ledger) };
+  const hopeless: KnownReasons = new Set();
+  const session = createSession(options, parts, { client, ledger, transcript, keys, signal, hopeless });
+  return { session, transcript, client, cleanUp: () => finish(options, parts, { client, ledger, hopeless }) };
 }
 
 type Keys = Record<KeyName, KeyPair>;
@@ -112,7 +115,7 @@ async function recordStart(options: RunOptions, parts: RunParts, transcript: Tra
 function createSession(
   { baseUrl, apiKey, login, secondApiKey, level, settings, acceptsUnknownCost }: RunOptions,
   { clock, ssh, onEvent }: RunParts,
-  shared: Pick<SessionParts, 'client' | 'ledger' | 'transcript' | 'keys' | 'signal'>,
+  shared: Pick<SessionParts, 'client' | 'ledger' | 'transcript' | 'keys' | 'signal' | 'hopeless'>,
 ): Session {
   const { client, ledger, signal } = shared;
   const budget = new Budget({
@@ -156,11 +159,11 @@ async function roundTrips({ baseUrl }: RunOptions, { transport }: RunParts): Pro
 async function finish(
   options: RunOptions,
   parts: RunParts,
-  client: TargetClient,
-  ledger: Ledger,
+  { client, ledger, hopeless }: { client: TargetClient; ledger: Ledger; hopeless: KnownReasons },
 ): Promise<void> {
   const { onEvent, clock, abandon } = parts;
   const { pollIntervalMs, readyTimeoutMs } = options.settings;
+  if (client.isLost && (await isStillLost(parts, client))) return noteLost(ledger);
   if (ledger.entries.length > 0) await findOrphans(parts, client, ledger);
   if (ledger.open.length > 0) onEvent?.({ event: 'cleaning', open: ledger.open.length });
   const left = await cleanUp({
@@ -169,11 +172,23 @@ async function finish(
     clock,
     pollIntervalMs,
     patienceMs: readyTimeoutMs,
+    hopeless,
     ...(abandon === undefined ? {} : { signal: abandon }),
     onWait: (entries) =>
       onEvent?.({ event: 'waiting', text: `until ${entries.map(({ name }) => name).join(', ')} is gone` }),
   });
   if (left.length === 0) ledger.close();
+}
+
+/** Asks a target that was given up once more. */
+async function isStillLost({ abandon }: RunParts, client: TargetClient): Promise<boolean> {
+  await client.send('cleanup/reach', { method: 'GET', path: '/instances' }, abandon).catch(() => {});
+  return client.isLost;
+}
+
+function noteLost(ledger: Ledger): void {
+  for (const entry of ledger.open) ledger.note(entry, 'the target accepts no connections');
+  if (ledger.open.length === 0) ledger.close();
 }
 
 /** Finds instances that the target refused but created all the same, by the run's name prefix. */

@@ -103,6 +103,8 @@ function lineOf(event: RunEvent, state: RunState): string | undefined {
       return `cleaning up: ${event.open} to destroy`;
     case 'ended':
       return `ended: ${event.reason} (${state.elapsed}, ${state.cost})`;
+    case 'notice':
+      return `  ${event.text}`;
     case 'waiting':
     case 'record':
       return undefined;
@@ -152,6 +154,9 @@ class RunState {
         return true;
       case 'waiting':
         this.#wait(event.text.startsWith('until ') ? event.text : `for ${event.text}`);
+        return true;
+      case 'notice':
+        this.waiting = { text: `: ${event.text}`, since: this.#clock.now() };
         return true;
       case 'resource': {
         const isNews = this.#entries.get(event.entry.n)?.state !== event.entry.state;

@@ -1,3 +1,4 @@
+import { TargetLost } from '../http/reachability.ts';
 import { BudgetError } from '../resources/budget.ts';
 import { LedgerError } from '../resources/ledger-file.ts';
 import type { Scenario } from '../scenarios/scenario.ts';
@@ -59,6 +60,7 @@ async function runScenarios(
       await scenario.run(session);
     } catch (error) {
       if (signal.reason instanceof SuiteFault) return faultOf(signal.reason.cause ?? signal.reason);
+      if (error instanceof TargetLost) return { reason: 'target lost', detail: error.message };
       if (signal.aborted) return { reason: 'interrupted', detail: 'it was interrupted' };
       if (!(error instanceof BudgetError)) return faultOf(error);
       session.skip([scenario.id], error.message);

@@ -10,6 +10,8 @@ import { type JsonObject, numberField, objectsField, stringField } from '../text
 import { successOf } from '../transcript/exchange.ts';
 import type { Exchange, KeyName, Level, RunSettings, SshRecord } from '../transcript/records.ts';
 import type { Transcript } from '../transcript/transcript.ts';
+import { type Awaited, prospectOf } from '../waiting/answers.ts';
+import { Hope, type KnownReasons } from '../waiting/hope.ts';
 import type { Placement } from './placement.ts';
 
 const SSH_TIMEOUT_MS = 20_000;
@@ -40,6 +42,17 @@ export interface SessionParts extends SignIn {
   signal: AbortSignal;
   /** Called with what the run waits for. */
   onWait: (text: string) => void;
+  /** Why waits of the run ended in vain. */
+  hopeless: KnownReasons;
+}
+
+export interface Wait {
+  /** In words, e.g. `the instance to be gone`. */
+  text: string;
+  /** The statuses from which the awaited one can still follow; default: any. */
+  onTheWay?: readonly string[];
+  /** When the change was asked for, on the clock of `now()`. */
+  askedAt?: number;
 }
 
 /** What scenarios use to drive the target, and the state that they share. */
@@ -61,6 +74,8 @@ export class Session {
   /** The endpoint where `primary` was last ONLINE, to check whether it still answers. */
   lastOnline: JsonObject | undefined;
   whyNotOnline: string | undefined;
+  /** Instances that were waited for in vain after a volume had been attached or detached: read once from then on. */
+  readonly stuck = new Set<string>();
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
@@ -139,25 +154,38 @@ export class Session {
     });
   }
 
+  /** Reports what the run waits for. */
+  waitsFor(text: string): void {
+    this.#parts.onWait(text);
+  }
+
+  /** Follows the answers of one wait: the function returns whether one more shows that nothing can come of it. */
+  hopeFor(of: Awaited['of'], { onTheWay, askedAt }: Partial<Wait>): (exchange: Exchange) => boolean {
+    const hope = new Hope(this.#parts.hopeless, askedAt);
+    return (exchange) => hope.take(prospectOf(exchange, { of, onTheWay }), exchange.sentAt) !== undefined;
+  }
+
   /**
    * Polls an instance at the run's interval until `isReached` accepts its status ('404' for a read answered so).
-   * Returns that read, or undefined on timeout.
+   * Returns that read, or undefined on timeout and where nothing can come of it any more.
    */
   async poll(
     step: string,
     instance: Pick<Instance, 'id' | 'region'>,
     isReached: (status: string | undefined, body: JsonObject | undefined) => boolean,
-    waitingFor: string,
+    wait: Wait,
   ): Promise<Exchange | undefined> {
     const { pollIntervalMs, readyTimeoutMs } = this.settings;
     const startedAt = this.now();
-    this.#parts.onWait(waitingFor);
+    const isInVain = this.hopeFor('instance', wait);
+    this.waitsFor(wait.text);
     for (let next = startedAt; ; next = Math.max(next + pollIntervalMs, this.now())) {
       const asked = this.now();
       const exchange = await this.get(step, instancePath(instance));
       const body = successOf(exchange);
       const status = exchange.answer?.status === 404 ? '404' : stringField(body, 'status');
       if (isReached(status, body)) return exchange;
+      if (isInVain(exchange)) return undefined;
       if (asked - startedAt >= readyTimeoutMs) return undefined;
       await this.sleep(Math.max(next + pollIntervalMs - this.now(), 0));
     }

@@ -138,7 +138,13 @@ export interface ResourceRecord {
 export interface EndRecord {
   kind: 'end';
   at: number;
-  reason: 'completed' | 'interrupted' | 'out of time' | 'fault of the suite' | 'ledger not written';
+  reason:
+    | 'completed'
+    | 'interrupted'
+    | 'out of time'
+    | 'target lost'
+    | 'fault of the suite'
+    | 'ledger not written';
   detail?: string;
 }
 

@@ -108,7 +108,14 @@ const resource = z.object({
 const end = z.object({
   kind: z.literal('end'),
   at: amount,
-  reason: z.enum(['completed', 'interrupted', 'out of time', 'fault of the suite', 'ledger not written']),
+  reason: z.enum([
+    'completed',
+    'interrupted',
+    'out of time',
+    'target lost',
+    'fault of the suite',
+    'ledger not written',
+  ]),
   detail: z.string().exactOptional(),
 });
 

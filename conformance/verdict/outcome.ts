@@ -52,7 +52,7 @@ export function exitCodeOf(
 ): number {
   if (left.length > 0) return EXIT.mayBeRunning;
   if (end?.reason === 'fault of the suite') return EXIT.suiteFault;
-  if (end?.reason === 'ledger not written') return EXIT.configuration;
+  if (end?.reason === 'ledger not written' || end?.reason === 'target lost') return EXIT.configuration;
   if (outcome === 'CONFORMANT') return EXIT.conformant;
   return outcome === 'NON-CONFORMANT' ? EXIT.nonConformant : EXIT.incomplete;
 }

@@ -2,6 +2,7 @@ import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, isTooLong, judgeEachExchange, notTested } from '../../evidence/finding.ts';
 import { objectsField, stringField } from '../../text/json.ts';
 import { answerOf, isSuccess, jsonOf, statusOf, successOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
 
 const scenarios = ['second-key'];
@@ -27,13 +28,23 @@ export const secondKeyChecks: readonly Check[] = [
   { id: 'KEYS-SECOND-002', level: 'full', scenarios, judge: judgeSame },
 ];
 
+/** Whether the first key's last list before this one has the instance. */
+function wasListed({ exchanges }: Evidence, list: Exchange, ids: readonly unknown[]): boolean {
+  const before = exchanges.findLast(
+    (exchange) => exchange.n < list.n && exchange.request.path === list.request.path && isSuccess(exchange),
+  );
+  const listed = before === undefined ? [] : objectsField(jsonOf(before), 'instances');
+  return listed.some(({ id }) => ids.includes(id));
+}
+
 /** A single 404 among several reads has nothing to do with keys. */
 function judgeSame(evidence: Evidence): Finding {
   const first = evidence.steps('second-key/read-with-first').find(isSuccess);
   if (first === undefined) return notTested('the first key did not read the instance');
   const ids = [stringField(successOf(first), 'id'), first.request.path.split('?')[0]?.split('/')[2]];
   const reads = evidence.steps('second-key/read');
-  const seen = [reads.find(isSuccess) ?? reads[0], evidence.step('second-key/list')].filter(
+  const list = evidence.step('second-key/list');
+  const seen = [reads.find(isSuccess) ?? reads[0], wasListed(evidence, list, ids) ? list : undefined].filter(
     (exchange) =>
       exchange !== undefined && ![401, 403].includes(statusOf(exchange) ?? 0) && !isTooLong(exchange),
   );

@@ -10,10 +10,10 @@ import {
 import { acceptedDelete, type InstanceTimeline, isBefore } from '../../evidence/instances.ts';
 import { RECLAIMED } from '../../scenarios/scenario.ts';
 import { sshEndpointOf } from '../../scenarios/session.ts';
-import { type JsonObject, parseJson, stringField } from '../../text/json.ts';
+import { type JsonObject, objectsField, parseJson, stringField } from '../../text/json.ts';
 import { printable } from '../../text/printable.ts';
 import { shortJson } from '../../text/wording.ts';
-import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
+import { answerOf, isSuccess, jsonOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange, SshRecord } from '../../transcript/records.ts';
 import { type Check, withoutRateLimited } from '../check.ts';
 import { isLoggedIn } from '../machine/ssh.ts';
@@ -135,7 +135,11 @@ function judgeUnits(evidence: Evidence): Finding {
   if (limited.length > 0) return notTested(`${limited.length} of ${asked.length} creates were limited: 429`);
   if (asked.length <= race.units)
     return notTested(`the run ended when ${asked.length} of ${race.units + 1} creates had been answered`);
-  const free = race.units - (first === undefined ? 0 : heldBefore(evidence, first));
+  const list = evidence.anySteps('race/list').findLast(isSuccess);
+  if (list?.answer?.leftOut !== undefined)
+    return notTested('the account has so many instances that not all could be compared with the offer');
+  const own = first === undefined ? 0 : heldBefore(evidence, first);
+  const free = race.units - own - (first === undefined ? 0 : heldByOthers(evidence, first, list));
   const accepted = asked.filter(isSuccess).length;
   return judgeEach(
     [asked],
@@ -149,6 +153,20 @@ function judgeUnits(evidence: Evidence): Finding {
           },
     () => first,
   );
+}
+
+/** How many units of the raced offer other instances of the account held, by the list before the race. */
+function heldByOthers({ instances }: Evidence, first: Exchange, list: Exchange | undefined): number {
+  const body = parseJson(first.request.body);
+  const ids = new Set(instances.map(({ id }) => id));
+  return objectsField(list === undefined ? undefined : jsonOf(list), 'instances').filter(
+    (instance) =>
+      !ids.has(stringField(instance, 'id') ?? '') &&
+      instance['status'] !== 'DESTROYED' &&
+      ['configuration_id', 'region'].every(
+        (field) => stringField(instance, field) === stringField(body, field),
+      ),
+  ).length;
 }
 
 /** How many units of the raced offer the run itself held at that time, in that region. */

@@ -1,5 +1,7 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEachExchange, notApplicable, notTested } from '../../evidence/finding.ts';
+import { duration } from '../../evidence/instances.ts';
+import { PUT_BACK_MS } from '../../scenarios/capacity/race.ts';
 import { lists, type Place } from '../../scenarios/catalog/catalog.ts';
 import { parseJson, stringField } from '../../text/json.ts';
 import { answerOf, isSuccess, statusOf } from '../../transcript/exchange.ts';
@@ -115,19 +117,23 @@ function judgeGate(evidence: Evidence): Finding {
 }
 
 function judgePutBack(evidence: Evidence): Finding {
-  const last = evidence.steps('race/availability-after-destruction').at(-1);
-  const place = raced(evidence);
-  const { race } = evidence.run.settings;
   const left = evidence.instances.filter(
     ({ resource }) => resource.step === 'race/create' && resource.state !== 'gone',
   );
   if (left.length > 0) return notTested(`${left.length} instances of the race were not seen to be gone`);
+  const reads = evidence.steps('race/availability-after-destruction');
+  const last = reads.at(-1);
+  const place = raced(evidence);
+  const { race } = evidence.run.settings;
   if (last === undefined || !lists(last, place)) {
     if (race === undefined)
       return notTested('others may have taken what became free: --race names an offer that nobody else buys');
     if (!evidence.instances.some(({ resource }) => resource.step === 'race/create'))
       return notApplicable('an offer of which a unit could be had', 'no create of the race was accepted');
   }
+  const waitedMs = (last?.endedAt ?? 0) - (reads[0]?.sentAt ?? 0);
+  if (last !== undefined && !lists(last, place) && waitedMs < PUT_BACK_MS)
+    return notTested(`it was not listed again within ${duration(waitedMs)} (--ready-timeout-s waits longer)`);
   return judgeEachExchange(
     last === undefined ? [] : [last],
     'reads of /availability after the destruction',
@@ -135,7 +141,7 @@ function judgePutBack(evidence: Evidence): Finding {
       lists(exchange, place)
         ? undefined
         : {
-            expected: `${place.configurationId} is listed in ${place.region} again, after its instances were destroyed`,
+            expected: `${place.configurationId} is listed in ${place.region} again within ${duration(PUT_BACK_MS)}, after its instances were destroyed`,
             actual: 'it is not listed',
           },
   );

@@ -10,6 +10,7 @@ import { duration, isEnd } from '../../evidence/instances.ts';
 import { stringField } from '../../text/json.ts';
 import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
+import { DESTROYED_SHOWN_MS } from '../../waiting/hope.ts';
 import {
   type Check,
   shownStatus,
@@ -83,8 +84,16 @@ function isIdempotent(exchange: Exchange, statuses: readonly string[]): boolean 
 }
 
 function judgeGone(evidence: Evidence): Finding {
-  const last = evidence.steps('destroy/poll').at(-1);
+  const polls = evidence.steps('destroy/poll');
+  const last = polls.at(-1);
   const status = last === undefined ? '' : shown(last);
+  const destroyed = polls.filter((read) => shown(read) === 'DESTROYED');
+  const shownMs = (destroyed.at(-1)?.sentAt ?? 0) - (destroyed[0]?.sentAt ?? 0);
+  if (shownMs > DESTROYED_SHOWN_MS)
+    return judgeEachExchange(destroyed.slice(-1), 'destructions', () => ({
+      expected: `404 within ${duration(DESTROYED_SHOWN_MS)} of the first read that showed DESTROYED`,
+      actual: `still 200 with DESTROYED after ${duration(shownMs)}`,
+    }));
   if (isEnd(status))
     return notTested(
       `it was still ${status} when the run's patience was over (--ready-timeout-s waits longer)`,

@@ -1,5 +1,11 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { type Finding, judgeEachExchange, notTested, type Problem } from '../../evidence/finding.ts';
+import {
+  type Finding,
+  judgeEachExchange,
+  notApplicable,
+  notTested,
+  type Problem,
+} from '../../evidence/finding.ts';
 import { hasGoodCredential } from '../../evidence/instances.ts';
 import { BAD_CREDENTIALS } from '../../scenarios/access/bad-credentials.ts';
 import { NO_SUCH_ID } from '../../scenarios/instances/refusal-cases.ts';
@@ -60,6 +66,7 @@ export const volumeAttachmentChecks: readonly Check[] = [
     scenarios,
     judge: (evidence) => judgeDetach(evidence, 'volumes/detach-all'),
   },
+  { id: 'VOL-ATTACH-007', level: 'full', scenarios: ['companion'], judge: judgeSecondAttach },
   { id: 'VOL-DETACH-003', level: 'full', scenarios: ['companion'], judge: judgeDetachOfOne },
   { id: 'VOL-AUTH-001', level: 'full', scenarios, judge: judgeWithoutCredential },
   { id: 'VOL-DELETE-001', level: 'full', scenarios, judge: judgeDeleteAttached },
@@ -167,6 +174,25 @@ function judgeDetach(evidence: Evidence, step: string): Finding {
         };
   });
   return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
+}
+
+/** An attach to a second instance that is accepted takes nothing from the first. */
+function judgeSecondAttach(evidence: Evidence): Finding {
+  const asked = evidence.step('companion/attach-second/post');
+  if (!isSuccess(asked))
+    return notApplicable(
+      'a volume that several instances share',
+      `attaching it to a second instance was answered ${answerOf(asked)}`,
+    );
+  const first = namedIn(evidence.step('companion/attach/post'));
+  const last = evidence.anySteps('companion/attach-second/poll').at(-1);
+  if (last === undefined || attachmentProblem(last, namedIn(asked)) !== undefined)
+    return notTested('the volume did not come to be attached to the second instance');
+  const finding = judgeEachExchange([asked], 'attaches to a second instance that were accepted', () => {
+    const problem = attachmentProblem(last, first);
+    return problem && { ...problem, expected: `still ${problem.expected}: nobody detached it` };
+  });
+  return unlessReclaimed(evidence, finding);
 }
 
 /** When one of two instances that share a volume is detached, the other keeps it. */

@@ -58,6 +58,46 @@ function limiting(
   };
 }
 
+/** Another instance of the account, of the offer of the race. */
+const others: NonNullable<Variation['behave']> = (rules) => ({
+  ...rules,
+  answer(request, answer) {
+    const usual = rules.answer(request, answer);
+    if (request.route !== 'GET /instances' || request.query.size > 0 || usual.status !== 200) return usual;
+    const at = '2026-01-01T00:00:00Z';
+    const held = {
+      id: 'i-held',
+      name: 'production',
+      configuration_id: RACED,
+      region: 'eu-north',
+      status: 'ONLINE',
+      public_ip: '127.0.0.1',
+      ssh_port: 22,
+      created_at: at,
+      updated_at: at,
+    };
+    const { instances } = usual.json as { instances: object[] };
+    return { ...usual, json: { instances: [...instances, held] } };
+  },
+});
+
+const restarts: readonly Variation[] = [
+  {
+    id: 'restarts-for-half-a-minute',
+    why: 'a server may be restarted: what it does not accept it has not refused',
+    behave: (rules, clock) => ({
+      ...rules,
+      acceptsConnections: () => clock.now() < 60_000 || clock.now() > 90_000,
+    }),
+  },
+  {
+    id: 'account-holds-a-unit',
+    why: 'of the units that there are the account may hold some: 409 is about free ones',
+    run: { race: { offer: RACED, units: 3 } },
+    behave: others,
+  },
+];
+
 const limits: readonly Variation[] = [
   {
     id: 'one-create-in-ten-seconds',
@@ -205,4 +245,4 @@ const machines: readonly Variation[] = [
 ];
 
 /** Lawful variations in buying: limits, other customers, images, and ways to reach a machine. */
-export const marketVariations: readonly Variation[] = [...limits, ...customers, ...machines];
+export const marketVariations: readonly Variation[] = [...restarts, ...limits, ...customers, ...machines];

@@ -69,6 +69,7 @@ const conventionMutants: readonly Mutant[] = [
   },
   {
     id: 'hangs-on-an-unknown-region',
+    takesMs: 92_000,
     breaks: 'The endpoints are reachable.',
     reddens: ['WIRE-REACH-001'],
     behave: onRule('answerDelayMs', (_usual, { query }) =>

@@ -23,6 +23,7 @@ export const createMutants: readonly Mutant[] = [
   },
   {
     id: 'create-waits-for-the-boot',
+    takesMs: 705_000,
     breaks: '201 is returned immediately, without waiting for boot.',
     reddens: ['INS-CREATE-003'],
     behave: onRule('answerDelayMs', (_usual, { route }) => (route === CREATE ? 20_000 : undefined)),
@@ -119,6 +120,7 @@ export const createMutants: readonly Mutant[] = [
   },
   {
     id: 'one-poll-in-fifteen-seconds',
+    isSeenAtPaceOnly: true,
     breaks: 'A rate limit accommodates one poll per active instance per 10 seconds.',
     reddens: ['INS-RATE-001'],
     behave: (rules, hit, clock) => {
@@ -142,12 +144,14 @@ export const createMutants: readonly Mutant[] = [
   },
   {
     id: 'polled-read-asks-the-platform',
+    takesMs: 165_000,
     breaks: 'GET /instances/{id} must be fast, cheap and accurate.',
     reddens: ['LAT-GET-001'],
     behave: onRule('answerDelayMs', (_usual, { route }) => (route === GET ? 1500 : undefined)),
   },
   {
     id: 'every-fifth-polled-read-is-slow',
+    takesMs: 70_000,
     breaks: 'GET /instances/{id} must be fast, cheap and accurate.',
     reddens: ['LAT-GET-001'],
     behave: (rules, hit) => {

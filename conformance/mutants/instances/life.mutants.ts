@@ -154,6 +154,7 @@ export const lifeMutants: readonly Mutant[] = [
   },
   {
     id: 'online-is-seen-late',
+    takesMs: 125_000,
     breaks: 'A change of status is observable within seconds.',
     reddens: ['TRACE-FRESH-002'],
     behave: lagging(['ONLINE'], 30_000),

@@ -1,5 +1,6 @@
 import { onAnswers, onRule, refusal } from '../deviate.ts';
 import type { Mutant } from '../mutant.ts';
+import type { Instance } from '../reference/model.ts';
 
 const GET = 'GET /instances/{instanceId}';
 const START = 'POST /instances/{instanceId}/start';
@@ -27,6 +28,7 @@ export const machineMutants: readonly Mutant[] = [
   },
   {
     id: 'boots-for-eleven-minutes',
+    takesMs: 1_870_000,
     breaks: 'VM provisioning reaches ONLINE within 10 minutes.',
     reddens: ['INS-READY-001', 'INS-READY-002'],
     run: { readyTimeoutMs: 1_200_000 },
@@ -34,6 +36,7 @@ export const machineMutants: readonly Mutant[] = [
   },
   {
     id: 'boots-for-six-minutes',
+    takesMs: 970_000,
     breaks: 'The typical target is under 5 minutes.',
     reddens: ['INS-READY-002'],
     behave: onRule('bootMs', () => 360_000),
@@ -197,17 +200,34 @@ export const machineMutants: readonly Mutant[] = [
     breaks: 'A platform that cannot resume does not silently destroy state.',
     reddens: ['START-409-003', 'TRACE-CAUSE-001'],
     options: { resume: false },
-    behave: (rules, hit, clock) => ({
-      ...rules,
-      mayStart(instance) {
-        if (instance.status === 'STOPPED') {
-          hit();
-          instance.status = 'DESTROYING';
-          instance.updatedAtMs = clock.wall();
-        }
-        return false;
-      },
-    }),
+    behave: (rules, hit, clock) => {
+      let lost: Instance | undefined;
+      return {
+        ...rules,
+        answer(request, answer) {
+          const gone = lost;
+          if (
+            gone !== undefined &&
+            request.route === 'DELETE /instances/{instanceId}' &&
+            request.path.endsWith(gone.id)
+          )
+            clock.after(8_000, () => {
+              gone.status = 'DESTROYED';
+              gone.destroyedAtMs ??= clock.now();
+            });
+          return rules.answer(request, answer);
+        },
+        mayStart(instance) {
+          if (instance.status === 'STOPPED') {
+            hit();
+            instance.status = 'DESTROYING';
+            instance.updatedAtMs = clock.wall();
+            lost = instance;
+          }
+          return false;
+        },
+      };
+    },
   },
   {
     id: 'refused-start-shows-a-stop',

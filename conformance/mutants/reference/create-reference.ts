@@ -74,6 +74,7 @@ async function send(
   });
   if (target.origin !== new URL(options.baseUrl).origin)
     return failed('dns', `There is no host ${target.host}.`);
+  if (!rules.acceptsConnections()) return failed('connect', `connection refused by ${target.host}`);
   const path = pathBelow(new URL(options.baseUrl).pathname, target.pathname);
   const route = router.routeOf(method, path);
   const request: ReferenceRequest = {

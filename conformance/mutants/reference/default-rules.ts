@@ -25,6 +25,7 @@ export function defaultRules(options: ReferenceOptions, clock: AutoClock): Rules
 
 function conversation(options: ReferenceOptions) {
   return {
+    acceptsConnections: () => true,
     roundTripMs: () => 20,
     answerDelayMs: () => 5,
     bearerOf: (authorization) => /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1],

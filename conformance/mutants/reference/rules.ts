@@ -11,6 +11,8 @@ type Shown = Record<string, unknown>;
 
 /** O: Conventions, Errors, Authentication. */
 interface ConversationRules {
+  /** Whether the server is up. */
+  acceptsConnections(): boolean;
   roundTripMs(): number;
   /** What the server takes over and above the way there and back. */
   answerDelayMs(request: ReferenceRequest): number;

@@ -61,6 +61,7 @@ export const attachmentMutants: readonly Mutant[] = [
   },
   {
     id: 'left-off-after-the-attach',
+    takesMs: 600_000,
     breaks: 'The stop-attach-start cycle is performed internally.',
     reddens: ['VOL-ATTACH-005'],
     options: { attach: 'cold' },
@@ -68,6 +69,7 @@ export const attachmentMutants: readonly Mutant[] = [
   },
   {
     id: 'the-cycle-looks-like-a-boot',
+    takesMs: 105_000,
     breaks: 'The intermediate instance states are reported accurately.',
     reddens: ['TRACE-PATH-001', 'VOL-ATTACH-005'],
     options: { attach: 'cold' },
@@ -97,6 +99,12 @@ export const attachmentMutants: readonly Mutant[] = [
     behave: onRule('instancesToAttach', (_usual, { isCreated }, asked) =>
       !isCreated && asked.length > 0 ? [] : undefined,
     ),
+  },
+  {
+    id: 'second-attach-drops-the-first',
+    breaks: 'An attach adds an instance; only a detach takes one away.',
+    reddens: ['VOL-ATTACH-007'],
+    behave: onRule('attachedInstanceIds', (ids) => (ids.length > 1 ? ids.slice(-1) : undefined)),
   },
   {
     id: 'detach-does-nothing',

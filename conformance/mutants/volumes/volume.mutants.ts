@@ -112,6 +112,7 @@ export const volumeMutants: readonly Mutant[] = [
   },
   {
     id: 'deleted-volumes-come-back',
+    isSeenAtPaceOnly: true,
     breaks: 'A deleted volume is 404.',
     reddens: ['VOL-DELETE-003'],
     behave: (rules, hit) => {

@@ -2,6 +2,7 @@ import { instancePath } from '../../contract/paths.ts';
 import type { CreateResult } from '../../resources/resources.ts';
 import { type JsonObject, stringField } from '../../text/json.ts';
 import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
 import { isStillListed, lists } from '../catalog/catalog.ts';
 import {
   buyInstance,
@@ -37,6 +38,8 @@ export const race: Scenario = {
     const placement = await choose(session);
     if (placement === undefined) return;
     const wanted = session.settings.race;
+    // The account may hold units of its own.
+    await session.get('race/list', '/instances');
     const made = await session.createTogether(
       Array.from({ length: wanted === undefined ? AT_ONCE : wanted.units + 1 }, () =>
         instanceRequest(session, { placement, step: 'race/create' }),
@@ -54,8 +57,13 @@ export const race: Scenario = {
         `none of ${made.length} creates at the same moment was refused`,
         'an offer of known size (--race OFFER=UNITS)',
       );
-    await liveAndDie(session, instancesOf(made, placement));
-    if (isRefused) await untilListed(session, placement, availability);
+    const instances = instancesOf(made, placement);
+    await liveAndDie(session, instances);
+    if (!isRefused) return;
+    if (instances.every(({ entry }) => entry.state === 'gone'))
+      await untilListed(session, placement, availability);
+    else
+      session.skip(['race/availability-after-destruction'], 'instances of the race were not seen to be gone');
   },
 };
 
@@ -102,14 +110,20 @@ async function liveAndDie(session: Session, instances: readonly Instance[]): Pro
       if (status === '404') missing++;
       return missing >= MOST_MISSING || !['PROVISIONING', '404', undefined].includes(status);
     };
-    const last = await session.poll('race/poll', instance, isOver, `${instance.entry.name} to come ONLINE`);
+    const last = await session.poll('race/poll', instance, isOver, {
+      text: `${instance.entry.name} to come ONLINE`,
+      onTheWay: ['PROVISIONING', '404'],
+    });
     const shown = last === undefined ? undefined : successOf(last);
     const isOnline =
       stringField(shown, 'status') === 'ONLINE' && stringField(shown, 'public_ip') !== undefined;
     if (shown !== undefined && isOnline) await logIn(session, shown);
   }
-  for (const instance of instances) await session.delete('race/destroy/delete', instancePath(instance));
-  for (const instance of instances) await confirmGone(session, 'race/destroy', instance);
+  const deleted: Exchange[] = [];
+  for (const instance of instances)
+    deleted.push(await session.delete('race/destroy/delete', instancePath(instance)));
+  for (const [index, instance] of instances.entries())
+    await confirmGone(session, 'race/destroy', instance, deleted[index]?.endedAt);
 }
 
 /** Retries a failed login once, so that a sporadic failure is visible. */
@@ -120,12 +134,16 @@ async function logIn(session: Session, shown: JsonObject): Promise<void> {
   await session.login('race/login', shown, 'first');
 }
 
+/** What became free is listed again within this time (docs/decisions/0010). */
+export const PUT_BACK_MS = 75_000;
+
 async function untilListed(session: Session, placement: Placement, path: string): Promise<void> {
   const startedAt = session.now();
+  session.waitsFor(`${placement.configurationId} to be listed again`);
   for (;;) {
     const exchange = await session.get('race/availability-after-destruction', path);
     if (isSuccess(exchange) && lists(exchange, placement)) return;
-    if (session.now() - startedAt >= session.settings.readyTimeoutMs) return;
+    if (session.now() - startedAt > Math.min(PUT_BACK_MS, session.settings.readyTimeoutMs)) return;
     await session.sleep(session.settings.pollIntervalMs);
   }
 }

@@ -98,21 +98,22 @@ async function askTooEarly(session: Session, instance: Instance): Promise<void> 
 
 async function waitForOnline(session: Session, instance: Instance): Promise<void> {
   const isSettled = (status: string | undefined) => status !== undefined && status !== 'PROVISIONING';
-  let last = await session.poll('boot/poll', instance, isSettled, 'the instance to come ONLINE');
+  let last = await session.poll('boot/poll', instance, isSettled, {
+    text: 'the instance to come ONLINE',
+    onTheWay: ['PROVISIONING'],
+  });
   if (last !== undefined && ['STOPPED', 'STOPPING'].includes(stringField(successOf(last), 'status') ?? '')) {
     // A stop that was accepted too early is reported by a check; the run continues from there.
-    await session.poll(
-      'boot/poll',
-      instance,
-      (status) => status !== 'STOPPING',
-      'the instance to have stopped',
-    );
+    await session.poll('boot/poll', instance, (status) => status !== undefined && status !== 'STOPPING', {
+      text: 'the instance to have stopped',
+      onTheWay: ['STOPPING'],
+    });
     await session.post('boot/start-again', instancePath(instance, '/start'));
     last = await session.poll(
       'boot/poll',
       instance,
-      (status) => status !== 'STOPPED' && status !== 'STOPPING',
-      'the instance to come ONLINE',
+      (status) => status !== undefined && status !== 'STOPPED' && status !== 'STOPPING',
+      { text: 'the instance to come ONLINE', onTheWay: ['STOPPED', 'STOPPING'] },
     );
   }
   const shown = last === undefined ? undefined : successOf(last);
@@ -124,7 +125,7 @@ async function waitForOnline(session: Session, instance: Instance): Promise<void
 
 function describe({ settings }: Session, last: Awaited<ReturnType<Session['poll']>>): string {
   if (last === undefined)
-    return `it was still booting after ${settings.readyTimeoutMs / 1000} s (--ready-timeout-s waits longer)`;
+    return `it was still booting after ${settings.readyTimeoutMs / 1000} s (--ready-timeout-s waits longer), or what it answered could not become ONLINE`;
   const status = stringField(successOf(last), 'status');
   return status === undefined ? `it read ${last.answer?.status}` : `it became ${status}`;
 }

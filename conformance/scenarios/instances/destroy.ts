@@ -45,7 +45,7 @@ export const destroy: Scenario = {
   },
 };
 
-const WAITING = 'the instance to be gone';
+const WAITING = { text: 'the instance to be gone', onTheWay: ['DESTROYING'] };
 
 /** DESTROYED, which may precede the 404, already ends billing. */
 function untilDestroyed(session: Session, instance: Instance): Promise<Exchange | undefined> {

@@ -73,10 +73,7 @@ async function lists(session: Session, { instance }: OnlineInstance): Promise<vo
 
 async function enoughPolls(session: Session, { instance }: OnlineInstance): Promise<void> {
   let polls = 0;
-  await session.poll(
-    'online/poll',
-    instance,
-    () => ++polls >= ENOUGH_POLLS,
-    `${ENOUGH_POLLS} polled reads, for their latency`,
-  );
+  await session.poll('online/poll', instance, () => ++polls >= ENOUGH_POLLS, {
+    text: `${ENOUGH_POLLS} polled reads, for their latency`,
+  });
 }

@@ -82,17 +82,26 @@ export async function destroyAndConfirm(
   instance: Instance,
 ): Promise<Exchange> {
   const deleted = await session.delete(`${step}/delete`, instancePath(instance));
-  await confirmGone(session, step, instance);
+  await confirmGone(session, step, instance, deleted.endedAt);
   return deleted;
 }
 
-/** Polls until a destroyed instance is confirmed gone. */
-export async function confirmGone(session: Session, step: string, instance: Instance): Promise<void> {
+/** Polls until a destroyed instance is confirmed gone; `askedAt` is when its DELETE was answered. */
+export async function confirmGone(
+  session: Session,
+  step: string,
+  instance: Instance,
+  askedAt?: number,
+): Promise<void> {
   const last = await session.poll(
     `${step}/poll`,
     instance,
     (status) => status === '404' || status === 'DESTROYED',
-    `${instance.entry.name} to be gone`,
+    {
+      text: `${instance.entry.name} to be gone`,
+      onTheWay: ['DESTROYING'],
+      ...(askedAt === undefined ? {} : { askedAt }),
+    },
   );
   if (last === undefined) return;
   const list = await session.get(`${step}/list`, '/instances');

@@ -21,8 +21,12 @@ export const stop: Scenario = {
     const asked = await session.post('stop/post', instancePath(instance, '/stop'));
     if (statusOf(asked) === 409) return cannotStop(session, instance);
     await startTooEarly(session, instance);
-    const isOver = (status: string | undefined) => status !== 'STOPPING' && status !== 'ONLINE';
-    const last = await session.poll('stop/poll', instance, isOver, 'the instance to have stopped');
+    const isOver = (status: string | undefined) =>
+      status !== undefined && status !== 'STOPPING' && status !== 'ONLINE';
+    const last = await session.poll('stop/poll', instance, isOver, {
+      text: 'the instance to have stopped',
+      onTheWay: ['STOPPING'],
+    });
     const status = last === undefined ? undefined : stringField(successOf(last), 'status');
     if (status !== 'STOPPED') {
       session.whyNotOnline = `the instance was asked to stop and is ${status ?? 'not STOPPED'}`;
@@ -50,7 +54,10 @@ async function startTooEarly(session: Session, instance: Instance): Promise<void
   await session.get('stop/after-start', instancePath(instance));
   if (!isSuccess(asked)) return;
   const isOnline = (status: string | undefined): boolean => status === 'ONLINE';
-  const back = await session.poll('stop/poll-start', instance, isOnline, 'the instance to have started');
+  const back = await session.poll('stop/poll-start', instance, isOnline, {
+    text: 'the instance to have started',
+    onTheWay: ['STOPPING'],
+  });
   if (back !== undefined) await session.post('stop/post-again', instancePath(instance, '/stop'));
 }
 
@@ -95,7 +102,10 @@ async function waitForOnlineAgain(session: Session, { instance }: OnlineInstance
   // The contract allows no PROVISIONING here; the run waits for what follows all the same.
   const isOver = (status: string | undefined) =>
     status !== undefined && !['STOPPED', 'PROVISIONING'].includes(status);
-  const last = await session.poll('start/poll', instance, isOver, 'the instance to be ONLINE again');
+  const last = await session.poll('start/poll', instance, isOver, {
+    text: 'the instance to be ONLINE again',
+    onTheWay: ['STOPPED', 'PROVISIONING'],
+  });
   const shown = last === undefined ? undefined : successOf(last);
   if (shown === undefined || stringField(shown, 'status') !== 'ONLINE') {
     session.whyNotOnline = `the started instance is ${stringField(shown, 'status') ?? 'not ONLINE'}`;

@@ -121,7 +121,10 @@ function answered({ answer, failure }: Exchange): string {
 
 async function waitForOnline(session: Session, instance: Instance): Promise<JsonObject | undefined> {
   const isOver = (status: string | undefined) => status !== 'PROVISIONING' && status !== undefined;
-  const last = await session.poll('companion/poll', instance, isOver, 'the second instance to come ONLINE');
+  const last = await session.poll('companion/poll', instance, isOver, {
+    text: 'the second instance to come ONLINE',
+    onTheWay: ['PROVISIONING'],
+  });
   const shown = last === undefined ? undefined : successOf(last);
   if (stringField(shown, 'status') === 'ONLINE') return shown;
   session.skip(
@@ -195,13 +198,12 @@ async function stopAndDestroy(session: Session, instance: Instance, isOnline: bo
     await destroyAndConfirm(session, 'companion/destroy', instance);
     return;
   }
-  const isOver = (status: string | undefined) => status !== 'STOPPING' && status !== 'ONLINE';
-  const last = await session.poll(
-    'companion/stop-poll',
-    instance,
-    isOver,
-    'the second instance to have stopped',
-  );
+  const isOver = (status: string | undefined) =>
+    status !== undefined && status !== 'STOPPING' && status !== 'ONLINE';
+  const last = await session.poll('companion/stop-poll', instance, isOver, {
+    text: 'the second instance to have stopped',
+    onTheWay: ['STOPPING'],
+  });
   const status = last === undefined ? undefined : stringField(successOf(last), 'status');
   const step = status === 'STOPPED' ? 'companion/destroy-stopped' : 'companion/destroy';
   if (status !== 'STOPPED')
@@ -213,7 +215,10 @@ async function stopAndDestroy(session: Session, instance: Instance, isOnline: bo
 async function release(session: Session, volume: Volume): Promise<void> {
   const isFree = (status: string | undefined) =>
     status !== undefined && !['ATTACHED', 'ATTACHING', 'DETACHING'].includes(status);
-  await pollVolume(session, 'companion/released/poll', volume, isFree);
+  await pollVolume(session, 'companion/released/poll', volume, isFree, {
+    text: `the volume ${volume.entry.name} to be free of the destroyed instance`,
+    onTheWay: ['DETACHING'],
+  });
   await session.delete('companion/released/delete', volumePath(volume));
   await pollGone(session, 'companion/released/poll-gone', volume);
 }

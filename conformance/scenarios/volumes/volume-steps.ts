@@ -4,7 +4,7 @@ import { isObject, type JsonObject, stringField, stringsField } from '../../text
 import { isSuccess, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { isReclaimed } from '../scenario.ts';
-import type { Instance, Session } from '../session.ts';
+import type { Instance, Session, Wait } from '../session.ts';
 
 /** A volume of the run. */
 export interface Volume {
@@ -51,20 +51,27 @@ export async function createVolume(
 
 type Reached = (status: string | undefined, shown: JsonObject | undefined) => boolean;
 
+export interface VolumeWait extends Wait {
+  /** Each poll also reads this instance as `<step>-instance`, and the wait ends if it is reclaimed. */
+  beside?: Instance | undefined;
+}
+
 /**
  * Polls a volume until `isReached` accepts its status ('404' for a read answered so). Returns that read, or undefined
- * on timeout. With `beside`, each poll also reads that instance as `<step>-instance`, and the wait ends if it is
- * reclaimed.
+ * on timeout and where nothing can come of it any more.
  */
 export async function pollVolume(
   session: Session,
   step: string,
   volume: Volume,
   isReached: Reached,
-  beside?: Instance,
+  wait: VolumeWait,
 ): Promise<Exchange | undefined> {
   const { pollIntervalMs, readyTimeoutMs } = session.settings;
+  const { beside } = wait;
   const startedAt = session.now();
+  const isInVain = session.hopeFor('volume', wait);
+  session.waitsFor(wait.text);
   for (;;) {
     const askedAt = session.now();
     const exchange = await session.get(step, volumePath(volume));
@@ -73,7 +80,7 @@ export async function pollVolume(
     if (isReached(exchange.answer?.status === 404 ? '404' : stringField(shown, 'status'), shown))
       return exchange;
     if (beside !== undefined && isReclaimed(beside, read)) return undefined;
-    if (askedAt - startedAt >= readyTimeoutMs) return undefined;
+    if (isInVain(exchange) || askedAt - startedAt >= readyTimeoutMs) return undefined;
     await session.sleep(Math.max(askedAt + pollIntervalMs - session.now(), 0));
   }
 }
@@ -81,7 +88,10 @@ export async function pollVolume(
 /** Polls a new volume; returns whether it became AVAILABLE. */
 export async function pollAvailable(session: Session, step: string, volume: Volume): Promise<boolean> {
   const isAvailable: Reached = (status) => status === 'AVAILABLE';
-  const last = await pollVolume(session, step, volume, (...seen) => isAvailable(...seen) || isOver(seen[0]));
+  const last = await pollVolume(session, step, volume, (...seen) => isAvailable(...seen) || isOver(seen[0]), {
+    text: `the volume ${volume.entry.name} to be AVAILABLE`,
+    onTheWay: ['CREATING'],
+  });
   return stringField(last && successOf(last), 'status') === 'AVAILABLE';
 }
 
@@ -94,13 +104,11 @@ export async function pollAttached(
   beside?: Instance,
 ): Promise<boolean> {
   const isAttached: Reached = (status, shown) => status === 'ATTACHED' && mayBeAttached(shown, id);
-  const last = await pollVolume(
-    session,
-    step,
-    volume,
-    (...seen) => isAttached(...seen) || isOver(seen[0]),
+  const last = await pollVolume(session, step, volume, (...seen) => isAttached(...seen) || isOver(seen[0]), {
+    text: `the volume ${volume.entry.name} to be attached`,
+    onTheWay: ['CREATING', 'ATTACHING'],
     beside,
-  );
+  });
   return last !== undefined && isAttached(stringField(successOf(last), 'status'), successOf(last));
 }
 
@@ -143,13 +151,22 @@ export async function detach(
     `${step}/poll`,
     volume,
     (status, shown) => isDetached(status, shown) || isOver(status),
+    {
+      text: `the volume ${volume.entry.name} to be detached`,
+      onTheWay: ['DETACHING'],
+      askedAt: asked.endedAt,
+    },
   );
   return last !== undefined && isDetached(stringField(successOf(last), 'status'), successOf(last));
 }
 
 /** Polls a volume until it reads 404, and marks it as gone in the ledger. */
 export async function pollGone(session: Session, step: string, volume: Volume): Promise<boolean> {
-  const last = await pollVolume(session, step, volume, (status) => status === '404' || status === 'ERROR');
+  const isEnd: Reached = (status) => status === '404' || status === 'ERROR';
+  const last = await pollVolume(session, step, volume, isEnd, {
+    text: `the volume ${volume.entry.name} to be gone`,
+    onTheWay: ['DELETING'],
+  });
   const isGone = last?.answer?.status === 404;
   if (isGone) session.ledger.gone(volume.entry);
   return isGone;

@@ -260,10 +260,15 @@ async function deletion(session: Session, volume: Volume): Promise<void> {
 /** Waits for the instance to be ONLINE again: an attach or a detach may stop and start it. */
 export async function waitBackOnline(session: Session, step: string, instance: Instance): Promise<void> {
   const isOver = (status: string | undefined) =>
-    status !== undefined && !['STOPPING', 'STOPPED', 'PROVISIONING'].includes(status);
-  const last = await session.poll(step, instance, isOver, 'the instance to be ONLINE again');
+    session.stuck.has(instance.id) ||
+    (status !== undefined && !['STOPPING', 'STOPPED', 'PROVISIONING'].includes(status));
+  const last = await session.poll(step, instance, isOver, {
+    text: 'the instance to be ONLINE again',
+    onTheWay: ['STOPPING', 'STOPPED', 'PROVISIONING'],
+  });
   const shown = last === undefined ? undefined : successOf(last);
   const isOnline = stringField(shown, 'status') === 'ONLINE';
+  if (last === undefined) session.stuck.add(instance.id);
   if (instance !== session.primary) return;
   session.online = isOnline ? shown : undefined;
   if (isOnline) session.lastOnline = shown;

@@ -1,0 +1,72 @@
+import { isShown, onAnswers, onRule, refusal } from '../deviate.ts';
+import type { Mutant } from '../mutant.ts';
+
+const READ = 'GET /instances/{instanceId}';
+const LIST = 'GET /instances';
+const CREATE = 'POST /instances';
+
+const isOfRun = (path: string): boolean => /i-\d{5}/.test(path);
+
+/** Answers that can never become right, however long a run waits. */
+export const stubbornMutants: readonly Mutant[] = [
+  {
+    id: 'gone-reads-410',
+    breaks: 'A destroyed instance reads 404.',
+    reddens: ['DEL-GONE-001'],
+    behave: onAnswers([READ], (answer, { path }) =>
+      answer.status === 404 && isOfRun(path) ? refusal(410, 'gone') : undefined,
+    ),
+  },
+  {
+    id: 'gone-reads-200-with-an-error',
+    breaks: 'A destroyed instance reads 404.',
+    reddens: ['DEL-GONE-001', 'INS-FIELD-001', 'INS-FIELD-002', 'WIRE-STATUS-001'],
+    behave: onAnswers([READ], (answer, { path }) =>
+      answer.status === 404 && isOfRun(path) ? { ...answer, status: 200 } : undefined,
+    ),
+  },
+  {
+    id: 'destroyed-for-ever',
+    breaks: 'A destroyed instance reads 404.',
+    reddens: ['DEL-GONE-001'],
+    behave: onRule('isGone', (usual) => (usual ? false : undefined)),
+  },
+  {
+    id: 'list-is-not-wrapped',
+    breaks: 'GET /instances answers { instances: […] }.',
+    reddens: ['INS-LIST-001', 'INS-LIST-003', 'WIRE-BODY-001'],
+    behave: onAnswers([LIST], (answer) =>
+      isShown(answer) ? { ...answer, json: (answer.json as { instances: unknown }).instances } : undefined,
+    ),
+  },
+  {
+    id: 'bad-creates-crash',
+    breaks: 'A create that is refused is 400.',
+    reddens: [
+      'ERR-400-001',
+      'ERR-400-002',
+      'ERR-5XX-001',
+      'NEG-CLOUD-001',
+      'NEG-IMAGE-001',
+      'NEG-JSON-001',
+      'NEG-KEYS-001',
+      'NEG-KEYS-002',
+      'NEG-OFFER-001',
+      'NEG-REGION-001',
+      'NEG-REQUIRED-001',
+      'NEG-TYPE-001',
+      'NEG-TYPE-002',
+    ],
+    behave: onAnswers([CREATE], (answer) => (answer.status === 400 ? refusal(500, 'internal') : undefined)),
+  },
+  {
+    id: 'cut-off-bodies-crash',
+    breaks: 'JSON that is cut off is 400.',
+    reddens: ['ERR-400-001', 'ERR-5XX-001', 'NEG-JSON-001', 'VOL-INVALID-001'],
+    behave: onAnswers([CREATE, 'POST /volumes'], (answer, { text }) =>
+      answer.status === 400 && text.startsWith('{') && !text.endsWith('}')
+        ? refusal(500, 'internal')
+        : undefined,
+    ),
+  },
+];

@@ -1,0 +1,73 @@
+import { lawfulPaths } from '../contract/transitions.ts';
+import { isObject, stringField } from '../text/json.ts';
+import { printable } from '../text/printable.ts';
+import { answerOf, isSuccess, jsonOf, statusOf, successOf } from '../transcript/exchange.ts';
+import type { Exchange } from '../transcript/records.ts';
+
+/** What a run polls for. */
+export interface Awaited {
+  of: 'instance' | 'volume';
+  /** The statuses from which the awaited one can still follow; default: any status of the contract. */
+  onTheWay?: readonly string[] | undefined;
+}
+
+/**
+ * Whether an answer that is not the awaited one may still turn into it. `never`: it breaks the contract whatever
+ * follows. `for a while`: it may be a restart of the server. `like DESTROYED`: lawful, but not for long.
+ */
+export type Prospect =
+  | { mayFollow: 'yes' }
+  | { mayFollow: 'for a while' | 'like DESTROYED' | 'never'; why: string };
+
+/** Answers that ask for patience, and a 404, which has a meaning of its own. */
+const LAWFUL_REFUSALS = [408, 425, 429];
+
+const KNOWN = {
+  instance: new Set(lawfulPaths('instance').keys()),
+  volume: new Set(lawfulPaths('volume').keys()),
+};
+
+/** What can still come of an answer to a poll. */
+export function prospectOf(exchange: Exchange, { of, onTheWay }: Awaited): Prospect {
+  const status = statusOf(exchange);
+  if (status === undefined)
+    return exchange.failure?.kind === 'not_http'
+      ? { mayFollow: 'never', why: 'what it answers is not HTTP' }
+      : { mayFollow: 'yes' };
+  if (status >= 500) return { mayFollow: 'for a while', why: `it answers ${answerOf(exchange)}` };
+  if (LAWFUL_REFUSALS.includes(status)) return { mayFollow: 'yes' };
+  if (status === 404) return prospectOfStatus('404', of, onTheWay);
+  if (!isSuccess(exchange)) return { mayFollow: 'never', why: `it answers ${answerOf(exchange)}` };
+  const body = jsonOf(exchange);
+  const shown = stringField(successOf(exchange), 'status');
+  if (isObject(body) && isObject(body['error']))
+    return { mayFollow: 'never', why: `it answers ${status} with an error inside` };
+  if (shown === undefined)
+    return {
+      mayFollow: 'never',
+      why: `it answers ${status} without an ${of}: there is no status in the body`,
+    };
+  return prospectOfStatus(shown, of, onTheWay);
+}
+
+function prospectOfStatus(status: string, of: Awaited['of'], onTheWay: Awaited['onTheWay']): Prospect {
+  if (status !== '404' && !KNOWN[of].has(status))
+    return {
+      mayFollow: 'never',
+      why: `it reads ${printable(status, 60)}, which is no status of the contract`,
+    };
+  if (onTheWay === undefined || onTheWay.includes(status)) return { mayFollow: 'yes' };
+  if (status === 'DESTROYED') return { mayFollow: 'like DESTROYED', why: 'it reads DESTROYED, and not 404' };
+  return { mayFollow: 'never', why: `it reads ${status}, from which that does not follow` };
+}
+
+/** Whether an answer to GET /instances can still become a list: a body without one cannot. */
+export function prospectOfList(list: Exchange): Prospect {
+  const status = statusOf(list);
+  if (status === undefined || LAWFUL_REFUSALS.includes(status)) return { mayFollow: 'yes' };
+  if (status >= 500) return { mayFollow: 'for a while', why: `GET /instances answers ${answerOf(list)}` };
+  const value = successOf(list);
+  return value !== undefined && Array.isArray(value['instances'])
+    ? { mayFollow: 'yes' }
+    : { mayFollow: 'never', why: `GET /instances answers ${answerOf(list)}, which is no {"instances": […]}` };
+}
