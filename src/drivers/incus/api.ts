@@ -1,0 +1,250 @@
+import { z } from 'zod';
+import type { IncusClient } from './client.ts';
+import { IncusRefusal, isNotFound } from './errors.ts';
+
+/** Incus' number for it. */
+const STOPPING = 107;
+
+// The parts of Incus' answers that the driver reads. https://linuxcontainers.org/incus/docs/main/rest-api/
+
+const configSchema = z
+  .record(z.string(), z.string())
+  .nullish()
+  .transform((config) => config ?? {});
+const devicesSchema = z
+  .record(z.string(), z.record(z.string(), z.string()))
+  .nullish()
+  .transform((devices) => devices ?? {});
+
+const stateSchema = z.object({
+  status_code: z.number(),
+  started_at: z.string().optional(),
+  network: z
+    .record(
+      z.string(),
+      z.object({
+        addresses: z
+          .array(z.object({ family: z.string(), address: z.string(), scope: z.string() }))
+          .nullish(),
+      }),
+    )
+    .nullish(),
+});
+
+const instanceSchema = z.object({
+  name: z.string(),
+  type: z.string(),
+  /** Of Incus: 102 stopped, 103 running, 112 its member cannot tell. */
+  status_code: z.number(),
+  created_at: z.string(),
+  /** The cluster member that has it; `none` without a cluster. */
+  location: z.string(),
+  config: configSchema,
+  devices: devicesSchema,
+  expanded_config: configSchema,
+  expanded_devices: devicesSchema,
+  state: stateSchema.nullish(),
+});
+export type Instance = z.infer<typeof instanceSchema>;
+
+const volumeSchema = z.object({
+  name: z.string(),
+  type: z.string(),
+  created_at: z.string(),
+  location: z.string(),
+  config: configSchema,
+  used_by: z.array(z.string()).nullish(),
+});
+export type Volume = z.infer<typeof volumeSchema>;
+
+const operationSchema = z.object({
+  created_at: z.string(),
+  id: z.string(),
+  description: z.string(),
+  /** 200: done; 400 and above: failed or cancelled; less: under way. */
+  status_code: z.number(),
+  resources: z.record(z.string(), z.array(z.string()).nullish()).nullish(),
+  err: z.string().optional(),
+});
+export type Operation = z.infer<typeof operationSchema>;
+
+const memberSchema = z.object({
+  server_name: z.string(),
+  status: z.string(),
+  message: z.string(),
+  groups: z.array(z.string()).nullish(),
+});
+export type Member = z.infer<typeof memberSchema>;
+
+const portSchema = z.object({
+  description: z.string(),
+  protocol: z.string(),
+  listen_port: z.string(),
+  target_port: z.string().optional(),
+  target_address: z.string(),
+});
+export type ForwardPort = z.infer<typeof portSchema>;
+
+const forwardSchema = z.object({
+  listen_address: z.string(),
+  description: z.string(),
+  config: configSchema,
+  ports: z
+    .array(portSchema)
+    .nullish()
+    .transform((ports) => ports ?? []),
+  location: z.string().optional(),
+});
+export type Forward = z.infer<typeof forwardSchema>;
+
+const cardSchema = z.object({
+  pci_address: z.string().optional(),
+  vendor_id: z.string().optional(),
+  product_id: z.string().optional(),
+  product: z.string().optional(),
+});
+export type Card = z.infer<typeof cardSchema>;
+
+const resourcesSchema = z.object({
+  cpu: z.object({ total: z.number() }),
+  memory: z.object({ total: z.number() }),
+  gpu: z
+    .object({ cards: z.array(cardSchema).nullish() })
+    .nullish()
+    .transform((gpu) => gpu?.cards ?? []),
+});
+export type Resources = z.infer<typeof resourcesSchema>;
+
+const serverSchema = z.object({
+  api_extensions: z.array(z.string()),
+  auth: z.string(),
+  environment: z.object({
+    server_clustered: z.boolean(),
+    server_name: z.string(),
+    server_version: z.string(),
+    driver: z.string().optional(),
+  }),
+});
+
+export interface Found<T> {
+  value: T;
+  etag: string | undefined;
+}
+
+/** Reads, with their answers checked. Each throws as {@link IncusClient.send} does, and a ZodError on nonsense. */
+export class IncusApi {
+  readonly client: IncusClient;
+
+  constructor(client: IncusClient) {
+    this.client = client;
+  }
+
+  async server() {
+    return serverSchema.parse((await this.client.get('/1.0')).metadata);
+  }
+
+  /** With its state; undefined: there is none of that name. */
+  async instance(name: string): Promise<Instance | undefined> {
+    const path = `/1.0/instances/${name}`;
+    try {
+      return (await this.#read(path, { recursion: '1' }, instanceSchema))?.value;
+    } catch (error) {
+      if (!hasJustEnded(error)) throw error;
+      const bare = (await this.#read(path, {}, instanceSchema))?.value;
+      return bare && { ...bare, status_code: STOPPING };
+    }
+  }
+
+  /** As it is replaced by a PUT: everything that was read, and its tag. */
+  async instanceToReplace(name: string): Promise<Found<Record<string, unknown>> | undefined> {
+    return this.#read(`/1.0/instances/${name}`, {}, z.record(z.string(), z.unknown()));
+  }
+
+  /** In one call, unless a machine ends in the midst of it. */
+  async instances(): Promise<Instance[]> {
+    try {
+      const { metadata } = await this.client.get('/1.0/instances', { recursion: '2' });
+      return z.array(instanceSchema).parse(metadata);
+    } catch (error) {
+      if (!hasJustEnded(error)) throw error;
+      const known = await this.instancesWithoutState();
+      const each = await Promise.all(known.map(({ name }) => this.instance(name)));
+      return each.filter((instance) => instance !== undefined);
+    }
+  }
+
+  /** What the database of Incus knows of them, without asking their members. */
+  async instancesWithoutState(): Promise<Instance[]> {
+    const { metadata } = await this.client.get('/1.0/instances', { recursion: '1' });
+    return z.array(instanceSchema).parse(metadata);
+  }
+
+  async volumes(pool: string): Promise<Volume[]> {
+    const { metadata } = await this.client.get(`/1.0/storage-pools/${pool}/volumes/custom`, {
+      recursion: '1',
+    });
+    return z.array(volumeSchema).parse(metadata);
+  }
+
+  async operation(id: string): Promise<Operation | undefined> {
+    return (await this.#read(`/1.0/operations/${id}`, {}, operationSchema))?.value;
+  }
+
+  /** Those of all members that answer, the ended ones of the last seconds too. */
+  async operations(): Promise<Operation[]> {
+    const { metadata } = await this.client.get('/1.0/operations', { recursion: '1' });
+    const byStatus = z.record(z.string(), z.array(operationSchema)).nullish().parse(metadata);
+    return Object.values(byStatus ?? {}).flat();
+  }
+
+  /** Empty where there is no cluster. */
+  async members(): Promise<Member[]> {
+    const { environment } = await this.server();
+    if (!environment.server_clustered) return [];
+    const { metadata } = await this.client.get('/1.0/cluster/members', { recursion: '1' });
+    return z.array(memberSchema).parse(metadata);
+  }
+
+  async resources(member: string | undefined): Promise<Resources> {
+    return resourcesSchema.parse((await this.client.get('/1.0/resources', targetOf(member))).metadata);
+  }
+
+  /** Bytes that a pool has on a member. */
+  async poolBytes(pool: string, member: string | undefined): Promise<number> {
+    const schema = z.object({ space: z.object({ total: z.number() }) });
+    const { metadata } = await this.client.get(`/1.0/storage-pools/${pool}/resources`, targetOf(member));
+    return schema.parse(metadata).space.total;
+  }
+
+  /** Of all members. */
+  async forwards(network: string): Promise<Forward[]> {
+    const { metadata } = await this.client.get(`/1.0/networks/${network}/forwards`, { recursion: '1' });
+    return z.array(forwardSchema).nullish().parse(metadata) ?? [];
+  }
+
+  async #read<T>(
+    path: string,
+    query: Record<string, string>,
+    schema: z.ZodType<T>,
+  ): Promise<Found<T> | undefined> {
+    try {
+      const { metadata, etag } = await this.client.get(path, query);
+      return { value: schema.parse(metadata), etag };
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+}
+
+/**
+ * Incus 6.0 fails to show a container whose first process has just ended and that it has not taken down yet: it takes -1
+ * for a process.
+ */
+function hasJustEnded(error: unknown): boolean {
+  return error instanceof IncusRefusal && error.message.startsWith('Invalid PID');
+}
+
+export function targetOf(member: string | undefined): Record<string, string> {
+  return member === undefined || member === 'none' || member === '' ? {} : { target: member };
+}

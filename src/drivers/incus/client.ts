@@ -1,0 +1,224 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import type { PeerCertificate } from 'node:tls';
+import { Agent, request } from 'undici';
+import { IncusRefusal, NotReached } from './errors.ts';
+
+/** How a daemon, or any member of a cluster, is reached. */
+export interface Connection {
+  /** `unix:/var/lib/incus/unix.socket` or `https://10.0.0.11:8443`; the next one is tried where one does not answer. */
+  addresses: readonly string[];
+  /** PEM. Over HTTPS the client proves itself with it, and the daemon must have exactly `serverCertificate`. */
+  tls?: { certificate: string; key: string; serverCertificate: string };
+  /** Incus' own; each request names it. */
+  project: string;
+}
+
+/** The answer to one request. */
+export interface Reply {
+  metadata: unknown;
+  /** Of what was read, to be sent back when it is replaced. */
+  etag: string | undefined;
+  /** The id of the background operation that goes on. */
+  operation: string | undefined;
+}
+
+export interface SendOptions {
+  body?: unknown;
+  query?: Readonly<Record<string, string>>;
+  /** Only if it still reads as it did. */
+  etag?: string | undefined;
+}
+
+/** A call is short, and the core's deadline is above it. */
+const REQUEST_TIMEOUT_MS = 6_500;
+const CONNECT_TIMEOUT_MS = 1_500;
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
+/** What is said where no connection came about over which anything could have been sent. */
+const NO_CONNECTION = new Set([
+  'ECONNREFUSED',
+  'ENOENT',
+  'EACCES',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+interface Answer {
+  status: number;
+  text: string;
+  etag: string | undefined;
+  date: string | undefined;
+}
+
+interface Target {
+  address: string;
+  origin: string;
+  agent: Agent;
+}
+
+/** Incus' REST API, as far as a driver needs it. Decides nothing. */
+export class IncusClient {
+  readonly #targets: Target[];
+  readonly #project: string;
+
+  constructor({ addresses, tls, project }: Connection) {
+    this.#project = project;
+    this.#targets = addresses.map((address) => toTarget(address, tls));
+  }
+
+  get(path: string, query?: Readonly<Record<string, string>>): Promise<Reply> {
+    return this.send('GET', path, { query: query ?? {} });
+  }
+
+  /**
+   * @throws {NotReached} if nothing was sent
+   * @throws {IncusRefusal} if the daemon said no
+   * @throws {Error} if the answer is lost or makes no sense
+   */
+  async send(
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: string,
+    { body, query = {}, etag }: SendOptions = {},
+  ): Promise<Reply> {
+    const { status, text, etag: found } = await this.#exchange(method, path, query, body, etag);
+    const reply = parse(text, status);
+    if (status >= 400 || reply.type === 'error')
+      throw new IncusRefusal(reply.error_code || status, String(reply.error), method);
+    const operation = reply.type === 'async' ? String(reply.operation).split(/[/?]/)[3] : undefined;
+    return { metadata: reply.metadata, etag: found, operation };
+  }
+
+  /** What is no JSON: the log of a console. @throws as `send` */
+  async text(path: string): Promise<string> {
+    const { status, text } = await this.#exchange('GET', path, {}, undefined, undefined);
+    if (status >= 400) throw new IncusRefusal(status, String(parse(text, status).error), 'GET');
+    return text;
+  }
+
+  /** What the daemon's clock says, in milliseconds since the epoch. @throws as `send` */
+  async date(): Promise<number> {
+    const { date } = await this.#exchange('GET', '/1.0', {}, undefined, undefined);
+    return Date.parse(date ?? '');
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#targets.map(({ agent }) => agent.destroy()));
+  }
+
+  async #exchange(
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: string,
+    query: Readonly<Record<string, string>>,
+    body: unknown,
+    etag: string | undefined,
+  ): Promise<Answer> {
+    const problems: string[] = [];
+    // The one that answered last is asked first.
+    for (const target of [...this.#targets]) {
+      try {
+        const answer = await request(`${target.origin}${path}`, {
+          method,
+          query: { project: this.#project, ...query },
+          dispatcher: target.agent,
+          signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+          headers: {
+            'User-Agent': 'berth',
+            ...(body !== undefined && { 'Content-Type': 'application/json' }),
+            ...(etag !== undefined && { 'If-Match': etag }),
+          },
+          ...(body !== undefined && { body: JSON.stringify(body) }),
+        });
+        const text = await answer.body.text();
+        this.#prefer(target);
+        const { etag: found, date } = answer.headers;
+        return {
+          status: answer.statusCode,
+          text,
+          etag: typeof found === 'string' ? found : undefined,
+          date: typeof date === 'string' ? date : undefined,
+        };
+      } catch (error) {
+        const problem = `${target.address}: ${reasonOf(error)}`;
+        if (!isUnsent(error) && method !== 'GET')
+          throw new Error(`the answer of Incus was lost (${problem})`, { cause: error });
+        problems.push(problem);
+      }
+    }
+    throw new NotReached(`no Incus answers (${problems.join('; ')})`);
+  }
+
+  #prefer(target: Target): void {
+    const index = this.#targets.indexOf(target);
+    if (index > 0) this.#targets.unshift(...this.#targets.splice(index, 1));
+  }
+}
+
+function toTarget(address: string, tls: Connection['tls']): Target {
+  const common = { headersTimeout: REQUEST_TIMEOUT_MS, bodyTimeout: REQUEST_TIMEOUT_MS, connections: 16 };
+  const limits = { ...common, maxResponseSize: MAX_ANSWER_BYTES };
+  if (address.startsWith('unix:')) {
+    const connect = { socketPath: address.slice('unix:'.length), timeout: CONNECT_TIMEOUT_MS };
+    return { address, origin: 'http://incus', agent: new Agent({ ...limits, connect }) };
+  }
+  if (tls === undefined) throw new Error(`${address} needs a client certificate`);
+  const connect = {
+    timeout: CONNECT_TIMEOUT_MS,
+    cert: tls.certificate,
+    key: tls.key,
+    ca: tls.serverCertificate,
+    checkServerIdentity: pin(tls.serverCertificate),
+  };
+  return { address, origin: address.replace(/\/+$/, ''), agent: new Agent({ ...limits, connect }) };
+}
+
+/** The daemon's certificate is made by itself and names no address: it is the one that was pinned, or it is refused. */
+function pin(serverCertificate: string): (host: string, found: PeerCertificate) => Error | undefined {
+  const expected = new X509Certificate(serverCertificate).raw;
+  return (host, { raw }) => {
+    if (raw.equals(expected)) return undefined;
+    const shown = createHash('sha256').update(raw).digest('hex');
+    return Object.assign(
+      new Error(`${host} shows another certificate than the pinned one (SHA-256 ${shown})`),
+      {
+        code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+      },
+    );
+  };
+}
+
+interface Envelope {
+  type?: unknown;
+  metadata?: unknown;
+  operation?: unknown;
+  error?: unknown;
+  error_code?: number;
+}
+
+function parse(text: string, status: number): Envelope {
+  try {
+    const envelope: unknown = JSON.parse(text);
+    if (typeof envelope === 'object' && envelope !== null) return envelope;
+  } catch {}
+  throw new Error(`Incus answers ${status} with what is no JSON: ${text.slice(0, 200)}`);
+}
+
+function isUnsent(error: unknown): boolean {
+  return codesOf(error).some((code) => NO_CONNECTION.has(code));
+}
+
+function codesOf(error: unknown): string[] {
+  if (error instanceof AggregateError) return error.errors.flatMap(codesOf);
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  return [String(code), ...(cause instanceof Error ? codesOf(cause) : [])];
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
+  return error instanceof Error ? error.message : String(error);
+}

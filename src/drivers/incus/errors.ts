@@ -1,0 +1,101 @@
+import type { FailureCode, Step } from '../../orchestrator/model/platform-driver.ts';
+import { failed } from '../../platform-model/steps.ts';
+
+/** No connection came about: nothing was sent. */
+export class NotReached extends Error {
+  override readonly name = 'NotReached';
+}
+
+/** Incus said no, at once or at the end of an operation. */
+export class IncusRefusal extends Error {
+  override readonly name = 'IncusRefusal';
+  readonly status: number;
+  readonly method: string;
+
+  constructor(status: number, message: string, method: string) {
+    super(message);
+    this.status = status;
+    this.method = method;
+  }
+}
+
+/** What a reply means. The first row whose words are in the message, or whose status it has, counts. */
+const table: readonly { words?: RegExp; status?: number; code: FailureCode }[] = [
+  // Incus says these with 400 or 500, and in operations that failed.
+  { words: /no space left|disk quota exceeded|not enough space|insufficient space/i, code: 'capacity' },
+  {
+    words: /reached (the )?maximum (number of|aggregate)|maximum (number|aggregate).*project/i,
+    code: 'quota',
+  },
+  {
+    words: /no suitable cluster member|couldn't find a cluster member|no online cluster members/i,
+    code: 'capacity',
+  },
+  {
+    words: /(image|alias|fingerprint).*not found|no such image|failed getting image|image .*doesn't exist/i,
+    code: 'image_missing',
+  },
+  {
+    words: /instance type .*not (operational|supported)|virtual machines? (are|is) not supported/i,
+    code: 'unsupported',
+  },
+  {
+    words:
+      /already (exists|running|stopped)|is busy|in progress|being (created|deleted|started)|ETag doesn't match/i,
+    code: 'conflict',
+  },
+  {
+    words:
+      /cluster member.*(offline|unreachable|is evacuated)|not leader|no leader|database is locked|connection refused|context deadline|driver: bad connection|no route to host|timed? ?out|shutting down|EOF$/i,
+    code: 'transient',
+  },
+  {
+    words: /(gpu|pci|device).*(not found|missing|in use|failed)|failed to (detach|bind|override) .*pci/i,
+    code: 'device_fault',
+  },
+  { status: 400, code: 'invalid' },
+  { status: 401, code: 'auth' },
+  { status: 403, code: 'auth' },
+  { status: 404, code: 'gone' },
+  { status: 409, code: 'conflict' },
+  { status: 412, code: 'conflict' },
+  { status: 423, code: 'conflict' },
+  { status: 429, code: 'transient' },
+  { status: 500, code: 'internal' },
+  { status: 502, code: 'transient' },
+  { status: 503, code: 'transient' },
+  { status: 504, code: 'transient' },
+];
+
+export function classify({ status, message }: Pick<IncusRefusal, 'status' | 'message'>): FailureCode {
+  const row = table.find(({ words, status: of }) => words?.test(message) ?? of === status);
+  return row?.code ?? 'internal';
+}
+
+/** Codes with which a request was refused before anything was begun. */
+const UNTOUCHED = new Set<FailureCode>([
+  'invalid',
+  'unsupported',
+  'image_missing',
+  'auth',
+  'gone',
+  'conflict',
+  'quota',
+]);
+
+/** @throws {Error} whose outcome is not known: the core doubts it. */
+export function toFailure(error: unknown): Step<never> {
+  if (error instanceof NotReached) return failed('transient', error.message);
+  if (!(error instanceof IncusRefusal)) throw error;
+  const code = classify(error);
+  return failed(code, `Incus: ${error.message}`, UNTOUCHED.has(code) ? 'none' : 'possible');
+}
+
+export function isNotFound(error: unknown): boolean {
+  return error instanceof IncusRefusal && error.status === 404;
+}
+
+/** Somebody else changes the same thing now: it is read and sent again. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof IncusRefusal && classify(error) === 'conflict';
+}

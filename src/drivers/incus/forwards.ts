@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto';
+import type { Endpoint, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import { type Forward, type ForwardPort, type IncusApi, type Instance, targetOf } from './api.ts';
+import { IncusRefusal } from './errors.ts';
+import type { IncusConfig, IncusOffer } from './options.ts';
+import { addressOf, forwardMark, mark, refOfForward, SSH_PORT } from './translate.ts';
+
+type Settings = NonNullable<IncusConfig['port_forwards']>;
+
+/** There is no port left on the member. */
+export class NoPortLeft extends Error {
+  override readonly name = 'NoPortLeft';
+}
+
+/**
+ * Ports of the members' addresses that lead to machines. They live in one object for each address, which Incus replaces as
+ * a whole and without a check of its tag: changes are made one after another here, and each is read again.
+ */
+export class Forwards {
+  readonly #api: IncusApi;
+  readonly #settings: Settings;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(api: IncusApi, settings: Settings) {
+    this.#api = api;
+    this.#settings = settings;
+  }
+
+  /** What reaches the machine, as far as the forwards say. */
+  endpointOf(instance: Instance, forwards: readonly Forward[]): Endpoint | undefined {
+    const listen = this.#listenOn(instance.location);
+    const ports = forwards
+      .filter(
+        ({ listen_address: address, location }) => address === listen?.listen && isAt(location, instance),
+      )
+      .flatMap((forward) => forward.ports)
+      .filter((port) => refOfForward(port) === instance.name);
+    const ssh = ports.find(({ target_port: port }) => Number(port) === SSH_PORT);
+    if (listen === undefined || ssh === undefined) return undefined;
+    const others = ports.filter((port) => port !== ssh).map(toPortForward);
+    return {
+      publicIp: listen.public,
+      privateIp: ssh.target_address,
+      sshPort: Number(ssh.listen_port),
+      sshUsername: instance.config[mark.loginUser] ?? 'root',
+      ...(others.length > 0 && { portForwards: others }),
+    };
+  }
+
+  /** Leads a port to each of the machine's, and drops what leads to an address that it no longer has. */
+  async ensure(instance: Instance, network: string, { forward_ports: more }: IncusOffer): Promise<void> {
+    const address = addressOf(instance);
+    const listen = this.#listenOn(instance.location);
+    if (address === undefined || listen === undefined) return;
+    const targets = [...new Set([SSH_PORT, ...more])];
+    await this.#oneByOne(async () => {
+      const forwards = await this.#api.forwards(network);
+      const forward = forwards.find(
+        ({ listen_address: at, location }) => at === listen.listen && isAt(location, instance),
+      );
+      const mine = (forward?.ports ?? []).filter((port) => refOfForward(port) === instance.name);
+      const missing = targets.filter(
+        (target) =>
+          !mine.some(
+            ({ target_port: port, target_address: to }) => Number(port) === target && to === address,
+          ),
+      );
+      if (missing.length === 0) return;
+      const alive = await this.#names();
+      const kept = (forward?.ports ?? []).filter((port) => {
+        const ref = refOfForward(port);
+        return ref === undefined || (alive.has(ref) && ref !== instance.name);
+      });
+      const ports = [...kept, ...this.#choose(instance.name, targets, address, mine, kept)];
+      await this.#replace(network, instance.location, listen.listen, forward, ports);
+      await this.#verify(network, instance, listen.listen, targets.length);
+    });
+  }
+
+  /** Until nothing of the machine is forwarded any more, on any member. */
+  async remove(ref: OwnerRef, network: string): Promise<void> {
+    await this.#oneByOne(async () => {
+      for (const forward of await this.#api.forwards(network)) {
+        const kept = forward.ports.filter((port) => refOfForward(port) !== ref);
+        if (kept.length < forward.ports.length)
+          await this.#replace(network, forward.location, forward.listen_address, forward, kept);
+      }
+    });
+  }
+
+  #listenOn(location: string): { listen: string; public: string } | undefined {
+    const address = this.#settings.addresses[location];
+    return typeof address === 'string' ? { listen: address, public: address } : address;
+  }
+
+  /** A port that the machine has already stays its own. */
+  #choose(
+    ref: OwnerRef,
+    targets: readonly number[],
+    address: string,
+    mine: readonly ForwardPort[],
+    kept: readonly ForwardPort[],
+  ): ForwardPort[] {
+    const taken = new Set(kept.flatMap(({ listen_port: ports }) => portsOf(ports)));
+    const [first, last] = this.#settings.ports;
+    const count = last - first + 1;
+    const start = createHash('sha256').update(ref).digest().readUInt32BE() % count;
+    return targets.map((target) => {
+      const known = mine.find(({ target_port: port }) => Number(port) === target);
+      const candidates = Array.from({ length: count }, (_, index) => first + ((start + index) % count));
+      const port = known ? Number(known.listen_port) : candidates.find((candidate) => !taken.has(candidate));
+      if (port === undefined) throw new NoPortLeft(`no port from ${first} to ${last} is left`);
+      taken.add(port);
+      return {
+        description: forwardMark(ref),
+        protocol: 'tcp',
+        listen_port: String(port),
+        target_port: String(target),
+        target_address: address,
+      };
+    });
+  }
+
+  async #names(): Promise<ReadonlySet<string>> {
+    return new Set((await this.#api.instancesWithoutState()).map(({ name }) => name));
+  }
+
+  async #replace(
+    network: string,
+    location: string | undefined,
+    address: string,
+    known: Forward | undefined,
+    ports: readonly ForwardPort[],
+  ): Promise<void> {
+    const query = targetOf(location);
+    const { client } = this.#api;
+    const at = `/1.0/networks/${network}/forwards`;
+    if (known === undefined) {
+      const body = { listen_address: address, description: 'ports of machines of Berth', ports };
+      return void (await client.send('POST', at, { query, body }));
+    }
+    // Where only we have ports, the last one takes the object with it.
+    if (ports.length === 0 && known.description === 'ports of machines of Berth')
+      return void (await client.send('DELETE', `${at}/${address}`, { query }));
+    const { description, config } = known;
+    await client.send('PUT', `${at}/${address}`, { query, body: { description, config, ports } });
+  }
+
+  /** Another server on the same platform may have replaced the object meanwhile: then it is done again. */
+  async #verify(network: string, instance: Instance, address: string, count: number): Promise<void> {
+    const forwards = await this.#api.forwards(network);
+    const ports = forwards
+      .filter(({ listen_address: at }) => at === address)
+      .flatMap((forward) => forward.ports);
+    if (ports.filter((port) => refOfForward(port) === instance.name).length < count)
+      throw new IncusRefusal(409, 'the network forward was replaced by somebody else', 'PUT');
+  }
+
+  #oneByOne<T>(body: () => Promise<T>): Promise<T> {
+    const run = this.#last.then(body, body);
+    this.#last = run.catch(() => undefined);
+    return run;
+  }
+}
+
+function isAt(location: string | undefined, instance: Instance): boolean {
+  return location === undefined || location === '' || location === instance.location;
+}
+
+function portsOf(text: string): number[] {
+  return text.split(',').flatMap((part) => {
+    const [first = 0, last = first] = part.split('-').map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+}
+
+function toPortForward({ listen_port: external, target_port: internal }: ForwardPort) {
+  return { internal_port: Number(internal), external_port: Number(external) };
+}

@@ -1,0 +1,116 @@
+import { z } from 'zod';
+
+const nameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'expected a name of Incus');
+const addressSchema = z
+  .string()
+  .regex(
+    /^(unix:\/.+|https:\/\/[^/?#]+\/?)$/,
+    'expected unix:/var/lib/incus/unix.socket or an address such as https://10.0.0.11:8443',
+  );
+
+/** An image of Incus, and who logs in to its machines. */
+const imageSchema = z.strictObject({
+  /** Of the image in the project; absent: what the catalog calls it. */
+  alias: z.string().min(1).max(255).optional(),
+  login_user: z
+    .string()
+    .regex(/^[a-z_][a-z0-9_-]{0,31}$/)
+    .optional(),
+});
+const imagesSchema = z.record(z.string(), imageSchema);
+
+const portRangeSchema = z
+  .string()
+  .regex(/^\d{1,5}-\d{1,5}$/, 'expected a range such as 22000-22999')
+  .transform((text) => text.split('-').map(Number) as [number, number])
+  .refine(
+    ([first, last]) => first >= 1 && first <= last && last <= 65_535,
+    'expected a range of ports from 1 to 65535, the lower one first',
+  );
+
+/** Of one member: the address that it listens on, and the one that tenants see where a router stands between. */
+const listenSchema = z.union([
+  z.union([z.ipv4(), z.ipv6()]),
+  z.strictObject({
+    listen: z.union([z.ipv4(), z.ipv6()]),
+    public: z.union([z.ipv4(), z.ipv6(), z.hostname()]),
+  }),
+]);
+
+/** What an operator writes under `platform:` in berth.yaml. */
+export const incusConfigSchema = z.strictObject({
+  driver: z.literal('incus'),
+  /** The daemon's socket, or members of the cluster: the next is tried where one does not answer. */
+  address: z
+    .union([addressSchema, z.array(addressSchema).min(1)])
+    .default('unix:/var/lib/incus/unix.socket')
+    .transform((address) => [address].flat()),
+  /** PEM files. Over HTTPS all three are needed. */
+  client_certificate: z.string().min(1).optional(),
+  client_key: z.string().min(1).optional(),
+  /** Exactly this one is accepted: of a cluster `cluster.crt`, of a single daemon `server.crt`. */
+  server_certificate: z.string().min(1).optional(),
+  project: nameSchema.default('default'),
+  /** Applied to every machine, in this order, below what Berth sets. */
+  profiles: z.array(nameSchema).default([]),
+  storage_pool: nameSchema.default('default'),
+  /** Where volumes are; absent: in `storage_pool`. */
+  volume_pool: nameSchema.optional(),
+  /** `filesystem`: mounted in containers. `block`: a disk, for virtual machines. */
+  volume_content: z.enum(['filesystem', 'block']).default('filesystem'),
+  network: nameSchema.default('incusbr0'),
+  /** Keeps machines from each other on a bridge, and from addresses that are not theirs. */
+  isolation: z.boolean().default(true),
+  /** Network ACLs for each machine's interface, where the network is of OVN. */
+  acls: z.array(nameSchema).default([]),
+  /** Machines are reached at a port of their member. Absent: at their own address. */
+  port_forwards: z
+    .strictObject({
+      ports: portRangeSchema,
+      /** By the name of the member; `none` where there is no cluster. */
+      addresses: z.record(z.string(), listenSchema),
+    })
+    .optional(),
+  /** Images by the names that the catalog's `os_options` have for them. */
+  images: imagesSchema.default({}),
+  /** The cluster group of each datacenter of the catalog; one that is not named may use every member. */
+  datacenters: z.record(z.string(), nameSchema).default({}),
+  /** How often what the members have may be sold. */
+  overcommit: z
+    .strictObject({
+      cpu: z.number().positive().max(100).default(1),
+      memory: z.number().positive().max(10).default(1),
+      disk: z.number().positive().max(100).default(1),
+    })
+    .prefault({}),
+  /** How long a machine may take to shut down before it is switched off. */
+  shutdown_s: z.int().min(1).max(600).default(30),
+});
+export type IncusConfig = z.infer<typeof incusConfigSchema>;
+
+const pciSchema = z
+  .string()
+  .regex(/^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$/, 'expected such as 0000:3b:00.0');
+const hexSchema = z.string().regex(/^[0-9a-f]{4}$/, 'expected four hexadecimal digits');
+
+/** What an offer of the catalog may say under `machine:`. */
+export const incusOfferSchema = z.strictObject({
+  kind: z.enum(['container', 'virtual-machine']).default('container'),
+  /** A cluster group; absent: any member. */
+  host_group: nameSchema.optional(),
+  profiles: z.array(nameSchema).optional(),
+  network: nameSchema.optional(),
+  storage_pool: nameSchema.optional(),
+  images: imagesSchema.default({}),
+  /** Which GPUs the offer's `gpu_count` is taken from; absent: any that Incus shows. */
+  gpus: z
+    .strictObject({
+      vendor_id: hexSchema.optional(),
+      product_id: hexSchema.optional(),
+      pci: z.array(pciSchema).min(1).optional(),
+    })
+    .default({}),
+  /** Ports of the machine, beside that of SSH, that are forwarded too. */
+  forward_ports: z.array(z.int().min(1).max(65_535)).max(32).default([]),
+});
+export type IncusOffer = z.infer<typeof incusOfferSchema>;

@@ -1,0 +1,233 @@
+import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
+import type { FreeUnits, MachineSpec } from '../../orchestrator/model/platform-driver.ts';
+import type { Card, IncusApi, Instance, Member, Resources, Volume } from './api.ts';
+import { type IncusConfig, type IncusOffer, incusOfferSchema } from './options.ts';
+import { bytesOf, cpusOf } from './translate.ts';
+
+/** A member, or the one daemon there is, and what it has. */
+export interface Host {
+  /** `none` where there is no cluster, as in Incus' own answers. */
+  name: string;
+  groups: readonly string[];
+  isOnline: boolean;
+  resources: Resources | undefined;
+  poolBytes: ReadonlyMap<string, number>;
+}
+
+/** What members have changes with their hardware; what is left of it is counted each time. */
+const HARDWARE_KEPT_MS = 60_000;
+const SINGLE = 'none';
+
+/** What every member has, and what of it is taken. */
+export interface Fleet {
+  hosts: readonly Host[];
+  instances: readonly Instance[];
+  volumes: readonly (Volume & { pool: string })[];
+}
+
+export interface Wanted {
+  vcpus: number;
+  memoryGb: number;
+  rootDiskGb: number;
+  gpuCount: number;
+}
+
+type Hardware = { at: number; resources: Resources; poolBytes: Map<string, number> };
+
+/** Reads the fleet; hardware is remembered for a minute. */
+export class FleetReader {
+  readonly #api: IncusApi;
+  readonly #options: IncusConfig;
+  readonly #pools: readonly string[];
+  readonly #now: () => number;
+  readonly #hardware = new Map<string, Hardware>();
+
+  constructor(api: IncusApi, options: IncusConfig, catalog: Catalog, now: () => number) {
+    this.#api = api;
+    this.#options = options;
+    this.#now = now;
+    const named = [...catalog.offers.values()].flatMap((offer) => offerOf(offer).storage_pool ?? []);
+    this.#pools = [...new Set([options.storage_pool, ...named])];
+  }
+
+  async read(): Promise<Fleet> {
+    const volumePool = this.#options.volume_pool ?? this.#options.storage_pool;
+    const [members, instances, volumes] = await Promise.all([
+      this.#api.members(),
+      this.#api.instancesWithoutState(),
+      this.#api.volumes(volumePool),
+    ]);
+    const hosts = await Promise.all(
+      members.length === 0
+        ? [this.#host({ server_name: SINGLE, status: 'Online', message: '', groups: [] })]
+        : members.map((member) => this.#host(member)),
+    );
+    return { hosts, instances, volumes: volumes.map((volume) => ({ ...volume, pool: volumePool })) };
+  }
+
+  async #host({ server_name: name, status, groups }: Member): Promise<Host> {
+    const isOnline = status === 'Online';
+    const found = isOnline ? await this.#hardwareOf(name) : undefined;
+    return {
+      name,
+      groups: groups ?? [],
+      isOnline,
+      resources: found?.resources,
+      poolBytes: found?.poolBytes ?? new Map(),
+    };
+  }
+
+  async #hardwareOf(name: string): Promise<Hardware> {
+    const known = this.#hardware.get(name);
+    if (known !== undefined && this.#now() - known.at < HARDWARE_KEPT_MS) return known;
+    const [resources, ...bytes] = await Promise.all([
+      this.#api.resources(name),
+      ...this.#pools.map((pool) => this.#api.poolBytes(pool, name)),
+    ]);
+    const poolBytes = new Map(this.#pools.map((pool, index) => [pool, bytes[index] ?? 0]));
+    const read = { at: this.#now(), resources, poolBytes };
+    this.#hardware.set(name, read);
+    return read;
+  }
+}
+
+/** What an offer says under `machine:`. Its words were checked when the catalog was read. */
+export function offerOf(offer: Offer | undefined): IncusOffer {
+  return incusOfferSchema.parse(offer?.machine ?? {});
+}
+
+/** Whether machines of the offer may be made on the host for that datacenter. */
+function isEligible(host: Host, offer: IncusOffer, group: string | undefined): boolean {
+  const needed = [offer.host_group, group].filter((name) => name !== undefined);
+  return host.isOnline && host.resources !== undefined && needed.every((name) => host.groups.includes(name));
+}
+
+/** How many more machines fit on a host. */
+export function roomOn(
+  host: Host,
+  fleet: Fleet,
+  wanted: Wanted,
+  offer: IncusOffer,
+  options: IncusConfig,
+): number {
+  const { resources } = host;
+  if (resources === undefined) return 0;
+  const { overcommit } = options;
+  const pool = offer.storage_pool ?? options.storage_pool;
+  const here = fleet.instances.filter(({ location }) => location === host.name);
+  const cpus =
+    resources.cpu.total * overcommit.cpu - sum(here, (one) => cpusOf(one.expanded_config['limits.cpu']));
+  const memory =
+    resources.memory.total * overcommit.memory -
+    sum(here, (one) => bytesOf(one.expanded_config['limits.memory']) ?? 0);
+  const disk =
+    (host.poolBytes.get(pool) ?? 0) * overcommit.disk -
+    sum(here, (one) => rootBytes(one, pool)) -
+    sum(volumesOn(host, fleet, pool), ({ config }) => bytesOf(config['size']) ?? 0);
+  const rooms = [
+    wanted.vcpus > 0 ? cpus / wanted.vcpus : Number.POSITIVE_INFINITY,
+    wanted.memoryGb > 0 ? memory / (wanted.memoryGb * 2 ** 30) : Number.POSITIVE_INFINITY,
+    wanted.rootDiskGb > 0 ? disk / (wanted.rootDiskGb * 2 ** 30) : Number.POSITIVE_INFINITY,
+    wanted.gpuCount > 0 ? freeGpus(host, fleet, offer).length / wanted.gpuCount : Number.POSITIVE_INFINITY,
+  ];
+  return Math.max(0, Math.floor(Math.min(...rooms) + 1e-9));
+}
+
+function volumesOn({ name }: Host, { volumes }: Fleet, pool: string): Volume[] {
+  return volumes.filter((volume) => volume.pool === pool && volume.location === name);
+}
+
+function rootBytes({ expanded_devices: devices }: Instance, pool: string): number {
+  const root = Object.values(devices).find(({ type, path }) => type === 'disk' && path === '/');
+  return root?.['pool'] === pool ? (bytesOf(root['size']) ?? 0) : 0;
+}
+
+/** PCI addresses of the host's GPUs that the offer may have and no instance has, running or not. */
+export function freeGpus(host: Host, { instances }: Fleet, { gpus }: IncusOffer): string[] {
+  const here = instances.filter(({ location }) => location === host.name);
+  const devices = here.flatMap(({ expanded_devices: all }) => Object.values(all));
+  const taken = devices.filter(({ type }) => type === 'gpu');
+  // A device without an address has every GPU that fits it: then none is known to be free.
+  if (taken.some(({ pci }) => pci === undefined)) return [];
+  const addresses = new Set(taken.map(({ pci }) => normalPci(pci ?? '')));
+  return (host.resources?.gpu ?? [])
+    .filter((card) => isWanted(card, gpus))
+    .map(({ pci_address: pci = '' }) => normalPci(pci))
+    .filter((pci) => pci !== '' && !addresses.has(pci));
+}
+
+function isWanted(card: Card, { vendor_id: vendor, product_id: product, pci }: IncusOffer['gpus']): boolean {
+  return (
+    (vendor === undefined || card.vendor_id === vendor) &&
+    (product === undefined || card.product_id === product) &&
+    (pci === undefined || pci.map(normalPci).includes(normalPci(card.pci_address ?? '')))
+  );
+}
+
+function normalPci(address: string): string {
+  return /^[0-9a-f]{2}:/i.test(address) ? `0000:${address.toLowerCase()}` : address.toLowerCase();
+}
+
+export interface Place {
+  host: Host;
+  gpus: readonly string[];
+}
+
+/** Where the machine goes: of the hosts that have room for it, the one with the most. */
+export function placeFor(
+  spec: MachineSpec,
+  fleet: Fleet,
+  offer: IncusOffer,
+  options: IncusConfig,
+): Place | undefined {
+  const group = options.datacenters[spec.datacenter];
+  const rooms = fleet.hosts
+    .filter((host) => isEligible(host, offer, group))
+    .map((host) => ({ host, room: roomOn(host, fleet, spec, offer, options) }))
+    .filter(({ room }) => room > 0)
+    .sort((a, b) => b.room - a.room || a.host.name.localeCompare(b.host.name));
+  const host = rooms[0]?.host;
+  return host && { host, gpus: freeGpus(host, fleet, offer).slice(0, spec.gpuCount) };
+}
+
+/** Where a volume of the datacenter goes: the eligible host whose pool has the most left. */
+export function placeForVolume(
+  datacenter: string,
+  sizeGb: number,
+  fleet: Fleet,
+  options: IncusConfig,
+): Host | undefined {
+  const offer = incusOfferSchema.parse({ storage_pool: options.volume_pool });
+  const wanted = { vcpus: 0, memoryGb: 0, rootDiskGb: sizeGb, gpuCount: 0 };
+  return fleet.hosts
+    .filter((host) => isEligible(host, offer, options.datacenters[datacenter]))
+    .map((host) => ({ host, room: roomOn(host, fleet, wanted, offer, options) }))
+    .filter(({ room }) => room > 0)
+    .sort((a, b) => b.room - a.room)[0]?.host;
+}
+
+/** Each offer counted as if it were the only one. */
+export function countFree(catalog: Catalog, fleet: Fleet, options: IncusConfig, name?: string): FreeUnits[] {
+  const offers = [...catalog.offers.values()].filter(
+    ({ platform }) => platform === undefined || name === undefined || platform === name,
+  );
+  return offers.flatMap((offer) => {
+    const machine = offerOf(offer);
+    const wanted = { ...offer, rootDiskGb: offer.storageGb, gpuCount: offer.gpuCount ?? 0 };
+    const datacenters = new Set(
+      offer.placements.map(({ region }) => catalog.regions.get(region)?.datacenter ?? region),
+    );
+    return [...datacenters].map((datacenter) => {
+      const hosts = fleet.hosts.filter((host) => isEligible(host, machine, options.datacenters[datacenter]));
+      return {
+        offerId: offer.id,
+        datacenter,
+        units: sum(hosts, (host) => roomOn(host, fleet, wanted, machine, options)),
+      };
+    });
+  });
+}
+
+function sum<T>(items: readonly T[], of: (item: T) => number): number {
+  return items.reduce((total, item) => total + of(item), 0);
+}

@@ -1,0 +1,260 @@
+import { renderCloudInit } from '../../orchestrator/cloud-init/render.ts';
+import type {
+  Endpoint,
+  MachineSpec,
+  ObservedMachine,
+  ObservedVolume,
+  OwnerRef,
+  Power,
+  VolumeSpec,
+} from '../../orchestrator/model/platform-driver.ts';
+import type { ForwardPort, Instance, Volume } from './api.ts';
+import type { IncusConfig, IncusOffer } from './options.ts';
+
+/** The mark of what is ours. What carries no `createdBy`, or another ref than its name says, is never touched. */
+export const mark = {
+  ref: 'user.berth.ref',
+  createdBy: 'user.berth.created-by',
+  note: 'user.berth.note',
+  offer: 'user.berth.offer',
+  /** How far its making came: nothing, then {@link phases}. */
+  phase: 'user.berth.phase',
+  loginUser: 'user.berth.login-user',
+  /** The last restart that was asked for. */
+  restart: 'user.berth.restart',
+  /** Of a volume: the member that it is being moved away from. */
+  movingFrom: 'user.berth.moving-from',
+  /** Of a volume that is being moved, on the other member: not ours yet. */
+  copyOf: 'user.berth.copy-of',
+  /** Of a volume that was moved: its copy is younger. */
+  createdAt: 'user.berth.created-at',
+} as const;
+
+/** `built`: its disk is complete. `created`: it has run, with an endpoint. */
+export const phases = { built: 'built', created: 'created' } as const;
+
+const CREATED_BY = 'berth';
+export const SSH_PORT = 22;
+const NIC = 'eth0';
+const SENTINEL_YEAR = 1970;
+
+/** Whether Incus takes the ref for a name: it becomes one as it is. */
+export function isName(ref: OwnerRef): boolean {
+  return /^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/.test(ref);
+}
+
+export function isOurs({ name, config }: Pick<Instance | Volume, 'name' | 'config'>): boolean {
+  return config[mark.createdBy] === CREATED_BY && config[mark.ref] === name;
+}
+
+export function gib(gb: number): string {
+  return `${Math.round(gb * 1024)}MiB`;
+}
+
+const UNITS: Record<string, number> = {
+  '': 1,
+  B: 1,
+  kB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+};
+
+/** Bytes of a size such as `10GiB`; undefined: it is none, such as `50%`. */
+export function bytesOf(size: string | undefined): number | undefined {
+  const [, digits, unit = ''] = /^(\d+)([A-Za-z]*)$/.exec(size ?? '') ?? [];
+  const factor = UNITS[unit];
+  return digits === undefined || factor === undefined ? undefined : Number(digits) * factor;
+}
+
+/** Of `2`, `0-3` or `0,2,5-6`. */
+export function cpusOf(limit: string | undefined): number {
+  if (limit === undefined || limit === '') return 0;
+  if (/^\d+$/.test(limit)) return Number(limit);
+  return limit.split(',').reduce((sum, part) => {
+    const [first = 0, last = first] = part.split('-').map(Number);
+    return sum + (last - first + 1);
+  }, 0);
+}
+
+export interface ImageChoice {
+  alias: string;
+  loginUser: string;
+}
+
+const LOGIN_USERS: readonly [RegExp, string][] = [
+  [/ubuntu/i, 'ubuntu'],
+  [/debian/i, 'debian'],
+  [/alma/i, 'almalinux'],
+  [/rocky/i, 'rocky'],
+  [/fedora/i, 'fedora'],
+];
+
+/** What the catalog's name of an image means here. */
+export function imageOf(image: string, offer: IncusOffer, { images }: IncusConfig): ImageChoice {
+  const { alias = image, login_user: user } = offer.images[image] ?? images[image] ?? {};
+  const usual = LOGIN_USERS.find(([name]) => name.test(image))?.[1] ?? 'root';
+  return { alias, loginUser: user ?? usual };
+}
+
+/** The body of the request that makes a machine, without starting it. */
+export function toPlatform(
+  spec: MachineSpec,
+  offer: IncusOffer,
+  options: IncusConfig,
+  gpus: readonly string[],
+): object {
+  const { alias, loginUser } = imageOf(spec.image, offer, options);
+  const { vendorData, userData } = renderCloudInit(spec, { loginUser });
+  return {
+    name: spec.ref,
+    type: offer.kind,
+    source: { type: 'image', alias },
+    profiles: offer.profiles ?? options.profiles,
+    config: {
+      [mark.ref]: spec.ref,
+      [mark.createdBy]: CREATED_BY,
+      [mark.note]: spec.note,
+      [mark.offer]: spec.offerId,
+      [mark.loginUser]: loginUser,
+      'limits.cpu': String(spec.vcpus),
+      'limits.memory': gib(spec.memoryGb),
+      'cloud-init.vendor-data': vendorData,
+      'cloud-init.user-data': userData,
+      ...(offer.kind === 'container' && { 'security.idmap.isolated': 'true' }),
+    },
+    devices: {
+      root: {
+        type: 'disk',
+        path: '/',
+        pool: offer.storage_pool ?? options.storage_pool,
+        size: gib(spec.rootDiskGb),
+      },
+      [NIC]: nicOf(offer.network ?? options.network, options),
+      ...gpuDevices(gpus),
+    },
+  };
+}
+
+/** A tenant is root in its machine: what holds it must be set outside. */
+function nicOf(network: string, { isolation, acls }: IncusConfig): Record<string, string> {
+  return {
+    type: 'nic',
+    name: NIC,
+    network,
+    ...(isolation &&
+      acls.length === 0 && {
+        'security.port_isolation': 'true',
+        'security.mac_filtering': 'true',
+        'security.ipv4_filtering': 'true',
+        'security.ipv6_filtering': 'true',
+      }),
+    ...(acls.length > 0 && {
+      'security.acls': acls.join(','),
+      'security.acls.default.ingress.action': 'reject',
+      'security.acls.default.egress.action': 'reject',
+    }),
+  };
+}
+
+export function gpuDevices(pci: readonly string[]): Record<string, Record<string, string>> {
+  return Object.fromEntries(
+    pci.map((address, index) => [`gpu${index}`, { type: 'gpu', gputype: 'physical', pci: address }]),
+  );
+}
+
+export function isRunning({ status_code: code }: Pick<Instance, 'status_code'>): boolean {
+  return code === 101 || code === 103 || (code >= 109 && code <= 111) || code === 113;
+}
+
+export function isStopped({ status_code: code }: Pick<Instance, 'status_code'>): boolean {
+  return code === 102;
+}
+
+/** The member cannot tell what has become of it: it is offline, or has just been started. */
+export function isUnknown({ status_code: code }: Pick<Instance, 'status_code'>): boolean {
+  return code === 112;
+}
+
+function powerOf(instance: Instance, endpoint: Endpoint | undefined): Power {
+  const isCreated = instance.config[mark.phase] === phases.created;
+  if (!isCreated) return 'building';
+  if (isRunning(instance)) return endpoint === undefined ? 'starting' : 'running';
+  if (isStopped(instance)) return 'stopped';
+  return instance.status_code === 106 || instance.status_code === 105 ? 'starting' : 'stopping';
+}
+
+export function fromPlatform(instance: Instance, endpoint: Endpoint | undefined): ObservedMachine {
+  const { config, location } = instance;
+  const note = config[mark.note];
+  return {
+    ref: instance.name,
+    power: powerOf(instance, endpoint),
+    createdAt: timeOf(instance.created_at),
+    ...(endpoint !== undefined && { endpoint }),
+    ...(location !== 'none' && { host: location }),
+    ...(note !== undefined && { note }),
+  };
+}
+
+/** The address that the machine has on its network, where it has said so. */
+export function addressOf({ state }: Pick<Instance, 'state'>): string | undefined {
+  const addresses = (state?.network?.[NIC] ?? firstNic(state))?.addresses ?? [];
+  const global = addresses.filter(({ scope }) => scope === 'global');
+  return (global.find(({ family }) => family === 'inet') ?? global[0])?.address;
+}
+
+/** Virtual machines name their interfaces themselves. */
+function firstNic(state: Instance['state']) {
+  return Object.entries(state?.network ?? {}).find(([name]) => name !== 'lo')?.[1];
+}
+
+/** What `description` a forwarded port of a machine has: it is ours by that. */
+export function forwardMark(ref: OwnerRef): string {
+  return `berth ${ref}`;
+}
+
+export function refOfForward({ description }: Pick<ForwardPort, 'description'>): OwnerRef | undefined {
+  return description.startsWith('berth ') ? description.slice('berth '.length) : undefined;
+}
+
+/** Milliseconds since the epoch; 0 where Incus says that there is no such time. */
+function timeOf(text: string): number {
+  const at = Date.parse(text);
+  return Number.isNaN(at) || new Date(at).getUTCFullYear() < SENTINEL_YEAR ? 0 : at;
+}
+
+export function toPlatformVolume(spec: VolumeSpec, { volume_content: content }: IncusConfig): object {
+  return {
+    name: spec.ref,
+    content_type: content,
+    config: {
+      size: gib(spec.sizeGb),
+      [mark.ref]: spec.ref,
+      [mark.createdBy]: CREATED_BY,
+      [mark.note]: spec.note,
+      ...(content === 'filesystem' && { 'security.shifted': 'true' }),
+    },
+  };
+}
+
+export function fromPlatformVolume(volume: Volume): ObservedVolume {
+  const bytes = bytesOf(volume.config['size']);
+  const note = volume.config[mark.note];
+  return {
+    ref: volume.name,
+    attachedTo: usersOf(volume),
+    createdAt: timeOf(volume.config[mark.createdAt] ?? volume.created_at),
+    ...(bytes !== undefined && { sizeGb: bytes / 2 ** 30 }),
+    ...(note !== undefined && { note }),
+  };
+}
+
+/** The machines that have it as a device. */
+export function usersOf({ used_by: usedBy }: Pick<Volume, 'used_by'>): OwnerRef[] {
+  return (usedBy ?? []).flatMap((path) => /^\/1\.0\/instances\/([^/?]+)/.exec(path)?.[1] ?? []).sort();
+}
