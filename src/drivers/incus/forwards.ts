@@ -37,13 +37,12 @@ export class Forwards {
       .filter((port) => refOfForward(port) === instance.name);
     const ssh = ports.find(({ target_port: port }) => Number(port) === SSH_PORT);
     if (listen === undefined || ssh === undefined) return undefined;
-    const others = ports.filter((port) => port !== ssh).map(toPortForward);
     return {
       publicIp: listen.public,
       privateIp: ssh.target_address,
       sshPort: Number(ssh.listen_port),
       sshUsername: instance.config[mark.loginUser] ?? 'root',
-      ...(others.length > 0 && { portForwards: others }),
+      portForwards: ports.map(toPortForward),
     };
   }
 

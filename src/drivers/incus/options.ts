@@ -33,7 +33,7 @@ const listenSchema = z.union([
   z.union([z.ipv4(), z.ipv6()]),
   z.strictObject({
     listen: z.union([z.ipv4(), z.ipv6()]),
-    public: z.union([z.ipv4(), z.ipv6(), z.hostname()]),
+    public: z.union([z.ipv4(), z.ipv6()]),
   }),
 ]);
 

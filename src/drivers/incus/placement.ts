@@ -207,11 +207,8 @@ export function placeForVolume(
 }
 
 /** Each offer counted as if it were the only one. */
-export function countFree(catalog: Catalog, fleet: Fleet, options: IncusConfig, name?: string): FreeUnits[] {
-  const offers = [...catalog.offers.values()].filter(
-    ({ platform }) => platform === undefined || name === undefined || platform === name,
-  );
-  return offers.flatMap((offer) => {
+export function countFree(catalog: Catalog, fleet: Fleet, options: IncusConfig): FreeUnits[] {
+  return [...catalog.offers.values()].flatMap((offer) => {
     const machine = offerOf(offer);
     const wanted = { ...offer, rootDiskGb: offer.storageGb, gpuCount: offer.gpuCount ?? 0 };
     const datacenters = new Set(

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { incus } from '../../../src/drivers/incus/driver.ts';
 import { incusConfigSchema } from '../../../src/drivers/incus/options.ts';
-import { type DriverSuiteContext, describeDriver } from '../../../src/drivers/kit/driver.suite.ts';
-import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
+import { describeDriver } from '../../../src/drivers/kit/driver.suite.ts';
+import { guestLogin } from '../../../src/drivers/kit/guest.fixture.ts';
+import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import { systemClock } from '../../../src/runtime/system.ts';
+import { collectLog } from '../../support/collect-log.ts';
 import { type Cluster, image, startCluster } from './cluster.ts';
 
 let cluster: Cluster;
@@ -13,50 +15,76 @@ let cpus: number;
 beforeAll(async () => {
   cluster = await startCluster();
   cpus = (await cluster.api.resources('n1')).cpu.total;
-  await cluster.api.client.send('POST', '/1.0/cluster/groups', {
-    body: { name: 'pair', members: ['n1', 'n2'] },
-  });
+  const body = { name: 'pair', members: ['n1', 'n2'] };
+  await cluster.api.client.send('POST', '/1.0/cluster/groups', { body });
 });
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
+function open(more: object = {}): Promise<PlatformDriver> {
+  // A machine takes all that a member has, and two members are sold from.
+  const platform = cluster.platform({ overcommit: {}, datacenters: { fra: 'pair' }, ...more });
+  return incus.open(incusConfigSchema.parse(platform), {
+    catalog: { regions: new Map(), offers: new Map() },
+    databaseFile: undefined,
+    env: {},
+    clock: systemClock,
+    log: collectLog().log,
+    platform: 'default',
+  });
+}
+
+const { sshKeys, guest } = guestLogin();
+const run = (machine: ObservedMachine, line: string): Promise<string> =>
+  guest.run?.(machine, line) ?? Promise.reject();
+
 describeDriver('a cluster of Incus', {
-  setup: async (): Promise<DriverSuiteContext> => {
-    const options = incusConfigSchema.parse(
-      cluster.platform({ overcommit: {}, datacenters: { fra: 'pair' } }),
-    );
-    const catalog: Catalog = { regions: new Map(), offers: new Map() };
-    const setting = { catalog, databaseFile: undefined, env: {}, clock: systemClock };
-    return {
-      driver: await incus.open(options, setting as never),
-      machineSpec: (ref) => ({
-        ref,
-        offerId: 'small',
-        datacenter: 'fra',
-        hostname: ref,
-        image: image.name,
-        vcpus: cpus,
-        memoryGb: 0.25,
-        rootDiskGb: 1,
-        gpuCount: 0,
-        gpuType: undefined,
-        sshKeys: [],
-        cloudInit: undefined,
-        note: 'a note',
-      }),
-      volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 0.125, type: undefined, note: 'a note' }),
-      units: 2,
-      wait: (ms) => sleep(ms),
-    };
-  },
+  setup: async () => ({
+    driver: await open(),
+    machineSpec: (ref) => ({
+      ref,
+      offerId: 'small',
+      datacenter: 'fra',
+      hostname: ref,
+      image: image.name,
+      vcpus: cpus,
+      memoryGb: 0.25,
+      rootDiskGb: 1,
+      gpuCount: 0,
+      gpuType: undefined,
+      sshKeys,
+      cloudInit: undefined,
+      note: 'a note',
+    }),
+    volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 0.125, type: undefined, note: 'a note' }),
+    units: 2,
+    wait: (ms) => sleep(ms),
+    patienceMs: 120_000,
+    guest: {
+      ...guest,
+      volume: {
+        write: async (machine, volume, text) => {
+          await run(machine, `echo '${text}' | sudo tee /mnt/${volume}/text`);
+        },
+        read: async (machine, volume) => (await run(machine, `sudo cat /mnt/${volume}/text`)).trim(),
+      },
+    },
+    impossible: {
+      image_missing: { image: 'no-such-image' },
+      capacity: { datacenter: 'fra', vcpus: 10_000 },
+    },
+    reopen: () => open(),
+    openUnreachable: () => open({ address: 'unix:/nowhere/unix.socket' }),
+  }),
   teardown: async ({ driver }) => {
     let listing = await driver.list();
     while (listing.answer !== 'listed') listing = await driver.list();
-    const machines = listing.items;
-    for (const { ref } of machines)
+    for (const { ref } of listing.items)
       while ((await driver.destroy(ref, null)).outcome !== 'done') await sleep(100);
     const volumes = await driver.volumes?.list();
     for (const { ref } of volumes?.answer === 'listed' ? volumes.items : [])
       while ((await driver.volumes?.destroy(ref, null))?.outcome !== 'done') await sleep(100);
     await driver.close();
+    expect(await cluster.contents()).toEqual([]);
   },
+  timeoutMs: 240_000,
 });
