@@ -1,8 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { collectLog } from '../../../../test/support/collect-log.ts';
 import { type Gpu, type GpuTypes, listGpus } from './gpus.ts';
 import { type PciFunction, scanGpus } from './pci-functions.ts';
 import { damageOf, markGpu, planReset, sanitizeGpu } from './sanitize.ts';
+import { sweepGpus } from './sweep.ts';
 import { geForce, hopper, openHostWith, type SysfsTree, sysfsFile, withoutAcs } from './sysfs.fixture.ts';
 
 const types: GpuTypes = { RTX_4090: ['10de:2684'], H100: ['10de:2330', '10de:2331'] };
@@ -108,9 +111,10 @@ function without(tree: SysfsTree, key: 'group' | 'driver', only?: string): Sysfs
 describe('a mark', () => {
   it('is set once: a second machine does not get the GPU [gpu-marked-once]', async () => {
     const { shell, place } = openHostWith(geForce);
-    expect(await markGpu(shell, place, card, 'dirty berth-a 1')).toBe(true);
-    expect(await markGpu(shell, place, card, 'dirty berth-b 2')).toBe(false);
-    expect(await markGpu(shell, place, card, 'dirty berth-a 1')).toBe(true);
+    expect(await markGpu(shell, place, card, 'berth-a', '1')).toBe(true);
+    expect(await markGpu(shell, place, card, 'berth-b', '2')).toBe(false);
+    expect(await markGpu(shell, place, card, 'berth', '1')).toBe(false);
+    expect(await markGpu(shell, place, card, 'berth-a', '3')).toBe(true);
     expect(brief(listGpus(await scanGpus(shell, place), types, nobody))).toEqual([
       [card, 'RTX_4090', 'dirty', 'it was not reset since a machine had it'],
     ]);
@@ -118,22 +122,22 @@ describe('a mark', () => {
 
   it('is had by one of many that set it at once', async () => {
     const { shell, place } = openHostWith(geForce);
-    const tokens = Array.from({ length: 6 }, (_, at) => `dirty berth-${at} ${at}`);
-    const had = await Promise.all(tokens.map((token) => markGpu(shell, place, card, token)));
+    const refs = Array.from({ length: 6 }, (_, at) => `berth-${at}`);
+    const had = await Promise.all(refs.map((ref) => markGpu(shell, place, card, ref, 'n')));
     expect(had.filter(Boolean)).toHaveLength(1);
   });
 
   it('that cannot be written is an error, not a no', async () => {
     const { shell, place } = openHostWith(geForce);
     writeFileSync(`${place.root}/var`, 'no folder');
-    await expect(markGpu(shell, place, card, 'dirty a 1')).rejects.toThrow('cannot be written');
+    await expect(markGpu(shell, place, card, 'berth-a', '1')).rejects.toThrow('cannot be written');
   });
 });
 
 describe('between two machines', () => {
   async function dirty(tree: SysfsTree) {
     const { shell, place } = openHostWith(tree);
-    await markGpu(shell, place, card, 'dirty berth-a 1');
+    await markGpu(shell, place, card, 'berth-a', '1');
     const scan = await scanGpus(shell, place);
     const [gpu] = listGpus(scan, types, nobody);
     if (gpu === undefined) throw new Error('no GPU');
@@ -167,7 +171,7 @@ describe('between two machines', () => {
     expect(await sanitizeGpu(shell, place, gpu, scan)).toEqual({ outcome: 'quarantined', reason });
     writeFileSync(sysfsFile(place.root, card, 'config'), Buffer.from('de108426', 'hex'));
     expect(await now()).toEqual([[card, 'RTX_4090', 'quarantined', reason]]);
-    expect(await markGpu(shell, place, card, 'dirty berth-b 2')).toBe(false);
+    expect(await markGpu(shell, place, card, 'berth-b', '2')).toBe(false);
   });
 
   it('a GPU whose reset fails stays out of use', async () => {
@@ -185,7 +189,7 @@ describe('between two machines', () => {
     const { shell, place, scan, gpu, now } = await dirty(geForce);
     expect(await sanitizeGpu(shell, place, gpu, scan)).toEqual({ outcome: 'clean' });
     writeFileSync(sysfsFile(place.root, '0000:64:00.0', 'reset_subordinate'), '');
-    await markGpu(shell, place, card, 'dirty berth-b 2');
+    await markGpu(shell, place, card, 'berth-b', '2');
     expect(await sanitizeGpu(shell, place, gpu, scan)).toEqual({ outcome: 'changed' });
     expect(readFileSync(sysfsFile(place.root, '0000:64:00.0', 'reset_subordinate'), 'utf8')).toBe('');
     const hopeless = {
@@ -284,5 +288,40 @@ describe('after a reset', () => {
 
   it('a function that is gone is damage', () => {
     expect(damageOf([was], { functions: new Map(), marks: new Map() })).toContain('is gone from the bus');
+  });
+});
+
+describe('a sweep', () => {
+  it('resets what no domain has any more, and says what is out of use', async () => {
+    const { shell, place } = openHostWith({ ...hopper, ...geForce });
+    for (const address of [card, '0000:18:00.0', '0000:2a:00.0'])
+      await markGpu(shell, place, address, 'berth-a', '1');
+    writeFileSync(sysfsFile(place.root, '0000:64:00.0', 'reset_subordinate'), '');
+    rmSync(sysfsFile(place.root, '0000:2a:00.0', 'reset_method'));
+    const { log, lines } = collectLog();
+    expect(await sweepGpus(shell, place, types, new Set(['0000:18:00.0']), log)).toBe(1);
+    const scan = await scanGpus(shell, place);
+    expect(brief(listGpus(scan, types, nobody)).map((gpu) => (gpu as unknown[]).slice(0, 3))).toEqual([
+      ['0000:18:00.0', 'H100', 'dirty'],
+      ['0000:2a:00.0', 'H100', 'quarantined'],
+      [card, 'RTX_4090', 'free'],
+    ]);
+    expect(lines.map(({ level, fields }) => [level, fields['gpu'], fields['reason']])).toEqual([
+      ['error', '0000:2a:00.0', 'the kernel knows no reset for 0000:2a:00.0 (10de:2330)'],
+      ['info', card, undefined],
+    ]);
+    expect(await sweepGpus(shell, place, types, new Set(['0000:18:00.0']), log)).toBe(0);
+  });
+
+  it('resets a GPU that an operator let back, as docs/how-to/gpus.md says', async () => {
+    const { shell, place } = openHostWith(geForce);
+    await markGpu(shell, place, card, 'berth-a', '1');
+    const mark = join(place.root, place.stateDir, 'gpus', card);
+    writeFileSync(mark, 'quarantined its fan was loose\n');
+    const { log } = collectLog();
+    expect(await sweepGpus(shell, place, types, nobody, log)).toBe(0);
+    writeFileSync(mark, 'dirty operator 1\n');
+    expect(await sweepGpus(shell, place, types, nobody, log)).toBe(1);
+    expect(existsSync(mark)).toBe(false);
   });
 });

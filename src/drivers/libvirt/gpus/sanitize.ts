@@ -1,3 +1,4 @@
+import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
 import { runHostScript, type ScriptAnswer, type ScriptPlace } from '../hosts/host-facts.ts';
 import type { HostShell } from '../hosts/host-shell.ts';
 import { type Gpu, slotOf } from './gpus.ts';
@@ -9,7 +10,8 @@ const MARKED_OTHERWISE = 3;
 
 /**
  * Says on the host that a machine is about to get the GPU, before it starts, so that whatever happens next the GPU is
- * reset before another has it. `token` is new each time. False: it has a mark already, so it is not to be had.
+ * reset before another has it. False: it has the mark of another, so it is not to be had. A machine that kept its GPU
+ * marks it anew; `nonce` is another each time.
  *
  * @throws {VirshError}
  */
@@ -17,9 +19,10 @@ export async function markGpu(
   host: HostShell,
   place: ScriptPlace,
   address: PciAddress,
-  token: string,
+  ref: OwnerRef,
+  nonce: string,
 ): Promise<boolean> {
-  return isDone(host, await runHostScript(host, place, ['mark', address, token]));
+  return isDone(host, await runHostScript(host, place, ['mark', address, ref, nonce]));
 }
 
 /** How it went: it is free now, it is out of use for a reason, or another changed its mark in the meantime. */

@@ -12,6 +12,7 @@ const facts: HostFacts = {
   hasKvmDevice: true,
   iommuOn: false,
   vfioLoaded: false,
+  canWriteState: true,
   cordon: undefined,
 };
 const place = { stateDir: '/var/lib/berth' };
@@ -102,6 +103,7 @@ describe('a host says', () => {
       hasKvmDevice: true,
       iommuOn: true,
       vfioLoaded: true,
+      canWriteState: true,
       cordon: 'a disk is replaced',
     });
     writeFileSync(join(root, 'var/lib/berth/cordon'), '');

@@ -40,6 +40,7 @@ export interface HostFacts {
   hasKvmDevice: boolean;
   iommuOn: boolean;
   vfioLoaded: boolean;
+  canWriteState: boolean;
   /** Why it gets no new machines, from the file `cordon`; undefined: there is none. */
   cordon: string | undefined;
 }
@@ -60,6 +61,7 @@ export async function readHostFacts(host: HostShell, place: ScriptPlace): Promis
     hasKvmDevice: facts.has('kvm'),
     iommuOn: facts.has('iommu'),
     vfioLoaded: facts.has('vfio'),
+    canWriteState: facts.has('state'),
     cordon: facts.has('cordon') ? facts.get('cordon') || 'the file gives no reason' : undefined,
   };
 }

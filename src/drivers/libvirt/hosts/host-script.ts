@@ -3,10 +3,11 @@
  * nothing is installed there. Its arguments are a command, the root of the file system (empty, but for tests), the
  * state folder, and what the command takes. Each line of output is fields with tabs between them.
  *
- * - `facts`: the clock, the processor's virtualization, KVM, IOMMU, the cordon.
+ * - `facts`: the clock, the processor's virtualization, KVM, IOMMU, the cordon, whether the state folder can be written.
+ * - `bridge NAME`: whether there is a bridge of that name.
  * - `gpus`: each PCI function of a GPU's slot or group, and the marks.
  * - `probe`: whether QEMU on KVM ends a guest that counts to 100 million.
- * - `mark ADDRESS TOKEN`: says that the GPU is given to a machine; 3 where it has a mark already.
+ * - `mark ADDRESS REF NONCE`: says that the GPU is given to that machine; 3 where it has the mark of another.
  * - `reset ADDRESS TOKEN FILE…`, `clear ADDRESS TOKEN`, `quarantine ADDRESS TOKEN REASON`: only while it has that mark; 3 otherwise.
  */
 export const HOST_SCRIPT = String.raw`
@@ -26,6 +27,9 @@ facts() {
   [ -e "$root/dev/kvm" ] && say kvm present
   for group in "$root"/sys/kernel/iommu_groups/*; do [ -d "$group" ] && { say iommu on; break; }; done
   [ -d "$root/sys/bus/pci/drivers/vfio-pci" ] && say vfio loaded
+  above=$state
+  while [ ! -e "$above" ]; do above=$(dirname "$above"); done
+  [ -w "$above" ] && say state writable
   [ -e "$state/cordon" ] && say cordon "$(first "$state/cordon")"
   return 0
 }
@@ -88,12 +92,13 @@ refuse_unless() { now=$(first "$state/gpus/$1"); [ "$now" = "$2" ] || { say mark
 
 case $command in
   facts|gpus) "$command" ;;
+  bridge) [ -d "$root/sys/class/net/$1/bridge" ] && say bridge "$1"; exit 0 ;;
   probe) probe "$1" ;;
   mark)
     lock
     now=$(first "$state/gpus/$1")
-    [ -z "$now" ] || [ "$now" = "$2" ] || { say mark "$1" "$now"; exit 3; }
-    write_mark "$1" "$2" ;;
+    case $now in ''|"dirty $2 "*) ;; *) say mark "$1" "$now"; exit 3 ;; esac
+    write_mark "$1" "dirty $2 $3" ;;
   reset)
     lock
     refuse_unless "$1" "$2"

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { aCatalog } from '../catalog.fixture.ts';
+import { countUnits } from './inventory.ts';
+import { aGpu, aHost } from './room.fixture.ts';
+
+const gpus = (...states: ('free' | 'claimed')[]) =>
+  states.map((state, at) => aGpu(`0000:1${at}:00.0`, { state }));
+const seen = (name: string, overrides: Parameters<typeof aHost>[0] = {}) => ({
+  host: name,
+  view: aHost({ name, ...overrides }),
+});
+
+describe('the inventory', () => {
+  it('is what the hosts of each datacenter have room for; GPUs on two hosts are not one machine', () => {
+    const answers = [
+      seen('kvm-1', { gpus: gpus('free', 'free', 'free') }),
+      seen('kvm-2', { gpus: gpus('free', 'claimed') }),
+      seen('kvm-3', { datacenter: 'ams' }),
+    ];
+    expect(countUnits(aCatalog(), answers)).toEqual({
+      answer: 'counted',
+      free: [
+        { offerId: 'small', datacenter: 'fra', units: 8 },
+        { offerId: 'small', datacenter: 'ams', units: 4 },
+        { offerId: 'gpu', datacenter: 'fra', units: 1 },
+      ],
+    });
+  });
+
+  it('has nothing of hosts that are cordoned, in another group, or do not answer [libvirt-inventory-down]', () => {
+    const answers = [
+      seen('kvm-1', { cordon: 'x' }),
+      seen('kvm-2', { group: 'big' }),
+      { host: 'kvm-3', unknown: 'kvm-3: no route' },
+    ];
+    const units = countUnits(aCatalog(), answers);
+    expect(units.answer === 'counted' && units.free.map((one) => one.units)).toEqual([0, 0, 0]);
+    const big = countUnits(aCatalog({ host_group: 'big' }), answers);
+    expect(big.answer === 'counted' && big.free.map((one) => one.units)).toEqual([4, 0, 0]);
+  });
+
+  it('is unknown where no host answers', () => {
+    expect(countUnits(aCatalog(), [{ host: 'kvm-1', unknown: 'kvm-1: no route' }])).toEqual({
+      answer: 'unknown',
+      reason: 'no host answers: kvm-1: no route',
+    });
+  });
+});
