@@ -62,6 +62,8 @@ export class Run {
   #lastWords = '';
   #reason: string | undefined;
   #killing: Timer | undefined;
+  #suspecting: Timer | undefined;
+  #isKilled = false;
   #nextId = 1;
 
   constructor(options: RunOptions) {
@@ -152,7 +154,7 @@ export class Run {
 
   /** A program that ends closes its pipes too, which may be seen first. */
   #suspect(reason: string): void {
-    this.#options.clock.setTimer(DRAIN_MS, () => this.kill(reason));
+    this.#suspecting ??= this.#options.clock.setTimer(DRAIN_MS, () => this.kill(reason));
   }
 
   async #exited(code: number | null, signal: NodeJS.Signals | null): Promise<void> {
@@ -161,7 +163,8 @@ export class Run {
     const words = this.#lastWords === '' ? '' : `; its last words: ${quoted(this.#lastWords)}`;
     this.#giveUp(`${signal === null ? `ended with exit code ${code}` : `was killed by ${signal}`}${words}`);
     this.#killing?.cancel();
-    await this.#endGroup();
+    this.#suspecting?.cancel();
+    if (!this.#isKilled) await this.#endGroup();
     this.#end.resolve(this.#reason ?? '');
   }
 
@@ -194,6 +197,7 @@ export class Run {
     this.#killing?.cancel();
     this.#killing = this.#options.clock.setTimer(this.#options.stopTimeoutMs, () => {
       this.#options.log.warn({ driver_pid: this.pid }, 'the driver does not end after SIGTERM: it is killed');
+      this.#isKilled = true;
       this.#signal('SIGKILL');
     });
   }

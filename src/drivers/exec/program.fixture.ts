@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { collectLog, type LogLine } from '../../../test/support/collect-log.ts';
+import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
+import type { DriverSetting } from '../kit/driver-definition.ts';
+import { exec } from './driver.ts';
+import type { ExecConfig } from './options.ts';
+
+export const CAPABILITIES = {
+  ...{ stop: true, resume: true, restart: true, attach_volume: 'none', resize_volume: 'none' },
+  ...{ create_visible_within_ms: 0, keeps_notes: false, cloud_init_bytes: 0 },
+};
+
+/** The answer to `info`, which is the first request of each run. */
+export function infoAnswer(changed: object = {}): object {
+  return { id: '1', result: { protocol: 1, name: 'script', capabilities: CAPABILITIES, ...changed } };
+}
+
+/** A line of shell that writes a line of JSON. */
+export function say(value: object): string {
+  return `printf '%s\\n' '${JSON.stringify(value)}'`;
+}
+
+/** Lines of shell: reads the first request and answers it. */
+export const GREETING = `read -r line; ${say(infoAnswer())}`;
+
+export const setting = (given: Partial<DriverSetting>): DriverSetting => ({
+  catalog: { regions: new Map(), offers: new Map() },
+  databaseFile: undefined,
+  env: process.env,
+  clock: new VirtualClock(),
+  log: collectLog().log,
+  ...given,
+});
+
+export interface Program extends AsyncDisposable {
+  clock: VirtualClock;
+  lines: LogLine[];
+  /** A folder of its own, which the script knows as $PLACE. */
+  place: string;
+  open(): Promise<PlatformDriver>;
+  driver: PlatformDriver;
+  /** Of the process that answered last. */
+  readonly pid: number;
+  /** What the log says, as sentences. */
+  said(): string;
+}
+
+/** A driver that is a line of shell, under a clock that stands still. */
+export function prepareProgram(
+  script: string,
+  options: Partial<ExecConfig> = {},
+  env: Record<string, string> = {},
+): Program {
+  const place = mkdtempSync(join(tmpdir(), 'berth-exec-'));
+  const clock = new VirtualClock();
+  const { log, lines } = collectLog();
+  const parsed = exec.configSchema.parse({
+    driver: 'exec',
+    command: ['sh', '-c', script],
+    ...options,
+    environment: ['PLACE', ...(options.environment ?? [])],
+  });
+  let driver: PlatformDriver | undefined;
+  return {
+    clock,
+    lines,
+    place,
+    async open() {
+      driver = await exec.open(
+        parsed,
+        setting({ env: { ...process.env, PLACE: place, ...env }, clock, log }),
+      );
+      return driver;
+    },
+    get driver() {
+      if (driver === undefined) throw new Error('it was not opened');
+      return driver;
+    },
+    get pid() {
+      return Number(lines.findLast(({ message }) => message === 'the driver answers')?.fields['driver_pid']);
+    },
+    said: () => lines.map(({ message, fields }) => `${message} ${JSON.stringify(fields)}`).join('\n'),
+    async [Symbol.asyncDispose]() {
+      if (driver !== undefined) await clock.advanceUntilSettled(driver.close(), 1_000);
+      rmSync(place, { recursive: true });
+    },
+  };
+}
+
+export async function startProgram(...given: Parameters<typeof prepareProgram>): Promise<Program> {
+  const program = prepareProgram(...given);
+  await program.open();
+  return program;
+}

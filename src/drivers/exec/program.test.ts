@@ -1,0 +1,318 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { machineSpec } from '../simulator/simulator.fixture.ts';
+import { GREETING, infoAnswer, prepareProgram, say, startProgram } from './program.fixture.ts';
+
+const gone = (id: string) => say({ id, result: { answer: 'gone' } });
+const done = (id: string) => say({ id, result: { outcome: 'done', value: null } });
+/** Reads requests and answers nothing, until it is to end. */
+const LISTEN = 'while read -r line; do :; done';
+const WAIT_FOR_GO = 'while [ ! -e "$PLACE/go" ]; do sleep 0.02; done';
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+  } catch {
+    return false;
+  }
+}
+
+describe('a program that answers', () => {
+  it('is asked several things at once, and may answer in any order', async () => {
+    await using program = await startProgram(
+      `${GREETING}; read -r a; read -r b; ${done('3')}; ${gone('2')}; ${LISTEN}`,
+    );
+    const [presence, step] = await Promise.all([program.driver.get('a'), program.driver.destroy('b', null)]);
+    expect(presence).toEqual({ answer: 'gone' });
+    expect(step).toEqual({ outcome: 'done', value: null });
+  });
+
+  it('has a create visible only once its deadline is over too', async () => {
+    await using program = await startProgram(`${GREETING}; ${LISTEN}`, { timeout_s: 4 });
+    expect(program.driver.manifest).toMatchObject({ name: 'script', createVisibleWithinMs: 4_000 });
+  });
+
+  it('is given no more of the environment than is named, and no named value is in a log', async () => {
+    const script = `echo "it is $TOKEN, not $OTHER" >&2; ${GREETING}; ${LISTEN}`;
+    const env = { TOKEN: 'a-secret-of-the-provider', OTHER: 'the-key-of-berth' };
+    await using program = await startProgram(script, { environment: ['TOKEN'] }, env);
+    await expect.poll(() => program.said()).toContain('it is [redacted], not"');
+    expect(program.said()).not.toContain('secret-of-the');
+    expect(program.said()).not.toContain('key-of-berth');
+  });
+
+  it('fills no log', async () => {
+    await using program = await startProgram(
+      `i=0; while [ $i -lt 5000 ]; do echo "line $i $(: )"; i=$((i+1)); done >&2; ${GREETING}; ${LISTEN}`,
+    );
+    await program.driver.close();
+    const told = program.lines.filter(({ message }) => message === 'the driver writes');
+    expect(told).toHaveLength(100);
+  });
+});
+
+describe('an answer that is not as the protocol says', () => {
+  const machine = { ref: 'a', power: 'running', created_at: 1 };
+  it.each<[string, unknown, string]>([
+    ['no answer', { answer: 'perhaps' }, 'answer: Invalid'],
+    ['no power that there is', { answer: 'observed', value: { ...machine, power: 'on' } }, 'value.power'],
+    ['another machine', { answer: 'observed', value: { ...machine, ref: 'b' } }, 'answers get of a with b'],
+    [
+      'a time that is none',
+      { answer: 'observed', value: { ...machine, created_at: -1 } },
+      'value.created_at',
+    ],
+    [
+      'an endpoint without a port',
+      { answer: 'observed', value: { ...machine, endpoint: { public_ip: '1' } } },
+      'ssh_port',
+    ],
+    ['null', null, 'the result'],
+  ])('is not believed: %s', async (_what, result, problem) => {
+    await using program = await startProgram(
+      `${GREETING}; read -r line; ${say({ id: '2', result } as object)}; ${LISTEN}`,
+    );
+    expect(await program.driver.get('a')).toEqual({
+      answer: 'unknown',
+      reason: expect.stringContaining(problem),
+    });
+  });
+
+  it('is read only where it has fields that the protocol names', async () => {
+    const value = { ...machine, host: 'h1', admin: true };
+    await using program = await startProgram(
+      `${GREETING}; read -r line; ${say({ id: '2', result: { answer: 'observed', value } })}; ${LISTEN}`,
+    );
+    expect(await program.driver.get('a')).toEqual({
+      answer: 'observed',
+      value: { ref: 'a', power: 'running', createdAt: 1, host: 'h1' },
+    });
+  });
+
+  it('leaves the outcome of a step open, and so does an error of the driver', async () => {
+    await using program = await startProgram(
+      `${GREETING}; read -r line; ${say({ id: '2', result: { outcome: 'maybe' } })}; read -r line; ${say({ id: '3', error: 'the disk is full' })}; ${LISTEN}`,
+    );
+    await expect(program.driver.destroy('a', null)).rejects.toThrow(
+      'answers destroy with what is no answer of the protocol',
+    );
+    await expect(program.driver.destroy('a', null)).rejects.toThrow('failed over destroy: the disk is full');
+  });
+});
+
+describe('a program that cannot be used is refused at the start', () => {
+  it.each([
+    [
+      'is too new',
+      `read -r line; ${say(infoAnswer({ protocol: 7 }))}; ${LISTEN}`,
+      /speaks version 7 of the driver protocol, which is too new \(this Berth speaks 1\): upgrade Berth/,
+    ],
+    [
+      'is too old',
+      `read -r line; ${say(infoAnswer({ protocol: 0 }))}; ${LISTEN}`,
+      /too old .*: upgrade the driver/,
+    ],
+    [
+      'says nothing of what it can',
+      `read -r line; ${say(infoAnswer({ capabilities: {} }))}; ${LISTEN}`,
+      /answers info with what is no answer: capabilities.stop/,
+    ],
+    ['ends', 'echo "no config" >&2; exit 3', /ended with exit code 3; its last words: "no config"/],
+    ['crashes', 'kill -SEGV $$', /was killed by SIGSEGV/],
+  ])('one that %s', async (_what, script, sentence) => {
+    await using program = prepareProgram(script);
+    await expect(program.clock.advanceUntilSettled(program.open(), 10)).rejects.toThrow(sentence);
+  });
+
+  it('one that answers nothing, which is killed', async () => {
+    await using program = prepareProgram(
+      `echo $$ > "$PLACE/pid.new"; mv "$PLACE/pid.new" "$PLACE/pid"; trap '' TERM; ${LISTEN}; sleep 600`,
+    );
+    const opening = program.open();
+    opening.catch(() => undefined);
+    await expect.poll(() => existsSync(join(program.place, 'pid'))).toBe(true);
+    await expect(program.clock.advanceUntilSettled(opening, 1_000)).rejects.toThrow(
+      'did not answer info within 30 s',
+    );
+    expect(isRunning(Number(readFileSync(join(program.place, 'pid'), 'utf8')))).toBe(false);
+  });
+});
+
+describe('a program that ends', () => {
+  it('leaves open what it was asked, proves nothing while it is away, and is started again later and later', async () => {
+    const second = `${GREETING}; read -r line; ${gone('2')}; ${LISTEN}`;
+    await using program = await startProgram(
+      `if [ -e "$PLACE/go" ]; then ${second}; else ${GREETING}; read -r line; echo dying >&2; exit 4; fi`,
+    );
+    const { driver, clock } = program;
+    await expect(driver.create(machineSpec({ ref: 'a' }), null)).rejects.toThrow(
+      'the driver ended with exit code 4; its last words: "dying" before it answered create',
+    );
+    const reason = expect.stringContaining('exit code 4');
+    expect(await driver.get('a')).toEqual({ answer: 'unknown', reason });
+    expect(await driver.list()).toEqual({ answer: 'unknown', reason });
+    expect(await driver.stop('a', null)).toMatchObject({
+      outcome: 'failed',
+      code: 'transient',
+      sideEffect: 'none',
+      detail: reason,
+    });
+    writeFileSync(join(program.place, 'go'), '');
+    await expect
+      .poll(() => program.said())
+      .toContain('nothing is begun or concluded until it answers again {"again_in_s":1}');
+    await clock.advance(999);
+    expect(await driver.get('a')).toMatchObject({ answer: 'unknown' });
+    await clock.advance(1);
+    await expect.poll(() => driver.get('a')).toEqual({ answer: 'gone' });
+  });
+
+  it('is started again after twice as long each time', async () => {
+    await using program = await startProgram(`${GREETING}; exit 5`);
+    for (const seconds of [1, 2, 4, 8]) {
+      await expect.poll(() => program.said()).toContain(`"again_in_s":${seconds}}`);
+      await program.clock.advance(seconds * 1_000);
+    }
+  });
+
+  it('is not used when it comes back able to do other things', async () => {
+    const other = say(
+      infoAnswer({
+        capabilities: {
+          ...(infoAnswer() as { result: { capabilities: object } }).result.capabilities,
+          stop: false,
+        },
+      }),
+    );
+    await using program = await startProgram(
+      `if [ -e "$PLACE/go" ]; then read -r line; ${other}; ${LISTEN}; else touch "$PLACE/go"; ${GREETING}; read -r line; fi`,
+    );
+    await expect(program.driver.destroy('a', null)).rejects.toThrow();
+    await expect.poll(() => program.said()).toContain('"again_in_s":1}');
+    await program.clock.advance(1_000);
+    await expect
+      .poll(() => program.said())
+      .toContain('says otherwise than before what it can do (stop): restart Berth');
+    expect(await program.driver.stop('a', null)).toMatchObject({ code: 'transient', sideEffect: 'none' });
+  });
+
+  it('takes along what it left in its process group', async () => {
+    await using program = await startProgram(
+      `sh -c 'trap "" TERM; while :; do sleep 1; done' & echo $! > "$PLACE/pid"; ${GREETING}; read -r line; exit 1`,
+    );
+    const pid = Number(readFileSync(join(program.place, 'pid'), 'utf8'));
+    const asked = program.driver.destroy('a', null);
+    asked.catch(() => undefined);
+    await expect.poll(() => isRunning(program.pid)).toBe(false);
+    await expect(program.clock.advanceUntilSettled(asked, 10)).rejects.toThrow();
+    expect(isRunning(pid)).toBe(true);
+    await program.clock.advanceUntilSettled(program.driver.close(), 1_000);
+    await expect.poll(() => isRunning(pid)).toBe(false);
+    expect(program.said()).toContain('what the driver had left running was killed');
+  });
+
+  it('is over also where a process of another session keeps its standard output', async () => {
+    await using program = await startProgram(
+      `setsid sh -c 'echo $$ > "$PLACE/pid"; exec sleep 600' & ${WAIT_FOR_GO.replace('go', 'pid')}; ${GREETING}; read -r line; exit 1`,
+    );
+    const pid = Number(readFileSync(join(program.place, 'pid'), 'utf8'));
+    try {
+      const asked = program.driver.destroy('a', null);
+      asked.catch(() => undefined);
+      await expect.poll(() => isRunning(program.pid)).toBe(false);
+      await expect(program.clock.advanceUntilSettled(asked, 10)).rejects.toThrow('exit code 1');
+      expect(program.said()).toContain('still holds its standard output: that is read no more');
+      expect(isRunning(pid)).toBe(true);
+    } finally {
+      process.kill(pid, 'SIGKILL');
+    }
+  });
+});
+
+describe('a program that misbehaves', () => {
+  it('is heard over what is no answer', async () => {
+    const noise = `echo 'Hello, world'; echo '{"id":"99","result":{}}'; echo '{"id":2}'`;
+    await using program = await startProgram(`${GREETING}; read -r line; ${noise}; ${gone('2')}; ${LISTEN}`);
+    expect(await program.driver.get('a')).toEqual({ answer: 'gone' });
+    expect(program.said()).toContain(
+      'the driver wrote what is no answer: \\"Hello, world\\"'.replaceAll('\\', ''),
+    );
+    expect(program.said()).toContain('the driver answered a request that there was not');
+  });
+
+  it('is ended when it babbles', async () => {
+    await using program = await startProgram(`${GREETING}; read -r line; while echo babble; do :; done`);
+    await expect(program.clock.advanceUntilSettled(program.driver.destroy('a', null), 10)).rejects.toThrow(
+      'wrote 100 lines that are no answers before it answered destroy',
+    );
+  });
+
+  it('has its answer dropped when that is late, and told of', async () => {
+    await using program = await startProgram(
+      `${GREETING}; read -r line; ${WAIT_FOR_GO}; ${done('2')}; read -r line; ${gone('3')}; ${LISTEN}`,
+    );
+    const { driver, clock } = program;
+    const asked = driver.destroy('a', null);
+    asked.catch(() => undefined);
+    await clock.advance(7_000);
+    await expect(asked).rejects.toThrow('did not answer destroy within 7 s');
+    await clock.advance(500);
+    writeFileSync(join(program.place, 'go'), '');
+    await expect
+      .poll(() => program.said())
+      .toContain('answered destroy 7.5 s after it was asked: too late, and the answer is dropped');
+    expect(await driver.get('a')).toEqual({ answer: 'gone' });
+  });
+
+  it('is killed when it hangs, also where it ignores SIGTERM, and begun anew', async () => {
+    await using program = await startProgram(
+      `echo $$ > "$PLACE/pid"; if [ -e "$PLACE/go" ]; then ${GREETING}; ${LISTEN}; fi; trap '' TERM; ${GREETING}; touch "$PLACE/go"; while :; do sleep 1; done`,
+    );
+    const { driver, clock } = program;
+    const pid = Number(readFileSync(join(program.place, 'pid'), 'utf8'));
+    for (let round = 0; round < 3; round++)
+      await expect(clock.advanceUntilSettled(driver.destroy('a', null), 1_000)).rejects.toThrow(
+        'did not answer destroy',
+      );
+    expect(await driver.get('a')).toMatchObject({
+      answer: 'unknown',
+      reason: expect.stringContaining('answered nothing for 21 s'),
+    });
+    await clock.advance(5_000);
+    await expect.poll(() => isRunning(pid)).toBe(false);
+    expect(program.said()).toContain('does not end after SIGTERM: it is killed');
+    await expect.poll(() => program.said()).toContain('"again_in_s":1}');
+    await clock.advance(1_000);
+    await expect.poll(() => program.said().match(/the driver answers/g)).toHaveLength(2);
+  });
+
+  it('has begun nothing of what it does not read', async () => {
+    await using program = await startProgram(`${GREETING}; exec sleep 600`);
+    const { driver, clock } = program;
+    const spec = machineSpec({ ref: 'a', note: 'x'.repeat(8_000) });
+    const asked = Promise.allSettled(Array.from({ length: 60 }, () => driver.create(spec, null)));
+    const outcomes = (await clock.advanceUntilSettled(asked, 1_000)).map((outcome) =>
+      outcome.status === 'fulfilled' ? outcome.value : 'open',
+    );
+    expect(outcomes[0]).toBe('open');
+    expect(outcomes.at(-1)).toEqual({
+      outcome: 'failed',
+      code: 'transient',
+      sideEffect: 'none',
+      detail: 'the driver did not read its requests within 7 s',
+    });
+    for (let round = 0; round < 3; round++) await clock.advanceUntilSettled(driver.get('a'), 1_000);
+    expect(await driver.get('a')).toMatchObject({ reason: expect.stringContaining('and reads nothing') });
+  });
+
+  it('rejects what is under way when it is closed, and ends', async () => {
+    await using program = await startProgram(`${GREETING}; ${LISTEN}; touch "$PLACE/ended"`);
+    const asked = program.driver.destroy('a', null);
+    asked.catch(() => undefined);
+    await program.driver.close();
+    await expect(asked).rejects.toThrow('was closed');
+    expect(existsSync(join(program.place, 'ended'))).toBe(true);
+    expect(program.clock.pendingTimers).toBe(0);
+  });
+});
