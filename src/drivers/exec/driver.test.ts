@@ -1,9 +1,12 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { collectLog } from '../../../test/support/collect-log.ts';
 import { type DriverContext, describeDriver } from '../kit/driver.suite.ts';
 import { createSimulator } from '../simulator/platform/simulator.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';
 import { exec } from './driver.ts';
+import { protocolJsonSchema } from './protocol.ts';
 import { answersOf, sendJson, startWebhook, type WebhookFixture } from './protocol-server.fixture.ts';
 
 for (const attachVolume of ['hot', 'cold'] as const) {
@@ -39,3 +42,11 @@ for (const attachVolume of ['hot', 'cold'] as const) {
     },
   });
 }
+
+it('publishes its protocol as the JSON Schema that is committed (npm run openapi writes it anew) [driver-protocol]', async () => {
+  const schema = protocolJsonSchema();
+  expect(() => new Ajv2020({ strict: false }).compile(schema)).not.toThrow();
+  await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot(
+    '../../../openapi/driver-protocol.v1.json',
+  );
+});

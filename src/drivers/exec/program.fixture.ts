@@ -27,6 +27,7 @@ export function say(value: object): string {
 export const GREETING = `read -r line; ${say(infoAnswer())}`;
 
 export const setting = (given: Partial<DriverSetting>): DriverSetting => ({
+  platform: 'default',
   catalog: { regions: new Map(), offers: new Map() },
   databaseFile: undefined,
   env: process.env,

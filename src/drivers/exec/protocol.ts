@@ -272,16 +272,20 @@ export type Answer = { id: string; result: unknown } | { id: string; error: stri
 
 /** The protocol as JSON Schema 2020-12, for those who write drivers. */
 export function protocolJsonSchema(): object {
+  const shared: Record<string, unknown> = {};
+  const toSchema = (schema: z.ZodType): object => {
+    const { $schema: _dialect, $defs = {}, ...json } = z.toJSONSchema(schema, { io: 'input' });
+    Object.assign(shared, $defs);
+    return json;
+  };
   const schemas = Object.fromEntries(
-    (Object.keys(requests) as Method[]).flatMap((method) => [
-      [`${method}.request`, z.toJSONSchema(requests[method], { io: 'input' })],
-      [
-        `${method}.answer`,
-        z.toJSONSchema(z.union([z.object({ id, result: results[method] }), z.object({ id, error: text })]), {
-          io: 'input',
-        }),
-      ],
-    ]),
+    (Object.keys(requests) as Method[]).flatMap((method) => {
+      const answer = z.union([z.object({ id, result: results[method] }), z.object({ id, error: text })]);
+      return [
+        [`${method}.request`, toSchema(requests[method])],
+        [`${method}.answer`, toSchema(answer)],
+      ];
+    }),
   );
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -290,6 +294,6 @@ export function protocolJsonSchema(): object {
     description:
       'One JSON object a line: Berth writes requests to the standard input of the driver, which writes answers to its standard output in any order. Over HTTP each request is the body of a POST, and its answer that of a 200. $defs has a schema for what each method carries and is answered with.',
     oneOf: Object.keys(schemas).map((name) => ({ $ref: `#/$defs/${name}` })),
-    $defs: schemas,
+    $defs: { ...schemas, ...shared },
   };
 }
