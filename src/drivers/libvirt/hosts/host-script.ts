@@ -4,7 +4,7 @@
  * state folder, and what the command takes. Each line of output is fields with tabs between them.
  *
  * - `facts`: the clock, the processor's virtualization, KVM, IOMMU, the cordon, whether the state folder can be written.
- * - `bridge NAME`: whether there is a bridge of that name.
+ * - `exists PATH…`: those of the paths that are there.
  * - `gpus`: each PCI function of a GPU's slot or group, and the marks.
  * - `probe`: whether QEMU on KVM ends a guest that counts to 100 million.
  * - `mark ADDRESS REF NONCE`: says that the GPU is given to that machine; 3 where it has the mark of another.
@@ -92,7 +92,7 @@ refuse_unless() { now=$(first "$state/gpus/$1"); [ "$now" = "$2" ] || { say mark
 
 case $command in
   facts|gpus) "$command" ;;
-  bridge) [ -d "$root/sys/class/net/$1/bridge" ] && say bridge "$1"; exit 0 ;;
+  exists) for path; do [ -e "$root$path" ] && say exists "$path"; done; exit 0 ;;
   probe) probe "$1" ;;
   mark)
     lock

@@ -6,6 +6,7 @@ import { type Host, openHost } from '../client.ts';
 import { aDomain, aMark } from '../domain-xml.fixture.ts';
 import { toDomainXml, uuidOf } from '../domain-xml.ts';
 import { geForce, openHostWith } from '../gpus/sysfs.fixture.ts';
+import { someHostOptions } from '../host-options.fixture.ts';
 import type { HostOptions } from '../options.ts';
 import { openHostShell } from './host-shell.ts';
 import { listDomains, readHostView } from './host-view.ts';
@@ -33,21 +34,9 @@ function openTestHost(domains: readonly string[], options: Partial<HostOptions> 
     <pool type='dir'><name>berth</name><capacity unit='GiB'>500</capacity><allocation>0</allocation><target><path>/images</path></target></pool>
     </node>`;
   writeFileSync(join(folder, 'node.xml'), node);
-  const all: HostOptions = {
-    name: 'kvm-1',
-    uri: `test://${folder}/node.xml`,
-    datacenter: 'fra',
-    group: 'default',
-    public_ip: '192.0.2.1',
-    pool: 'berth',
-    network: { mode: 'bridged', bridge: 'br0', address_from: 'arp' },
-    cordoned: false,
-    reserve: { vcpus: 1, memory_gb: 2, disk_gb: 10 },
-    overcommit: { vcpus: 2, memory: 1, disk: 1 },
-    state_dir: join(folder, 'state'),
-    ...options,
-  };
-  return openHost(all);
+  return openHost(
+    someHostOptions({ uri: `test://${folder}/node.xml`, state_dir: join(folder, 'state'), ...options }),
+  );
 }
 
 const view = (host: Host) => readHostView(host, openHostShell(host.options), {});

@@ -1,0 +1,78 @@
+import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import type { Diagnosis } from '../../kit/driver-definition.ts';
+import { openHost } from '../client.ts';
+import { VirshError } from '../errors.ts';
+import { openHostShell } from '../hosts/host-shell.ts';
+import { type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
+import { broken, type Patient } from './findings.ts';
+import { diagnoseConnection, diagnoseImages, diagnoseNetwork, diagnosePool } from './libvirt-checks.ts';
+import { diagnoseAccelerator, diagnoseGpus, diagnoseShell } from './shell-checks.ts';
+
+/** Looks at every prerequisite of every host, and at what the catalog asks of them. Changes nothing. */
+export async function* diagnose(
+  config: LibvirtConfig,
+  { catalog, clock }: { catalog: Catalog; clock: Clock },
+): AsyncIterable<Diagnosis> {
+  for (const options of config.hosts) {
+    const host = openHost(options);
+    yield* diagnoseHost({ host, shell: openHostShell(options), config, catalog, clock });
+  }
+  yield* diagnoseOffers(config, catalog);
+}
+
+/** What follows from a check that failed is not looked at: without libvirt there is no pool to be missing. */
+export async function* diagnoseHost(patient: Patient): AsyncIterable<Diagnosis> {
+  const connection = await diagnoseConnection(patient);
+  yield* connection;
+  const answers = connection.every(({ verdict }) => verdict !== 'broken');
+  const { facts, diagnoses } = await diagnoseShell(patient);
+  yield* diagnoses;
+  if (answers)
+    for (const check of [diagnosePool, diagnoseImages, diagnoseNetwork])
+      yield* await unlessSilent(patient, check);
+  if (facts === undefined) return;
+  yield* await diagnoseAccelerator(patient, facts);
+  if (answers) yield* await unlessSilent(patient, (one) => diagnoseGpus(one, facts));
+}
+
+/** A host may go away while it is looked at. */
+async function unlessSilent(
+  patient: Patient,
+  check: (patient: Patient) => Promise<Diagnosis[]>,
+): Promise<Diagnosis[]> {
+  try {
+    return await check(patient);
+  } catch (error) {
+    if (!(error instanceof VirshError)) throw error;
+    return [
+      broken(`host ${patient.host.name}`, error.message, 'Read what libvirt says, mend it, and ask again.'),
+    ];
+  }
+}
+
+/** Offers that no host could ever have. */
+function* diagnoseOffers(
+  { hosts, gpu_types: types }: LibvirtConfig,
+  { offers, regions }: Catalog,
+): Iterable<Diagnosis> {
+  for (const { id, machine, gpuType, placements } of offers.values()) {
+    const subject = `offer ${id}`;
+    const { host_group: group } = libvirtOfferSchema.parse(machine);
+    if (gpuType !== undefined && types[gpuType] === undefined)
+      yield broken(
+        subject,
+        `gpu_types does not say what ${gpuType} is`,
+        `Write its vendor and device there, as \`lspci -nn\` prints them: ${gpuType}: ['10de:2330'].`,
+      );
+    for (const { region } of placements) {
+      const datacenter = regions.get(region)?.datacenter ?? region;
+      if (hosts.some((host) => host.group === group && host.datacenter === datacenter)) continue;
+      yield broken(
+        subject,
+        `it is sold in ${region}, and no host of the group ${group} is in ${datacenter}`,
+        'Name such a host under platform.hosts, or take the region out of the offer.',
+      );
+    }
+  }
+}

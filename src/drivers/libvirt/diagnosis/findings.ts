@@ -1,0 +1,29 @@
+import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import type { Diagnosis } from '../../kit/driver-definition.ts';
+import type { Host } from '../client.ts';
+import type { HostShell } from '../hosts/host-shell.ts';
+import type { LibvirtConfig } from '../options.ts';
+
+/** One host under `berth doctor`, with what the checks need of the configuration. */
+export interface Patient {
+  host: Host;
+  shell: HostShell;
+  config: LibvirtConfig;
+  catalog: Catalog;
+  clock: Clock;
+}
+
+export const ok = (subject: string, finding: string): Diagnosis => ({ subject, verdict: 'ok', finding });
+export const warning = (subject: string, finding: string, remedy: string): Diagnosis => ({
+  subject,
+  verdict: 'warning',
+  finding,
+  remedy,
+});
+export const broken = (subject: string, finding: string, remedy: string): Diagnosis => ({
+  subject,
+  verdict: 'broken',
+  finding,
+  remedy,
+});

@@ -1,0 +1,156 @@
+import type { Diagnosis } from '../../kit/driver-definition.ts';
+import { VirshError, type VirshProblem } from '../errors.ts';
+import { type Image, libvirtOfferSchema } from '../options.ts';
+import { broken, ok, type Patient, warning } from './findings.ts';
+
+/** The oldest that Berth is tried with; libvirt 7.1 is the first that knows the processor mode of emulated guests. */
+const OLDEST = { libvirt: 9, QEMU: 7 };
+
+/** Whether libvirt answers and lets us in, and which versions it has. */
+export async function diagnoseConnection({ host }: Patient): Promise<Diagnosis[]> {
+  const subject = `libvirt on host ${host.name}`;
+  try {
+    const text = await host.virsh(['version']);
+    return [ok(subject, `${host.options.uri} answers`), ...versionsOf(subject, text)];
+  } catch (error) {
+    if (!(error instanceof VirshError)) throw error;
+    return [broken(subject, error.message, connectionRemedies[error.problem] ?? OTHER_REMEDY)];
+  }
+}
+
+const OTHER_REMEDY = 'Try it by hand: virsh -c URI version.';
+const connectionRemedies: Partial<Record<VirshProblem, string>> = {
+  unreachable:
+    'Is libvirtd running there (systemctl status libvirtd), and does `virsh -c URI list` work for the user that runs Berth? For qemu+ssh, that user needs a key that is let in without a question, and the host in known_hosts.',
+  refused:
+    'On the host: add the user to the group libvirt (usermod -aG libvirt USER), then log in anew. For qemu+ssh, check the key and known_hosts.',
+};
+
+function versionsOf(subject: string, text: string): Diagnosis[] {
+  const using = /Using library: libvirt (\d+)\.(\S+)/.exec(text);
+  const running = /Running hypervisor: (\w+) (\d+)\.(\S+)/.exec(text);
+  const found = [
+    ['libvirt', using?.[1], using?.[2]] as const,
+    ['QEMU', running?.[1] === 'QEMU' ? running[2] : undefined, running?.[3]] as const,
+  ];
+  return found.map(([name, major, rest]) => {
+    if (major === undefined)
+      return broken(
+        subject,
+        `it does not tell a version of ${name}`,
+        `Install ${name} on the host; Debian: qemu-system-x86.`,
+      );
+    const version = `${name} ${major}.${rest}`;
+    return Number(major) >= OLDEST[name]
+      ? ok(subject, version)
+      : warning(
+          subject,
+          `${version} is older than any that Berth was tried with`,
+          `Use ${name} ${OLDEST[name]} or later.`,
+        );
+  });
+}
+
+export async function diagnosePool({ host }: Patient): Promise<Diagnosis[]> {
+  const { pool, reserve } = host.options;
+  const subject = `pool ${pool} on host ${host.name}`;
+  try {
+    const text = await host.virsh(['pool-info', '--bytes', pool]);
+    const value = (name: string): string =>
+      new RegExp(`^${name}:\\s+(.*)$`, 'm').exec(text)?.[1]?.trim() ?? '';
+    if (value('State') !== 'running')
+      return [
+        broken(
+          subject,
+          `it is ${value('State')}`,
+          `virsh pool-start ${pool} && virsh pool-autostart ${pool}`,
+        ),
+      ];
+    const freeGb = Number(value('Available')) / 1024 ** 3;
+    const room =
+      freeGb < reserve.disk_gb
+        ? broken(
+            subject,
+            `${freeGb.toFixed(1)} GB are free, less than reserve.disk_gb`,
+            'Make room there, or lower reserve.disk_gb.',
+          )
+        : ok(subject, `it runs, ${freeGb.toFixed(1)} GB are free`);
+    if (value('Autostart') === 'yes') return [room];
+    return [room, warning(subject, 'it does not start with the host', `virsh pool-autostart ${pool}`)];
+  } catch (error) {
+    if (!(error instanceof VirshError && error.problem === 'no_pool')) throw error;
+    const remedy = `virsh pool-define-as ${pool} dir --target /var/lib/libvirt/images/${pool} && virsh pool-build ${pool} && virsh pool-start ${pool} && virsh pool-autostart ${pool}`;
+    return [broken(subject, 'there is none', remedy)];
+  }
+}
+
+/** The images of the offers that the host may get. */
+export async function diagnoseImages({ host, config, catalog }: Patient): Promise<Diagnosis[]> {
+  const images = new Map<string, Image | undefined>();
+  for (const { machine, osOptions } of catalog.offers.values()) {
+    const offer = libvirtOfferSchema.parse(machine);
+    if (offer.host_group !== host.options.group) continue;
+    for (const name of osOptions) images.set(name, offer.images[name] ?? config.images[name]);
+  }
+  return Promise.all([...images].map(([name, image]) => diagnoseImage(host, name, image)));
+}
+
+async function diagnoseImage(
+  host: Patient['host'],
+  name: string,
+  image: Image | undefined,
+): Promise<Diagnosis> {
+  const subject = `image ${name} on host ${host.name}`;
+  if (image === undefined)
+    return broken(
+      subject,
+      'the platform has none of that name',
+      `Name it under platform.images: ${name}: { volume: ${name}.qcow2, user: debian }.`,
+    );
+  try {
+    await host.virsh(['vol-info', '--pool', host.options.pool, image.volume]);
+    return ok(subject, `it is the volume ${image.volume}`);
+  } catch (error) {
+    if (!(error instanceof VirshError && (error.problem === 'no_volume' || error.problem === 'no_pool')))
+      throw error;
+    const remedy =
+      'berth image import puts it there; a file that was copied there is seen after virsh pool-refresh.';
+    return broken(subject, `the pool has no volume ${image.volume}`, remedy);
+  }
+}
+
+const FILTER = 'clean-traffic';
+
+export async function diagnoseNetwork({ host }: Patient): Promise<Diagnosis[]> {
+  const { network } = host.options;
+  const filters = await host.virsh(['nwfilter-list']);
+  const subject = `network filter on host ${host.name}`;
+  const filter = new RegExp(`\\s${FILTER}\\s*$`, 'm').test(filters)
+    ? ok(subject, `${FILTER} is there`)
+    : broken(
+        subject,
+        `there is no ${FILTER}, which keeps machines from using the addresses of others`,
+        'Install the filters of libvirt; Debian: libvirt-daemon-config-nwfilter.',
+      );
+  return network.mode === 'nat' ? [filter, ...(await diagnoseNat(host, network.network))] : [filter];
+}
+
+async function diagnoseNat(host: Patient['host'], network: string): Promise<Diagnosis[]> {
+  const subject = `network ${network} on host ${host.name}`;
+  try {
+    const text = await host.virsh(['net-info', network]);
+    if (!/^Active:\s+yes/m.test(text))
+      return [
+        broken(subject, 'it is not active', `virsh net-start ${network} && virsh net-autostart ${network}`),
+      ];
+    const active = ok(subject, 'it is active');
+    return /^Autostart:\s+yes/m.test(text)
+      ? [active]
+      : [active, warning(subject, 'it does not start with the host', `virsh net-autostart ${network}`)];
+  } catch (error) {
+    if (!(error instanceof VirshError && error.problem === 'no_network')) throw error;
+    return [
+      broken(subject, 'there is none', 'docs/how-to/libvirt.md has its definition, for virsh net-define.'),
+    ];
+  }
+}

@@ -1,0 +1,153 @@
+import type { Diagnosis } from '../../kit/driver-definition.ts';
+import { VirshError } from '../errors.ts';
+import { type Gpu, listGpus } from '../gpus/gpus.ts';
+import { scanGpus } from '../gpus/pci-functions.ts';
+import { chooseAccelerator } from '../hosts/accelerator.ts';
+import { type HostFacts, readHostFacts, runHostScript, type ScriptPlace } from '../hosts/host-facts.ts';
+import { listDomains } from '../hosts/host-view.ts';
+import { broken, ok, type Patient, warning } from './findings.ts';
+
+/** Clocks that differ by more make logs and certificates lie; by much more, leases. */
+const CLOCK_WARNING_MS = 2_000;
+const CLOCK_BROKEN_MS = 60_000;
+
+const placeOf = ({ host }: Patient): ScriptPlace => ({ stateDir: host.options.state_dir });
+
+/** Whether there is a shell, what it says of the host, and how far its clock is from ours. */
+export async function diagnoseShell(
+  patient: Patient,
+): Promise<{ facts: HostFacts | undefined; diagnoses: Diagnosis[] }> {
+  const { host, shell, clock } = patient;
+  const subject = `shell on host ${host.name}`;
+  try {
+    const before = clock.now();
+    const facts = await readHostFacts(shell, placeOf(patient));
+    const offsetMs = facts.clockMs - (before + clock.now()) / 2;
+    const roundTripMs = clock.now() - before;
+    return {
+      facts,
+      diagnoses: [
+        ok(subject, 'it runs what Berth asks'),
+        diagnoseState(patient, facts),
+        diagnoseClock(host.name, offsetMs, roundTripMs),
+        ...diagnoseCordon(patient, facts),
+        ...(await diagnoseFiles(patient)),
+      ],
+    };
+  } catch (error) {
+    if (!(error instanceof VirshError)) throw error;
+    const remedy =
+      'Does `ssh HOST true` work without a question for the user that runs Berth, and is sh of POSIX there?';
+    return { facts: undefined, diagnoses: [broken(subject, error.message, remedy)] };
+  }
+}
+
+function diagnoseState({ host }: Patient, { canWriteState }: HostFacts): Diagnosis {
+  const { name, options } = host;
+  const subject = `state folder on host ${name}`;
+  return canWriteState
+    ? ok(subject, `${options.state_dir} can be written`)
+    : broken(
+        subject,
+        `${options.state_dir} cannot be written`,
+        `On the host: install -d -o USER ${options.state_dir}, for the user that Berth logs in as.`,
+      );
+}
+
+function diagnoseClock(name: string, offsetMs: number, roundTripMs: number): Diagnosis {
+  const subject = `clock of host ${name}`;
+  // Half of what the answer took may be on either side of it.
+  const surelyMs = Math.max(0, Math.abs(offsetMs) - roundTripMs / 2);
+  const finding = `it differs from ours by ${(offsetMs / 1000).toFixed(1)} s`;
+  const remedy = 'Keep both clocks by NTP; Debian: apt install chrony.';
+  if (surelyMs >= CLOCK_BROKEN_MS) return broken(subject, finding, remedy);
+  return surelyMs >= CLOCK_WARNING_MS ? warning(subject, finding, remedy) : ok(subject, finding);
+}
+
+function diagnoseCordon({ host }: Patient, { cordon }: HostFacts): Diagnosis[] {
+  const subject = `host ${host.name}`;
+  const { cordoned, state_dir: stateDir } = host.options;
+  return [
+    ...(cordoned
+      ? [warning(subject, 'it is cordoned by the configuration', 'Set cordoned to false to sell it again.')]
+      : []),
+    ...(cordon === undefined
+      ? []
+      : [warning(subject, `it is cordoned: ${cordon}`, `rm ${stateDir}/cordon, to sell it again.`)]),
+  ];
+}
+
+/** What the network needs beside libvirt. */
+async function diagnoseFiles(patient: Patient): Promise<Diagnosis[]> {
+  const { host, shell } = patient;
+  const { network } = host.options;
+  if (network.mode !== 'bridged') return [];
+  const path = `/sys/class/net/${network.bridge}/bridge`;
+  const { lines } = await runHostScript(shell, placeOf(patient), ['exists', path]);
+  const subject = `bridge ${network.bridge} on host ${host.name}`;
+  return lines.length > 0
+    ? [ok(subject, 'it is there')]
+    : [
+        broken(
+          subject,
+          'there is none',
+          'Make it in the network configuration of the host, and put its card into it.',
+        ),
+      ];
+}
+
+export async function diagnoseAccelerator(patient: Patient, facts: HostFacts): Promise<Diagnosis[]> {
+  const { host, shell, config } = patient;
+  const subject = `accelerator of host ${host.name}`;
+  const verdict = await chooseAccelerator(shell, placeOf(patient), facts, config.accelerator);
+  if (!verdict.doubtful) return [ok(subject, `${verdict.accelerator}: ${verdict.finding}`)];
+  const remedy =
+    'Turn on VT-x or AMD-V in the firmware, load kvm_intel or kvm_amd, and let the user read /dev/kvm (group kvm). Where emulation is meant, or KVM cannot be tried from here, set platform.accelerator.';
+  return [warning(subject, verdict.finding, remedy)];
+}
+
+/** Only where GPUs are sold. */
+export async function diagnoseGpus(patient: Patient, facts: HostFacts): Promise<Diagnosis[]> {
+  const { host, shell, config } = patient;
+  if (Object.keys(config.gpu_types).length === 0) return [];
+  const domains = await listDomains(host);
+  const claimed = new Set(
+    domains.flatMap(({ pciFunctions, mark }) => [...pciFunctions, ...(mark?.gpus ?? [])]),
+  );
+  const gpus = listGpus(await scanGpus(shell, placeOf(patient)), config.gpu_types, claimed);
+  if (gpus.length === 0) return [ok(`GPUs of host ${host.name}`, 'it has none of the types in gpu_types')];
+  return [
+    diagnoseIommu(host.name, facts),
+    diagnoseVfio(host.name, facts),
+    ...gpus.map((gpu) => diagnoseGpu(patient, gpu)),
+  ];
+}
+
+function diagnoseIommu(name: string, { iommuOn }: HostFacts): Diagnosis {
+  const subject = `IOMMU of host ${name}`;
+  const remedy =
+    'Turn on VT-d or AMD-Vi in the firmware, and boot with intel_iommu=on iommu=pt (AMD: iommu=pt).';
+  return iommuOn
+    ? ok(subject, 'it is on')
+    : broken(subject, 'it is off: no GPU can be given to a machine', remedy);
+}
+
+function diagnoseVfio(name: string, { vfioLoaded }: HostFacts): Diagnosis {
+  const subject = `vfio-pci on host ${name}`;
+  const remedy = 'On the host: echo vfio-pci > /etc/modules-load.d/vfio.conf; modprobe vfio-pci.';
+  return vfioLoaded ? ok(subject, 'it is loaded') : broken(subject, 'it is not loaded', remedy);
+}
+
+function diagnoseGpu({ host }: Patient, { address, type, state, reason = '' }: Gpu): Diagnosis {
+  const subject = `GPU ${address} (${type}) on host ${host.name}`;
+  if (state === 'free' || state === 'claimed') return ok(subject, state === 'free' ? 'it is free' : reason);
+  const mark = `${host.options.state_dir}/gpus/${address}`;
+  if (state === 'dirty') return warning(subject, reason, 'Berth resets it with its next look at the host.');
+  if (state === 'quarantined')
+    return broken(
+      subject,
+      `it is out of use: ${reason}`,
+      `Mend it, then echo 'dirty operator 1' > ${mark}: Berth tries it again.`,
+    );
+  return broken(subject, reason, 'docs/how-to/gpus.md says how a host is set up for it.');
+}
