@@ -11,6 +11,7 @@ interface SimulatorFlags {
   state: string;
   host: string;
   port?: string;
+  platform?: string;
   json?: true;
 }
 
@@ -25,8 +26,9 @@ export function simulatorCommand(): Command {
       '127.0.0.1',
     )
     .option('--port <number>', '0 takes any free one; default that of platform.address, or 8090')
+    .option('--platform <name>', 'of several platforms in berth.yaml, which one')
     .option('--json', 'print one line of JSON when ready')
-    .action(async ({ config: file, state, host, port, json }: SimulatorFlags) => {
+    .action(async ({ config: file, state, host, port, platform, json }: SimulatorFlags) => {
       const start = async () => {
         const { config } = loadConfig({ file, flags: {}, env: {} });
         return serveSimulator({
@@ -34,6 +36,7 @@ export function simulatorCommand(): Command {
           env: process.env,
           stateFile: resolve(state),
           host,
+          platform,
           port: port === undefined ? undefined : toPort(port),
         });
       };

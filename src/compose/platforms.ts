@@ -27,7 +27,6 @@ export type Drivers = ReadonlyMap<string, PlatformDriver>;
 /** What is known of one platform from the start on, before anything was asked of it. */
 export interface PlatformState {
   driver: PlatformDriver;
-  /** Names the platform in each line where there are several. */
   log: Log;
   health: PlatformHealth;
   losses: LossCap;
@@ -47,7 +46,7 @@ export function createPlatformStates(drivers: Drivers, deps: StateDeps): Platfor
   const { store, clock, options } = deps;
   return new Map(
     [...drivers].map(([platform, driver]): [string, PlatformState] => {
-      const log = drivers.size === 1 ? deps.log : namingPlatform(deps.log, platform);
+      const log = logOf(platform, drivers.size, deps.log);
       const state = {
         driver,
         log,
@@ -60,7 +59,9 @@ export function createPlatformStates(drivers: Drivers, deps: StateDeps): Platfor
   );
 }
 
-function namingPlatform(log: Log, platform: string): Log {
+/** The log of one of so many platforms: where there are several, each line names its own. */
+export function logOf(platform: string, count: number, log: Log): Log {
+  if (count === 1) return log;
   const naming =
     (level: keyof Log): Log[typeof level] =>
     (fields, message) =>

@@ -1,4 +1,5 @@
 import { loadCatalog } from '../config/load.ts';
+import { platformsOf, sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import type { Environment } from '../config/settings.ts';
@@ -8,7 +9,9 @@ import { requestIds } from '../http/api/request-context.ts';
 import { digestSecret } from '../keys/api-key.ts';
 import { readSecret } from '../keys/read-secret.ts';
 import { ensureAccess } from '../orchestrator/accounts/accounts.ts';
+import { catalogOf } from '../orchestrator/catalog/catalog.ts';
 import { refuseWire } from '../orchestrator/http/errors.ts';
+import type { PlatformDriver } from '../orchestrator/model/platform-driver.ts';
 import { DEFAULT_PLATFORM } from '../orchestrator/model/platform-resource.ts';
 import type { Store } from '../orchestrator/model/store.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
@@ -19,6 +22,7 @@ import { systemRandom } from '../runtime/system.ts';
 import { createServerClock, type ServerClock } from './clock.ts';
 import { orchestratorStores } from './open-store.ts';
 import { startOrchestrator } from './orchestrator.ts';
+import { logOf } from './platforms.ts';
 import { openToServe, type Served, serve } from './serve.ts';
 
 /** What `berth serve` runs with. */
@@ -50,7 +54,8 @@ export async function serveOrchestrator(
   ports: ServePorts = {},
 ): Promise<Serving> {
   const given = readEnvironmentKey(env);
-  const catalog = loadCatalog(config.catalog);
+  const platforms = platformsOf(config);
+  const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
   const log = createLog(config.log.level);
   const { clock, storeOptions }: ServerClock =
     ports.clock === undefined
@@ -58,8 +63,18 @@ export async function serveOrchestrator(
       : { clock: ports.clock, storeOptions: {} };
   const { random = systemRandom, failpoint = () => undefined, wrapStore = (store) => store } = ports;
   const databaseFile = isPostgres(config.database) ? undefined : sqlitePath(config.database);
-  const setting = { platform: DEFAULT_PLATFORM, catalog, databaseFile, env, clock, log };
-  const definition = driverNamed(config.platform.driver);
+  const setting = { databaseFile, env, clock };
+  const opening = [...platforms].map(([platform, options]) => ({
+    platform,
+    options,
+    definition: driverNamed(options.driver),
+    setting: {
+      ...setting,
+      platform,
+      catalog: catalogOf(catalog, platform),
+      log: logOf(platform, platforms.size, log),
+    },
+  }));
   const { product, ...served } = await serve(
     {
       config,
@@ -69,26 +84,32 @@ export async function serveOrchestrator(
       nextId: requestIds(random),
       refuse: refuseWire,
       notReady: { error: new ApiError('unavailable', 'The orchestrator is starting; try again.') },
-      facts: { catalog: config.catalog, platform: config.platform.driver },
+      facts: { catalog: config.catalog, ...factsOf(platforms) },
     },
     async (undo) => {
-      const check = (): void => definition.check(config.platform, setting);
+      const check = (): void => {
+        for (const { definition, options, setting } of opening) definition.check(options, setting);
+      };
       const opened = await openToServe(orchestratorStores, config.database, undo, {
         check,
         log,
         ...storeOptions,
       });
       const store = wrapStore(opened);
-      await assertClockIsPastPruned(store, [DEFAULT_PLATFORM], clock.now());
-      const driver = await definition.open(config.platform, setting);
-      undo.unshift(() => driver.close());
+      await assertClockIsPastPruned(store, platforms.keys(), clock.now());
+      const drivers = new Map<string, PlatformDriver>();
+      for (const { platform, definition, options, setting } of opening) {
+        const driver = await definition.open(options, setting);
+        undo.unshift(() => driver.close());
+        drivers.set(platform, driver);
+      }
       const { apiKey, accountId } = await ensureAccess({ store, clock, random }, given);
       const environmentKey = given && { digest: given, accountId };
       const parts = {
         config,
         catalog,
         store,
-        drivers: new Map([[DEFAULT_PLATFORM, driver]]),
+        drivers,
         environmentKey,
         clock,
         random,
@@ -99,6 +120,13 @@ export async function serveOrchestrator(
     },
   );
   return { ...served, apiKey: product.apiKey, catalogFile: config.catalog };
+}
+
+/** The platforms as the log tells them at the start. */
+function factsOf(platforms: ReadonlyMap<string, { driver: string }>): object {
+  const drivers = Object.fromEntries([...platforms].map(([name, { driver }]) => [name, driver]));
+  const { [DEFAULT_PLATFORM]: platform } = drivers;
+  return platforms.size === 1 && platform !== undefined ? { platform } : { platforms: drivers };
 }
 
 /**

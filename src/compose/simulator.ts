@@ -1,11 +1,14 @@
 import { existsSync } from 'node:fs';
 import { getRequestListener } from '@hono/node-server';
 import { loadCatalog } from '../config/load.ts';
+import { platformsOf, sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import type { Environment } from '../config/settings.ts';
-import { checkState, openSimulator, readToken, simulator } from '../drivers/simulator/driver.ts';
+import { checkState, openSimulator, readToken } from '../drivers/simulator/driver.ts';
+import type { SimulatorConfig } from '../drivers/simulator/options.ts';
 import { createRemoteServer } from '../drivers/simulator/remote/server.ts';
 import { requestIds } from '../http/api/request-context.ts';
+import { catalogOf } from '../orchestrator/catalog/catalog.ts';
 import { refuseWire } from '../orchestrator/http/errors.ts';
 import { Fatal } from '../ports/errors.ts';
 import { createLog } from '../runtime/log.ts';
@@ -20,8 +23,10 @@ export interface ServeSimulatorOptions {
   env: Environment;
   stateFile: string;
   host: string;
-  /** 0: any free one; absent: that of `platform.address`. */
+  /** 0: any free one; absent: that of the platform's `address`. */
   port?: number | undefined;
+  /** Of several platforms, which one. */
+  platform?: string | undefined;
 }
 
 export interface ServingSimulator {
@@ -43,19 +48,16 @@ export async function serveSimulator({
   env,
   stateFile,
   host,
-  port = portOf(config),
+  port,
+  platform,
 }: ServeSimulatorOptions): Promise<ServingSimulator> {
-  const { platform } = config;
-  if (platform.driver !== simulator.name)
-    throw new Fatal(
-      `The configuration is for the driver ${platform.driver}, which no simulator stands in for.`,
-    );
+  const [name, options] = simulatedPlatform(config, platform);
   const token = readToken(env);
   if (token === undefined && !isLoopback(host))
     throw new Fatal(
       `--host ${host} lets others than this machine in: give the simulator and its servers the same BERTH_SIMULATOR_TOKEN.`,
     );
-  const catalog = loadCatalog(config.catalog);
+  const catalog = catalogOf(loadCatalog(config.catalog, sellingPlatforms(config)), name);
   checkState(stateFile);
   const log = createLog(config.log.level);
   const clock = systemClock;
@@ -64,13 +66,13 @@ export async function serveSimulator({
     Response.json({ error: 'the simulator is starting' }, { status: 503 }),
   );
   const { server, origin } = await listen(
-    { ...config, server: { host, port } },
+    { ...config, server: { host, port: port ?? portOf(options) } },
     { nextId: requestIds(systemRandom), refuse: refuseWire, log },
     (request, response) => listener(request, response),
   );
   try {
     const isNew = !existsSync(stateFile);
-    const running = await openSimulator(platform, catalog, stateFile, clock);
+    const running = await openSimulator(options, catalog, stateFile, clock);
     listener = getRequestListener(createRemoteServer({ simulator: running, token, clock }).fetch);
     const { length: machines } = (await running.inspect()).machines;
     log.info({ base_url: origin, state: stateFile, isNew, machines, catalog: config.catalog }, 'simulating');
@@ -89,10 +91,29 @@ export async function serveSimulator({
   }
 }
 
-function portOf({ platform }: Config): number {
-  const port =
-    platform.driver !== simulator.name || platform.address === undefined
-      ? ''
-      : new URL(platform.address).port;
+/** The platform that is simulated: the one that is named, or the only one that may be. @throws {Fatal} */
+function simulatedPlatform(config: Config, wanted: string | undefined): [name: string, SimulatorConfig] {
+  const platforms = platformsOf(config);
+  const simulated = [...platforms].flatMap(([name, options]): [string, SimulatorConfig][] =>
+    options.driver === 'simulator' && (wanted ?? name) === name ? [[name, options]] : [],
+  );
+  const [found, ...others] = simulated;
+  if (found !== undefined && others.length === 0) return found;
+  if (found !== undefined)
+    throw new Fatal(
+      `The configuration has several simulators: say which with --platform ${simulated.map(([name]) => name).join(' or --platform ')}.`,
+    );
+  const named = [...platforms].map(([name, { driver }]) =>
+    platforms.size === 1 ? driver : `${driver} (${name})`,
+  );
+  if (wanted !== undefined && !platforms.has(wanted))
+    throw new Fatal(`--platform ${wanted}: the configuration has ${[...platforms.keys()].join(', ')}.`);
+  throw new Fatal(
+    `The configuration is for the driver ${named.join(' and ')}, which no simulator stands in for.`,
+  );
+}
+
+function portOf({ address }: SimulatorConfig): number {
+  const port = address === undefined ? '' : new URL(address).port;
   return port === '' ? DEFAULT_PORT : Number(port);
 }

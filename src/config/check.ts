@@ -1,8 +1,11 @@
 import type { z } from 'zod';
+import type { DriverDefinition } from '../drivers/kit/driver-definition.ts';
+import { drivers } from '../drivers/registry.ts';
 import { collectFindings, type Finding, toFindings, toPlainIssues, type YamlFile } from './findings.ts';
 import { catalogFileOf, readCatalogFile } from './load.ts';
 import { isMarketplaceFile, marketplaceFindings } from './marketplace/load.ts';
-import { configSchema } from './schema.ts';
+import { type SellingPlatforms, sellingPlatforms } from './platforms.ts';
+import { type ConfigFile, configSchema } from './schema.ts';
 import { tlsFindings } from './tls-findings.ts';
 import { readYamlFile } from './yaml-file.ts';
 
@@ -10,14 +13,20 @@ import { readYamlFile } from './yaml-file.ts';
  * Everything that is wrong with a config file, of an orchestrator or of a marketplace, and with the files that it
  * points at; nothing, if Berth can serve with them. Without a file: the bundled catalog is checked.
  */
-export function checkConfig(file: string | undefined, schema: z.ZodType = configSchema): Finding[] {
+export function checkConfig(
+  file: string | undefined,
+  schema: z.ZodType = configSchema,
+  among: readonly DriverDefinition[] = drivers,
+): Finding[] {
   if (file === undefined) return collectFindings(() => catalogFindings(catalogFileOf(undefined, undefined)));
   return collectFindings(() => {
     const yaml = readYamlFile(file);
     if (isMarketplaceFile(yaml)) return marketplaceFindings(yaml);
     const parsed = schema.safeParse(yaml.value);
     const config = parsed.success ? [] : toFindings(yaml, toPlainIssues(yaml.value, parsed.error.issues));
-    return [...config, ...tlsFindings(yaml), ...collectFindings(() => pointedAtFindings(yaml))];
+    // A configuration that is wrong does not say which platforms there are.
+    const platforms = parsed.success ? sellingPlatforms(parsed.data as ConfigFile, among) : undefined;
+    return [...config, ...tlsFindings(yaml), ...collectFindings(() => pointedAtFindings(yaml, platforms))];
   });
 }
 
@@ -40,13 +49,13 @@ export function configNotes(file: string | undefined): string[] {
     );
 }
 
-function pointedAtFindings(yaml: YamlFile): Finding[] {
+function pointedAtFindings(yaml: YamlFile, platforms: SellingPlatforms | undefined): Finding[] {
   const { catalog } = yaml.value;
   if (catalog !== undefined && (typeof catalog !== 'string' || catalog === '')) return [];
-  return catalogFindings(catalogFileOf(catalog, yaml.file));
+  return catalogFindings(catalogFileOf(catalog, yaml.file), platforms);
 }
 
-function catalogFindings(file: string): Finding[] {
-  const read = readCatalogFile(file);
+function catalogFindings(file: string, platforms?: SellingPlatforms): Finding[] {
+  const read = readCatalogFile(file, platforms);
   return 'findings' in read ? read.findings : [];
 }

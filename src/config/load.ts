@@ -12,6 +12,7 @@ import {
   resolveServerPaths,
   type ServerPaths,
 } from './parse-config.ts';
+import { platformIssues, type SellingPlatforms } from './platforms.ts';
 import { type Config, configSchema } from './schema.ts';
 import { type ConfigFlags, type Environment, readOverrides } from './settings.ts';
 import { readYamlFile } from './yaml-file.ts';
@@ -68,18 +69,26 @@ export function catalogFileOf(catalog: string | undefined, configFile: string | 
     : resolve(configFile === undefined ? '.' : dirname(configFile), catalog);
 }
 
-/** @throws {ConfigError} with every finding, each at its line. */
-export function loadCatalog(file: string): Catalog {
-  const read = readCatalogFile(file);
+/** @throws {ConfigError} with every finding, each at its line: of `platforms` too, where they are given. */
+export function loadCatalog(file: string, platforms?: SellingPlatforms): Catalog {
+  const read = readCatalogFile(file, platforms);
   if ('findings' in read) throw new ConfigError(read.findings);
-  return toCatalog(read.catalog);
+  const [usual] = platforms?.keys() ?? [];
+  return toCatalog(read.catalog, usual);
 }
 
 /** @throws {ConfigError} if the file is no YAML at all. */
-export function readCatalogFile(file: string): { catalog: CatalogFile } | { findings: Finding[] } {
+export function readCatalogFile(
+  file: string,
+  platforms?: SellingPlatforms,
+): { catalog: CatalogFile } | { findings: Finding[] } {
   const yaml = readYamlFile(file);
   const parsed = parseCatalogFile(yaml.value);
-  return 'file' in parsed
+  const issues = [
+    ...('issues' in parsed ? toPlainIssues(yaml.value, parsed.issues) : []),
+    ...(platforms === undefined ? [] : platformIssues(yaml.value, platforms)),
+  ];
+  return 'file' in parsed && issues.length === 0
     ? { catalog: parsed.file }
-    : { findings: toFindings(yaml, toPlainIssues(yaml.value, parsed.issues)) };
+    : { findings: toFindings(yaml, issues) };
 }

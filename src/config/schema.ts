@@ -98,14 +98,25 @@ function platformSchema<const Registered extends Drivers>(registered: Registered
   const schemas = registered.map(({ configSchema }) => configSchema) as unknown as [Schema, ...Schema[]];
   const names = registered.map(({ name }) => JSON.stringify(name));
   const expected = `expected ${names.length === 1 ? '' : 'one of '}${names.join(', ')}`;
+  return z.preprocess(
+    (options) => (isPlain(options) && !('driver' in options) ? { ...options, driver: usual } : options),
+    z.discriminatedUnion('driver', schemas, {
+      error: ({ code }) => (code === 'invalid_union' ? expected : undefined),
+    }),
+  );
+}
+
+/** Platforms of one orchestrator. Their names stand in rows and metrics, and never in an answer of the API. */
+function platformsSchema<Platform extends z.ZodType>(platform: Platform) {
+  const name = z
+    .string()
+    .regex(
+      /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/,
+      'expected up to 32 of a-z, 0-9 and "-", such as "kvm-east"',
+    );
   return z
-    .preprocess(
-      (options) => (isPlain(options) && !('driver' in options) ? { ...options, driver: usual } : options),
-      z.discriminatedUnion('driver', schemas, {
-        error: ({ code }) => (code === 'invalid_union' ? expected : undefined),
-      }),
-    )
-    .prefault({});
+    .record(name, platform)
+    .refine((platforms) => Object.keys(platforms).length > 0, 'expected at least one platform');
 }
 
 function isPlain(value: unknown): value is object {
@@ -114,12 +125,16 @@ function isPlain(value: unknown): value is object {
 
 /** `berth.yaml` with these drivers to choose from. Every key has a default; an unknown key is an error. */
 export function configSchemaFor<const Registered extends Drivers>(registered: Registered) {
-  return z.strictObject({
+  const platform = platformSchema(registered);
+  const file = z.strictObject({
     server: serverSchema(8080).prefault({}),
     database: databaseSchema.default('sqlite:./.berth/berth.db'),
     /** Undefined: the catalog that comes with Berth. */
     catalog: z.string().min(1).optional(),
-    platform: platformSchema(registered),
+    /** Of the only platform. */
+    platform: platform.optional(),
+    /** Of several, by name, in place of `platform`. */
+    platforms: platformsSchema(platform).optional(),
     limits: limitsSchema,
     rate_limits: rateLimitsSchema,
     quotas: quotasSchema,
@@ -136,6 +151,15 @@ export function configSchemaFor<const Registered extends Drivers>(registered: Re
       .prefault({}),
     log: logSchema,
   });
+  return file
+    .superRefine(({ platform: one, platforms }, context) => {
+      if (one === undefined || platforms === undefined) return;
+      const message = 'expected either platform or platforms: name the one under platforms too';
+      context.addIssue({ code: 'custom', path: ['platforms'], message, params: { at: 'key' } });
+    })
+    .transform((given) =>
+      given.platforms === undefined ? { ...given, platform: given.platform ?? platform.parse({}) } : given,
+    );
 }
 
 /** With the drivers that come with Berth. */

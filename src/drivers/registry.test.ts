@@ -8,6 +8,7 @@ import { collectLog } from '../../test/support/collect-log.ts';
 import { checkConfig } from '../config/check.ts';
 import { toLine } from '../config/findings.ts';
 import { loadCatalog, loadConfigAs } from '../config/load.ts';
+import { platformsOf } from '../config/platforms.ts';
 import { configSchemaFor } from '../config/schema.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from './kit/driver-definition.ts';
@@ -94,7 +95,9 @@ describe('a driver that is registered', () => {
   });
 
   it('is checked and opened with what the configuration says', async () => {
-    const { platform, catalog } = load('platform: { driver: hypervisor, host: rack-1 }\n');
+    const { catalog, ...config } = load('platform: { driver: hypervisor, host: rack-1 }\n');
+    const [platform] = platformsOf(config).values();
+    if (platform === undefined) throw new Error('it is not there');
     const setting: DriverSetting = {
       platform: 'default',
       catalog: loadCatalog(catalog),

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { startOrchestrator } from '../../src/compose/orchestrator.ts';
 import { loadCatalog, loadConfig } from '../../src/config/load.ts';
+import { platformsOf } from '../../src/config/platforms.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { driverNamed } from '../../src/drivers/registry.ts';
 import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
@@ -81,6 +82,8 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'berth-test-'));
   const databasePath = join(folder, 'berth.db');
   const config = testConfig(options);
+  const [platform] = platformsOf(config).values();
+  if (platform === undefined) throw new Error('no platform is configured');
   const catalog = withChanges(options.catalog ?? catalogOf(config.catalog), options);
   const {
     clock = new BriskClock(),
@@ -92,7 +95,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   await putEmptyDatabase('orchestrator', databasePath);
   const store = wrapStore(openSqliteStore(databasePath));
   const setting = { platform: 'default', catalog, databaseFile: databasePath, env: {}, clock, log };
-  const simulator = await driverNamed(config.platform.driver).open(config.platform, setting);
+  const simulator = await driverNamed(platform.driver).open(platform, setting);
   const driver = wrapDriver(simulator);
   const deps = { store, clock, random: systemRandom };
   const account = await createAccount(deps, 'default');

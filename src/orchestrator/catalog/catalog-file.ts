@@ -24,7 +24,7 @@ export function parseCatalogFile(raw: unknown): { file: CatalogFile } | { issues
 }
 
 /** The parts whose shape is right, so that one bad offer does not hide what is wrong with another. */
-function wellFormedPartsOf(file: unknown): Parameters<typeof crossCheck>[0] {
+export function wellFormedPartsOf(file: unknown): Parameters<typeof crossCheck>[0] {
   const { regions, offers } = (file ?? {}) as { regions?: unknown; offers?: unknown };
   const regionEntries = typeof regions === 'object' && regions !== null ? Object.entries(regions) : [];
   return {

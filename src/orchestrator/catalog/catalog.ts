@@ -1,6 +1,8 @@
 import type { InstanceType } from '../../contract/configuration.ts';
 import type { DriverManifest } from '../model/platform-driver.ts';
 
+export { DEFAULT_PLATFORM } from '../model/platform-resource.ts';
+
 /** A place where machines are sold. `datacenter` is the platform's code for it and never leaves. */
 export interface Region {
   token: string;
@@ -76,6 +78,12 @@ export interface Offer {
 export interface Catalog {
   regions: ReadonlyMap<string, Region>;
   offers: ReadonlyMap<string, Offer>;
+}
+
+/** The catalog with the offers of one platform. */
+export function catalogOf(catalog: Catalog, platform: string): Catalog {
+  const offers = [...catalog.offers].filter(([, offer]) => offer.platform === platform);
+  return { ...catalog, offers: new Map(offers) };
 }
 
 /** The price that an instance of the offer pays now: the spot price for SPOT offers. */

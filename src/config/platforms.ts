@@ -1,0 +1,100 @@
+import type { z } from 'zod';
+import type { DriverDefinition } from '../drivers/kit/driver-definition.ts';
+import { driverNamed } from '../drivers/registry.ts';
+import { DEFAULT_PLATFORM } from '../orchestrator/catalog/catalog.ts';
+import { platformsIn, wellFormedPartsOf } from '../orchestrator/catalog/catalog-file.ts';
+import type { OfferFile, RegionFile } from '../orchestrator/catalog/catalog-schema.ts';
+import { type PlainIssue, toPlainIssues } from './findings.ts';
+
+/** The options of each platform by its name, whichever of the two keys of berth.yaml they stand under. */
+export function platformsOf<Options>({
+  platform,
+  platforms = {},
+}: {
+  platform?: Options | undefined;
+  platforms?: Readonly<Record<string, Options>> | undefined;
+}): ReadonlyMap<string, Options> {
+  return new Map(platform === undefined ? Object.entries(platforms) : [[DEFAULT_PLATFORM, platform]]);
+}
+
+/** What a catalog is checked against: each platform, with what its driver reads under `machine:`. */
+export type SellingPlatforms = ReadonlyMap<string, Pick<DriverDefinition, 'name' | 'offerSchema'>>;
+
+/** The drivers of the platforms that a configuration names. */
+export function sellingPlatforms(
+  config: Parameters<typeof platformsOf<{ driver: string }>>[0],
+  among?: readonly DriverDefinition[],
+): SellingPlatforms {
+  return new Map(
+    [...platformsOf(config)].map(([name, { driver }]) => [name, driverNamed(driver, among)] as const),
+  );
+}
+
+/** Where a catalog file does not fit the platforms that have its machines and volumes. */
+export function platformIssues(raw: unknown, platforms: SellingPlatforms): PlainIssue[] {
+  const { offers, regions } = wellFormedPartsOf(raw);
+  const sold = offers.map(({ offer }) => offer);
+  return [
+    ...offers.flatMap(({ index, offer }) => offerIssues(offer, ['offers', index], platforms)),
+    ...regions.flatMap(({ token, region }) => volumeTypeIssues(token, region, sold, platforms)),
+  ];
+}
+
+type Path = (string | number)[];
+
+function offerIssues(
+  { platform, machine }: OfferFile,
+  path: Path,
+  platforms: SellingPlatforms,
+): PlainIssue[] {
+  const issue = nameIssue(platform, 'the configuration has several', [...path, 'platform'], platforms);
+  if (issue !== undefined) return [issue];
+  const [usual] = platforms.keys();
+  const selling = platforms.get(platform ?? usual ?? '');
+  return selling === undefined ? [] : machineIssues(selling, machine, [...path, 'machine']);
+}
+
+function nameIssue(
+  name: string | undefined,
+  whyNeeded: string,
+  path: Path,
+  platforms: SellingPlatforms,
+): PlainIssue | undefined {
+  const names = [...platforms.keys()].join(', ');
+  if (name !== undefined && !platforms.has(name))
+    return { path, message: `unknown platform; expected one of: ${names}`, at: 'value' };
+  if (name === undefined && platforms.size > 1)
+    return { path, message: `missing: ${whyNeeded}; expected one of: ${names}`, at: 'value' };
+  return undefined;
+}
+
+function machineIssues(
+  { name, offerSchema }: Pick<DriverDefinition, 'name' | 'offerSchema'>,
+  machine: OfferFile['machine'],
+  path: Path,
+): PlainIssue[] {
+  if (offerSchema === undefined)
+    return Object.keys(machine).map((key) => ({
+      path: [...path, key],
+      message: `the driver ${name} reads nothing under machine; remove it`,
+      at: 'key',
+    }));
+  const issues: readonly z.core.$ZodIssue[] = offerSchema.safeParse(machine).error?.issues ?? [];
+  return toPlainIssues(machine, issues).map((issue) => ({ ...issue, path: [...path, ...issue.path] }));
+}
+
+/** The volumes of a region are of the platform of its offers, where these are of one. */
+function volumeTypeIssues(
+  token: string,
+  { volume_types: types }: RegionFile,
+  offers: readonly OfferFile[],
+  platforms: SellingPlatforms,
+): PlainIssue[] {
+  const [usual = DEFAULT_PLATFORM] = platforms.keys();
+  const isClear = platformsIn(token, offers, usual).size === 1;
+  return types.flatMap(({ platform }, index) => {
+    const path = ['regions', token, 'volume_types', index, 'platform'];
+    if (platform === undefined && isClear) return [];
+    return nameIssue(platform, "the region's offers are not of one platform", path, platforms) ?? [];
+  });
+}
