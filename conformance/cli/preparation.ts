@@ -84,8 +84,18 @@ export function examineTarget(
   });
 }
 
-export function planOf({ options, scenarios, checks }: Preparation, { availability = [] }: Examined): Plan {
-  return toPlan({ scenarios, checks, availability, level: options.level, settings: options.settings });
+export function planOf(
+  { options, scenarios, checks }: Preparation,
+  { availability = [], configurations }: Examined,
+): Plan {
+  return toPlan({
+    scenarios,
+    checks,
+    availability,
+    configurations,
+    level: options.level,
+    settings: options.settings,
+  });
 }
 
 /** The ids in `--only ID,…`, or undefined where it is not given. */

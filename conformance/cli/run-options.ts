@@ -21,6 +21,7 @@ export interface RunFlags extends TargetFlags {
   region?: string;
   race?: { offer: string; units: number };
   secondApiKeyFile?: string;
+  exhaustive?: true;
   acceptUnknownCost?: true;
   allowPrivate?: true;
 }
@@ -54,6 +55,10 @@ export function withRunOptions(command: Command): Command {
     .option(
       '--second-api-key-file <file>',
       'a file with another key of the same account; default: BERTH_SECOND_API_KEY',
+    )
+    .option(
+      '--exhaustive',
+      `send every create that must be refused; default: after two of a kind were accepted the rest would buy, and is not sent`,
     )
     .option(
       '--accept-unknown-cost',
@@ -113,6 +118,7 @@ export function toSettings(flags: RunFlags): RunOptions['settings'] {
     ...(region === undefined ? {} : { region }),
     ...(race === undefined ? {} : { race }),
     ...(flags.allowPrivate === true && { allowPrivate: true }),
+    ...(flags.exhaustive === true && { exhaustive: true }),
   };
 }
 

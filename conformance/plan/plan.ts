@@ -1,7 +1,10 @@
 import type { Check } from '../checks/check.ts';
 import { formatUsd, worstCaseUsd } from '../resources/budget.ts';
+import { MOST_ACCEPTED } from '../scenarios/bad-creates.ts';
+import { REFUSAL_CASES } from '../scenarios/instances/refusal-cases.ts';
 import { type Placement, placements } from '../scenarios/placement.ts';
 import type { Purchase, Scenario } from '../scenarios/scenario.ts';
+import { VOLUME_REFUSAL_CASES } from '../scenarios/volumes/refusal-cases.ts';
 import type { JsonObject } from '../text/json.ts';
 import { includes, type Level, type RunSettings } from '../transcript/records.ts';
 
@@ -17,7 +20,9 @@ export interface Plan {
   checks: readonly string[];
   purchases: readonly PlannedPurchase[];
   minutes: { typical: number; worst: number };
-  /** USD, without resources of unknown price. */
+  /** What a target would sell that accepts creates that must be refused, until the run stops sending them. */
+  if_accepted: readonly PlannedMistake[];
+  /** USD, with what is accepted by mistake, without resources of unknown price. */
   worst_case_usd: number;
   max_cost_usd: number;
   /** The longest `--max-minutes` whose worst case is within the cap; absent where it already is, or cannot be. */
@@ -40,6 +45,19 @@ export interface PlannedPurchase {
   worst_case_usd?: number;
 }
 
+/** Creates that must be refused. Each that is accepted is destroyed at once. */
+export interface PlannedMistake {
+  scenario: string;
+  type: Purchase['type'];
+  /** How many may be accepted before the rest is not sent. */
+  count: number;
+  longest_life_minutes: number;
+  /** USD; absent where the price is unknown. */
+  price_per_hour?: number;
+  /** USD, for all of them. */
+  worst_case_usd?: number;
+}
+
 export interface PlanOptions {
   level: Level;
   settings: Omit<RunSettings, 'hasSecondKey'>;
@@ -47,19 +65,25 @@ export interface PlanOptions {
   checks: readonly Check[];
   /** From GET /availability. */
   availability: readonly JsonObject[];
+  /** From GET /configurations. */
+  configurations: readonly JsonObject[];
 }
 
 /** Plans a run. The worst case is that every resource lives until the end of the clean-up. */
-export function toPlan({ level, settings, scenarios, checks, availability }: PlanOptions): Plan {
+export function toPlan(options: PlanOptions): Plan {
+  const { level, settings, scenarios, checks, availability } = options;
   const lifeMs = settings.maxMinutes * MS_PER_MINUTE + settings.readyTimeoutMs;
   const purchases = scenarios.flatMap((scenario) =>
     purchasesOf(scenario, settings).map((purchase) =>
       toPlanned(purchase, scenario.id, placementOf(purchase, settings, availability), lifeMs),
     ),
   );
-  const total = purchases.reduce((sum, { worst_case_usd }) => sum + (worst_case_usd ?? 0), 0);
+  const mistakes = mistakesOf(options);
+  const bought = usdOf(purchases);
+  // None is sent that does not fit below the cap.
+  const total = bought + Math.min(usdOf(mistakes), Math.max(settings.maxCostUsd - bought, 0));
   const within = Math.floor(
-    ((settings.maxCostUsd / total) * lifeMs - settings.readyTimeoutMs) / MS_PER_MINUTE,
+    ((settings.maxCostUsd / bought) * lifeMs - settings.readyTimeoutMs) / MS_PER_MINUTE,
   );
   const unpriced = (type: Purchase['type']): number =>
     purchases.filter((purchase) => purchase.type === type && purchase.worst_case_usd === undefined).length;
@@ -68,12 +92,54 @@ export function toPlan({ level, settings, scenarios, checks, availability }: Pla
     scenarios: scenarios.map(({ id, title, buys }) => ({ id, title, buys: buys.length })),
     checks: checks.filter((check) => includes(level, check.level)).map(({ id }) => id),
     purchases,
+    if_accepted: mistakes,
     minutes: { typical: typicalMinutes(scenarios, settings), worst: round(lifeMs / MS_PER_MINUTE) },
     worst_case_usd: total,
     max_cost_usd: settings.maxCostUsd,
     ...(total > settings.maxCostUsd && within >= 1 ? { max_minutes_within_cap: within } : {}),
     unpriced: { instances: unpriced('instance'), volumes: unpriced('volume') },
   };
+}
+
+function usdOf(planned: readonly { worst_case_usd?: number }[]): number {
+  return planned.reduce((sum, { worst_case_usd }) => sum + (worst_case_usd ?? 0), 0);
+}
+
+/** What each scenario with creates that must be refused may buy of a target that accepts them. */
+function mistakesOf({ scenarios, settings, availability, configurations }: PlanOptions): PlannedMistake[] {
+  const cheapest = placements(availability, settings)[0]?.pricePerHour;
+  const unavailable = configurations.filter((offer) => offer['available'] === false);
+  const soldOut = placements(unavailable.map((offer) => ({ ...offer, available: true })))[0]?.pricePerHour;
+  const dearer = Math.max(soldOut ?? 0, cheapest ?? 0);
+  const families: Record<
+    string,
+    Omit<PlannedMistake, 'scenario' | 'longest_life_minutes' | 'worst_case_usd'>
+  > = {
+    refusals: {
+      type: 'instance',
+      count: settings.exhaustive === true ? REFUSAL_CASES.length + 1 : MOST_ACCEPTED,
+      ...(cheapest === undefined ? {} : { price_per_hour: cheapest }),
+    },
+    // Two of what is sold out, and two of what is where it is not sold.
+    'sold-out': { type: 'instance', count: 4, ...(dearer === 0 ? {} : { price_per_hour: dearer }) },
+    volumes: {
+      type: 'volume',
+      count: settings.exhaustive === true ? VOLUME_REFUSAL_CASES.length + 1 : MOST_ACCEPTED,
+    },
+  };
+  return scenarios.flatMap(({ id }) => {
+    const family = families[id];
+    if (family === undefined) return [];
+    const { count, price_per_hour } = family;
+    return {
+      scenario: id,
+      ...family,
+      longest_life_minutes: round(settings.readyTimeoutMs / MS_PER_MINUTE),
+      ...(price_per_hour === undefined
+        ? {}
+        : { worst_case_usd: count * worstCaseUsd(price_per_hour, settings.readyTimeoutMs) }),
+    };
+  });
 }
 
 /** With `--race`, a scenario requests one more unit than there are. */

@@ -61,11 +61,14 @@ function placeOf({ type, offer, region }: PlannedPurchase): string {
   return `${printable(offer, SHOWN_CHARS)} in ${printable(region ?? '', SHOWN_CHARS)}`;
 }
 
-function refusalLines({ purchases }: Plan): string[] {
+function refusalLines({ purchases, if_accepted }: Plan): string[] {
   if (purchases.length === 0) return [];
+  const count = if_accepted.reduce((sum, mistake) => sum + mistake.count, 0);
+  const usd = if_accepted.reduce((sum, { worst_case_usd }) => sum + (worst_case_usd ?? 0), 0);
   return [
     'Requests that must be refused cost nothing. If one is accepted by mistake, its resource is destroyed at once; none is sent',
     'that could exceed the cap.',
+    `A target that accepts them sells at most ${count} so, for up to ${formatUsd(usd)}, which is included; then the rest is not sent.`,
   ];
 }
 

@@ -7,7 +7,7 @@ import type { Exchange } from '../transcript/records.ts';
 import { type Prospect, prospectOf, prospectOfList } from '../waiting/answers.ts';
 import { Hope, type KnownReasons } from '../waiting/hope.ts';
 import { type Entry, isOpen, type Ledger } from './ledger.ts';
-import { findByName, isConfirmedGone, isGone } from './presence.ts';
+import { findByName, isConfirmedGone, isGone, isLate } from './presence.ts';
 
 export interface CleanUpOptions {
   client: TargetClient;
@@ -36,11 +36,15 @@ export async function cleanUp(parts: CleanUpOptions): Promise<Entry[]> {
   try {
     for (let round = 1; rest().length > 0; round++) {
       if (round > 1) parts.onWait?.(rest());
-      for (const entry of rest()) {
-        const prospect = await advance(parts, entry, round);
-        // An instance that is being destroyed may hold its volumes.
-        const isHeld = entry.type === 'volume' && rest().some(({ type }) => type === 'instance');
-        if (!isHeld && isOpen(entry) && hopes.isInVain(entry, prospect, clock.now())) inVain.add(entry);
+      for (const entries of inBatches(rest())) {
+        await Promise.all(
+          entries.map(async (entry) => {
+            const prospect = await advance(parts, entry, round);
+            // An instance that is being destroyed may hold its volumes.
+            const isHeld = entry.type === 'volume' && rest().some(({ type }) => type === 'instance');
+            if (!isHeld && isOpen(entry) && hopes.isInVain(entry, prospect, clock.now())) inVain.add(entry);
+          }),
+        );
         if (clock.now() >= end) break;
       }
       if (rest().every(cannotBeFound) || clock.now() >= end) break;
@@ -50,6 +54,15 @@ export async function cleanUp(parts: CleanUpOptions): Promise<Entry[]> {
     if (signal?.aborted !== true) throw error;
   }
   return ledger.open;
+}
+
+/** So many are destroyed at the same time. */
+const AT_ONCE = 8;
+
+function inBatches(entries: readonly Entry[]): Entry[][] {
+  return Array.from({ length: Math.ceil(entries.length / AT_ONCE) }, (_, batch) =>
+    entries.slice(batch * AT_ONCE, (batch + 1) * AT_ONCE),
+  );
 }
 
 /** Follows the reads of each entry. */
@@ -89,11 +102,6 @@ async function advance(parts: CleanUpOptions, entry: Entry, round: number): Prom
   }
 }
 
-/** How long an instance whose create got no answer may take to appear in the list. */
-const LONGEST_TO_SHOW_MS = 180_000;
-/** The same where it was answered, if not clearly. */
-const LONGEST_AFTER_ANSWER_MS = 60_000;
-
 /**
  * Finds an entry without an id by its name. If the list still lacks it after the longest delay, it was never created.
  */
@@ -106,11 +114,9 @@ async function adopt(
     if (entry.note?.endsWith(why) !== true) ledger.note(entry, `${entry.note ?? 'no answer came'}; ${why}`);
     return;
   }
-  const longestMs = entry.isAnswered === true ? LONGEST_AFTER_ANSWER_MS : LONGEST_TO_SHOW_MS;
   const found = await findByName(client, ledger, entry, signal);
-  const isLate = clock.wall() - entry.intendedAt >= Math.min(longestMs, patienceMs);
   if (found.kind === 'found') ledger.made(entry, found.id);
-  if (found.kind === 'absent' && isLate) ledger.refused(entry);
+  if (found.kind === 'absent' && isLate(entry, clock.wall(), patienceMs)) ledger.refused(entry);
   if (found.kind === 'cannot-tell') ledger.note(entry, found.why);
 }
 

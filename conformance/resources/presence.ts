@@ -38,6 +38,10 @@ export async function findByName(
   signal?: AbortSignal,
 ): Promise<Found> {
   const exchange = await client.send('ledger/look-for', { method: 'GET', path: '/instances' }, signal);
+  return findIn(exchange, ledger, entry);
+}
+
+function findIn(exchange: Exchange, ledger: Ledger, entry: Entry): Found {
   const instances = listOf(exchange);
   if (instances === undefined)
     return { kind: 'cannot-tell', why: 'GET /instances did not answer with a list' };
@@ -53,6 +57,33 @@ export async function findByName(
   return showsNames
     ? { kind: 'absent' }
     : { kind: 'cannot-tell', why: 'GET /instances lists instances without a name' };
+}
+
+/** How long an instance whose create got no answer may take to appear in the list. */
+const LONGEST_TO_SHOW_MS = 180_000;
+/** The same where it was answered, if not clearly. */
+const LONGEST_AFTER_ANSWER_MS = 60_000;
+
+/** Whether the list has had the time to show what an unclear create may have made. */
+export function isLate({ intendedAt, isAnswered }: Entry, wallMs: number, patienceMs: number): boolean {
+  const longestMs = isAnswered === true ? LONGEST_AFTER_ANSWER_MS : LONGEST_TO_SHOW_MS;
+  return wallMs - intendedAt >= Math.min(longestMs, patienceMs);
+}
+
+/** Looks once for all instances whose create had no clear answer. Asks nothing where there are none. */
+export async function lookForStrays(
+  client: TargetClient,
+  ledger: Ledger,
+  { wallMs, patienceMs, signal }: { wallMs: number; patienceMs: number; signal: AbortSignal },
+): Promise<void> {
+  const strays = ledger.open.filter(({ type, id }) => type === 'instance' && id === undefined);
+  if (strays.length === 0) return;
+  const list = await client.send('ledger/look-for', { method: 'GET', path: '/instances' }, signal);
+  for (const entry of strays) {
+    const found = findIn(list, ledger, entry);
+    if (found.kind === 'found') ledger.made(entry, found.id);
+    if (found.kind === 'absent' && isLate(entry, wallMs, patienceMs)) ledger.refused(entry);
+  }
 }
 
 /**

@@ -5,7 +5,7 @@ import { paceOf, TargetClient } from '../http/target-client.ts';
 import { Budget } from '../resources/budget.ts';
 import { cleanUp } from '../resources/clean-up.ts';
 import { keyFingerprintOf, Ledger, prefixOf, toRecord } from '../resources/ledger.ts';
-import { adoptOrphans } from '../resources/presence.ts';
+import { adoptOrphans, lookForStrays } from '../resources/presence.ts';
 import { Resources } from '../resources/resources.ts';
 import { Session, type SessionParts } from '../scenarios/session.ts';
 import { isPrivateBaseUrl } from '../ssh/private-addresses.ts';
@@ -24,6 +24,8 @@ export interface Prepared {
   session: Session;
   transcript: Transcript;
   client: TargetClient;
+  /** Looks for what unclear creates may have made, beside the scenarios. */
+  lookForStrays(signal: AbortSignal): Promise<void>;
   /** Destroys all open entries, and closes the ledger once none are left. */
   cleanUp(): Promise<void>;
 }
@@ -65,7 +67,18 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
   });
   const hopeless: KnownReasons = new Set();
   const session = createSession(options, parts, { client, ledger, transcript, keys, signal, hopeless });
-  return { session, transcript, client, cleanUp: () => finish(options, parts, { client, ledger, hopeless }) };
+  return {
+    session,
+    transcript,
+    client,
+    lookForStrays: (signal) =>
+      lookForStrays(client, ledger, {
+        signal,
+        wallMs: clock.wall(),
+        patienceMs: settings.readyTimeoutMs,
+      }),
+    cleanUp: () => finish(options, parts, { client, ledger, hopeless }),
+  };
 }
 
 type Keys = Record<KeyName, KeyPair>;

@@ -77,7 +77,11 @@ function plainLines({ write, clock, every = unrefInterval }: ProgressParts, stat
   };
   const tick = (): void => {
     const { waiting } = state;
-    if (waiting === undefined || clock.now() - Math.max(waiting.since, toldAt) < LONG_WAIT_MS) return;
+    if (clock.now() - Math.max(waiting?.since ?? 0, toldAt) < LONG_WAIT_MS) return;
+    if (waiting === undefined) {
+      say(`  still at it: ${state.line()}`);
+      return;
+    }
     const so = seconds(clock.now() - waiting.since);
     say(`  still waiting ${waiting.text}, ${so} by now (${state.elapsed}, ${state.cost})`);
   };

@@ -42,7 +42,7 @@ export async function run(
 type End = Pick<EndRecord, 'reason' | 'detail'>;
 
 async function runScenarios(
-  { session }: Prepared,
+  { session, lookForStrays }: Prepared,
   parts: RunParts,
   scenarios: readonly Scenario[],
   signal: AbortSignal,
@@ -58,6 +58,7 @@ async function runScenarios(
     try {
       signal.throwIfAborted();
       await scenario.run(session);
+      await lookForStrays(signal);
     } catch (error) {
       if (signal.reason instanceof SuiteFault) return faultOf(signal.reason.cause ?? signal.reason);
       if (error instanceof TargetLost) return { reason: 'target lost', detail: error.message };

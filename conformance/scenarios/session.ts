@@ -59,6 +59,7 @@ export interface Wait {
 export class Session {
   readonly #parts: SessionParts;
   #logins = 0;
+  #volumeUsdPerGb: number | undefined;
   /** The user that could log in, by instance. */
   readonly #usernames = new Map<string, string>();
   /** The offers that the scenario `catalog` read. */
@@ -132,6 +133,17 @@ export class Session {
 
   delete(step: string, path: string): Promise<Exchange> {
     return this.send(step, { method: 'DELETE', path });
+  }
+
+  /** What a create of a volume showed of its price. */
+  learnVolumePrice({ pricePerHour }: Entry, sizeGb: number): void {
+    if (pricePerHour === undefined) return;
+    this.#volumeUsdPerGb = Math.max(this.#volumeUsdPerGb ?? 0, pricePerHour / sizeGb);
+  }
+
+  /** The price of a volume of that size, as soon as one is known, so that the cap on the cost holds. */
+  volumePrice(sizeGb: number): { pricePerHour?: number } {
+    return this.#volumeUsdPerGb === undefined ? {} : { pricePerHour: this.#volumeUsdPerGb * sizeGb };
   }
 
   /** Throws `BudgetError`. */

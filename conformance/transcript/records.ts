@@ -43,6 +43,8 @@ export interface RunSettings {
   /** `--race OFFER=UNITS`: how many units of an offer the provider says there are. */
   race?: { offer: string; units: number };
   hasSecondKey: boolean;
+  /** `--exhaustive`: also sends bad creates of which others were accepted. */
+  exhaustive?: boolean;
   /** `--allow-private`: logins may lead to private addresses though the base URL is public. */
   allowPrivate?: boolean;
 }

@@ -15,6 +15,7 @@ const settings = z.object({
   region: z.string().exactOptional(),
   race: z.object({ offer: z.string(), units: z.int().min(1) }).exactOptional(),
   hasSecondKey: z.boolean(),
+  exhaustive: z.boolean().exactOptional(),
   allowPrivate: z.boolean().exactOptional(),
 });
 

@@ -41,6 +41,12 @@ describe('a plan', () => {
       expect(worst_case_usd).toBeCloseTo((price_per_hour * 100) / 60, 6);
       total += worst_case_usd;
     }
+    expect(shown.if_accepted.map(({ scenario }: { scenario: string }) => scenario)).toEqual([
+      'refusals',
+      'sold-out',
+      'volumes',
+    ]);
+    for (const { worst_case_usd = 0 } of shown.if_accepted) total += worst_case_usd;
     expect(shown.worst_case_usd).toBeCloseTo(total, 6);
     const { out: text } = await plan('--level', 'full', '--max-cost', '100');
     for (const { id } of SCENARIOS) expect(text).toContain(`  ${id} `);

@@ -7,6 +7,15 @@ const CREATE = 'POST /instances';
 
 const isOfRun = (path: string): boolean => /i-\d{5}/.test(path);
 
+const hasOffer = (body: unknown): boolean => {
+  const { configuration_id, region, ssh_keys } = body as Record<string, unknown>;
+  return (
+    typeof configuration_id === 'string' &&
+    typeof region === 'string' &&
+    (ssh_keys === undefined || Array.isArray(ssh_keys))
+  );
+};
+
 /** Answers that can never become right, however long a run waits. */
 export const stubbornMutants: readonly Mutant[] = [
   {
@@ -58,6 +67,12 @@ export const stubbornMutants: readonly Mutant[] = [
       'NEG-TYPE-002',
     ],
     behave: onAnswers([CREATE], (answer) => (answer.status === 400 ? refusal(500, 'internal') : undefined)),
+  },
+  {
+    id: 'accepts-bad-creates',
+    breaks: 'A create with a defect is 400.',
+    reddens: ['NEG-KEYS-001'],
+    behave: onRule('validateCreate', (usual, body) => (usual.length > 0 && hasOffer(body) ? [] : undefined)),
   },
   {
     id: 'cut-off-bodies-crash',

@@ -1,5 +1,6 @@
 import { instancePath } from '../../contract/paths.ts';
 import { isObject, stringsField } from '../../text/json.ts';
+import { BadCreates } from '../bad-creates.ts';
 import type { Placement } from '../placement.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
@@ -17,12 +18,13 @@ export const refusals: Scenario = {
     const choices = await readPlacements(session, 'refusals/availability');
     await session.get('refusals/list-before', '/instances');
     const made: Instance[] = [];
+    const family = new BadCreates(session);
     for (const refusal of REFUSAL_CASES) {
       const placement = choices.find((choice) => suits(session, choice, refusal));
       if (placement === undefined) skip(session, refusal, choices);
-      else made.push(...(await ask(session, refusal, placement)));
+      else made.push(...(await ask(session, refusal, placement, family)));
     }
-    made.push(...(await askWhereItIsNotSold(session, choices)));
+    made.push(...(await askWhereItIsNotSold(session, choices, family)));
     await session.get('refusals/list', '/instances');
     for (const instance of made) await confirmGone(session, 'refusals/destroy', instance);
   },
@@ -49,7 +51,13 @@ function skip(session: Session, { step, needs }: RefusalCase, choices: readonly 
 }
 
 /** Returns the instance if one was created by mistake; its DELETE has been sent. */
-async function ask(session: Session, refusal: RefusalCase, placement: Placement): Promise<Instance[]> {
+async function ask(
+  session: Session,
+  refusal: RefusalCase,
+  placement: Placement,
+  family: BadCreates,
+): Promise<Instance[]> {
+  if (!family.mayAsk(refusal.step)) return [];
   const request = instanceRequest(session, { placement, step: refusal.step, isEndedAtOnce: true });
   const { entry } = await session.create({
     ...request,
@@ -57,6 +65,7 @@ async function ask(session: Session, refusal: RefusalCase, placement: Placement)
   });
   const instance = toInstance(entry, placement);
   if (instance === undefined) return [];
+  family.accepted();
   await session.delete('refusals/destroy/delete', instancePath(instance));
   return [instance];
 }
@@ -65,7 +74,11 @@ function defective({ body }: RefusalCase, valid: unknown): unknown {
   return body(isObject(valid) ? valid : {});
 }
 
-async function askWhereItIsNotSold(session: Session, choices: readonly Placement[]): Promise<Instance[]> {
+async function askWhereItIsNotSold(
+  session: Session,
+  choices: readonly Placement[],
+  family: BadCreates,
+): Promise<Instance[]> {
   const step = 'refusals/unsold-region';
   for (const placement of choices) {
     const region = unsoldRegion(session, placement);
@@ -75,6 +88,7 @@ async function askWhereItIsNotSold(session: Session, choices: readonly Placement
         session,
         { of: 'NEG-REGION-001', step, defect, body: (valid) => ({ ...valid, region }) },
         placement,
+        family,
       );
   }
   session.skip(

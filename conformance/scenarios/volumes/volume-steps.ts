@@ -42,7 +42,9 @@ export async function createVolume(
       step: `${step}/${sizeGb}-gb`,
       body: (name) => ({ ...volumeBody(place, name, sizeGb), ...extra }),
       region: place.region,
+      ...session.volumePrice(sizeGb),
     });
+    session.learnVolumePrice(entry, sizeGb);
     if (entry.id !== undefined) return { entry, id: entry.id, sizeGb };
     if (exchange.answer?.status !== 400) return undefined;
   }

@@ -3,6 +3,7 @@ import { type JsonObject, stringField, stringsField } from '../../text/json.ts';
 import { isSuccess, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { BAD_CREDENTIALS } from '../access/bad-credentials.ts';
+import { BadCreates } from '../bad-creates.ts';
 import { NO_SUCH_ID } from '../instances/refusal-cases.ts';
 import { isReclaimed, type OnlineInstance, RECLAIMED, requireOnline, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
@@ -80,13 +81,18 @@ export function placeOf(session: Session, type: 'first' | 'last' = 'first'): Vol
  */
 async function invalidCreates(session: Session, place: VolumePlace, sizeGb?: number): Promise<void> {
   const cases = place.type === undefined ? VOLUME_REFUSAL_CASES : [...VOLUME_REFUSAL_CASES, UNKNOWN_TYPE];
-  for (const { step, body } of cases)
-    await session.create({
+  const family = new BadCreates(session);
+  for (const { step, body } of cases) {
+    if (!family.mayAsk(step)) continue;
+    const { exchange } = await session.create({
       type: 'volume',
       step,
       body: (name) => body(volumeBody(place, name, sizeGb)),
       region: place.region,
+      ...session.volumePrice(sizeGb ?? 0),
     });
+    if (isSuccess(exchange)) family.accepted();
+  }
 }
 
 /** Returns whether the volume is detached afterwards. */
