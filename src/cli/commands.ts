@@ -40,6 +40,11 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
       load: async () => (await import('./check-config-command.ts')).checkConfigCommand(),
     },
     {
+      name: 'driver',
+      description: 'try a driver of your own, in any language, before it is sold from',
+      load: async () => (await import('./driver-command.ts')).driverCommand(),
+    },
+    {
       name: 'simulator',
       description:
         'run the simulated platform as a server of its own, which several `berth serve` share by platform.address; it has the units of the catalog and the times of `platform:` in berth.yaml; with BERTH_SIMULATOR_TOKEN in the environment of all of them it answers nobody else',

@@ -1,6 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { readSecret } from '../../keys/read-secret.ts';
+import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
 import type { Channel, Greeter } from './channel.ts';
@@ -17,24 +18,31 @@ export const exec: DriverDefinition<ExecConfig> = {
     environmentOf(options.environment, env);
     if (options.command !== undefined) assertProgram(options.command[0] ?? '', env);
   },
-  async open(options, setting) {
-    const { Greeter } = await import('./channel.ts');
-    const { createPlatform } = await import('./platform.ts');
-    const greeter = new Greeter();
-    const channel = await createChannel(options, setting, greeter);
-    try {
-      await channel.open();
-    } catch (error) {
-      await channel.close();
-      throw new Fatal(`${nameOf(options)} cannot be used: ${messageOf(error)}.`, { cause: error });
-    }
-    return createPlatform(channel, {
-      ...setting,
-      info: greeter.info,
-      timeoutMs: options.timeout_s * 1000,
-    });
-  },
+  open: (options, setting) => openExec(options, setting),
 };
+
+/**
+ * `wrap` puts something between Berth and the driver, such as what writes down each exchange.
+ *
+ * @throws {Fatal} with a sentence for the operator
+ */
+export async function openExec(
+  options: ExecConfig,
+  setting: DriverSetting,
+  wrap: (channel: Channel) => Channel = (channel) => channel,
+): Promise<PlatformDriver> {
+  const { Greeter } = await import('./channel.ts');
+  const { createPlatform } = await import('./platform.ts');
+  const greeter = new Greeter();
+  const channel = wrap(await createChannel(options, setting, greeter));
+  try {
+    await channel.open();
+  } catch (error) {
+    await channel.close();
+    throw new Fatal(`${nameOf(options)} cannot be used: ${messageOf(error)}.`, { cause: error });
+  }
+  return createPlatform(channel, { ...setting, info: greeter.info, timeoutMs: options.timeout_s * 1000 });
+}
 
 function nameOf({ command, url }: ExecConfig): string {
   return command === undefined ? `The driver at ${url}` : `The driver ${command[0]}`;

@@ -34,6 +34,8 @@ const SILENT_DEADLINES = 3;
 const MAX_GARBAGE = 100;
 const MAX_LATE = 1_000;
 const MAX_LOG_LINE_BYTES = 64 * 1024;
+/** What the log says of a program that does not end by itself. */
+export const STDIN_IGNORED = 'the driver does not end when its standard input is closed: it is sent SIGTERM';
 /** How long what an ended driver had written may still be on its way. */
 const DRAIN_MS = 500;
 
@@ -108,7 +110,10 @@ export class Run {
   close(): Promise<string> {
     this.#giveUp('was closed');
     this.#child.stdin?.end();
-    this.#killing ??= this.#options.clock.setTimer(this.#options.stopTimeoutMs, () => this.#terminate());
+    this.#killing ??= this.#options.clock.setTimer(this.#options.stopTimeoutMs, () => {
+      this.#options.log.warn({ driver_pid: this.pid }, STDIN_IGNORED);
+      this.#terminate();
+    });
     return this.ended;
   }
 

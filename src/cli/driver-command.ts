@@ -1,0 +1,125 @@
+import { Command } from 'commander';
+import { type CheckReport, type DriverTest, openDriverTest } from '../compose/driver-test.ts';
+import { bundledCatalogFile } from '../config/load.ts';
+import { Fatal } from '../ports/errors.ts';
+import { printLine } from '../runtime/print.ts';
+import { remedyOf } from './driver-remedies.ts';
+import { parseCount } from './parse.ts';
+import { printJson } from './print-records.ts';
+
+interface Flags {
+  url?: string;
+  env: string[];
+  catalog?: string;
+  offer?: string;
+  units?: string;
+  patienceS: string;
+  timeoutS: string;
+  only: string[];
+  json?: true;
+}
+
+/** `berth driver test`: what Berth relies on, tried on a driver that is a program or answers over HTTP. */
+export function driverCommand(): Command {
+  return new Command('driver').enablePositionalOptions().addCommand(testCommand());
+}
+
+function testCommand(): Command {
+  return new Command('test')
+    .description('try on a driver all that Berth relies on, and explain each failure')
+    .argument('[program]', 'the driver; it is run without a shell')
+    .argument('[args...]', 'its arguments')
+    .option('--url <address>', 'instead of a program: where it answers; BERTH_DRIVER_TOKEN is its token')
+    .option('--env <names...>', 'variables that the program is given, beside PATH, HOME, LANG and TZ', [])
+    .option('--catalog <file>', 'the catalog whose offers it makes; default the bundled one')
+    .option('--offer <id>', 'which offer is made; default the first')
+    .option('--units <count>', 'how many machines the platform holds: tries one more than that')
+    .option('--patience-s <seconds>', 'how long a step may take, from its first call to its end', '300')
+    .option('--timeout-s <seconds>', 'how long one request may take', '7')
+    .option('--only <ids...>', 'run these checks only', [])
+    .option('--json', 'print one line of JSON a check')
+    .passThroughOptions()
+    .action(async (program: string | undefined, args: string[], flags: Flags) => {
+      if ((program === undefined) === (flags.url === undefined))
+        throw new Fatal(
+          'Name either a program, such as ./my-driver, or --url: see `berth driver test --help`.',
+        );
+      const test = await openDriverTest({
+        command: program === undefined ? undefined : [program, ...args],
+        url: flags.url,
+        env: process.env,
+        environment: flags.env,
+        catalogFile: flags.catalog ?? bundledCatalogFile(),
+        offerId: flags.offer,
+        units: flags.units === undefined ? undefined : parseCount('--units', flags.units),
+        patienceMs: parseCount('--patience-s', flags.patienceS) * 1000,
+        timeoutMs: parseCount('--timeout-s', flags.timeoutS) * 1000,
+        only: flags.only,
+      });
+      try {
+        await runTest(test, flags.json === true);
+      } finally {
+        await test.close();
+      }
+    });
+}
+
+/** Runs until the end, or until the first signal; the check that runs then is ended and cleaned up after. */
+async function runTest(test: DriverTest, isJson: boolean): Promise<void> {
+  const reports: CheckReport[] = [];
+  let isInterrupted = false;
+  const interrupt = (): void => {
+    isInterrupted = true;
+    process.stderr.write('berth: ending after this check, which removes what it made.\n');
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
+  if (!isJson) printLine(`The driver ${test.driverName}, with machines of the offer ${test.offer}:\n`);
+  for await (const report of test.run()) {
+    reports.push(report);
+    if (isJson) printJson(toJson(report));
+    else printReport(report);
+    if (isInterrupted) break;
+  }
+  const leftovers = await test.findLeftovers();
+  const count = (outcome: string): number =>
+    reports.filter(({ result }) => result.outcome === outcome).length;
+  const isGood = count('failed') === 0 && leftovers.length === 0 && !isInterrupted;
+  if (isJson)
+    printJson({
+      ok: isGood,
+      passed: count('passed'),
+      failed: count('failed'),
+      untried: count('untried'),
+      leftovers,
+    });
+  else {
+    if (leftovers.length > 0) printLine(`\nStill there, and to be removed by hand: ${leftovers.join(', ')}`);
+    printLine(`\n${count('passed')} passed, ${count('failed')} failed, ${count('untried')} not tried.`);
+  }
+  if (!isGood) process.exitCode = 1;
+}
+
+function toJson({ id, title, why, result, exchanges }: CheckReport): object {
+  const isFailed = result.outcome === 'failed';
+  return { id, title, ...result, ...(isFailed && { why, remedy: remedyOf(id), exchanges }) };
+}
+
+function printReport({ id, title, why, result, exchanges }: CheckReport): void {
+  switch (result.outcome) {
+    case 'passed':
+      printLine(`ok         ${id}: ${title}`);
+      break;
+    case 'untried':
+      printLine(`not tried  ${id}: ${result.reason}`);
+      break;
+    case 'failed':
+      printLine(`FAILED     ${id}: ${title}`);
+      printLine(`  found:       ${result.problem}`);
+      for (const { asked, answered } of exchanges) {
+        printLine(`  asked:       ${asked}`);
+        printLine(`  answered:    ${answered}`);
+      }
+      printLine(`  consequence: ${why}`);
+      printLine(`  change:      ${remedyOf(id)}`);
+  }
+}

@@ -1,0 +1,55 @@
+/** What to change in a driver, by the check that failed. */
+export const remedies: Readonly<Record<string, string>> = {
+  manifest: 'Correct the capabilities in the answer to info.',
+  'never-made': 'Answer get with gone where your platform says for certain that it has no such ref.',
+  listing: 'List what carries a ref, from the platform itself and not from memory; leave out what is gone.',
+  create: 'Answer create with done only when the machine runs and has an endpoint; until then with pending.',
+  'create-visible':
+    'Make get and list show a machine from its first create on, as building; or tell create_visible_within_ms.',
+  'create-adopts': 'Begin create by looking for the ref, and go on with what is there.',
+  'create-at-once':
+    'Let the platform refuse a second resource of the same name, or hold a lock for the ref while you make it.',
+  'create-reopened': 'Keep nothing in memory that a create needs: find the machine by its ref.',
+  crashes: 'Take a call with cookie null for one that may be under way: look first, then go on.',
+  notes: 'Keep the note with the machine, byte for byte, from its creation on; or say keeps_notes: false.',
+  destroy:
+    'Answer destroy with done only when the machine, its disk and its forwards are gone; get is gone then.',
+  'destroy-building': 'Cancel the building, or answer pending until it is over and then destroy it.',
+  'destroy-again': 'Answer destroy of what is not there with done.',
+  capacity:
+    'Count before you make anything, and fail with code capacity and side_effect none where there is no room.',
+  inventory: 'Count from what is there now. Each offer is counted as if it were the only one that is sold.',
+  impossible: 'Check what the spec asks for before you make anything, and fail with the code that says why.',
+  unreachable: 'Answer get and list with unknown where the platform does not answer.',
+  'stop-start': 'Keep disk, address and created_at over stop and start; stop what is stopped with done.',
+  'power-of-none': 'Fail stop and start with code gone and side_effect none where there is no such machine.',
+  'destroy-stopped': 'Destroy a machine whatever its power is.',
+  restart: 'Remember the restart_id with the machine: the same id resets it once.',
+  'restart-of-none': 'Fail restart with gone where there is no machine, with conflict where it does not run.',
+  endpoint: 'Give each machine an address and port of its own, and keep them for its life.',
+  keys: 'Put each line of ssh_keys into authorized_keys of the login user, not only the first.',
+  'disk-kept': 'Stop and restart without making the disk anew.',
+  'cloud-init': 'Hand user_data and vendor_data to the machine as they are; or say cloud_init_bytes: 0.',
+  'console-tail': 'Answer console with the last 16 KiB at most, and with null where there is no machine.',
+  'volume-lifecycle': 'Make, list and destroy volumes by their ref; what is repeated is success.',
+  'volume-crashes':
+    'Look for the volume and its attachment first in each call, and go on with what is there.',
+  'volume-attach':
+    'Attaching what is attached and detaching what is not is success. Where attach_volume is cold, a running machine is a conflict.',
+  'volume-resize': 'Grow to size_gb; what is as large is done, what is larger is invalid.',
+  'volume-resize-attached':
+    'Say in resize_volume whether a volume grows while it is attached, and refuse it with conflict where not.',
+  'volume-survives': 'Detach the volumes of a machine that is destroyed, and keep them.',
+  'volume-data': 'Keep what is on a volume over detach and attach.',
+  'volume-destroy-attached': 'Detach a volume that is destroyed.',
+  'too-late':
+    'Compare expires_at with the clock before you begin a step, and fail with transient and side_effect none.',
+  'machines-survive':
+    'Start what is to stay in a session of its own (setsid, start_new_session, detached), or leave machines to a service.',
+  ends: 'End when reading standard input meets its end, also while a request is under way.',
+};
+
+/** A check that is newer than this table speaks for itself. */
+export function remedyOf(id: string): string {
+  return remedies[id] ?? 'See docs/how-to/driver-in-any-language.md.';
+}

@@ -1,0 +1,271 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import ssh2 from 'ssh2';
+import { loadCatalog } from '../config/load.ts';
+import type { Channel } from '../drivers/exec/channel.ts';
+import { protocolChecks } from '../drivers/exec/checks.ts';
+import { exec, openExec } from '../drivers/exec/driver.ts';
+import type { DriverContext } from '../drivers/kit/checks/bench.ts';
+import { type CheckResult, type DriverCheck, runCheck } from '../drivers/kit/checks/check.ts';
+import { driverChecks } from '../drivers/kit/checks/index.ts';
+import type { Catalog, Offer } from '../orchestrator/catalog/catalog.ts';
+import type { MachineSpec, ObservedMachine, PlatformDriver } from '../orchestrator/model/platform-driver.ts';
+import { Fatal } from '../ports/errors.ts';
+import type { Log } from '../ports/log.ts';
+import { withOverrides } from '../ports/with-overrides.ts';
+import { systemClock } from '../runtime/system.ts';
+import { runInGuest } from '../ssh/guest-login.ts';
+import { createSshProbe } from '../ssh/probe.ts';
+
+export interface DriverTestOptions {
+  /** The program and its arguments, or where it answers. */
+  command: readonly string[] | undefined;
+  url: string | undefined;
+  env: Readonly<Record<string, string | undefined>>;
+  /** Names of variables that the program is given. */
+  environment: readonly string[];
+  catalogFile: string;
+  /** Which offer of the catalog is made; undefined: the first. */
+  offerId: string | undefined;
+  units: number | undefined;
+  patienceMs: number;
+  timeoutMs: number;
+  only: readonly string[];
+}
+
+/** One request and what came of it, as they went over the wire. */
+export interface Exchange {
+  asked: string;
+  answered: string;
+}
+
+export interface CheckReport {
+  id: string;
+  title: string;
+  why: string;
+  result: CheckResult;
+  /** The last exchanges, where it failed. */
+  exchanges: readonly Exchange[];
+}
+
+export interface DriverTest {
+  driverName: string;
+  offer: string;
+  /** One check after the other; each removes what it made. */
+  run(): AsyncGenerator<CheckReport>;
+  /** What the checks could not remove. */
+  findLeftovers(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+const SHOWN_EXCHANGES = 4;
+const MAX_SHOWN = 600;
+
+/** Opens a driver to try on it what Berth relies on. @throws {Fatal} with a sentence for who wrote it */
+export async function openDriverTest(options: DriverTestOptions): Promise<DriverTest> {
+  const prefix = `berth-test-${randomBytes(4).toString('hex')}`;
+  const catalog = loadCatalog(options.catalogFile);
+  const offer = offerOf(catalog, options.offerId);
+  const exchanges: Exchange[] = [];
+  const logged: string[] = [];
+  const subject = new Subject(options, catalog, exchanges, logged);
+  await subject.open();
+  const context = contextOf(subject, options, { catalog, offer, prefix });
+  const checks = [...driverChecks, ...protocolChecks({ ...subject.ports, logged: () => logged })];
+  return {
+    driverName: subject.driver.manifest.name,
+    offer: offer.id,
+    async *run() {
+      for (const check of selected(checks, options.only)) {
+        exchanges.length = 0;
+        const result = await runCheck(check, { ...context, driver: subject.facade });
+        const { id, title, why } = check;
+        yield { id, title, why, result, exchanges: exchanges.slice(0 - SHOWN_EXCHANGES) };
+      }
+    },
+    async findLeftovers() {
+      const machines = await subject.driver.list();
+      const volumes = (await subject.driver.volumes?.list()) ?? machines;
+      const refs = [machines, volumes].flatMap((listing) =>
+        listing.answer === 'listed' ? listing.items.map(({ ref }) => ref) : [],
+      );
+      return [...new Set(refs)].filter((ref) => ref.startsWith(prefix));
+    },
+    close: () => subject.driver.close(),
+  };
+}
+
+function selected(checks: readonly DriverCheck[], only: readonly string[]): readonly DriverCheck[] {
+  const unknown = only.find((id) => !checks.some((check) => check.id === id));
+  if (unknown !== undefined)
+    throw new Fatal(`--only ${unknown}: there are ${checks.map(({ id }) => id).join(', ')}.`);
+  return only.length === 0 ? checks : checks.filter(({ id }) => only.includes(id));
+}
+
+function offerOf({ offers }: Catalog, id: string | undefined): Offer {
+  const [first] = offers.values();
+  const offer = id === undefined ? first : offers.get(id);
+  if (offer === undefined)
+    throw new Fatal(`--offer ${id}: the catalog has ${[...offers.keys()].join(', ')}.`);
+  return offer;
+}
+
+/** The driver under test, which is ended and started again where a check is about that. */
+class Subject {
+  readonly #options: DriverTestOptions;
+  readonly #catalog: Catalog;
+  readonly #exchanges: Exchange[];
+  readonly #log: Log;
+  #driver: PlatformDriver | undefined;
+  #channel: Channel | undefined;
+
+  constructor(options: DriverTestOptions, catalog: Catalog, exchanges: Exchange[], logged: string[]) {
+    this.#options = options;
+    this.#catalog = catalog;
+    this.#exchanges = exchanges;
+    const hear = (fields: object, message: string): void => {
+      logged.push(message);
+      if ('line' in fields) exchanges.push({ asked: '(its standard error)', answered: String(fields.line) });
+    };
+    this.#log = { debug: hear, info: hear, warn: hear, error: hear };
+  }
+
+  get driver(): PlatformDriver {
+    if (this.#driver === undefined) throw new Error('it was not opened');
+    return this.#driver;
+  }
+
+  /** The driver, whichever process it is by now. */
+  get facade(): PlatformDriver {
+    return new Proxy(this.driver, { get: (_target, name) => Reflect.get(this.driver, name) as unknown });
+  }
+
+  get ports() {
+    return {
+      channel: () => {
+        if (this.#channel === undefined) throw new Error('it was not opened');
+        return this.#channel;
+      },
+      now: () => systemClock.now(),
+    };
+  }
+
+  async open(): Promise<void> {
+    const { command, url, environment, timeoutMs, env } = this.#options;
+    const parsed = exec.configSchema.safeParse({
+      driver: 'exec',
+      ...(url === undefined ? { command } : { url }),
+      environment,
+      timeout_s: timeoutMs / 1000,
+    });
+    if (!parsed.success) throw new Fatal(`${parsed.error.issues.map(({ message }) => message).join('; ')}.`);
+    const setting = {
+      platform: 'default',
+      catalog: this.#catalog,
+      databaseFile: undefined,
+      env,
+      clock: systemClock,
+      log: this.#log,
+    };
+    exec.check(parsed.data, setting);
+    this.#driver = await openExec(parsed.data, setting, (channel) => {
+      this.#channel = this.#recorded(channel);
+      return this.#channel;
+    });
+  }
+
+  /** Ends the process, as the end of Berth does, and starts the next. */
+  async reopen(): Promise<PlatformDriver> {
+    await this.driver.close();
+    await this.open();
+    return withOverrides(this.facade, { close: async () => undefined });
+  }
+
+  #recorded(channel: Channel): Channel {
+    return {
+      open: () => channel.open(),
+      close: () => channel.close(),
+      ask: async (method, args) => {
+        const exchange: Exchange = { asked: shorten({ method, ...args }), answered: 'nothing yet' };
+        this.#exchanges.push(exchange);
+        try {
+          const result = await channel.ask(method, args);
+          exchange.answered = shorten(result);
+          return result;
+        } catch (error) {
+          exchange.answered = `no result: ${error instanceof Error ? error.message : error}`;
+          throw error;
+        }
+      },
+    };
+  }
+}
+
+function shorten(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'undefined';
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+}
+
+interface Tried {
+  catalog: Catalog;
+  offer: Offer;
+  prefix: string;
+}
+
+function contextOf(
+  subject: Subject,
+  { units, patienceMs, url }: DriverTestOptions,
+  { catalog, offer, prefix }: Tried,
+): DriverContext {
+  const pairs = [newPair(), newPair()] as const;
+  const [placement] = offer.placements;
+  const datacenter = catalog.regions.get(placement?.region ?? '')?.datacenter ?? placement?.region ?? '';
+  const [volumeType] = [...catalog.regions.values()].flatMap(({ volumeTypes }) => volumeTypes);
+  const probe = createSshProbe();
+  return {
+    driver: subject.driver,
+    prefix,
+    units,
+    patienceMs,
+    machineSpec: (ref): MachineSpec => ({
+      ref,
+      offerId: offer.id,
+      datacenter,
+      hostname: ref,
+      image: offer.osOptions[0] ?? '',
+      vcpus: offer.vcpus,
+      memoryGb: offer.memoryGb,
+      rootDiskGb: offer.storageGb,
+      gpuCount: offer.gpuCount ?? 0,
+      gpuType: offer.gpuType,
+      sshKeys: pairs.map(({ public: line }) => line.trim()),
+      cloudInit: undefined,
+      note: 'a machine that `berth driver test` made',
+    }),
+    volumeSpec: (ref) => ({
+      ref,
+      datacenter,
+      sizeGb: volumeType?.minSizeGb ?? 10,
+      type: volumeType?.name,
+      note: 'a volume that `berth driver test` made',
+    }),
+    wait: (ms) => sleep(ms),
+    guest: {
+      findRefusedKey: async (machine, sshKeys) => {
+        const result = await probe.probe(targetOf(machine), sshKeys, machine.endpoint?.hostKeyFingerprint);
+        return result.ok ? undefined : `${result.step}: ${result.detail}`;
+      },
+      run: (machine, line) => runInGuest(targetOf(machine), pairs[1].private, line),
+    },
+    ...(url === undefined && { reopen: () => subject.reopen() }),
+  };
+}
+
+function newPair() {
+  return ssh2.utils.generateKeyPairSync('ecdsa', { bits: 256 });
+}
+
+function targetOf({ ref, endpoint }: ObservedMachine) {
+  if (endpoint === undefined) throw new Error(`${ref} has no endpoint`);
+  return { host: endpoint.publicIp, port: endpoint.sshPort, username: endpoint.sshUsername };
+}
