@@ -7,6 +7,7 @@ import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
 import type { ReconcileContext } from '../orchestrator/platform/context.ts';
 import { DriftDetector } from '../orchestrator/platform/drift-detector.ts';
 import { ExpectedMachines } from '../orchestrator/platform/expected-machines.ts';
+import { PlatformInventory } from '../orchestrator/platform/inventory.ts';
 import { LossCap } from '../orchestrator/platform/loss-cap.ts';
 import { NotFoundGuard } from '../orchestrator/platform/not-found-guard.ts';
 import type { ReconcileOptions } from '../orchestrator/platform/options.ts';
@@ -31,11 +32,13 @@ export interface PlatformState {
   health: PlatformHealth;
   losses: LossCap;
   notFoundGuard: NotFoundGuard;
+  inventory: PlatformInventory;
 }
 export type PlatformStates = ReadonlyMap<string, PlatformState>;
 
 interface StateDeps {
   store: Store;
+  catalog: Catalog;
   clock: Clock;
   log: Log;
   options: ReconcileOptions;
@@ -53,6 +56,7 @@ export function createPlatformStates(drivers: Drivers, deps: StateDeps): Platfor
         health: new PlatformHealth({ store, clock, log, platform }),
         losses: new LossCap({ clock, log, options }),
         notFoundGuard: new NotFoundGuard(),
+        inventory: new PlatformInventory({ ...deps, driver, log }),
       };
       return [platform, state];
     }),
@@ -80,6 +84,7 @@ export function saleOf(states: PlatformStates): Sale {
       return state?.health.isUp === true && state.notFoundGuard.areClaimsComplete;
     },
     unclaimedUnits: (offerId, region) => sum((guard) => guard.unclaimedUnits(offerId, region)),
+    platformUnits: ({ id, platform }, region) => states.get(platform)?.inventory.capacity(id, region),
     areStorageClaimsComplete: (platform) =>
       states.get(platform)?.notFoundGuard.areStorageClaimsComplete === true,
     unclaimedStorageGb: (region) => sum((guard) => guard.unclaimedStorageGb(region)),

@@ -1,4 +1,5 @@
 import type {
+  Inventory,
   MachineSpec,
   ObservedMachine,
   OwnerRef,
@@ -57,6 +58,18 @@ export class Machines<M extends MachineRecord> {
     return this.all()
       .filter((machine) => this.#isVisible(machine))
       .map((machine) => this.show(machine));
+  }
+
+  /** What there is room for, and the machines that take some; undefined: this platform does not count. */
+  inventory(): Inventory | undefined {
+    const { places } = this.#ports.rules;
+    if (places === undefined) return undefined;
+    const counted = this.all().filter(({ holdsUnit }) => holdsUnit);
+    return {
+      answer: 'counted',
+      free: places.map((place) => ({ ...place, units: Math.max(0, this.#freeUnits(place)) })),
+      counted: counted.map(({ spec }) => spec.ref),
+    };
   }
 
   show(machine: M): ObservedMachine {
@@ -211,8 +224,13 @@ export class Machines<M extends MachineRecord> {
   }
 
   #hasFreeUnit(spec: MachineSpec): boolean {
-    const units = this.#ports.rules.units(spec.offerId, spec.datacenter) ?? 0;
-    return (this.#taken.get(poolOf(spec)) ?? 0) < units;
+    return this.#freeUnits(spec) > 0;
+  }
+
+  /** Below none where machines were there before their units went. */
+  #freeUnits(place: Pick<MachineSpec, 'offerId' | 'datacenter'>): number {
+    const units = this.#ports.rules.units(place.offerId, place.datacenter) ?? 0;
+    return units - (this.#taken.get(poolOf(place)) ?? 0);
   }
 
   #noCapacity(spec: MachineSpec): Step<never> {
@@ -337,7 +355,7 @@ export class Machines<M extends MachineRecord> {
   }
 }
 
-function poolOf({ offerId, datacenter }: MachineSpec): string {
+function poolOf({ offerId, datacenter }: Pick<MachineSpec, 'offerId' | 'datacenter'>): string {
   return `${datacenter}/${offerId}`;
 }
 

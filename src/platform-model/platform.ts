@@ -1,4 +1,5 @@
 import type {
+  Inventory,
   Listing,
   OwnerRef,
   PlatformDriver,
@@ -31,10 +32,10 @@ export function createPlatform<M extends MachineRecord>(ports: Ports<M>, stored?
 
 /** The calls of a driver. */
 export type Method =
-  | Exclude<keyof PlatformDriver, 'manifest' | 'volumes' | 'inventory' | 'consoleTail' | 'close'>
+  | Exclude<keyof PlatformDriver, 'manifest' | 'volumes' | 'consoleTail' | 'close'>
   | `volumes.${'get' | 'list' | VolumePhase}`;
 
-export type Answer = Presence<unknown> | Listing<unknown> | Step<unknown>;
+export type Answer = Presence<unknown> | Listing<unknown> | Step<unknown> | Inventory;
 
 /** Has a call reach the platform, and its answer the caller. `ref`: what it is about; undefined for listings. */
 export type Carry = <T extends Answer>(
@@ -42,6 +43,8 @@ export type Carry = <T extends Answer>(
   ref: OwnerRef | undefined,
   call: () => T,
 ) => Promise<T>;
+
+const noCount: Inventory = { answer: 'unknown', reason: 'this platform does not count' };
 
 /** The driver of a platform in this process. */
 export function driverOf<M extends MachineRecord>(
@@ -58,6 +61,9 @@ export function driverOf<M extends MachineRecord>(
     start: (ref) => carry('start', ref, () => machines.start(ref)),
     restart: (ref, id) => carry('restart', ref, () => machines.restart(ref, id)),
     destroy: (ref) => carry('destroy', ref, () => machines.destroy(ref)),
+    ...(machines.inventory() !== undefined && {
+      inventory: () => carry('inventory', undefined, () => machines.inventory() ?? noCount),
+    }),
     volumes: {
       get: (ref) => carry('volumes.get', ref, () => volumes.get(ref)),
       list: () => carry('volumes.list', undefined, () => ({ answer: 'listed', items: volumes.list() })),

@@ -1,4 +1,10 @@
-import type { DriverManifest, Endpoint, MachineSpec, Step } from '../orchestrator/model/platform-driver.ts';
+import type {
+  DriverManifest,
+  Endpoint,
+  FreeUnits,
+  MachineSpec,
+  Step,
+} from '../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { AttachmentRecord, Cause, MachineRecord, VolumeRecord } from './records.ts';
 
@@ -24,6 +30,8 @@ export interface PlatformRules<M extends MachineRecord> {
   longestPollMs?: number;
   /** How many machines of the offer fit there; undefined: the platform does not have it. */
   units(offerId: string, datacenter: string): number | undefined;
+  /** What it counts free units of. Absent: it does not count. */
+  places?: readonly Pick<FreeUnits, 'offerId' | 'datacenter'>[];
   /** Absent: every datacenter has volumes. */
   hasVolumes?(datacenter: string): boolean;
   bootFailureRate?: number;

@@ -351,6 +351,17 @@ export function describeStore(
     });
 
     describe('capacity claims', () => {
+      it('are told with the owner refs of who holds them', async () => {
+        await insert(instance('a'));
+        await insert(instance('b'));
+        await store.transact((tx) => take(tx, 'a', 2));
+        await store.transact((tx) => take(tx, 'b', 2));
+        const of = (id: string) => ({ ownerRef: instance(id).ownerRef, offerId: 'offer', region: 'here' });
+        expect(await store.read.claims.held()).toEqual(expect.arrayContaining([of('a'), of('b')]));
+        await store.transact((tx) => tx.claims.release('a'));
+        expect(await store.read.claims.held()).toEqual([of('b')]);
+      });
+
       it('are taken once for an instance, up to the capacity, and freed once', async () => {
         for (const id of ['a', 'b', 'c']) await insert(instance(id));
         const answers = await store.transact(async (tx) => [

@@ -41,6 +41,8 @@ function falseAnswers({ machines, volumes, chance }: Reach, method: Method, ref:
         revoked: nothingListed,
         partial: (answer) => halfOf(answer, chance),
       };
+    case 'inventory':
+      return { unknown, revoked: unknown };
     case 'create':
     case 'volumes.create':
     case 'volumes.attach':

@@ -1,5 +1,6 @@
 import type {
   FailureCode,
+  Inventory,
   Listing,
   OwnerRef,
   PlatformDriver,
@@ -12,7 +13,7 @@ import type { Clock, Timer } from '../../ports/clock.ts';
 /**
  * `fail-before`: the call rejects, nothing was done · `fail-after`: the call is done, its answer is
  * lost · `hang`: no answer, and nothing done, until `release()`; then the call goes through, late ·
- * `unknown`: a look answers unknown · `lie-empty`: a listing is empty · `lie-done`: a destroy says done
+ * `unknown`: a look answers unknown · `lie-empty`: a listing is empty, an inventory names no offer · `lie-done`: a destroy says done
  * and does nothing.
  */
 export type PlainFault =
@@ -38,9 +39,7 @@ export type Fault =
   | { kind: 'misclaim'; code: FailureCode; sideEffect: Failed['sideEffect']; isDone: boolean };
 
 export interface DriverCall {
-  method:
-    | Exclude<keyof PlatformDriver, 'manifest' | 'volumes' | 'inventory' | 'consoleTail' | 'close'>
-    | `volumes.${keyof VolumeDriver}`;
+  method: Exclude<keyof PlatformDriver, 'manifest' | 'volumes' | 'close'> | `volumes.${keyof VolumeDriver}`;
   /** Undefined for a listing. */
   ref: OwnerRef | undefined;
 }
@@ -65,6 +64,7 @@ type Answers<T> = Partial<Record<PlainFault, T>>;
 
 const unknown = { answer: 'unknown', reason: 'injected fault' } as const;
 const empty = { answer: 'listed', items: [] } as const satisfies Listing<never>;
+const countedNone = { answer: 'counted', free: [], counted: [] } as const satisfies Inventory;
 const lieDone: Answers<Step<null>> = { 'lie-done': { outcome: 'done', value: null } };
 
 /**
@@ -84,6 +84,12 @@ export function withFaults(driver: PlatformDriver, plan: FaultPlan, clock?: Cloc
     start: (ref, cookie) => injector.step('start', ref, () => driver.start(ref, cookie)),
     restart: (ref, id, cookie) => injector.step('restart', ref, () => driver.restart(ref, id, cookie)),
     destroy: (ref, cookie) => injector.step('destroy', ref, () => driver.destroy(ref, cookie), lieDone),
+    ...(driver.inventory !== undefined && {
+      inventory: () => injector.count('inventory', () => driver.inventory?.() as Promise<Inventory>),
+    }),
+    ...(driver.consoleTail !== undefined && {
+      consoleTail: (ref) => injector.read('consoleTail', ref, async () => driver.consoleTail?.(ref)),
+    }),
     ...(volumes !== undefined && { volumes: withVolumeFaults(volumes, injector) }),
     release: () => injector.release(),
     async close() {
@@ -126,6 +132,14 @@ class Injector {
 
   look<T>(method: Method, ref: OwnerRef, call: () => Promise<Presence<T>>): Promise<Presence<T>> {
     return this.#through(method, this.#next(method, ref), call, { unknown });
+  }
+
+  count(method: Method, call: () => Promise<Inventory>): Promise<Inventory> {
+    return this.#through(method, this.#next(method, undefined), call, { unknown, 'lie-empty': countedNone });
+  }
+
+  read<T>(method: Method, ref: OwnerRef, call: () => Promise<T>): Promise<T> {
+    return this.#through(method, this.#next(method, ref), call, {});
   }
 
   async list<T extends { createdAt: number }>(

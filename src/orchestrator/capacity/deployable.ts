@@ -7,6 +7,8 @@ export interface Sale {
   isOpen(platform: string): boolean;
   /** Units that machines take which have no row to claim them. */
   unclaimedUnits(offerId: string, region: string): number;
+  /** Units that the platform itself has room for, the taken ones included; undefined: it does not limit them. */
+  platformUnits(offer: Offer, region: string): number | undefined;
   /** Whether the storage claims say what the platform's volumes take, but for {@link unclaimedStorageGb}. */
   areStorageClaimsComplete(platform: string): boolean;
   /** GB of a location that volumes take which have no row to claim them. */
@@ -25,7 +27,8 @@ export function sellableUnits(catalog: Catalog, offer: Offer, regionToken: strin
   const region = catalog.regions.get(regionToken);
   if (region === undefined || region.drained || region.maintenance || offer.maintenance) return 0;
   const units = offer.placements.find((placement) => placement.region === regionToken)?.units ?? 0;
-  return Math.max(0, units - sale.unclaimedUnits(offer.id, regionToken));
+  const ofCatalog = units - sale.unclaimedUnits(offer.id, regionToken);
+  return Math.max(0, Math.min(ofCatalog, sale.platformUnits(offer, regionToken) ?? ofCatalog));
 }
 
 /**

@@ -7,6 +7,7 @@ import { instanceWorkKinds } from '../model/work.ts';
 interface PlatformState {
   health: { isUp: boolean; isSuspect: boolean };
   losses: { held: number };
+  inventory: { ageMs: number; freeUnits: ReadonlyMap<string, number> };
 }
 
 interface Deps {
@@ -64,6 +65,17 @@ export class Metrics extends ServerMetrics {
       'berth_losses_held',
       'Instances that the platform seems to have lost, and that `berth losses accept` would end.',
       ({ losses }) => losses.held,
+    );
+    tell(
+      'berth_inventory_age_seconds',
+      'How old the last count of what the platform has room for is. After 600 nothing more of it is sold.',
+      ({ inventory }) => inventory.ageMs / 1000,
+    );
+    this.gaugeBy(
+      'offer',
+      'berth_platform_units_free',
+      'Machines that the platform says it could make now.',
+      async () => [...platforms.values()].flatMap(({ inventory }) => [...inventory.freeUnits]),
     );
     tell(
       'berth_volumes_doubted',

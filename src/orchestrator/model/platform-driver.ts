@@ -78,7 +78,15 @@ export interface FreeUnits {
 
 /** What the platform's hosts have room for. Each offer is counted as if it were the only one that is sold. */
 export type Inventory =
-  | { answer: 'counted'; free: readonly FreeUnits[] }
+  | {
+      answer: 'counted';
+      free: readonly FreeUnits[];
+      /**
+       * The machines whose room is taken off `free` already, of the same moment. Absent: those of the last listing, and
+       * while machines are being made less is sold than there is.
+       */
+      counted?: readonly OwnerRef[];
+    }
   | { answer: 'unknown'; reason: string };
 
 export type FailureCode =

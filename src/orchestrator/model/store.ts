@@ -109,8 +109,16 @@ export interface PlacementUse {
   region: string;
   claimed: number;
 }
+/** A unit that an instance holds. */
+export interface HeldClaim {
+  ownerRef: string;
+  offerId: string;
+  region: string;
+}
 export interface ClaimReader {
   use(): Promise<PlacementUse[]>;
+  /** Every claim, with the owner ref of its instance. */
+  held(): Promise<HeldClaim[]>;
   isHeldBy(instanceId: string): Promise<boolean>;
 }
 export interface ClaimWriter extends ClaimReader {

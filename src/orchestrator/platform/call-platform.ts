@@ -1,6 +1,13 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
-import type { Endpoint, Listing, ObservedMachine, Presence, Step } from '../model/platform-driver.ts';
+import type {
+  Endpoint,
+  Inventory,
+  Listing,
+  ObservedMachine,
+  Presence,
+  Step,
+} from '../model/platform-driver.ts';
 import { cleanText } from '../model/platform-resource.ts';
 import type { Lease } from '../model/work.ts';
 import { inSlices } from './in-slices.ts';
@@ -80,6 +87,18 @@ async function read<Answer extends Presence<unknown> | Listing<unknown>>(
     default:
       throw new Error('the driver answered what is no answer');
   }
+}
+
+/** Reads what there is room for, with a deadline. Any failure, and any figure that is none, is `unknown`. */
+export async function askInventory(context: Waiting, call: () => Promise<Inventory>): Promise<Inventory> {
+  const answer = await beforeDeadline(context, call, (inventory): Inventory => {
+    if (inventory.answer === 'unknown') return { ...inventory, reason: cleanText(inventory.reason) };
+    const wrong = inventory.free.find(({ units }) => !Number.isSafeInteger(units) || units < 0);
+    if (wrong !== undefined)
+      throw new Error(`the driver counts ${wrong.units} free units of ${wrong.offerId}`);
+    return inventory;
+  });
+  return 'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };
 }
 
 /** One SSH proof with a deadline. The machine's own texts are cleaned like those of the platform. */

@@ -5,6 +5,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ObservedMachine, ObservedVolume, PlatformDriver } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
 import type { Failpoint } from './call-platform.ts';
+import type { PlatformInventory } from './inventory.ts';
 import type { LossCap } from './loss-cap.ts';
 import type { NotFoundGuard } from './not-found-guard.ts';
 import type { ReconcileOptions } from './options.ts';
@@ -37,6 +38,7 @@ export interface ReconcileContext {
   /** Undefined where the platform has no volumes. */
   volumes: SharedListing<ObservedVolume> | undefined;
   losses: LossCap;
+  inventory: PlatformInventory;
   options: ReconcileOptions;
   failpoint: Failpoint;
 }

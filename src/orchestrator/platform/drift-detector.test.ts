@@ -31,6 +31,7 @@ function setUp({ isCommitted }: { isCommitted: boolean }) {
       store,
       clock,
       machines: { observe: async () => ({ items: new Map(), begunAt: clock.now() }) },
+      inventory: { refresh: async () => undefined },
       volumes: undefined,
       options: { leaseMs: 30_000, watchIntervalMs: 5_000 },
       driver: { manifest: { createVisibleWithinMs: 0 } },

@@ -37,6 +37,7 @@ export class DriftDetector {
     await this.#expected.refresh();
     const machines = await this.#context.machines.observe();
     const volumes = machines === null ? null : await this.#listVolumes();
+    if (machines !== null) await this.#context.inventory.refresh(machines.items);
     this.#scheduleNext(this.#compareListing(machines, async () => volumes));
     return { machines, volumes };
   }
@@ -50,7 +51,9 @@ export class DriftDetector {
 
   /** One round; it never rejects. */
   async observe(): Promise<void> {
-    await this.#compareListing(await this.#context.machines.observe(), () => this.#listVolumes());
+    const machines = await this.#context.machines.observe();
+    if (machines !== null) await this.#context.inventory.refresh(machines.items);
+    await this.#compareListing(machines, () => this.#listVolumes());
   }
 
   async #listVolumes(): Promise<Listed<ObservedVolume> | null> {

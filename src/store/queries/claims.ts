@@ -34,9 +34,14 @@ const deleteClaim = prepared(
 export function claimReader(connection: Connection): ClaimReader {
   const {
     db,
-    tables: { claims },
+    tables: { claims, instances },
   } = connection;
   return {
+    held: async () =>
+      db
+        .select({ ownerRef: instances.ownerRef, offerId: claims.offerId, region: claims.region })
+        .from(claims)
+        .innerJoin(instances, eq(instances.id, claims.instanceId)),
     use: async () =>
       db
         .select({ offerId: claims.offerId, region: claims.region, claimed: count() })

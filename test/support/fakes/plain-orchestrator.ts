@@ -8,7 +8,7 @@ import type { DriverManifest } from '../../../src/orchestrator/model/platform-dr
 import { VirtualClock } from '../clocks/virtual-clock.ts';
 import { instanceRequest, volumeRequest } from '../http/requests.ts';
 import { startTestOrchestrator, type TestOptions } from '../orchestrator.ts';
-import { everyProbeWorks, PlainPlatform } from './plain-platform.ts';
+import { everyProbeWorks, PlainPlatform, type Room } from './plain-platform.ts';
 
 /** What goes wrong with the n-th call (from 1) of a method. */
 export type Plan = (call: DriverCall, nth: number) => Fault;
@@ -20,10 +20,10 @@ const LONG_MS = 10_000;
 /** An orchestrator on a {@link PlainPlatform} with faults before it; time passes only where a test lets it. */
 export async function startPlainOrchestrator(
   plan: Plan = () => 'none',
-  { manifest = {}, ...options }: TestOptions & { manifest?: Partial<DriverManifest> } = {},
+  { manifest = {}, room, ...options }: TestOptions & { manifest?: Partial<DriverManifest>; room?: Room } = {},
 ) {
   const clock = new VirtualClock();
-  const platform = new PlainPlatform(clock, manifest);
+  const platform = new PlainPlatform(clock, manifest, room);
   let current = plan;
   const counts = new Map<DriverCall['method'], number>();
   let counted = 0;

@@ -26,6 +26,9 @@ export const plainEndpoint = { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 
 const AT_ONCE: [number, number] = [0, 0];
 const nothingDrawn = { durationMs: () => 0, happens: () => false };
 
+/** The units that its hosts have, which a test may change; an offer that is not named has any number. */
+export type Room = readonly { offerId: string; datacenter: string; units: number }[];
+
 /** A platform in memory that does at once what it is asked: what a test wants slow or wrong it puts before it. */
 export class PlainPlatform {
   /** Logs in to its machines, which all have the same address: one that runs has to know the keys. */
@@ -40,7 +43,7 @@ export class PlainPlatform {
   readonly driver: ReturnType<typeof driverOf>;
   readonly #platform: Platform<PlainMachine>;
 
-  constructor(clock: Clock, overrides: Partial<DriverManifest> = {}) {
+  constructor(clock: Clock, overrides: Partial<DriverManifest> = {}, room?: Room) {
     const manifest: DriverManifest = {
       name: 'simulator',
       stop: true,
@@ -61,7 +64,12 @@ export class PlainPlatform {
       rules: {
         manifest,
         durations,
-        units: () => Number.POSITIVE_INFINITY,
+        units: (offerId, datacenter) =>
+          room?.find((place) => place.offerId === offerId && place.datacenter === datacenter)?.units ??
+          Number.POSITIVE_INFINITY,
+        ...(room !== undefined && {
+          places: room.map(({ offerId, datacenter }) => ({ offerId, datacenter })),
+        }),
         make: () => ({ endpoint: plainEndpoint }),
         endpoint: ({ endpoint }) => endpoint ?? undefined,
       },

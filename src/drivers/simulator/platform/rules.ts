@@ -41,6 +41,7 @@ export function rulesOf(
     },
     longestPollMs: MAX_POLL_AFTER_MS,
     units: (offerId, datacenter) => pools.get(`${datacenter}/${offerId}`)?.units,
+    places: capacity.map(({ offerId, datacenter }) => ({ offerId, datacenter })),
     hasVolumes: (datacenter) => datacenters.has(datacenter),
     bootFailureRate: config.boot_failure_rate,
     ...(reapAfterS !== undefined && { reapStoppedAfterMs: reapAfterS * 1000 }),

@@ -1,0 +1,120 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Inventory, ObservedMachine, OwnerRef, PlatformDriver } from '../model/platform-driver.ts';
+import type { HeldClaim, Store } from '../model/store.ts';
+import { askInventory } from './call-platform.ts';
+
+interface Deps {
+  driver: Pick<PlatformDriver, 'inventory'>;
+  store: Pick<Store, 'read'>;
+  catalog: Catalog;
+  clock: Clock;
+  log: Log;
+  options: { callTimeoutMs: number };
+}
+
+/** For so long the last count holds while the platform does not count. After that nothing of it is sold. */
+const COUNT_HOLDS_MS = 10 * 60_000;
+
+/**
+ * What the platform itself has room for, beside the units of the catalog: hosts that are down or cordoned, devices that are
+ * broken. Counted with each listing; where the driver does not count, nothing is limited by it.
+ */
+export class PlatformInventory {
+  readonly #deps: Deps;
+  /** Units that claims may take, the taken ones included. */
+  #capacity: ReadonlyMap<string, number> = new Map();
+  #free: ReadonlyMap<string, number> = new Map();
+  #countedAt: number | undefined;
+  #isUnknown = false;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Units that claims of a placement may take; undefined: any number. */
+  capacity(offerId: string, region: string): number | undefined {
+    if (this.#deps.driver.inventory === undefined) return undefined;
+    return this.ageMs <= COUNT_HOLDS_MS ? this.#capacity.get(`${offerId} ${region}`) : 0;
+  }
+
+  /** Free units by offer, as they were counted last. */
+  get freeUnits(): ReadonlyMap<string, number> {
+    return this.#free;
+  }
+
+  /** How old the last count is: 0 where nothing is counted, infinite before the first. */
+  get ageMs(): number {
+    const { driver, clock } = this.#deps;
+    if (driver.inventory === undefined) return 0;
+    return this.#countedAt === undefined ? Number.POSITIVE_INFINITY : clock.now() - this.#countedAt;
+  }
+
+  /** Asks the platform. `listed`: the machines of its last listing. Never rejects. */
+  async refresh(listed: ReadonlyMap<OwnerRef, ObservedMachine>): Promise<void> {
+    const { driver, store, clock, log } = this.#deps;
+    if (driver.inventory === undefined) return;
+    const { inventory: ask } = driver;
+    try {
+      const before = await store.read.claims.held();
+      const askedAt = clock.now();
+      const inventory = await askInventory(this.#deps, () => ask.call(driver));
+      if (inventory.answer === 'unknown') return this.#noteUnknown(inventory.reason);
+      // A unit that was claimed or given back meanwhile is in one of both.
+      const held = new Map(
+        [...before, ...(await store.read.claims.held())].map((claim) => [claim.ownerRef, claim]),
+      );
+      this.#keep(inventory, [...held.values()], listed);
+      this.#countedAt = askedAt;
+      if (this.#isUnknown) log.info({}, 'the platform counts its free units again');
+      this.#isUnknown = false;
+    } catch (error) {
+      log.error({ err: error }, 'the free units of the platform could not be held against the claims');
+    }
+  }
+
+  /**
+   * Claims whose machine is in the count, and those that are free, may be taken. A claim whose machine is not made yet will
+   * take one of the free.
+   */
+  #keep(
+    { free, counted }: Extract<Inventory, { answer: 'counted' }>,
+    held: readonly HeldClaim[],
+    listed: ReadonlyMap<OwnerRef, ObservedMachine>,
+  ): void {
+    const { regions } = this.#deps.catalog;
+    const inCount = new Set(counted ?? refsThatRun(listed));
+    const taken = new Map<string, number>();
+    for (const { ownerRef, offerId, region } of held)
+      if (inCount.has(ownerRef)) add(taken, `${offerId} ${region}`, 1);
+    const capacity = new Map<string, number>();
+    const freeByOffer = new Map<string, number>();
+    for (const { offerId, datacenter, units } of free) {
+      add(freeByOffer, offerId, units);
+      for (const [token, region] of regions)
+        if (region.datacenter === datacenter)
+          capacity.set(`${offerId} ${token}`, units + (taken.get(`${offerId} ${token}`) ?? 0));
+    }
+    this.#capacity = capacity;
+    this.#free = freeByOffer;
+  }
+
+  #noteUnknown(reason: string): void {
+    if (!this.#isUnknown)
+      this.#deps.log.warn(
+        { reason, holdsMs: COUNT_HOLDS_MS },
+        'the platform does not count its free units: the last count holds for a while, then nothing more is sold',
+      );
+    this.#isUnknown = true;
+  }
+}
+
+/** A stopped machine may have given its room back. */
+function refsThatRun(listed: ReadonlyMap<OwnerRef, ObservedMachine>): OwnerRef[] {
+  return [...listed.values()].filter(({ power }) => power !== 'stopped').map(({ ref }) => ref);
+}
+
+function add(sums: Map<string, number>, key: string, units: number): void {
+  sums.set(key, (sums.get(key) ?? 0) + units);
+}
