@@ -58,6 +58,8 @@ export interface TestOptions {
   failpoint?: Failpoint;
   /** Puts something between the core and the simulator, such as `withFaults`. */
   wrapDriver?: (driver: PlatformDriver) => PlatformDriver;
+  /** Platforms beside the simulator, which is `default`. */
+  otherPlatforms?: ReadonlyMap<string, PlatformDriver>;
   wrapStore?: (store: Store) => Store;
   environmentKey?: { digest: Buffer; accountId: string };
 }
@@ -103,7 +105,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   const orchestrator = await startOrchestrator({
     config,
     catalog,
-    drivers: new Map([['default', driver]]),
+    drivers: new Map([['default', driver], ...(options.otherPlatforms ?? [])]),
     environmentKey: options.environmentKey,
     log,
     failpoint,

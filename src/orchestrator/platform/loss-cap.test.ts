@@ -112,3 +112,30 @@ it('raises one alarm in a window, and tells how many are held', async () => {
   await clock.advance(2 * LAST_RETRY_MS + 1);
   expect(losses.held).toBe(0);
 });
+
+it('holds the instances of one host beyond its own cap, with an alarm that names it [losses-by-host]', async () => {
+  await insert(60);
+  await store.transact(async (tx) => {
+    for (let nth = 0; nth < 60; nth++) {
+      const record = await tx.instances.byId(`ONLINE-${nth}`);
+      // Of 60, 12 may be lost; of the six on one host, three.
+      if (record !== null) await tx.instances.update({ ...record, host: nth < 6 ? 'rack-1' : 'rack-2' });
+    }
+  });
+  expect(await loseAll(6)).toBe(3);
+  expect(alarms).toEqual([expect.objectContaining({ host: 'rack-1', losses: 3, cap: 3 })]);
+  expect(losses.held).toBe(3);
+  expect(await recordLoss(6)).toBe(true);
+});
+
+it('of one platform leave the cap of another as it is [losses-by-platform]', async () => {
+  await insert(4);
+  await store.transact(async (tx) => {
+    for (const nth of [2, 3]) {
+      const record = await tx.instances.byId(`ONLINE-${nth}`);
+      if (record !== null) await tx.instances.update({ ...record, platform: 'east' });
+    }
+    for (const instanceId of ['ONLINE-0', 'ONLINE-1']) await tx.losses.add({ instanceId, at: clock.now() });
+  });
+  expect([await recordLoss(1), await recordLoss(2)]).toEqual([false, true]);
+});

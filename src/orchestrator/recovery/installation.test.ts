@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createSeededRandom } from '../../drivers/kit/seeded-random.ts';
 import { account, accountId, instance } from '../../store/records.fixture.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
@@ -73,4 +73,37 @@ it('keeps its id on another platform, once nothing is left on the one before', a
     await tx.volumes.insert(volume(1));
   });
   expect(await start(elsewhere)).toEqual({ id, platform: 'openstack' });
+});
+
+describe('several platforms', () => {
+  const named = (...names: string[]) =>
+    ensureInstallation({ store, random }, new Map(names.map((name) => [name, `driver-of-${name}`])));
+  const hold = (platform: string) =>
+    store.transact((tx) => tx.instances.insert({ ...inStatus('ONLINE'), platform }));
+
+  it('may come and go while nothing is on them', async () => {
+    const { id } = await named('default', 'east');
+    expect(await named('east', 'west')).toEqual({
+      id,
+      platform: 'east=driver-of-east west=driver-of-west',
+    });
+    await hold('west');
+    await named('west', 'north');
+  });
+
+  it('are refused where live rows are of one that is not configured any more [platform-removed]', async () => {
+    await named('east', 'west');
+    await hold('east');
+    await expect(named('west')).rejects.toThrow(
+      'The database holds 1 instances and 0 volumes of the platform "east" (such as inst-1), and the configuration has no platform of that name: add the one that made them to `platforms:` as `east`, or delete them first.',
+    );
+  });
+
+  it('are refused where one has another driver now, and take the only one before for default', async () => {
+    await start({ name: 'driver-of-default' });
+    await hold('default');
+    await named('default', 'east');
+    await expect(start({ name: 'other' })).rejects.toThrow(/of the platform "driver-of-default"/);
+    await expect(named('east')).rejects.toThrow(/of the platform "default" \(such as inst-1\)/);
+  });
 });

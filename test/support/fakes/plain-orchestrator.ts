@@ -17,12 +17,18 @@ const TICK_MS = 100;
 /** What takes longer is looked at less often. */
 const LONG_MS = 10_000;
 
+interface PlainOptions extends TestOptions {
+  manifest?: Partial<DriverManifest>;
+  room?: Room;
+  clock?: VirtualClock;
+}
+
 /** An orchestrator on a {@link PlainPlatform} with faults before it; time passes only where a test lets it. */
 export async function startPlainOrchestrator(
   plan: Plan = () => 'none',
-  { manifest = {}, room, ...options }: TestOptions & { manifest?: Partial<DriverManifest>; room?: Room } = {},
+  { manifest = {}, room, ...options }: PlainOptions = {},
 ) {
-  const clock = new VirtualClock();
+  const clock = options.clock ?? new VirtualClock();
   const platform = new PlainPlatform(clock, manifest, room);
   let current = plan;
   const counts = new Map<DriverCall['method'], number>();

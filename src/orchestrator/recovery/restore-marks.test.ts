@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { openSqliteStore } from '../../store/sqlite/store.ts';
+import type { Store } from '../model/store.ts';
+import { endRestore, restoredFrom, shareRestore } from './restore-marks.ts';
+
+let folder: string;
+let store: Store;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'berth-restore-'));
+  store = openSqliteStore(join(folder, 'berth.db'));
+  await store.transact((tx) => tx.marks.put('restored_from', 7));
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+const pending = (...platforms: string[]) =>
+  Promise.all(platforms.map((platform) => restoredFrom({ store, platform })));
+
+it('each platform ends a restore for itself, and a later start does not begin it again [restore-by-platform]', async () => {
+  await shareRestore(store, ['default', 'east']);
+  expect(await pending('default', 'east')).toEqual([7, 7]);
+  expect(await endRestore({ store, platform: 'east' })).toBe(true);
+  expect(await endRestore({ store, platform: 'east' })).toBe(false);
+  await shareRestore(store, ['default', 'east']);
+  expect(await pending('default', 'east')).toEqual([7, null]);
+});
+
+it('that is under way is of the platform `default` where others come or go', async () => {
+  await shareRestore(store, ['default']);
+  expect(await pending('default')).toEqual([7]);
+  await shareRestore(store, ['default', 'east']);
+  await shareRestore(store, ['default']);
+  expect(await pending('default')).toEqual([7]);
+  expect(await endRestore({ store, platform: 'default' })).toBe(true);
+  expect(await pending('default')).toEqual([null]);
+});
