@@ -95,7 +95,7 @@ async function notMade(
 
 type Attempted =
   | Step<ObservedMachine>
-  /** Adopted, and still being built: it is polled; there is no cookie of a call. */
+  /** Adopted, and still being built when its window is over. */
   | { outcome: 'building' }
   /** Not there, and not sent again now: an earlier call may still take effect, or the window is over. */
   | { outcome: 'absent'; waitMs: number }
@@ -106,7 +106,11 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
   const { ownerRef } = record;
   const before = await findEarlierCreate(context, lease, record, (ref) => driver.get(ref));
   if (before.answer === 'unknown') return { outcome: 'unknown', reason: before.reason };
-  if (before.answer === 'observed') return adopt(before.value);
+  if (before.answer === 'observed') {
+    const adopted = adopt(before.value);
+    // A platform may need more than one call to make a machine: the driver goes on with the one that is there.
+    if (adopted.outcome !== 'building' || isPastDeadline(lease, clock.now())) return adopted;
+  }
   if (before.answer === 'absent' && (before.waitMs > 0 || isPastDeadline(lease, clock.now())))
     return { outcome: 'absent', waitMs: before.waitMs };
   const spec = toMachineSpec(context, record);
