@@ -179,6 +179,16 @@ export class IncusApi {
     return z.array(instanceSchema).parse(metadata);
   }
 
+  /** By its alias, or by its fingerprint. */
+  async hasImage(name: string): Promise<boolean> {
+    const paths = [
+      `/1.0/images/aliases/${encodeURIComponent(name)}`,
+      `/1.0/images/${encodeURIComponent(name)}`,
+    ];
+    for (const path of paths) if ((await this.#read(path, {}, z.unknown())) !== undefined) return true;
+    return false;
+  }
+
   async volumes(pool: string): Promise<Volume[]> {
     const { metadata } = await this.client.get(`/1.0/storage-pools/${pool}/volumes/custom`, {
       recursion: '1',

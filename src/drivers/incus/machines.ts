@@ -9,7 +9,7 @@ import type {
   Step,
 } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
-import type { Forward, IncusApi, Instance, Operation } from './api.ts';
+import { type Forward, type IncusApi, type Instance, type Operation, targetOf } from './api.ts';
 import { IncusRefusal, isConflict, isNotFound, toFailure } from './errors.ts';
 import { Forwards, NoPortLeft } from './forwards.ts';
 import type { IncusConfig, IncusOffer } from './options.ts';
@@ -18,6 +18,7 @@ import {
   addressOf,
   fromPlatform,
   gpuDevices,
+  imageOf,
   isName,
   isOurs,
   isRunning,
@@ -138,7 +139,9 @@ export class Machines {
     const run = async (): Promise<Step<ObservedMachine>> => {
       const place = placeFor(spec, await fleet.read(), offer, options);
       if (place === undefined) return failed('capacity', 'no member has room for it');
-      const query: Record<string, string> = place.host.name === 'none' ? {} : { target: place.host.name };
+      const { alias } = imageOf(spec.image, offer, options);
+      if (!(await api.hasImage(alias))) return failed('image_missing', `there is no image ${alias}`);
+      const query = targetOf(place.host.name);
       const body = toPlatform(spec, offer, options, place.gpus);
       const { operation } = await api.client.send('POST', '/1.0/instances', { query, body });
       await this.#shown(spec.ref, operation);

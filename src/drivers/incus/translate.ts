@@ -113,7 +113,7 @@ export function toPlatform(
   return {
     name: spec.ref,
     type: offer.kind,
-    source: { type: 'image', alias },
+    source: { type: 'image', ...(/^[0-9a-f]{12,64}$/.test(alias) ? { fingerprint: alias } : { alias }) },
     profiles: offer.profiles ?? options.profiles,
     config: {
       [mark.ref]: spec.ref,

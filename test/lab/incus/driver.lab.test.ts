@@ -4,6 +4,7 @@ import { incus } from '../../../src/drivers/incus/driver.ts';
 import { incusConfigSchema } from '../../../src/drivers/incus/options.ts';
 import { describeDriver } from '../../../src/drivers/kit/driver.suite.ts';
 import { guestLogin } from '../../../src/drivers/kit/guest.fixture.ts';
+import type { Offer } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import { systemClock } from '../../../src/runtime/system.ts';
 import { collectLog } from '../../support/collect-log.ts';
@@ -24,7 +25,7 @@ function open(more: object = {}): Promise<PlatformDriver> {
   // A machine takes all that a member has, and two members are sold from.
   const platform = cluster.platform({ overcommit: {}, datacenters: { fra: 'pair' }, ...more });
   return incus.open(incusConfigSchema.parse(platform), {
-    catalog: { regions: new Map(), offers: new Map() },
+    catalog: { regions: new Map(), offers: new Map([['small', small as Offer]]) },
     databaseFile: undefined,
     env: {},
     clock: systemClock,
@@ -32,6 +33,21 @@ function open(more: object = {}): Promise<PlatformDriver> {
     platform: 'default',
   });
 }
+
+/** What the driver reads of an offer. */
+const small: Partial<Offer> = {
+  id: 'small',
+  machine: {},
+  get vcpus() {
+    return cpus;
+  },
+  memoryGb: 0.25,
+  storageGb: 1,
+  gpuCount: undefined,
+  placements: [{ region: 'fra', units: 2 }],
+  osOptions: [image.name],
+  onStop: 'release',
+};
 
 const { sshKeys, guest } = guestLogin();
 const run = (machine: ObservedMachine, line: string): Promise<string> =>

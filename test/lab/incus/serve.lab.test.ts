@@ -1,0 +1,298 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { generateKeyPair, type KeyPair, ssh } from '../../support/processes/openssh.ts';
+import { runBerth } from '../../support/processes/process.ts';
+import { type Cluster, lan, startCluster, tenants, waitFor } from './cluster.ts';
+import { LabServer, nameOf, offer, region } from './lab-server.ts';
+
+let cluster: Cluster;
+let server: LabServer;
+let keys: [KeyPair, KeyPair];
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  server = new LabServer(cluster);
+  await server.start();
+  keys = [await generateKeyPair(server.folder, 'ed25519'), await generateKeyPair(server.folder, 'ecdsa')];
+});
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+  await cluster?.[Symbol.asyncDispose]();
+});
+
+const create = (more: object = {}): Promise<string> =>
+  server.create({ ssh_keys: keys.map(({ publicKey }) => publicKey), ...more });
+const online = (path: string) => server.client.waitFor(path, 'ONLINE');
+const nothingIsLeft = () => expect.poll(() => cluster.contents()).toEqual([]);
+const hostOf = async (path: string) => (await cluster.api.instance(nameOf(path)))?.location;
+const nodeOf = async (path: string) => {
+  const location = await hostOf(path);
+  const node = cluster.nodes.find(({ name }) => name === location);
+  if (node === undefined) throw new Error(`${path} is on ${location}`);
+  return node;
+};
+
+describe('the life of a machine', () => {
+  it('goes from a create with everything to nothing that is left [incus-life]', async () => {
+    const volume = await server.client.request('POST', '/volumes', {
+      body: { name: 'data', size_gb: 1, region },
+    });
+    const volumePath = `/volumes/${volume.body['id']}`;
+    const path = await create({
+      name: 'Trainer One',
+      cloud_init: {
+        write_files: [
+          { path: '/opt/app/hello.txt', content: 'from cloud-init\n', permissions: '0640' },
+          {
+            path: '/opt/app/mine.txt',
+            content: 'quotes \' and " and 東京\n',
+            owner: 'debian:debian',
+            permissions: '0600',
+          },
+        ],
+        runcmd: ['echo ran as $(id -un) > /opt/app/ran.txt'],
+      },
+    });
+    const machine = await online(path);
+    const login = (command: string, key = keys[0]) => ssh(machine, key, command);
+    for (const key of keys) expect(await login('id -un', key)).toMatchObject({ stdout: 'debian\n' });
+    expect(await login('true', await generateKeyPair(server.folder, 'ed25519'))).toMatchObject({ code: 255 });
+    expect(machine['port_forwards']).toHaveLength(2);
+
+    await login('cloud-init status --wait');
+    const files = await login('sudo stat -c "%n %a %U" /opt/app/*; sudo cat /opt/app/*; hostname');
+    expect(files.stdout).toMatch(/hello.txt 640 root\n.*mine.txt 600 debian\n.*ran.txt 644 root\n/);
+    expect(files.stdout).toContain(`from cloud-init\nquotes ' and " and 東京\nran as root\ntrainer-one-`);
+
+    await server.client.request('POST', `${volumePath}/attach`, { body: { instance_ids: [machine['id']] } });
+    await server.client.waitFor(volumePath, 'ATTACHED');
+    const mount = `/mnt/${nameOf(volumePath)}`;
+    await login(`echo on the volume | sudo tee ${mount}/text; echo on the disk > text; sync`);
+
+    await server.client.request('POST', `${path}/stop`);
+    await server.client.waitFor(path, 'STOPPED');
+    expect(await login('true')).toMatchObject({ code: 255 });
+    await server.client.request('POST', `${path}/start`);
+    const again = await online(path);
+    expect([again['public_ip'], again['ssh_port']]).toEqual([machine['public_ip'], machine['ssh_port']]);
+    expect((await login(`cat text; sudo cat ${mount}/text`)).stdout).toBe('on the disk\non the volume\n');
+
+    await server.client.request('POST', `${volumePath}/detach`);
+    await server.client.waitFor(volumePath, 'AVAILABLE');
+    expect(await login(`sudo cat ${mount}/text`)).toMatchObject({ code: 1 });
+
+    // The next one goes to another member, and the volume after it.
+    const elsewhere = await create();
+    const other = await online(elsewhere);
+    expect(await hostOf(elsewhere)).not.toBe(await hostOf(path));
+    await server.client.request('POST', `${volumePath}/attach`, { body: { instance_ids: [other['id']] } });
+    await server.client.waitFor(volumePath, 'ATTACHED');
+    expect((await ssh(other, keys[1], `sudo cat ${mount}/text`)).stdout).toBe('on the volume\n');
+
+    await Promise.all([server.destroy(path), server.destroy(elsewhere)]);
+    await server.client.waitFor(volumePath, 'AVAILABLE');
+    expect(await server.client.request('DELETE', volumePath)).toMatchObject({ status: 204 });
+    await nothingIsLeft();
+  });
+
+  it('keeps tenants from each other and from the hosts [incus-isolation]', async () => {
+    const paths = await Promise.all(Array.from({ length: 4 }, () => create()));
+    const machines = await Promise.all(paths.map(online));
+    const hosts = await Promise.all(paths.map(hostOf));
+    const [first] = machines;
+    if (first === undefined) throw new Error('there is no machine');
+    // Of four machines on three members two are neighbours.
+    const index = hosts.findIndex((host, at) => hosts.indexOf(host) < at);
+    const [a, b] = [machines[hosts.indexOf(hosts[index])], machines[index]];
+    if (a === undefined || b === undefined) throw new Error(`they are on ${hosts}`);
+    const addressOfB = (await ssh(b, keys[0], 'hostname -I')).stdout.trim().split(' ')[0];
+    const reaches = async (host: string | undefined, port: number): Promise<boolean> => {
+      const { stdout } = await ssh(
+        a,
+        keys[0],
+        `timeout 3 bash -c '</dev/tcp/${host}/${port}' && echo open; true`,
+      );
+      return stdout === 'open\n';
+    };
+    expect(await reaches('127.0.0.1', 22)).toBe(true);
+    expect(await reaches(addressOfB, 22)).toBe(false);
+    for (const host of [tenants.gateway, lan.gateway, ...cluster.nodes.map(({ address }) => address)])
+      for (const port of [22, 53, 8443]) {
+        if (host === tenants.gateway && port === 53) continue;
+        expect([host, port, await reaches(host, port)]).toEqual([host, port, false]);
+      }
+    // An address that is not its own gets no answer, whatever root in the machine does.
+    const stolen = `sudo ip addr add ${addressOfB}/24 dev eth0; timeout 3 bash -c '</dev/tcp/${tenants.gateway}/53' && echo open; true`;
+    expect((await ssh(a, keys[0], stolen)).code).toBe(0);
+    expect(await ssh(b, keys[0], 'echo still here')).toMatchObject({ stdout: 'still here\n' });
+    await Promise.all(paths.map((path) => server.destroy(path)));
+    await nothingIsLeft();
+  });
+});
+
+describe('what happens behind the back', () => {
+  it('takes a machine that was stopped for STOPPED, one that was deleted for lost, and touches no other', async () => {
+    await cluster.api.client.send('POST', '/1.0/instances', {
+      query: { target: 'n1' },
+      body: { name: 'berth-foreign', type: 'container', source: { type: 'none' }, profiles: [] },
+    });
+    const [stopped, deleted] = await Promise.all([create(), create()]);
+    await Promise.all([online(stopped), online(deleted)]);
+    const { client } = cluster.api;
+    const force = { action: 'stop', force: true, timeout: -1 };
+    for (const path of [stopped, deleted])
+      await client.send('PUT', `/1.0/instances/${nameOf(path)}/state`, { body: force });
+    await waitFor(
+      'it is stopped',
+      async () => (await cluster.api.instance(nameOf(deleted)))?.status_code === 102,
+    );
+    await client.send('DELETE', `/1.0/instances/${nameOf(deleted)}`);
+    await server.client.waitFor(stopped, 'STOPPED');
+    await server.client.waitFor(deleted, 'OFFLINE', 'ERROR', 'GONE');
+    await server.client.request('POST', `${stopped}/start`);
+    await online(stopped);
+    await Promise.all([server.destroy(stopped), server.destroy(deleted)]);
+    await expect.poll(() => cluster.contents()).toEqual(['instance berth-foreign']);
+    await client.send('DELETE', '/1.0/instances/berth-foreign');
+    await nothingIsLeft();
+  });
+
+  it('goes on with a create whose daemon was killed in the midst of it: its operations are gone', async () => {
+    const path = await create();
+    await waitFor(
+      'it is being made',
+      async () => (await cluster.api.instance(nameOf(path)).catch(() => undefined)) !== undefined,
+    );
+    const node = await nodeOf(path);
+    await node.killIncus();
+    await node.startIncus();
+    await online(path);
+    await server.destroy(path);
+    await nothingIsLeft();
+  });
+
+  it('concludes nothing while a member is down with its machines, and goes on when it is back', async () => {
+    const paths = await Promise.all([create(), create(), create()]);
+    await Promise.all(paths.map(online));
+    // Not the member that leads: the rest goes on at once.
+    const leader = (await cluster.api.client.get('/1.0/cluster/members', { recursion: '1' })).metadata as {
+      server_name: string;
+      roles: string[];
+    }[];
+    const leading = leader.find(({ roles }) => roles.includes('database-leader'))?.server_name;
+    const node = cluster.nodes.find(({ name }) => name !== leading && name !== 'n1');
+    if (node === undefined) throw new Error(`${leading} leads`);
+    await node.powerOff();
+    await cluster.shown(node.name, 'Offline');
+    const { stdout } = await runBerth(['check-config', '--config', server.config]);
+    expect(stdout).not.toContain('error');
+    for (const path of paths)
+      expect(['ONLINE']).toContain((await server.client.request('GET', path)).body['status']);
+    // The others can be used, and what is new goes to them.
+    const fresh = await create();
+    await online(fresh);
+    expect(await hostOf(fresh)).not.toBe(node.name);
+    await node.powerOn();
+    await node.startIncus();
+    await cluster.shown(node.name, 'Online');
+    await Promise.all(
+      [...paths, fresh].map(async (path) => {
+        const { status } = await server.client.waitFor(path, 'ONLINE', 'STOPPED');
+        if (status === 'STOPPED') await server.client.request('POST', `${path}/start`);
+        await online(path);
+      }),
+    );
+    for (const path of [...paths, fresh]) await server.destroy(path);
+    await nothingIsLeft();
+  });
+});
+
+describe('kill -9 of Berth at each moment [incus-kill-at-each-step]', () => {
+  const moments = ['before-call', 'after-call', 'settled', 'after-call 2', 'after-call 3'];
+  const insist = async (method: string, path: string): Promise<void> => {
+    await waitFor('there is an answer', async () => {
+      const reply = await server.client.request(method, path).catch(() => undefined);
+      return reply !== undefined && reply.status !== 503;
+    });
+  };
+  let path: string | undefined;
+  beforeEach(() => {
+    path = undefined;
+  });
+
+  it.each(moments)('create:%s', async (moment) => {
+    const failpoint = failpointOf('create', moment);
+    await server.arm(failpoint);
+    const headers = { 'Idempotency-Key': `create ${moment}` };
+    const body = { ...offer, ssh_keys: keys.map(({ publicKey }) => publicKey) };
+    const { body: made } = await server.client.request('POST', '/instances', { headers, body });
+    await server.diedAndStart(failpoint);
+    path = `/instances/${made['id']}`;
+    await online(path);
+    expect((await cluster.contents()).filter((one) => one.startsWith('instance'))).toHaveLength(1);
+    await server.destroy(path);
+    await nothingIsLeft();
+  });
+
+  it('stop, start, restart and destroy, each of them at each moment', async () => {
+    path = await create();
+    await online(path);
+    for (const moment of moments.slice(0, 4))
+      for (const [kind, method, verb, to] of [
+        ['stop', 'POST', `${path}/stop`, 'STOPPED'],
+        ['start', 'POST', `${path}/start`, 'ONLINE'],
+        ['restart', 'POST', `/x${path}/restart`, 'ONLINE'],
+      ] as const) {
+        const failpoint = failpointOf(kind, moment);
+        await server.arm(failpoint);
+        await insist(method, verb);
+        await server.diedAndStart(failpoint);
+        await server.client.waitFor(path, to);
+        if (kind === 'restart')
+          await waitFor('the restart is over', async () => {
+            const { body } = await server.client.request('GET', verb);
+            return body['restarting'] === false;
+          });
+      }
+    for (const [index, moment] of moments.entries()) {
+      const failpoint = failpointOf('destroy', moment);
+      path = index === 0 ? path : await create();
+      await online(path);
+      await server.arm(failpoint);
+      await insist('DELETE', path);
+      await server.diedAndStart(failpoint);
+      await server.client.waitFor(path, 'GONE');
+    }
+    await nothingIsLeft();
+  });
+});
+
+function failpointOf(kind: string, moment: string) {
+  const [name = '', hit = '1'] = moment.split(' ');
+  return { name: `${kind}:${name}`, hit: Number(hit) };
+}
+
+describe('the conformance suite', () => {
+  it('finds berth serve on Incus CONFORMANT at level full [incus-conformance]', async () => {
+    const { stdout } = await runBerth(['keys', 'create', '--json', '--config', server.config]);
+    const { api_key: second } = JSON.parse(stdout) as { api_key: string };
+    const ran = await runBerth(
+      [
+        ...[
+          'conformance',
+          server.baseUrl,
+          '--level',
+          'full',
+          '--poll-interval-ms',
+          '500',
+          '--race',
+          'small=6',
+        ],
+        ...['--max-cost', '40', '--yes', '--state-dir', `${server.folder}/state`, '--allow-private'],
+      ],
+      { cwd: server.folder, env: { BERTH_API_KEY: server.apiKey, BERTH_SECOND_API_KEY: second } },
+    );
+    expect(ran.stdout, ran.stderr).toMatch(/^CONFORMANT: /m);
+    expect(ran.code).toBe(0);
+    await nothingIsLeft();
+  });
+});
