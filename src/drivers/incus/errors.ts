@@ -46,11 +46,11 @@ const table: readonly { words?: RegExp; status?: number; code: FailureCode }[] =
   },
   {
     words:
-      /cluster member.*(offline|unreachable|is evacuated)|not leader|no leader|database is locked|connection refused|context deadline|driver: bad connection|no route to host|timed? ?out|shutting down|EOF$/i,
+      /cluster member.*(offline|unreachable|is evacuated)|not leader|no leader|database is locked|connection refused|context deadline|driver: bad connection|no route to host|timed? ?out|isn't ready|invalid pid|shutting down|EOF$/i,
     code: 'transient',
   },
   {
-    words: /(gpu|pci|device).*(not found|missing|in use|failed)|failed to (detach|bind|override) .*pci/i,
+    words: /\b(gpu|pci|iommu|vfio)\b/i,
     code: 'device_fault',
   },
   { status: 400, code: 'invalid' },

@@ -1,0 +1,116 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { IncusClient } from './client.ts';
+import { IncusRefusal, NotReached } from './errors.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'incus-client-'));
+const pair = (name: string) => {
+  const at = (suffix: string): string => join(folder, `${name}.${suffix}`);
+  execFileSync(
+    'openssl',
+    [
+      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
+      ...['-subj', `/CN=${name}`, '-keyout', at('key'), '-out', at('crt')],
+    ],
+    { stdio: 'ignore' },
+  );
+  return { key: readFileSync(at('key'), 'utf8'), certificate: readFileSync(at('crt'), 'utf8') };
+};
+const [daemon, client, stranger] = [pair('daemon'), pair('client'), pair('stranger')];
+
+/** Answers as Incus does; the path says what. */
+const server = createServer(
+  { key: daemon.key, cert: daemon.certificate, requestCert: true, rejectUnauthorized: false },
+  ({ url = '', socket, headers }, reply) => {
+    const { pathname, searchParams } = new URL(url, 'https://x');
+    if (pathname === '/lost') return void socket.destroy();
+    const type = pathname === '/async' ? 'async' : pathname === '/no' ? 'error' : 'sync';
+    const subject = (socket as TLSSocket).getPeerCertificate().subject?.CN;
+    const metadata = { subject, project: searchParams.get('project'), match: headers['if-match'] };
+    reply.writeHead(type === 'error' ? 400 : 200, { 'Content-Type': 'application/json', Etag: '"7"' });
+    const operation = '/1.0/operations/5c3d55ca-a7c6-443f-a021-359f3a35c6c2?project=p';
+    reply.end(
+      pathname === '/garbage'
+        ? '<html>'
+        : JSON.stringify({
+            type,
+            metadata,
+            operation,
+            error: 'because',
+            error_code: type === 'error' ? 409 : 0,
+          }),
+    );
+  },
+);
+let address: string;
+const opened: IncusClient[] = [];
+
+function open(addresses: readonly string[], pinned = daemon.certificate): IncusClient {
+  const tls = { certificate: client.certificate, key: client.key, serverCertificate: pinned };
+  const made = new IncusClient({ addresses, tls, project: 'p' });
+  opened.push(made);
+  return made;
+}
+
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  address = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  await Promise.all(opened.map((one) => one.close()));
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('the client of Incus', () => {
+  it('proves itself with its certificate, names the project, and brings the tag of what it replaces', async () => {
+    const reply = await open([address]).send('PUT', '/1.0/x', { body: {}, etag: '"6"' });
+    expect(reply).toEqual({
+      metadata: { subject: 'client', project: 'p', match: '"6"' },
+      etag: '"7"',
+      operation: undefined,
+    });
+  });
+
+  it('speaks to the daemon with the pinned certificate alone: nothing is sent to another', async () => {
+    const problem = await open([address], stranger.certificate)
+      .send('POST', '/1.0/x')
+      .catch((error) => error);
+    expect(problem).toBeInstanceOf(NotReached);
+  });
+
+  it('tells a refusal by its own code, and the id of an operation', async () => {
+    await expect(open([address]).get('/no')).rejects.toThrow(new IncusRefusal(409, 'because', 'GET'));
+    expect(await open([address]).send('POST', '/async')).toMatchObject({
+      operation: '5c3d55ca-a7c6-443f-a021-359f3a35c6c2',
+    });
+  });
+
+  it('asks the next member where one is not reached, and the one that answered first from then on', async () => {
+    const cluster = open(['unix:/nowhere/unix.socket', address]);
+    expect(await cluster.send('POST', '/1.0/x')).toMatchObject({ metadata: { subject: 'client' } });
+    expect(await cluster.get('/1.0/x')).toMatchObject({ metadata: { subject: 'client' } });
+    await expect(open(['unix:/nowhere/unix.socket']).get('/1.0')).rejects.toThrow(NotReached);
+  });
+
+  it('leaves the outcome of a lost answer open: the order is not sent again', async () => {
+    const problem = await open([address, address])
+      .send('POST', '/lost')
+      .catch((error) => error);
+    expect(problem).not.toBeInstanceOf(NotReached);
+    expect(problem.message).toContain('was lost');
+  });
+
+  it('says what answered that is no Incus', async () => {
+    await expect(open([address]).get('/garbage')).rejects.toThrow('no JSON: <html>');
+  });
+});

@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest';
+import type { Instance, Resources } from './api.ts';
+import { incusConfigSchema, incusOfferSchema } from './options.ts';
+import { type Fleet, freeGpus, type Host, placeFor, roomOn } from './placement.ts';
+import { toPlatform } from './translate.ts';
+
+const GIB = 2 ** 30;
+const options = incusConfigSchema.parse({
+  driver: 'incus',
+  storage_pool: 'local',
+  datacenters: { fra: 'frankfurt' },
+});
+const offer = incusOfferSchema.parse({ gpus: { vendor_id: '10de', product_id: '2330' } });
+const any = incusOfferSchema.parse({});
+
+/** What `/1.0/resources` of a host with two H100 and the card of its management board says, less what is not read. */
+const resources: Resources = {
+  cpu: { total: 64 },
+  memory: { total: 512 * GIB },
+  gpu: [
+    {
+      pci_address: '0000:03:00.0',
+      vendor_id: '102b',
+      product_id: '0536',
+      product: 'Integrated Matrox G200eW3',
+    },
+    { pci_address: '0000:1b:00.0', vendor_id: '10de', product_id: '2330', product: 'GH100 [H100 SXM5 80GB]' },
+    { pci_address: '0000:43:00.0', vendor_id: '10de', product_id: '2330', product: 'GH100 [H100 SXM5 80GB]' },
+  ],
+};
+
+function host(name: string, changes: Partial<Host> = {}): Host {
+  return {
+    name,
+    groups: ['default', 'frankfurt'],
+    isOnline: true,
+    resources,
+    poolBytes: new Map([['local', 2000 * GIB]]),
+    ...changes,
+  };
+}
+
+function instance(location: string, config: Instance['config'], devices: Instance['devices'] = {}): Instance {
+  return {
+    name: 'x',
+    type: 'container',
+    status_code: 102,
+    created_at: '2026-11-23T01:00:00Z',
+    location,
+    config,
+    devices,
+    expanded_config: config,
+    expanded_devices: devices,
+  };
+}
+
+const fleet = (hosts: Host[], instances: Instance[] = []): Fleet => ({ hosts, instances, volumes: [] });
+const wanted = { vcpus: 8, memoryGb: 64, rootDiskGb: 100, gpuCount: 0 };
+
+describe('the room on a member', () => {
+  it('is what is left of the scarcest of processors, memory, disk and GPUs', () => {
+    const h = host('a');
+    expect(roomOn(h, fleet([h]), wanted, any, options)).toBe(8);
+    expect(roomOn(h, fleet([h]), { ...wanted, memoryGb: 200 }, any, options)).toBe(2);
+    expect(roomOn(h, fleet([h]), { ...wanted, rootDiskGb: 1500 }, any, options)).toBe(1);
+    expect(roomOn(h, fleet([h]), { ...wanted, gpuCount: 1 }, offer, options)).toBe(2);
+    expect(roomOn(h, fleet([h]), { ...wanted, gpuCount: 3 }, offer, options)).toBe(0);
+  });
+
+  it('counts every instance there, also one that is stopped or is not of Berth, and volumes of the pool', () => {
+    const h = host('a');
+    const root = { root: { type: 'disk', path: '/', pool: 'local', size: '1700GiB' } };
+    const busy = instance('a', { 'limits.cpu': '0-31,40', 'limits.memory': '64GiB' });
+    expect(roomOn(h, fleet([h], [busy]), wanted, any, options)).toBe(3);
+    expect(roomOn(h, fleet([h], [instance('b', { 'limits.cpu': '64' })]), wanted, any, options)).toBe(8);
+    expect(roomOn(h, fleet([h], [instance('a', {}, root)]), wanted, any, options)).toBe(3);
+    const volume = {
+      name: 'v',
+      type: 'custom',
+      created_at: '',
+      location: 'a',
+      config: { size: '1950GiB' },
+      pool: 'local',
+    };
+    expect(roomOn(h, { ...fleet([h]), volumes: [volume] }, wanted, any, options)).toBe(0);
+  });
+});
+
+describe('GPUs', () => {
+  it('are those of the offer that no instance has, by either spelling of their address', () => {
+    const h = host('a');
+    expect(freeGpus(h, fleet([h]), offer)).toEqual(['0000:1b:00.0', '0000:43:00.0']);
+    expect(freeGpus(h, fleet([h]), incusOfferSchema.parse({ gpus: { pci: ['0000:43:00.0'] } }))).toEqual([
+      '0000:43:00.0',
+    ]);
+    const taken = instance('a', {}, { g: { type: 'gpu', gputype: 'physical', pci: '1B:00.0' } });
+    expect(freeGpus(h, fleet([h], [taken]), offer)).toEqual(['0000:43:00.0']);
+  });
+
+  it('are none where an instance has all of them', () => {
+    const h = host('a');
+    expect(freeGpus(h, fleet([h], [instance('a', {}, { g: { type: 'gpu' } })]), offer)).toEqual([]);
+  });
+
+  it('are given to the machine by their address', () => {
+    const machine = { ...spec, gpuCount: 2 };
+    const place = placeFor(machine, fleet([host('a')]), offer, options);
+    expect(toPlatform(machine, offer, options, place?.gpus ?? [])).toMatchObject({
+      devices: {
+        gpu0: { type: 'gpu', gputype: 'physical', pci: '0000:1b:00.0' },
+        gpu1: { type: 'gpu', gputype: 'physical', pci: '0000:43:00.0' },
+      },
+    });
+  });
+});
+
+const spec = {
+  ...wanted,
+  ref: 'berth-1',
+  offerId: 'o',
+  datacenter: 'fra',
+  hostname: 'h',
+  image: 'i',
+  gpuType: undefined,
+  sshKeys: [],
+  cloudInit: undefined,
+  note: '',
+};
+
+describe('a machine goes', () => {
+  it('to the member with the most room among those of its group and its datacenter that are online', () => {
+    const full = [instance('a', { 'limits.cpu': '60' })];
+    const hosts = [host('a'), host('b'), host('c', { isOnline: false }), host('d', { groups: ['default'] })];
+    expect(placeFor(spec, fleet(hosts, full), any, options)?.host.name).toBe('b');
+    const grouped = incusOfferSchema.parse({ host_group: 'gpu' });
+    expect(placeFor(spec, fleet(hosts, full), grouped, options)).toBeUndefined();
+    const special = host('e', { groups: ['gpu', 'frankfurt'] });
+    expect(placeFor(spec, fleet([...hosts, special], full), grouped, options)?.host.name).toBe('e');
+  });
+
+  it('nowhere where none has room', () => {
+    expect(placeFor({ ...spec, vcpus: 65 }, fleet([host('a')]), any, options)).toBeUndefined();
+  });
+});
