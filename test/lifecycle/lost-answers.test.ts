@@ -47,6 +47,27 @@ describe('a call whose answer is lost is looked for, not repeated:', () => {
   });
 });
 
+it('a create whose machine needs another call goes on with the one that is there [create-in-several-calls]', async () => {
+  await using berth = await startPlainOrchestrator(() => 'none');
+  const { driver } = berth.platform;
+  const { create, get } = driver;
+  let calls = 0;
+  // Two calls make it, and it is being made until the second one; the answer to the first is lost.
+  driver.create = async (spec, cookie) => {
+    const step = await create(spec, cookie);
+    if (++calls === 1) throw new Error('the answer was lost');
+    return step;
+  };
+  driver.get = async (ref) => {
+    const found = await get(ref);
+    return found.answer === 'observed' && calls < 2
+      ? { answer: 'observed', value: { ...found.value, power: 'building' } }
+      : found;
+  };
+  await online(berth);
+  expect(calls).toBe(2);
+});
+
 describe('a call that did not get through is sent again:', () => {
   it('a stop', async () => {
     await using berth = await startPlainOrchestrator(first('stop', 'fail-before'));

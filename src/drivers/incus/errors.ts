@@ -50,7 +50,7 @@ const table: readonly { words?: RegExp; status?: number; code: FailureCode }[] =
     code: 'transient',
   },
   {
-    words: /\b(gpu|pci|iommu|vfio)\b/i,
+    words: /\b(gpu\d*|pci|iommu|vfio)\b/i,
     code: 'device_fault',
   },
   { status: 400, code: 'invalid' },
