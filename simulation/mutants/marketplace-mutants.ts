@@ -181,7 +181,7 @@ export const marketplaceMutants: readonly Mutant[] = [
       {
         file: 'src/store/marketplace/queries/roll-up.ts',
         find: 'lte(slices.sliceEnd, endsAt)',
-        replace: 'sql`${slices.sliceEnd} < ${endsAt}`',
+        replace: `sql\`\${slices.sliceEnd} < \${endsAt}\``,
       },
     ],
   },
@@ -197,8 +197,8 @@ export const marketplaceMutants: readonly Mutant[] = [
       },
       {
         file: 'src/store/marketplace/queries/roll-up.ts',
-        find: '${segments.endedAt} IS NOT NULL',
-        replace: '${segments.startedAt} IS NOT NULL',
+        find: `\${segments.endedAt} IS NOT NULL`,
+        replace: `\${segments.startedAt} IS NOT NULL`,
       },
     ],
   },

@@ -9,6 +9,7 @@ import {
   listPauseMs,
   type ReconcileOptions,
 } from '../orchestrator/platform/options.ts';
+import { DAY_MS } from '../ports/clock.ts';
 
 /** What `reconcile:` in berth.yaml says, in milliseconds. */
 export function toReconcileOptions({ reconcile }: Config): ReconcileOptions {
@@ -31,7 +32,6 @@ export function toReconcileOptions({ reconcile }: Config): ReconcileOptions {
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
-export const DAY_MS = 24 * HOUR_MS;
 
 /** What `polling:`, `billing:`, `team_limits:` and `retention:` in marketplace.yaml say, in milliseconds and micro-USD. */
 export function toMarketplaceOptions({

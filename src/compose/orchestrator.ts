@@ -20,12 +20,12 @@ import { isClockInSync } from '../orchestrator/platform/options.ts';
 import { Housekeeping } from '../orchestrator/queue/housekeeping.ts';
 import { ensureInstallation } from '../orchestrator/recovery/installation.ts';
 import { shareRestore } from '../orchestrator/recovery/restore-marks.ts';
-import type { Clock, Random } from '../ports/clock.ts';
+import { type Clock, DAY_MS, type Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
 import { withOverrides } from '../ports/with-overrides.ts';
 import { WriteHealth } from '../runtime/write-health.ts';
-import { DAY_MS, toReconcileOptions } from './options.ts';
+import { toReconcileOptions } from './options.ts';
 import {
   composeWork,
   createPlatformStates,

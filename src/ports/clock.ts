@@ -1,3 +1,6 @@
+/** A UTC day, in milliseconds. */
+export const DAY_MS = 86_400_000;
+
 /** Time, passed in: nothing in the core reads the wall clock. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseBaseUrl } from '../../client/base-url.ts';
 import { defaultOptions, defaultRateLimits } from '../../marketplace/model/options.ts';
+import { DAY_MS } from '../../ports/clock.ts';
 import { databaseSchema, limitsSchema, logSchema, secondsSchema, serverSchema } from '../server-schema.ts';
 import { bundledProfileFile, bundledProfileIds } from './load-profile.ts';
 
@@ -93,8 +94,6 @@ function credentialProblems(provider: {
 }
 
 const { polling, maxLosses, billing, spending, mailsKeptMs } = defaultOptions;
-
-const DAY_MS = 86_400_000;
 
 const rangeSchema = z
   .tuple([z.number().min(1), z.number().max(3600)])

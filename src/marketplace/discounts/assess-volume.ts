@@ -1,8 +1,8 @@
+import { DAY_MS } from '../../ports/clock.ts';
 import type { Deps } from '../deps.ts';
 import { newId } from '../model/names.ts';
 import type { Transaction } from '../model/store.ts';
 
-const DAY_MS = 86_400_000;
 const SPEND_DAYS = 30;
 /** The setting with the midnight of the day that was assessed last. */
 const ASSESSED = 'volume-discounts-assessed';

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../ports/clock.ts';
 import type { LeasedJob } from '../../work/leased-job.ts';
 import type { Deps } from '../deps.ts';
 import { leasedJob } from '../model/fenced-store.ts';
@@ -11,7 +12,7 @@ const BATCH = 20;
 const ROUND_MS = 20_000;
 const FIRST_RETRY_MS = 60_000;
 const LONGEST_RETRY_MS = 6 * 3_600_000;
-const GIVE_UP_AFTER_MS = 3 * 86_400_000;
+const GIVE_UP_AFTER_MS = 3 * DAY_MS;
 const MAX_ERROR_LENGTH = 300;
 const DELETE_EVERY_MS = 600_000;
 const DELETED_AT_ONCE = 500;

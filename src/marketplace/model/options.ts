@@ -1,4 +1,4 @@
-const DAY_MS = 24 * 3_600_000;
+import { DAY_MS } from '../../ports/clock.ts';
 
 /** How much may be lost at a provider before an operator has to decide. */
 export interface LossCapOptions {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
+import { DAY_MS } from '../../ports/clock.ts';
 import type { DeploymentReader } from '../model/store.ts';
 
-const DAY_MS = 86_400_000;
 /** What a type's popularity is counted over. */
 const WINDOW_MS = 30 * DAY_MS;
 const REFRESH_MS = 5 * 60_000;

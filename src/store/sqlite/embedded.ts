@@ -113,11 +113,16 @@ export class EmbeddedDatabase {
     for (const { committed, failed } of waiting) tell(committed, failed);
   }
 
-  /** {@link fromSqlite}. A file that turns out damaged is not marked as sound: the next start checks it. */
+  /** {@link fromSqlite}, and {@link #recordDamage}. */
   readonly toCoreError = (error: unknown): unknown => {
-    if (tellsDamage(error)) this.#closeMark = undefined;
+    this.#recordDamage(error);
     return fromSqlite(error);
   };
+
+  /** A file that turns out damaged is not marked as sound: the next start checks it. */
+  #recordDamage(error: unknown): void {
+    if (tellsDamage(error)) this.#closeMark = undefined;
+  }
 
   close(): Promise<void> {
     this.#journal.stop();
@@ -176,7 +181,7 @@ export class EmbeddedDatabase {
       if (this.writer.open && this.writer.inTransaction) this.writer.exec('ROLLBACK');
     } catch (secondError) {
       // The next transaction cannot begin then, and its caller is told.
-      this.toCoreError(secondError);
+      this.#recordDamage(secondError);
     }
     for (const { failed } of waiting) failed(error);
   }
