@@ -5,6 +5,7 @@ import { judgeCommand } from './cli/commands/judge.ts';
 import { planCommand } from './cli/commands/plan.ts';
 import { runCommand } from './cli/commands/run.ts';
 import { sweepCommand } from './cli/commands/sweep.ts';
+import { watchCommand } from './cli/commands/watch.ts';
 import { type CliParts, systemParts } from './cli/parts.ts';
 import { CommandError, explainMistakes, NAME, reportSuiteFault } from './cli/program.ts';
 import { suiteVersion } from './contract/package.ts';
@@ -39,6 +40,7 @@ function createProgram(parts: CliParts, finish: (exitCode: number) => void): Com
     .addCommand(doctorCommand(parts, finish))
     .addCommand(sweepCommand(parts, finish))
     .addCommand(judgeCommand(parts, finish))
+    .addCommand(watchCommand(parts, finish))
     .addCommand(explainCommand(parts))
     .addCommand(listCommand(parts))
     .hook('preSubcommand', (outer, inner) => {

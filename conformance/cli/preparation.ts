@@ -5,13 +5,16 @@ import { type Diagnosis, toLines } from '../doctor/diagnosis.ts';
 import { type Examined, examine } from '../doctor/examine.ts';
 import type { Transport } from '../http/transport.ts';
 import { type Plan, toPlan } from '../plan/plan.ts';
+import type { Report } from '../report/report.ts';
 import type { RunOptions } from '../run/options.ts';
 import { scenariosFor } from '../scenarios/index.ts';
 import type { Scenario } from '../scenarios/scenario.ts';
 import { closestMatch } from '../text/wording.ts';
 import { includes, type Level } from '../transcript/records.ts';
+import type { Verdict } from '../verdict/judge.ts';
 import type { CliParts } from './parts.ts';
 import { CommandError } from './program.ts';
+import { readReportFile } from './report-file.ts';
 import { type RunFlags, toSettings } from './run-options.ts';
 import { findSecondKey, requireBaseUrl, requireSignIn, secondKeySource } from './target-options.ts';
 import type { Terminal } from './terminal.ts';
@@ -36,7 +39,7 @@ export function prepareRun(
   const { baseUrl, notes } = requireBaseUrl(typed, commands);
   const settings = toSettings(flags);
   const requirements = loadRequirements();
-  const ids = idsOf(flags.only);
+  const ids = idsToRun(flags);
   const only = ids === undefined ? undefined : selectChecks(ids, flags.level, requirements.rows, CHECKS);
   const { signIn, notes: ofSignIn } = requireSignIn(flags, parts);
   const second = findSecondKey(secondKeySource(flags, parts), parts);
@@ -96,6 +99,20 @@ export function planOf(
     level: options.level,
     settings: options.settings,
   });
+}
+
+function idsToRun({ only, rerunFailed }: RunFlags): string[] | undefined {
+  if (rerunFailed === undefined) return idsOf(only);
+  if (only !== undefined) throw new CommandError('--only and --rerun-failed both say what to run: give one');
+  return failedIn(readReportFile(rerunFailed), rerunFailed);
+}
+
+const MENDED: readonly string[] = ['fail', 'warn', 'not_tested'] satisfies readonly Verdict[];
+
+function failedIn({ checks }: Report, path: string): string[] {
+  const ids = checks.filter(({ verdict }) => MENDED.includes(verdict)).map(({ id }) => id);
+  if (ids.length === 0) throw new CommandError(`in ${path} nothing failed, and nothing was left untested`);
+  return ids;
 }
 
 /** The ids in `--only ID,…`, or undefined where it is not given. */

@@ -17,6 +17,7 @@ export interface RunFlags extends TargetFlags {
   pollIntervalMs: number;
   readyTimeoutS: number;
   only?: string;
+  rerunFailed?: string;
   offer?: string;
   region?: string;
   race?: { offer: string; units: number };
@@ -45,6 +46,10 @@ export function withRunOptions(command: Command): Command {
       numberIn({ unit: 'minutes', min: 1, max: 10_080 }),
     )
     .option('--only <ids>', 'only these checks, e.g. INS-404-001,SSH; see `list`')
+    .option(
+      '--rerun-failed <report>',
+      'only the checks that failed, warned or were not tested in an earlier --json report',
+    )
     .option('--offer <id>', 'the offer to buy; default: the cheapest available one')
     .option('--region <region>', 'the region to buy it in')
     .option(

@@ -5,6 +5,7 @@ import type { Judged } from '../verdict/judge.ts';
 import { type Counts, countVerdicts, exitCodeOf, leftovers, outcomeOf } from '../verdict/outcome.ts';
 import { toReportCheck } from './checks.ts';
 import { cut } from './excerpt.ts';
+import { toFindings } from './findings.ts';
 import { SWEEP_COMMAND, toLeftovers, toReceipt, totalOf } from './receipt.ts';
 import { type Report, type ReportSettings, type ReportTier, TIERS, type TierState } from './report.ts';
 import { round, ShownRecords } from './shown.ts';
@@ -49,6 +50,7 @@ export function toReport(
     round_trips_ms: run.roundTripsMs.map(round),
     counts,
     tiers: toTiers(judged),
+    findings: toFindings(judged),
     checks,
     exchanges: shown.exchanges,
     logins: shown.logins,

@@ -31,6 +31,8 @@ export interface Report {
   round_trips_ms: number[];
   counts: Counts;
   tiers: ReportTier[];
+  /** The failures by cause, in the order in which to mend them. */
+  findings: ReportFinding[];
   checks: ReportCheck[];
   /** The exchanges that checks refer to. */
   exchanges: ReportExchange[];
@@ -67,6 +69,18 @@ export interface ReportTier {
   tier: Tier;
   state: TierState;
   counts: Counts;
+}
+
+/** One cause of failures. */
+export interface ReportFinding {
+  /** What is wrong, in plain words. */
+  title: string;
+  /** The requirements that fail for it. */
+  checks: string[];
+  /** In how many places it was seen. */
+  places: number;
+  /** One request that shows it. */
+  first?: string;
 }
 
 /** A requirement and its verdict. */

@@ -48,11 +48,12 @@ function endedEarly(end: EndRecord | undefined): string | undefined {
   const why = {
     interrupted: 'the run was interrupted',
     'out of time': 'the run was out of time',
+    kept: 'the run stopped at the first failure, as --keep-on-failure asked',
     'target lost': 'the target accepted no connections any more',
     'fault of the suite': 'the run met a fault of the suite, which says nothing about the target',
     'ledger not written': 'the run ended where nothing more could be written down of what it makes',
   }[end.reason];
-  return detail === '' || end.reason === 'interrupted'
+  return detail === '' || end.reason === 'interrupted' || end.reason === 'kept'
     ? why
     : `${why}: ${cut(detail, MAX_DETAIL_CHARACTERS)}`;
 }

@@ -31,6 +31,8 @@ export interface RunParts {
   onEvent?: ((event: RunEvent) => void) | undefined;
   /** Ends the run, but not its clean-up. With a `SuiteFault` as the reason, the run ends as a fault of the suite. */
   signal?: AbortSignal | undefined;
+  /** Asked after each scenario; true stops the run there and leaves its resources as they are. */
+  mayKeep?: ((records: readonly TranscriptRecord[]) => boolean) | undefined;
   /** Ends the clean-up too: open entries stay in the ledger. */
   abandon?: AbortSignal | undefined;
 }

@@ -30,9 +30,10 @@ export async function run(
   let end = await runScenarios(prepared, parts, scenarios, signal);
   if (outOfTime.signal.aborted && end.reason === 'interrupted')
     end = { reason: 'out of time', detail: `--max-minutes ${options.settings.maxMinutes} are over` };
-  await prepared.cleanUp().catch((error: unknown) => {
-    end = faultOf(error);
-  });
+  if (end.reason !== 'kept')
+    await prepared.cleanUp().catch((error: unknown) => {
+      end = faultOf(error);
+    });
   done.abort();
   prepared.transcript.add({ kind: 'end', at: prepared.client.now(), ...end });
   parts.onEvent?.({ event: 'ended', reason: end.reason });
@@ -42,7 +43,7 @@ export async function run(
 type End = Pick<EndRecord, 'reason' | 'detail'>;
 
 async function runScenarios(
-  { session, lookForStrays }: Prepared,
+  { session, transcript, lookForStrays }: Prepared,
   parts: RunParts,
   scenarios: readonly Scenario[],
   signal: AbortSignal,
@@ -59,6 +60,7 @@ async function runScenarios(
       signal.throwIfAborted();
       await scenario.run(session);
       await lookForStrays(signal);
+      if (parts.mayKeep?.(transcript.records)) return { reason: 'kept', detail: `after ${scenario.id}` };
     } catch (error) {
       if (signal.reason instanceof SuiteFault) return faultOf(signal.reason.cause ?? signal.reason);
       if (error instanceof TargetLost) return { reason: 'target lost', detail: error.message };

@@ -145,6 +145,7 @@ export interface EndRecord {
     | 'interrupted'
     | 'out of time'
     | 'target lost'
+    | 'kept'
     | 'fault of the suite'
     | 'ledger not written';
   detail?: string;

@@ -114,6 +114,7 @@ const end = z.object({
     'interrupted',
     'out of time',
     'target lost',
+    'kept',
     'fault of the suite',
     'ledger not written',
   ]),

@@ -1,16 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { Command } from 'commander';
+import { CHECKS } from '../../checks/index.ts';
+import type { Requirements } from '../../contract/requirements.ts';
 import { hasConfigFault } from '../../doctor/examine.ts';
 import type { Transport } from '../../http/transport.ts';
 import { type Plan, whyNotAffordable } from '../../plan/plan.ts';
 import { plural } from '../../report/words.ts';
 import { formatUsd } from '../../resources/budget.ts';
+import { type Entry, isOpen } from '../../resources/ledger.ts';
 import { LedgerError, type OpenLedgerFile, openLedgerFile } from '../../resources/ledger-file.ts';
 import { progress } from '../../run/progress.ts';
 import { run } from '../../run/run.ts';
 import { systemErrorText } from '../../text/wording.ts';
 import type { TranscriptRecord } from '../../transcript/records.ts';
 import type { SuiteFault } from '../../transcript/transcript.ts';
+import { judge } from '../../verdict/judge.ts';
 import { EXIT } from '../../verdict/outcome.ts';
 import { Interruption } from '../interruption.ts';
 import { reportLeftovers, reportOpenLedgers } from '../leftovers.ts';
@@ -27,6 +31,7 @@ export interface RunCommandFlags extends RunFlags, OutputFlags {
   transcript?: string;
   stateDir?: string;
   verbose?: true;
+  keepOnFailure?: true;
 }
 
 /** `berth conformance <base_url>`. */
@@ -40,6 +45,10 @@ export function runCommand(parts: CliParts, finish: Finish): Command {
       'write every request and answer (to FILE.partial until the end); `judge` can judge it again',
     )
     .option('--yes', 'do not ask for confirmation before money is spent; without a terminal it never asks')
+    .option(
+      '--keep-on-failure',
+      'stop at the first failure and destroy nothing, to look at it; it goes on costing money until `sweep`',
+    )
     .option('--verbose', 'also list the checks that passed')
     .action(async (typed: string, flags: RunCommandFlags) => {
       const names = command.commands.map((inner) => inner.name());
@@ -52,7 +61,7 @@ export function runCommand(parts: CliParts, finish: Finish): Command {
  * Checks the set-up, asks for confirmation, runs, judges and writes the report; returns the exit code. Throws
  * `CommandError`.
  */
-async function executeRun(
+export async function executeRun(
   preparation: Preparation,
   flags: RunCommandFlags,
   parts: CliParts,
@@ -139,6 +148,7 @@ async function runAndReport(
         onEvent: progressReport.onEvent,
         signal: interruption.signal,
         abandon: interruption.abandon,
+        ...(flags.keepOnFailure === true && { mayKeep: (seen) => hasFailure(seen, requirements) }),
         sink: (line) => outputs.transcript?.write(`${line}\n`),
       },
       scenarios,
@@ -146,6 +156,7 @@ async function runAndReport(
     progressReport.stop();
     const isVerbose = flags.verbose === true;
     const exitCode = showReport({ records, requirements, outputs, terminal, isVerbose });
+    if (flags.keepOnFailure === true) terminal.err(keptLine(ledgerFile.entries(), options.baseUrl));
     if (exitCode === EXIT.mayBeRunning && flags.stateDir !== undefined)
       terminal.err(
         `The ledger is in another folder, so run: \`${NAME} sweep ${options.baseUrl} --state-dir ${folder}\`\n`,
@@ -160,6 +171,18 @@ async function runAndReport(
   } finally {
     ledgerFile.close();
   }
+}
+
+function hasFailure(records: readonly TranscriptRecord[], { rows }: Requirements): boolean {
+  return judge(records, rows, CHECKS).some(({ verdict }) => verdict === 'fail');
+}
+
+/** What is kept costs money. */
+function keptLine(entries: readonly Entry[], baseUrl: string): string {
+  const open = entries.filter(isOpen);
+  if (open.length === 0) return '';
+  const usd = open.reduce((sum, { pricePerHour = 0 }) => sum + pricePerHour, 0);
+  return `KEPT    ${plural(open.length, 'resource')}, for ${formatUsd(usd)} an hour until \`${NAME} sweep ${baseUrl}\` destroys ${open.length === 1 ? 'it' : 'them'}.\n`;
 }
 
 /** Reports why a run ended without a report. A ledger that cannot be written is a fault of the set-up. */

@@ -1,4 +1,5 @@
 import { formatUsd } from '../../resources/budget.ts';
+import { toExcerpt } from '../excerpt.ts';
 import type { Report, ReportCheck, TierState } from '../report.ts';
 import { duration, VERDICT_WORDS, wallTime } from '../words.ts';
 import { leftoversWarning, receipt } from './money.ts';
@@ -38,10 +39,18 @@ const QUIET = [
 export function toTerminal(report: Report, { color, width, verbose = false }: TerminalOptions): string {
   const page = new Page(color, width);
   head(page, report);
+  mendFirst(page, report);
   const of = (verdict: ReportCheck['verdict']): ReportCheck[] =>
     report.checks.filter((check) => check.verdict === verdict);
   const traced = new Set<string>();
-  section(page, 'FAILED', of('fail'), (check) => failedCheck(page, check, report, traced));
+  const leaders = new Map(
+    report.findings.flatMap(({ checks: [leader = '', ...rest] }) => rest.map((id) => [id, leader])),
+  );
+  section(page, 'FAILED', of('fail'), (check) => {
+    const leader = leaders.get(check.id);
+    if (leader === undefined || verbose) failedCheck(page, check, report, traced);
+    else page.text(`FAIL  ${check.id}: the same cause as ${leader} (--verbose shows it)`, 0);
+  });
   section(page, 'WARNINGS', of('warn'), (check) => failedCheck(page, check, report, traced));
   section(page, 'NOT TESTED', of('not_tested'), (check) => {
     page.text(`${check.id}: ${check.reason}`, 2);
@@ -76,6 +85,23 @@ function head(page: Page, report: Report): void {
   );
   if (report.leftovers.length > 0)
     page.text('SOMETHING MAY STILL BE RUNNING AND BILLING: SEE THE END', 2, 'bold', 'red');
+}
+
+/** Ten lines for whoever mends the target. */
+const MOST_FINDINGS = 10;
+
+function mendFirst(page: Page, { findings }: Report): void {
+  if (findings.length < 2) return;
+  page.heading('WHAT TO MEND, IN THIS ORDER');
+  for (const [index, { title, checks, places }] of findings.slice(0, MOST_FINDINGS).entries()) {
+    const where = places === 1 ? '' : `, ${places} places`;
+    const more = checks.length === 1 ? '' : ` and ${checks.length - 1} more`;
+    page.text(
+      `${String(index + 1).padStart(2)}. ${toExcerpt(title, 100).text} (${checks[0]}${more}${where})`,
+      2,
+    );
+  }
+  if (findings.length > MOST_FINDINGS) page.text(`and ${findings.length - MOST_FINDINGS} more, below`, 6);
 }
 
 function section<T>(page: Page, title: string, items: readonly T[], show: (item: T) => void): void {
