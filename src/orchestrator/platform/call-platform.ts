@@ -51,7 +51,7 @@ export async function callStep<T>(
   // If the clock here is behind, the lease expires sooner than it seems.
   if (context.clock.now() + behindMs + context.options.callTimeoutMs > until)
     throw new LeaseEnding(`the lease ends before a ${kind} would`);
-  const answer = await beforeDeadline(context, call, sane);
+  const answer = await answerInTime(context, call, sane);
   context.failpoint(`${kind}:after-call`);
   if (!('value' in answer))
     return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail: answer.problem };
@@ -67,7 +67,7 @@ export async function observe<Answer extends Presence<unknown> | Listing<unknown
   context: Waiting,
   call: () => Promise<Answer>,
 ): Promise<Answer | { answer: 'unknown'; reason: string }> {
-  const answer = await beforeDeadline(context, call, read<Answer>);
+  const answer = await answerInTime(context, call, read<Answer>);
   return 'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };
 }
 
@@ -91,7 +91,7 @@ async function read<Answer extends Presence<unknown> | Listing<unknown>>(
 
 /** Reads what there is room for, with a deadline. Any failure, and any figure that is none, is `unknown`. */
 export async function askInventory(context: Waiting, call: () => Promise<Inventory>): Promise<Inventory> {
-  const answer = await beforeDeadline(context, call, (inventory): Inventory => {
+  const answer = await answerInTime(context, call, (inventory): Inventory => {
     if (inventory.answer === 'unknown') return { ...inventory, reason: cleanText(inventory.reason) };
     const wrong = inventory.free.find(({ units }) => !Number.isSafeInteger(units) || units < 0);
     if (wrong !== undefined)
@@ -103,14 +103,14 @@ export async function askInventory(context: Waiting, call: () => Promise<Invento
 
 /** One SSH proof with a deadline. The machine's own texts are cleaned like those of the platform. */
 export async function prove(context: Waiting, probe: () => Promise<ProbeResult>): Promise<ProbeResult> {
-  const answer = await beforeDeadline(context, probe, (result) =>
+  const answer = await answerInTime(context, probe, (result) =>
     result.ok ? result : { ...result, detail: cleanText(result.detail) },
   );
   return 'value' in answer ? answer.value : { ok: false, step: 'connect', detail: answer.problem };
 }
 
 /** Waits for an answer no longer than a call may take; never rejects, also where `read` throws. */
-async function beforeDeadline<T, Read>(
+export async function answerInTime<T, Read>(
   { clock, options }: Waiting,
   call: () => Promise<T>,
   read: (answer: T) => Read | Promise<Read>,

@@ -15,6 +15,7 @@ import {
   type VisibilityUpdate,
 } from '../platform/visibility.ts';
 import { dropAttachments } from '../volumes/attachments.ts';
+import { logConsole } from './console-tail.ts';
 import type { StepContext } from './context.ts';
 import { endAttachCycle } from './instance/attach-cycle.ts';
 import { retry, retryFailed } from './retry.ts';
@@ -76,6 +77,7 @@ function unproved(
  * is no giving up. DESTROYING then becomes DESTROYED; ERROR and OFFLINE stay as they are, cleaned.
  */
 export async function stepDestroy(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
+  await logConsole(context, lease, record);
   const { driver } = context;
   const removal = await remove(context, lease, {
     destroy: (cookie) => driver.destroy(record.ownerRef, cookie),
