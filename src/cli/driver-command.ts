@@ -19,6 +19,8 @@ interface Flags {
   json?: true;
 }
 
+const MAX_SHOWN = 600;
+
 /** `berth driver test`: what Berth relies on, tried on a driver that is a program or answers over HTTP. */
 export function driverCommand(): Command {
   return new Command('driver').enablePositionalOptions().addCommand(testCommand());
@@ -114,12 +116,17 @@ function printReport({ id, title, why, result, exchanges }: CheckReport): void {
       break;
     case 'failed':
       printLine(`FAILED     ${id}: ${title}`);
-      printLine(`  found:       ${result.problem}`);
+      printLine(`  found:       ${shorten(result.problem)}`);
       for (const { asked, answered } of exchanges) {
-        printLine(`  asked:       ${asked}`);
-        printLine(`  answered:    ${answered}`);
+        printLine(`  asked:       ${shorten(asked)}`);
+        printLine(`  answered:    ${shorten(answered)}`);
       }
       printLine(`  consequence: ${why}`);
       printLine(`  change:      ${remedyOf(id)}`);
   }
+}
+
+/** Whoever wants all of it has --json. */
+function shorten(text: string): string {
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }

@@ -59,7 +59,6 @@ export interface DriverTest {
 }
 
 const SHOWN_EXCHANGES = 4;
-const MAX_SHOWN = 600;
 
 /** Opens a driver to try on it what Berth relies on. @throws {Fatal} with a sentence for who wrote it */
 export async function openDriverTest(options: DriverTestOptions): Promise<DriverTest> {
@@ -186,11 +185,11 @@ class Subject {
       open: () => channel.open(),
       close: () => channel.close(),
       ask: async (method, args) => {
-        const exchange: Exchange = { asked: shorten({ method, ...args }), answered: 'nothing yet' };
+        const exchange: Exchange = { asked: toText({ method, ...args }), answered: 'nothing yet' };
         this.#exchanges.push(exchange);
         try {
           const result = await channel.ask(method, args);
-          exchange.answered = shorten(result);
+          exchange.answered = toText(result);
           return result;
         } catch (error) {
           exchange.answered = `no result: ${error instanceof Error ? error.message : error}`;
@@ -201,9 +200,8 @@ class Subject {
   }
 }
 
-function shorten(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'undefined';
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+function toText(value: unknown): string {
+  return JSON.stringify(value) ?? 'undefined';
 }
 
 interface Tried {

@@ -163,6 +163,8 @@ export class Run {
   }
 
   async #exited(code: number | null, signal: NodeJS.Signals | null): Promise<void> {
+    // The clock's timers keep no process alive, and what is left to do here must be done.
+    const held = setInterval(() => undefined, 60_000);
     // What it had written before its end is still answered with.
     await this.#drained();
     const words = this.#lastWords === '' ? '' : `; its last words: ${quoted(this.#lastWords)}`;
@@ -170,6 +172,7 @@ export class Run {
     this.#killing?.cancel();
     this.#suspecting?.cancel();
     if (!this.#isKilled) await this.#endGroup();
+    clearInterval(held);
     this.#end.resolve(this.#reason ?? '');
   }
 
