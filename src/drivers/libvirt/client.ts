@@ -1,4 +1,7 @@
 import { spawn } from 'node:child_process';
+import { closeSync, fstatSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { problemOf, VirshError } from './errors.ts';
 import type { HostOptions } from './options.ts';
 
@@ -19,20 +22,30 @@ export interface Host {
   readonly options: HostOptions;
   /** Its standard output. The arguments are passed on as they are: there is no shell. @throws {VirshError} */
   virsh(args: readonly string[], call?: VirshCall): Promise<string>;
-  /** The same for output that is no text. */
+  /** The same for a call that writes to `/dev/stdout`. */
   virshBytes(args: readonly string[], call?: VirshCall): Promise<Buffer>;
 }
 
 /** Runs `virsh` as a process for each call, so that no connection is kept that a restart of libvirtd would break. */
 export function openHost(options: HostOptions, program = 'virsh'): Host {
   const slots = createSlots(MAX_CALLS);
-  const run = (args: readonly string[], call: VirshCall): Promise<Buffer> =>
-    slots(() => runProgram(program, ['-q', '-c', options.uri, ...args], describe(options, args), call));
+  const run = (args: readonly string[], call: VirshCall, bytes = false): Promise<Buffer> =>
+    slots(async () => {
+      const files = { input: anonymousFile(call.input ?? ''), output: bytes ? anonymousFile('') : undefined };
+      try {
+        const argv = ['-q', '-c', options.uri, ...args];
+        const printed = await runProgram(program, argv, describe(options, args), files, call.timeoutMs);
+        return files.output === undefined ? printed : contentOf(files.output);
+      } finally {
+        closeSync(files.input);
+        if (files.output !== undefined) closeSync(files.output);
+      }
+    });
   return {
     name: options.name,
     options,
     virsh: async (args, call = {}) => (await run(args, call)).toString('utf8'),
-    virshBytes: (args, call = {}) => run(args, call),
+    virshBytes: (args, call = {}) => run(args, call, true),
   };
 }
 
@@ -41,26 +54,47 @@ function describe({ name }: HostOptions, args: readonly string[]): string {
   return `virsh ${args.slice(0, 2).join(' ').slice(0, 120)} on ${name}`;
 }
 
+/**
+ * A file without a name, for what is read or written as `/dev/stdin` and `/dev/stdout`: Node's own pipes are sockets,
+ * which cannot be opened by these names.
+ */
+function anonymousFile(content: string | Uint8Array): number {
+  const path = join(tmpdir(), `berth-virsh-${crypto.randomUUID()}`);
+  const file = openSync(path, 'wx+', 0o600);
+  unlinkSync(path);
+  const bytes = Buffer.from(content);
+  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
+  return file;
+}
+
+function contentOf(file: number): Buffer {
+  const content = Buffer.alloc(fstatSync(file).size);
+  for (let at = 0; at < content.length; ) {
+    const read = readSync(file, content, at, content.length - at, at);
+    if (read === 0) break;
+    at += read;
+  }
+  return content;
+}
+
 function runProgram(
   program: string,
   args: readonly string[],
   what: string,
-  { input = '', timeoutMs = CALL_MS }: VirshCall,
+  { input, output }: { input: number; output: number | undefined },
+  timeoutMs = CALL_MS,
 ): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const child = spawn(program, args, {
-    stdio: 'pipe',
+    stdio: [input, output ?? 'pipe', 'pipe'],
     timeout: timeoutMs,
     killSignal: 'SIGKILL',
     env: { ...process.env, LC_ALL: 'C.UTF-8', LANGUAGE: 'C' },
   });
   const out: Buffer[] = [];
   const err: Buffer[] = [];
-  child.stdout.on('data', (part: Buffer) => out.push(part));
-  child.stderr.on('data', (part: Buffer) => err.push(part));
-  // A program that ends early does not read its input to the end.
-  child.stdin.on('error', () => {});
-  child.stdin.end(input);
+  child.stdout?.on('data', (part: Buffer) => out.push(part));
+  child.stderr?.on('data', (part: Buffer) => err.push(part));
   child.on('error', (error) => reject(new VirshError('unreachable', `${what}: ${error.message}`)));
   child.on('close', (code, signal) => {
     if (code === 0) return resolve(Buffer.concat(out));

@@ -30,6 +30,8 @@ export interface DomainSpec {
   network: NetworkSource;
   /** A filter of libvirt for the card, with its parameters. */
   networkFilter?: { name: string; parameters: Readonly<Record<string, string>> };
+  /** Whether the bridge passes nothing between it and other isolated cards. */
+  isolated?: boolean;
   /** Where the guest's serial console is written to. */
   consolePath: string;
   /** How many volumes can be plugged in while it runs. */
@@ -122,13 +124,14 @@ function diskOf({ path, format, target, serial, readOnly = false }: DomainDisk):
 /** A disk by itself, for `virsh attach-device` and `detach-device`. */
 export const toDiskXml = (disk: DomainDisk): string => serializeXml(diskOf(disk));
 
-function cardOf({ name, network, networkFilter }: DomainSpec): XmlElement {
+function cardOf({ name, network, networkFilter, isolated = false }: DomainSpec): XmlElement {
   const isBridge = 'bridge' in network;
   return element('interface', { type: isBridge ? 'bridge' : 'network' }, [
     element('mac', { address: macOf(name) }),
     element('source', { ...network }),
     element('model', { type: 'virtio' }),
     ...(networkFilter === undefined ? [] : [filterOf(networkFilter)]),
+    ...(isolated ? [element('port', { isolated: 'yes' })] : []),
   ]);
 }
 

@@ -18,16 +18,31 @@ export interface MachineMark {
   createdAt: number;
   note: Note;
   claim: ClaimState;
+  /** Whether a stop leaves its part of the host with it. */
+  holds?: boolean;
   diskGb: number;
   gpuCount: number;
   gpuType: string | undefined;
   /** The GPUs that it claims, by their first function. */
   gpus: readonly PciAddress[];
-  /** The port of the host that leads to its SSH; absent: it has an address of its own. */
-  hostPort?: number;
+  /** Whom its keys let in. */
+  user: string;
+  /** Behind NAT: what of the host leads to it. Absent: it has an address of its own. */
+  nat?: NatMark;
   hostKeyFingerprint?: string;
   /** A word that the driver keeps between calls, such as the last restart. */
   memo?: string;
+}
+
+export interface NatMark {
+  /** The first of the host's ports that are its own. */
+  hostPort: number;
+  /** Its address in the host's network. */
+  address: string;
+  /** The host's bridge, which the hook guards. */
+  bridge: string;
+  /** Its ports that lead outside, in the order of the host's; the first is SSH. */
+  guestPorts: readonly number[];
 }
 
 const NAMESPACE = 'urn:berth:machine:1';
@@ -36,10 +51,19 @@ const CREATED_BY = 'berth';
 export function toMarkElement(mark: MachineMark): XmlElement {
   return element('berth:machine', { 'xmlns:berth': NAMESPACE, ref: mark.ref, 'created-by': CREATED_BY }, [
     element('berth:created', { at: mark.createdAt }),
-    element('berth:claim', { state: mark.claim, 'disk-gb': mark.diskGb }, [
-      element('berth:gpus', { count: mark.gpuCount, type: mark.gpuType }, mark.gpus.map(toGpu)),
-    ]),
-    element('berth:reached', { 'host-port': mark.hostPort, 'host-key': mark.hostKeyFingerprint }),
+    element(
+      'berth:claim',
+      { state: mark.claim, holds: mark.holds === true ? 'yes' : undefined, 'disk-gb': mark.diskGb },
+      [element('berth:gpus', { count: mark.gpuCount, type: mark.gpuType }, mark.gpus.map(toGpu))],
+    ),
+    element('berth:reached', {
+      user: mark.user,
+      'host-port': mark.nat?.hostPort,
+      address: mark.nat?.address,
+      bridge: mark.nat?.bridge,
+      'guest-ports': mark.nat?.guestPorts.join(' '),
+      'host-key': mark.hostKeyFingerprint,
+    }),
     element('berth:note', {}, mark.note === '' ? [] : [mark.note]),
     element('berth:memo', {}, mark.memo === undefined ? [] : [mark.memo]),
   ]);
@@ -53,22 +77,37 @@ export function markOf(metadata: XmlElement | undefined): MachineMark | undefine
   const { 'xmlns:berth': namespace, 'created-by': createdBy, ref } = mark?.attributes ?? {};
   if (mark === undefined || namespace !== NAMESPACE || createdBy !== CREATED_BY || ref === undefined)
     return undefined;
-  const { state, 'disk-gb': diskGb } = descend(mark, 'berth:claim')?.attributes ?? {};
+  const { state, holds, 'disk-gb': diskGb } = descend(mark, 'berth:claim')?.attributes ?? {};
   const gpus = descend(mark, 'berth:claim', 'berth:gpus');
-  const { 'host-port': hostPort, 'host-key': hostKey } = descend(mark, 'berth:reached')?.attributes ?? {};
+  const reached = descend(mark, 'berth:reached')?.attributes ?? {};
+  const nat = natOf(reached);
+  const hostKey = reached['host-key'];
   const memo = textOf(descend(mark, 'berth:memo'));
   return {
     ref,
     createdAt: Number(descend(mark, 'berth:created')?.attributes['at']),
     note: textOf(descend(mark, 'berth:note')),
     claim: state === 'open' || state === 'released' ? state : 'held',
+    ...(holds === 'yes' && { holds: true }),
     diskGb: Number(diskGb ?? 0),
     gpuCount: Number(gpus?.attributes['count'] ?? 0),
     gpuType: gpus?.attributes['type'],
     gpus: gpus === undefined ? [] : childrenOf(gpus, 'berth:gpu').flatMap(addressOf),
-    ...(hostPort === undefined ? {} : { hostPort: Number(hostPort) }),
+    user: reached['user'] ?? 'root',
+    ...(nat === undefined ? {} : { nat }),
     ...(hostKey === undefined ? {} : { hostKeyFingerprint: hostKey }),
     ...(memo === '' ? {} : { memo }),
+  };
+}
+
+function natOf(reached: XmlElement['attributes']): NatMark | undefined {
+  const { 'host-port': hostPort, address, bridge, 'guest-ports': guestPorts } = reached;
+  if (hostPort === undefined || address === undefined || bridge === undefined) return undefined;
+  return {
+    hostPort: Number(hostPort),
+    address,
+    bridge,
+    guestPorts: (guestPorts ?? '22').split(' ').map(Number),
   };
 }
 

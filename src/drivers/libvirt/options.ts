@@ -34,6 +34,8 @@ const natSchema = z
     mode: z.literal('nat'),
     /** The network of libvirt. */
     network: libvirtName.default('berth'),
+    /** The network's bridge on the host. */
+    bridge: libvirtName.max(15).default('virbr-berth'),
     /** The host's address in it: the machines' gateway. Machines get the addresses after it, in the /16 or smaller. */
     gateway: ipv4.default('192.168.150.1'),
     prefix: z.int().min(16).max(29).default(24),

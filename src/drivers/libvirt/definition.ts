@@ -1,0 +1,40 @@
+import type { FoundMachine, Member } from './fleet.ts';
+import { type MachineMark, toMarkElement } from './machine-mark.ts';
+import { element, serializeXml, type XmlElement } from './xml.ts';
+
+/**
+ * What is under way with a machine, in its mark until it is over.
+ *
+ * - `create`: it has neither disk nor seed yet, or not all of them.
+ * - `boot`: both are there, and it was never seen to run.
+ * - `restart ID`: its power is to be cut and given again. What runs with this word has had both.
+ * - `restarted ID`: that is over.
+ */
+export type Memo = 'create' | 'boot' | `restart ${string}` | `restarted ${string}`;
+
+export type MarkChanges = Partial<Omit<MachineMark, 'memo'>> & { memo?: Memo | undefined };
+
+/** Defines the domain, anew or with changes; a running one has them after its next start. @throws {VirshError} */
+export async function define({ virsh }: Pick<Member, 'virsh'>, xml: string): Promise<void> {
+  await virsh(['define', '/dev/stdin'], { input: xml });
+}
+
+/** Writes changes into the mark of a machine, and nothing else of its definition. @throws {VirshError} */
+export async function remark(
+  { host, domain, definition }: FoundMachine,
+  changes: MarkChanges,
+): Promise<void> {
+  const { memo, ...rest } = { ...domain.mark, ...changes };
+  const mark: MachineMark = memo === undefined ? rest : { ...rest, memo };
+  await define(host, serializeXml(withMark(definition, mark)));
+}
+
+/** The definition with the mark in place of the old one; what others keep in the metadata stays. */
+function withMark(definition: XmlElement, mark: MachineMark): XmlElement {
+  const children = definition.children.map((child) => {
+    if (typeof child === 'string' || child.name !== 'metadata') return child;
+    const others = child.children.filter((one) => typeof one === 'string' || one.name !== 'berth:machine');
+    return element('metadata', child.attributes, [...others, toMarkElement(mark)]);
+  });
+  return { ...definition, children };
+}

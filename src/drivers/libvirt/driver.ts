@@ -1,0 +1,107 @@
+import type {
+  Listing,
+  ObservedMachine,
+  OwnerRef,
+  PlatformDriver,
+  Step,
+} from '../../orchestrator/model/platform-driver.ts';
+import { Fatal } from '../../ports/errors.ts';
+import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
+import { createMachine, imageOf, mend, type Platform } from './create.ts';
+import { toFailure, VirshError } from './errors.ts';
+import { type Member, openFleet } from './fleet.ts';
+import { listDomains } from './hosts/host-view.ts';
+import { type LibvirtConfig, libvirtConfigSchema, libvirtOfferSchema } from './options.ts';
+import { filesOf, readEnd } from './pool.ts';
+import { destroyMachine, restartMachine, startMachine, stopMachine } from './power.ts';
+import { toObserved } from './translate.ts';
+import { createVolumes } from './volumes.ts';
+
+const CONSOLE_BYTES = 16 * 1024;
+/** What the NoCloud disk is made for; cloud-init itself takes more. */
+const CLOUD_INIT_BYTES = 1024 * 1024;
+
+/** Hosts with libvirt and QEMU, one or many: the hosts' own libvirt has everything that is known of a machine. */
+export const libvirt: DriverDefinition<LibvirtConfig> = {
+  name: 'libvirt',
+  configSchema: libvirtConfigSchema,
+  offerSchema: libvirtOfferSchema,
+  check,
+  open: async (options, setting) => openLibvirt(options, setting),
+};
+
+/** @throws {Fatal} for an image that is sold and not there */
+function check(config: LibvirtConfig, { catalog }: Pick<DriverSetting, 'catalog'>): void {
+  for (const { id, machine, osOptions } of catalog.offers.values()) {
+    const read = libvirtOfferSchema.safeParse(machine);
+    if (!read.success) throw new Fatal(`The offer ${id}: machine: ${read.error.issues[0]?.message}.`);
+    const missing = osOptions.find((name) => imageOf(config, read.data, name) === undefined);
+    if (missing !== undefined)
+      throw new Fatal(
+        `The offer ${id} is sold with ${missing}, which is no image of the platform: name it under platform.images.`,
+      );
+  }
+}
+
+export function openLibvirt(
+  config: LibvirtConfig,
+  { catalog, clock }: Pick<DriverSetting, 'catalog' | 'clock'>,
+): PlatformDriver {
+  const fleet = openFleet(config);
+  const platform: Platform = { fleet, config, catalog, clock };
+  const alone = <T>(ref: OwnerRef, task: () => Promise<Step<T>>): Promise<Step<T>> =>
+    fleet.alone(ref, () => task().catch(toFailure));
+  return {
+    manifest: {
+      name: 'libvirt',
+      stop: true,
+      resume: true,
+      restart: true,
+      attachVolume: 'hot',
+      resizeVolume: 'attached',
+      createVisibleWithinMs: 0,
+      keepsNotes: true,
+      cloudInitBytes: CLOUD_INIT_BYTES,
+    },
+    async get(ref) {
+      const search = await fleet.find(ref);
+      if (search.answer !== 'found') return search;
+      return { answer: 'observed', value: await toObserved(await mend(search.machine)) };
+    },
+    async list() {
+      return listAll(fleet.hosts);
+    },
+    create: (spec, cookie) => alone(spec.ref, () => createMachine(platform, spec, cookie)),
+    stop: (ref, cookie) => alone(ref, () => stopMachine(platform, ref, cookie)),
+    start: (ref) => alone(ref, () => startMachine(platform, ref)),
+    restart: (ref, id) => alone(ref, () => restartMachine(platform, ref, id)),
+    destroy: (ref) => alone(ref, () => destroyMachine(platform, ref)),
+    volumes: createVolumes(platform),
+    async consoleTail(ref) {
+      const search = await fleet.find(ref);
+      if (search.answer !== 'found') return undefined;
+      return readEnd(search.machine.host, filesOf(ref).console, CONSOLE_BYTES);
+    },
+    async close() {},
+  };
+}
+
+/** A host that does not answer makes the whole listing unknown: its machines must not seem lost. */
+async function listAll(hosts: readonly Member[]): Promise<Listing<ObservedMachine>> {
+  try {
+    const items = await Promise.all(hosts.map(listHost));
+    return { answer: 'listed', items: items.flat() };
+  } catch (error) {
+    if (error instanceof VirshError) return { answer: 'unknown', reason: error.message };
+    throw error;
+  }
+}
+
+async function listHost(host: Member): Promise<ObservedMachine[]> {
+  const domains = await listDomains(host);
+  return Promise.all(
+    domains.flatMap(({ mark, running, mac, name }) =>
+      mark === undefined || mark.ref !== name ? [] : [toObserved({ host, running, domain: { mark, mac } })],
+    ),
+  );
+}

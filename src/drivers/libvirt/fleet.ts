@@ -1,0 +1,110 @@
+import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import { type Host, openHost } from './client.ts';
+import { type Accelerator, type DefinedDomain, readDomainElement } from './domain-xml.ts';
+import { VirshError } from './errors.ts';
+import { chooseAccelerator } from './hosts/accelerator.ts';
+import { readHostFacts } from './hosts/host-facts.ts';
+import { type HostShell, openHostShell } from './hosts/host-shell.ts';
+import type { LibvirtConfig } from './options.ts';
+import { parseXml, type XmlElement } from './xml.ts';
+
+/** A host, and the way to what libvirt has no call for. */
+export interface Member extends Host {
+  shell: HostShell;
+  /** Tried once, when the first machine is placed there. */
+  accelerator(): Promise<Accelerator>;
+}
+
+/** A machine of ours as its host has it. */
+export interface FoundMachine {
+  host: Member;
+  running: boolean;
+  /** As it will be when it is started next. */
+  domain: DefinedDomain & { mark: NonNullable<DefinedDomain['mark']> };
+  /** As it runs; the same as `domain` where it does not. */
+  live: DefinedDomain;
+  /** `domain` in full, to be written back with changes. */
+  definition: XmlElement;
+}
+
+export type Search =
+  | { answer: 'found'; machine: FoundMachine }
+  | { answer: 'gone' }
+  | { answer: 'unknown'; reason: string };
+
+export interface Fleet {
+  hosts: readonly Member[];
+  /** Searches on every host. It is `gone` only where all of them said so. */
+  find(ref: OwnerRef): Promise<Search>;
+  /** One at a time for each name, in this process. */
+  alone<T>(name: string, task: () => Promise<T>): Promise<T>;
+}
+
+export function openFleet(config: LibvirtConfig): Fleet {
+  const hosts = config.hosts.map((options): Member => {
+    const host = openHost(options);
+    const shell = openHostShell(options);
+    const place = { stateDir: options.state_dir };
+    let chosen: Promise<Accelerator> | undefined;
+    const choose = async (): Promise<Accelerator> => {
+      const facts = await readHostFacts(shell, place);
+      return (await chooseAccelerator(shell, place, facts, config.accelerator)).accelerator;
+    };
+    const accelerator = (): Promise<Accelerator> => {
+      chosen ??= choose().catch((error: unknown) => {
+        chosen = undefined;
+        throw error;
+      });
+      return chosen;
+    };
+    return { ...host, shell, accelerator };
+  });
+  const tails = new Map<string, Promise<unknown>>();
+  return {
+    hosts,
+    find: (ref) => search(hosts, ref),
+    alone(name, task) {
+      const before = tails.get(name) ?? Promise.resolve();
+      const next = before.then(task, task);
+      const tail = next.catch(() => {});
+      tails.set(name, tail);
+      void tail.then(() => tails.get(name) === tail && tails.delete(name));
+      return next;
+    },
+  };
+}
+
+async function search(hosts: readonly Member[], ref: OwnerRef): Promise<Search> {
+  const answers = await Promise.allSettled(hosts.map((host) => readMachine(host, ref)));
+  let unknown: string | undefined;
+  for (const answer of answers) {
+    if (answer.status === 'fulfilled') {
+      if (answer.value !== undefined) return { answer: 'found', machine: answer.value };
+    } else if (answer.reason instanceof VirshError) unknown ??= answer.reason.message;
+    else throw answer.reason;
+  }
+  return unknown === undefined ? { answer: 'gone' } : { answer: 'unknown', reason: unknown };
+}
+
+/** The machine; undefined: this host has none of ours by that name. @throws {VirshError} */
+export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMachine | undefined> {
+  try {
+    const [liveXml, xml] = await Promise.all([
+      host.virsh(['dumpxml', '--', ref]),
+      host.virsh(['dumpxml', '--inactive', '--', ref]),
+    ]);
+    const [running, definition] = [parseXml(liveXml), parseXml(xml)];
+    const domain = readDomainElement(definition);
+    if (domain.mark?.ref !== ref) return undefined;
+    return {
+      host,
+      running: running.attributes['id'] !== undefined,
+      domain: { ...domain, mark: domain.mark },
+      live: readDomainElement(running),
+      definition,
+    };
+  } catch (error) {
+    if (error instanceof VirshError && error.problem === 'no_domain') return undefined;
+    throw error;
+  }
+}

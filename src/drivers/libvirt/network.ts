@@ -1,0 +1,52 @@
+import type { NatMark } from './machine-mark.ts';
+import type { HostOptions, NatOptions } from './options.ts';
+
+const SSH = 22;
+
+/**
+ * The address and the ports of the host that no other machine has; undefined: all are given away. A port leads to one
+ * address always, so one number is the claim of both.
+ */
+export function freeNat(
+  nat: NatOptions,
+  taken: ReadonlySet<number>,
+  ports: readonly number[],
+): NatMark | undefined {
+  const [first, last] = nat.ports;
+  const each = nat.ports_per_machine;
+  const addresses = 2 ** (32 - nat.prefix) - 3;
+  const guestPorts = [...new Set([SSH, ...ports])].slice(0, each);
+  for (let index = 0; index < addresses && first + (index + 1) * each - 1 <= last; index++) {
+    const hostPort = first + index * each;
+    if (taken.has(hostPort)) continue;
+    return { hostPort, address: addressAfter(nat.gateway, index + 1), bridge: nat.bridge, guestPorts };
+  }
+  return undefined;
+}
+
+/** How many machines can have an address and ports. */
+export function natUnits(nat: NatOptions): number {
+  const [first, last] = nat.ports;
+  return Math.min(2 ** (32 - nat.prefix) - 3, Math.floor((last - first + 1) / nat.ports_per_machine));
+}
+
+function addressAfter(address: string, offset: number): string {
+  const bytes = Buffer.from(address.split('.').map(Number));
+  bytes.writeUInt32BE(bytes.readUInt32BE() + offset);
+  return bytes.join('.');
+}
+
+/** cloud-init's network-config, version 2, as JSON: the address that is the machine's own, or whatever DHCP gives it. */
+export function toNetworkConfig({ network }: HostOptions, mac: string, nat: NatMark | undefined): string {
+  const card = { match: { macaddress: mac } };
+  const fixed =
+    nat === undefined || network.mode !== 'nat'
+      ? { dhcp4: true }
+      : {
+          dhcp4: false,
+          addresses: [`${nat.address}/${network.prefix}`],
+          routes: [{ to: '0.0.0.0/0', via: network.gateway }],
+          nameservers: { addresses: network.nameservers ?? [network.gateway] },
+        };
+  return JSON.stringify({ version: 2, ethernets: { nic0: { ...card, ...fixed } } });
+}

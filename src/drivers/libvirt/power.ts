@@ -1,0 +1,135 @@
+import type { ObservedMachine, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
+import { finishBoot, type Platform, powerOn } from './create.ts';
+import { remark } from './definition.ts';
+import { VirshError } from './errors.ts';
+import { type FoundMachine, readMachine } from './fleet.ts';
+import { readHostView } from './hosts/host-view.ts';
+import { settleClaim } from './hosts/settle-claim.ts';
+import { deleteFiles } from './pool.ts';
+import { done, pending, refused, toObserved } from './translate.ts';
+
+const POLL_MS = 1_000;
+/** A guest that is still booting does not hear the first press of its power button. */
+const PRESS_EVERY_MS = 5_000;
+
+type Found = { machine: FoundMachine } | { step: Step<never> };
+
+async function findOrFail({ fleet }: Platform, ref: OwnerRef): Promise<Found> {
+  const search = await fleet.find(ref);
+  if (search.answer === 'found') return { machine: search.machine };
+  if (search.answer === 'gone') return { step: refused('gone', `no host has ${ref}`) };
+  throw new VirshError('unreachable', search.reason);
+}
+
+/** Presses its power button, again and again, and cuts its power when the grace is over. The cookie is `since:presses`. */
+export async function stopMachine(
+  platform: Platform,
+  ref: OwnerRef,
+  cookie: string | null,
+): Promise<Step<ObservedMachine>> {
+  const found = await findOrFail(platform, ref);
+  if ('step' in found) return found.step;
+  const { machine } = found;
+  const { host, domain } = machine;
+  if (!machine.running) {
+    const claim = domain.mark.holds === true ? 'held' : 'released';
+    if (domain.mark.claim !== claim || domain.mark.memo !== undefined)
+      await remark(machine, { claim, memo: undefined });
+    const stopped = await readMachine(host, ref);
+    return stopped === undefined ? refused('gone', `no host has ${ref}`) : done(await toObserved(stopped));
+  }
+  const now = platform.clock.now();
+  const [since = now, presses = 0] = cookie?.split(':').map(Number) ?? [];
+  if (now - since >= platform.config.stop_grace_s * 1000) {
+    await cutPower(machine);
+    return pending(`${since}:${presses}`, 1);
+  }
+  if (now - since < presses * PRESS_EVERY_MS) return pending(`${since}:${presses}`, POLL_MS);
+  await unlessOff(host.virsh(['shutdown', '--mode', 'acpi', '--', ref]));
+  return pending(`${since}:${presses + 1}`, POLL_MS);
+}
+
+/** A machine that released its part of the host when it stopped needs room for it again. */
+export async function startMachine(platform: Platform, ref: OwnerRef): Promise<Step<ObservedMachine>> {
+  const found = await findOrFail(platform, ref);
+  if ('step' in found) return found.step;
+  const { machine } = found;
+  const { host, domain } = machine;
+  if (machine.running) return finishBoot(host, ref);
+  if (domain.mark.claim === 'released') {
+    await remark(machine, { claim: 'open' });
+    return pending(host.name, 1);
+  }
+  if (domain.mark.claim === 'open') {
+    const claim = settleClaim(await readHostView(host, host.shell, platform.config.gpu_types), ref);
+    if (claim.verdict === 'wait') return pending(host.name, POLL_MS);
+    if (claim.verdict === 'lost') {
+      await remark(machine, { claim: 'released' });
+      return refused('capacity', `${host.name}, which has its disk, is full: ${claim.reason}`);
+    }
+    await remark(machine, { claim: 'held' });
+  }
+  await powerOn(host, ref);
+  return finishBoot(host, ref);
+}
+
+/**
+ * Cuts the power and gives it again. The id is written into the definition first, which a machine that runs has only
+ * after it was started again: what runs with the id has been restarted, and what runs without it has not.
+ */
+export async function restartMachine(
+  platform: Platform,
+  ref: OwnerRef,
+  id: string,
+): Promise<Step<ObservedMachine>> {
+  const found = await findOrFail(platform, ref);
+  if ('step' in found) return found.step;
+  const { machine } = found;
+  const { host, domain, live, running } = machine;
+  const { memo } = domain.mark;
+  if (memo === `restarted ${id}`)
+    return running ? finishBoot(host, ref) : refused('conflict', `${ref} does not run`);
+  if (memo !== `restart ${id}`) {
+    if (!running) return refused('conflict', `${ref} does not run`);
+    await remark(machine, { memo: `restart ${id}` });
+    return pending(host.name, 1);
+  }
+  if (running && live.mark?.memo !== memo) {
+    await cutPower(machine);
+    return pending(host.name, 1);
+  }
+  if (!running) await powerOn(host, ref);
+  await remark(machine, { memo: `restarted ${id}` });
+  return finishBoot(host, ref);
+}
+
+async function cutPower({ host, domain }: FoundMachine): Promise<void> {
+  await unlessOff(host.virsh(['destroy', '--', domain.name], { timeoutMs: 30_000 }));
+}
+
+/** It may have ended meanwhile. */
+async function unlessOff(call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!(error instanceof VirshError && ['not_running', 'no_domain'].includes(error.problem))) throw error;
+  }
+}
+
+/** The definition goes last: as long as anything is left, it is found by it. */
+export async function destroyMachine({ fleet }: Platform, ref: OwnerRef): Promise<Step<null>> {
+  const search = await fleet.find(ref);
+  if (search.answer === 'unknown') throw new VirshError('unreachable', search.reason);
+  if (search.answer === 'gone') {
+    // Whoever deleted the domain behind our back left its files.
+    await Promise.all(fleet.hosts.map((host) => deleteFiles(host, ref)));
+    return done(null);
+  }
+  const { machine } = search;
+  const { host } = machine;
+  if (machine.running) await cutPower(machine);
+  await deleteFiles(host, ref);
+  await host.virsh(['undefine', '--nvram', '--managed-save', '--snapshots-metadata', '--', ref]);
+  const left = await readMachine(host, ref);
+  return left === undefined ? done(null) : pending(host.name, POLL_MS);
+}

@@ -1,0 +1,92 @@
+import type {
+  Endpoint,
+  FailureCode,
+  ObservedMachine,
+  OwnerRef,
+  Power,
+  Step,
+} from '../../orchestrator/model/platform-driver.ts';
+import type { Host } from './client.ts';
+import type { DefinedDomain } from './domain-xml.ts';
+import { VirshError } from './errors.ts';
+import type { MachineMark } from './machine-mark.ts';
+
+/** A domain of ours, and whether it runs. */
+export interface Running {
+  running: boolean;
+  domain: Pick<DefinedDomain, 'mac'> & { mark: MachineMark };
+  host: Host;
+}
+
+export async function toObserved(machine: Running): Promise<ObservedMachine> {
+  const { mark } = machine.domain;
+  const power = powerOf(machine);
+  const endpoint = power === 'building' ? undefined : await endpointOf(machine);
+  return {
+    ref: mark.ref,
+    power,
+    createdAt: mark.createdAt,
+    host: machine.host.name,
+    note: mark.note,
+    ...(endpoint !== undefined && { endpoint }),
+  };
+}
+
+function powerOf({ running, domain: { mark } }: Running): Power {
+  if (running) return 'running';
+  if (mark.memo === 'create' || mark.memo === 'boot') return 'building';
+  return mark.memo?.startsWith('restart ') ? 'starting' : 'stopped';
+}
+
+async function endpointOf({ host, domain, running }: Running): Promise<Endpoint | undefined> {
+  const { nat, user, hostKeyFingerprint } = domain.mark;
+  const common = { sshUsername: user, ...(hostKeyFingerprint !== undefined && { hostKeyFingerprint }) };
+  if (nat === undefined) {
+    const address = running ? await addressOf(host, domain.mark.ref, domain.mac) : undefined;
+    return address === undefined ? undefined : { ...common, publicIp: address, sshPort: 22 };
+  }
+  const [, ...others] = nat.guestPorts;
+  const portForwards = others.map((port, index) => ({
+    internal_port: port,
+    external_port: nat.hostPort + 1 + index,
+  }));
+  return {
+    ...common,
+    publicIp: host.options.public_ip ?? nat.address,
+    privateIp: nat.address,
+    sshPort: nat.hostPort,
+    ...(portForwards.length > 0 && { portForwards }),
+  };
+}
+
+/** The address of a card on a bridge, as the host knows it by now. */
+async function addressOf(
+  { virsh, options: { network } }: Host,
+  ref: OwnerRef,
+  mac: string | undefined,
+): Promise<string | undefined> {
+  if (network.mode !== 'bridged') return undefined;
+  try {
+    const lines = (await virsh(['domifaddr', '--source', network.address_from, '--', ref])).split('\n');
+    const line = lines.find((one) => mac === undefined || one.toLowerCase().includes(mac));
+    return /\sipv4\s+(\d+\.\d+\.\d+\.\d+)\//.exec(line ?? '')?.[1];
+  } catch (error) {
+    // The guest agent is not there before the guest has booted.
+    if (error instanceof VirshError && error.problem === 'other') return undefined;
+    throw error;
+  }
+}
+
+export const done = <T>(value: T): Step<T> => ({ outcome: 'done', value });
+export const pending = (cookie: string, pollAfterMs: number): Step<never> => ({
+  outcome: 'pending',
+  cookie,
+  pollAfterMs,
+});
+/** A refusal that changed nothing. */
+export const refused = (code: FailureCode, detail: string): Step<never> => ({
+  outcome: 'failed',
+  code,
+  sideEffect: 'none',
+  detail,
+});

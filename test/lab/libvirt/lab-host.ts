@@ -1,0 +1,68 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Namespace, openNamespace } from '../namespace.ts';
+
+/** A host with libvirt, prepared as docs/how-to/libvirt.md says. */
+export interface LabHost extends Namespace {
+  uri: string;
+  /** Its virsh, as its operator has it. */
+  virsh(...args: string[]): string;
+  /** Ends libvirtd and starts it again; machines run on. */
+  restartLibvirt(): void;
+}
+
+const HOOK = new URL('../../../examples/libvirt/berth-hook', import.meta.url).pathname;
+
+const NETWORK = `<network>
+  <name>berth</name>
+  <forward mode='open'/>
+  <bridge name='virbr-berth' stp='off' delay='0'/>
+  <ip address='192.168.150.1' netmask='255.255.255.0'>
+    <dhcp><range start='192.168.150.2' end='192.168.150.254'/></dhcp>
+  </ip>
+</network>`;
+
+/** Everything that libvirt writes goes to memory of the host's own. */
+const MOUNTS = `set -e
+mount --make-rprivate /
+cp -r /etc/libvirt "$1/etc"
+mount --bind "$1/etc" /etc/libvirt
+rm -rf /etc/libvirt/qemu/networks/autostart/* /etc/libvirt/qemu/networks/*.xml
+for folder in /run /var/lib/libvirt /var/cache/libvirt /var/log/libvirt; do mount -t tmpfs lab "$folder"; done
+mkdir -p /run/libvirt /run/lock /var/lib/libvirt/images/berth /var/lib/libvirt/qemu /var/lib/libvirt/dnsmasq
+mkdir -p /etc/libvirt/hooks/qemu.d
+install -m 755 "$2" /etc/libvirt/hooks/qemu.d/berth
+printf 'unix_sock_dir = "%s"\\nauth_unix_rw = "none"\\nunix_sock_rw_perms = "0700"\\n' "$1" >/etc/libvirt/libvirtd.conf
+printf 'user = "root"\\ngroup = "root"\\nsecurity_driver = "none"\\nnamespaces = []\\ncgroup_controllers = []\\n' >/etc/libvirt/qemu.conf
+virtlogd --daemon`;
+
+const START = 'libvirtd --daemon --pid-file /run/libvirtd.pid';
+const STOP =
+  'pid=$(cat /run/libvirtd.pid); kill -9 "$pid"; while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done';
+
+export async function openLabHost(index: number): Promise<LabHost> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-lab-'));
+  const namespace = await openNamespace(index);
+  const { run } = namespace;
+  mkdirSync(join(folder, 'etc', '..'), { recursive: true });
+  run('sh', '-c', MOUNTS, 'mounts', folder, HOOK);
+  const uri = `qemu+unix:///system?socket=${folder}/libvirt-sock`;
+  const virsh = (...args: string[]): string => run('virsh', '-q', '-c', uri, ...args);
+  run('sh', '-c', START);
+  writeFileSync(join(folder, 'network.xml'), NETWORK);
+  virsh('net-define', join(folder, 'network.xml'));
+  virsh('net-start', 'berth');
+  virsh('pool-define-as', 'berth', 'dir', '--target', '/var/lib/libvirt/images/berth');
+  virsh('pool-start', 'berth');
+  return {
+    ...namespace,
+    uri,
+    virsh,
+    restartLibvirt: () => void run('sh', '-c', `${STOP}; ${START}`),
+    async close() {
+      await namespace.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
