@@ -40,7 +40,8 @@ const words: readonly [RegExp, VirshProblem][] = [
     /failed to connect to the hypervisor|Failed to connect socket|Cannot recv data|End of file while reading|client socket is closed|Unable to connect to server|Connection (refused|reset)|Could not resolve hostname|keepalive/i,
     'unreachable',
   ],
-  [/Domain not found/, 'no_domain'],
+  // Also where the search for it failed: only the list of all domains proves that there is none.
+  [/Domain not found|failed to get domain/, 'no_domain'],
   [/Storage volume not found/, 'no_volume'],
   [/Storage pool not found|storage pool '.*' is not active/, 'no_pool'],
   [/Network not found|network '.*' is not active/, 'no_network'],
@@ -50,7 +51,7 @@ const words: readonly [RegExp, VirshProblem][] = [
   [/No space left|not enough space|insufficient space/i, 'no_space'],
   [/[Cc]annot allocate memory|cannot set up guest memory/, 'no_memory'],
   [/asynchronous jobs|cannot acquire state change lock|resource busy|still in use|is in use/i, 'busy'],
-  [/XML error|unsupported configuration|XML document failed to validate|invalid argument/i, 'invalid'],
+  [/XML error|unsupported configuration|XML document failed to validate/i, 'invalid'],
 ];
 
 export function problemOf(stderr: string): VirshProblem {

@@ -104,7 +104,9 @@ export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMac
       definition,
     };
   } catch (error) {
-    if (error instanceof VirshError && error.problem === 'no_domain') return undefined;
-    throw error;
+    if (!(error instanceof VirshError && error.problem === 'no_domain')) throw error;
+    const names = (await host.virsh(['list', '--all', '--name'])).split(/\s+/);
+    if (names.includes(ref)) throw new VirshError('busy', error.message);
+    return undefined;
   }
 }

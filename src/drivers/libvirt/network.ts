@@ -24,12 +24,6 @@ export function freeNat(
   return undefined;
 }
 
-/** How many machines can have an address and ports. */
-export function natUnits(nat: NatOptions): number {
-  const [first, last] = nat.ports;
-  return Math.min(2 ** (32 - nat.prefix) - 3, Math.floor((last - first + 1) / nat.ports_per_machine));
-}
-
 function addressAfter(address: string, offset: number): string {
   const bytes = Buffer.from(address.split('.').map(Number));
   bytes.writeUInt32BE(bytes.readUInt32BE() + offset);

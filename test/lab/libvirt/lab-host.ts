@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Namespace, openNamespace } from '../namespace.ts';
 
+/** Where `guests/*.sh` put what they built. */
+export const GUESTS = process.env['BERTH_LAB_GUESTS'] ?? 'node_modules/.cache/berth-lab';
+
 /** A host with libvirt, prepared as docs/how-to/libvirt.md says. */
 export interface LabHost extends Namespace {
   uri: string;
@@ -11,6 +14,9 @@ export interface LabHost extends Namespace {
   /** Ends libvirtd and starts it again; machines run on. */
   restartLibvirt(): void;
 }
+
+/** What libvirt found out about QEMU is the same for each host: that takes seconds where QEMU is emulated. */
+const CACHE = join(GUESTS, 'libvirt-cache');
 
 const HOOK = new URL('../../../examples/libvirt/berth-hook', import.meta.url).pathname;
 
@@ -26,10 +32,14 @@ const NETWORK = `<network>
 /** Everything that libvirt writes goes to memory of the host's own. */
 const MOUNTS = `set -e
 mount --make-rprivate /
+mount -t sysfs sysfs /sys
+mount --bind /dev/null /dev/kvm 2>/dev/null || true
 cp -r /etc/libvirt "$1/etc"
 mount --bind "$1/etc" /etc/libvirt
 rm -rf /etc/libvirt/qemu/networks/autostart/* /etc/libvirt/qemu/networks/*.xml
-for folder in /run /var/lib/libvirt /var/cache/libvirt /var/log/libvirt; do mount -t tmpfs lab "$folder"; done
+for folder in /run /var/lib/libvirt /var/log/libvirt; do mount -t tmpfs lab "$folder"; done
+mkdir -p "$3"
+mount --bind "$3" /var/cache/libvirt
 mkdir -p /run/libvirt /run/lock /var/lib/libvirt/images/berth /var/lib/libvirt/qemu /var/lib/libvirt/dnsmasq
 mkdir -p /etc/libvirt/hooks/qemu.d
 install -m 755 "$2" /etc/libvirt/hooks/qemu.d/berth
@@ -41,12 +51,12 @@ const START = 'libvirtd --daemon --pid-file /run/libvirtd.pid';
 const STOP =
   'pid=$(cat /run/libvirtd.pid); kill -9 "$pid"; while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done';
 
-export async function openLabHost(index: number): Promise<LabHost> {
+export async function openLabHost(index: number, images: readonly string[] = ['tiny']): Promise<LabHost> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-lab-'));
   const namespace = await openNamespace(index);
   const { run } = namespace;
   mkdirSync(join(folder, 'etc', '..'), { recursive: true });
-  run('sh', '-c', MOUNTS, 'mounts', folder, HOOK);
+  run('sh', '-c', MOUNTS, 'mounts', folder, HOOK, CACHE);
   const uri = `qemu+unix:///system?socket=${folder}/libvirt-sock`;
   const virsh = (...args: string[]): string => run('virsh', '-q', '-c', uri, ...args);
   run('sh', '-c', START);
@@ -55,6 +65,9 @@ export async function openLabHost(index: number): Promise<LabHost> {
   virsh('net-start', 'berth');
   virsh('pool-define-as', 'berth', 'dir', '--target', '/var/lib/libvirt/images/berth');
   virsh('pool-start', 'berth');
+  virsh('domcapabilities', '--virttype', 'qemu');
+  for (const image of images) run('cp', join(GUESTS, `${image}.qcow2`), '/var/lib/libvirt/images/berth/');
+  virsh('pool-refresh', 'berth');
   return {
     ...namespace,
     uri,
