@@ -14,7 +14,7 @@ import { type Enforcement, ZeroBalance } from './zero-balance.ts';
 const EVERY_MS = 30_000;
 const PAGE = 500;
 /** How many slices are posted in one transaction. */
-const AT_ONCE = 100;
+const AT_ONCE = 200;
 
 type AccrualDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
