@@ -105,21 +105,18 @@ describe('the life of a machine', () => {
     const [a, b] = [machines[hosts.indexOf(hosts[index])], machines[index]];
     if (a === undefined || b === undefined) throw new Error(`they are on ${hosts}`);
     const addressOfB = (await ssh(b, keys[0], 'hostname -I')).stdout.trim().split(' ')[0];
-    const reaches = async (host: string | undefined, port: number): Promise<boolean> => {
-      const { stdout } = await ssh(
-        a,
-        keys[0],
-        `timeout 3 bash -c '</dev/tcp/${host}/${port}' && echo open; true`,
-      );
-      return stdout === 'open\n';
+    /** Which of them answer, all tried at once. */
+    const reached = async (targets: readonly string[]): Promise<string[]> => {
+      const tries = targets.map((target) => `(timeout 3 bash -c '</dev/tcp/${target}' && echo ${target}) &`);
+      const { stdout } = await ssh(a, keys[0], `{ ${tries.join(' ')} wait; } 2>/dev/null; true`);
+      return stdout.trim().split('\n').sort();
     };
-    expect(await reaches('127.0.0.1', 22)).toBe(true);
-    expect(await reaches(addressOfB, 22)).toBe(false);
-    for (const host of [tenants.gateway, lan.gateway, ...cluster.nodes.map(({ address }) => address)])
-      for (const port of [22, 53, 8443]) {
-        if (host === tenants.gateway && port === 53) continue;
-        expect([host, port, await reaches(host, port)]).toEqual([host, port, false]);
-      }
+    const hostAddresses = [tenants.gateway, lan.gateway, ...cluster.nodes.map(({ address }) => address)];
+    const services = hostAddresses.flatMap((host) => [22, 53, 8443].map((port) => `${host}/${port}`));
+    // DNS and DHCP of the bridge are meant for them.
+    expect(await reached(['127.0.0.1/22', `${addressOfB}/22`, ...services])).toEqual(
+      [`${tenants.gateway}/53`, '127.0.0.1/22'].sort(),
+    );
     // An address that is not its own gets no answer, whatever root in the machine does.
     const stolen = `sudo ip addr add ${addressOfB}/24 dev eth0; timeout 3 bash -c '</dev/tcp/${tenants.gateway}/53' && echo open; true`;
     expect((await ssh(a, keys[0], stolen)).code).toBe(0);
@@ -183,10 +180,8 @@ describe('what happens behind the back', () => {
     if (node === undefined) throw new Error(`${leading} leads`);
     await node.powerOff();
     await cluster.shown(node.name, 'Offline');
-    const { stdout } = await runBerth(['check-config', '--config', server.config]);
-    expect(stdout).not.toContain('error');
     for (const path of paths)
-      expect(['ONLINE']).toContain((await server.client.request('GET', path)).body['status']);
+      expect(await server.client.request('GET', path)).toMatchObject({ body: { status: 'ONLINE' } });
     // The others can be used, and what is new goes to them.
     const fresh = await create();
     await online(fresh);
