@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { incus } from '../../../src/drivers/incus/driver.ts';
-import { incusConfigSchema } from '../../../src/drivers/incus/options.ts';
+import { type IncusConfig, incusConfigSchema } from '../../../src/drivers/incus/options.ts';
 import { describeDriver } from '../../../src/drivers/kit/driver.suite.ts';
+import type { DriverSetting } from '../../../src/drivers/kit/driver-definition.ts';
 import { guestLogin } from '../../../src/drivers/kit/guest.fixture.ts';
 import type { Offer } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
@@ -21,18 +22,20 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
-function open(more: object = {}): Promise<PlatformDriver> {
+const optionsOf = (more: object): IncusConfig =>
   // A machine takes all that a member has, and two members are sold from.
-  const platform = cluster.platform({ overcommit: {}, datacenters: { fra: 'pair' }, ...more });
-  return incus.open(incusConfigSchema.parse(platform), {
-    catalog: { regions: new Map(), offers: new Map([['small', small as Offer]]) },
-    databaseFile: undefined,
-    env: {},
-    clock: systemClock,
-    log: collectLog().log,
-    platform: 'default',
-  });
-}
+  incusConfigSchema.parse(cluster.platform({ overcommit: {}, datacenters: { fra: 'pair' }, ...more }));
+
+const setting = (): DriverSetting => ({
+  catalog: { regions: new Map(), offers: new Map([['small', small as Offer]]) },
+  databaseFile: undefined,
+  env: {},
+  clock: systemClock,
+  log: collectLog().log,
+  platform: 'default',
+});
+
+const open = (more: object = {}): Promise<PlatformDriver> => incus.open(optionsOf(more), setting());
 
 /** What the driver reads of an offer. */
 const small: Partial<Offer> = {
@@ -103,4 +106,42 @@ describeDriver('a cluster of Incus', {
     expect(await cluster.contents()).toEqual([]);
   },
   timeoutMs: 240_000,
+});
+
+describe('the diagnosis of a cluster', () => {
+  const verdictsOf = async (more: object): Promise<Record<string, string>> => {
+    const found: Record<string, string> = {};
+    for await (const { subject, verdict, finding, remedy } of incus.diagnose?.(optionsOf(more), setting()) ??
+      []) {
+      expect(finding).toMatch(/\.$/);
+      expect(remedy !== undefined).toBe(verdict !== 'ok');
+      if (verdict !== 'ok') found[subject] = verdict;
+    }
+    return found;
+  };
+
+  it('finds nothing to mend on one that is as the how-to says', async () => {
+    expect(await verdictsOf({})).toEqual({});
+  });
+
+  it('names each thing that is missing', async () => {
+    const images = { [image.name]: { alias: 'no-image' } };
+    const addresses = { n1: cluster.nodes[0].address };
+    const wrong = { images, network: 'no-network', storage_pool: 'no-pool', profiles: ['no-profile'] };
+    expect(await verdictsOf({ ...wrong, port_forwards: { ports: '1000-1001', addresses } })).toMatchObject({
+      'network no-network': 'broken',
+      'storage pool no-pool': 'broken',
+      'profile no-profile': 'broken',
+      'image no-image': 'broken',
+      'port forwards on n2': 'broken',
+      'port forwards on n3': 'broken',
+    });
+  });
+
+  it('says that nobody answers, and that a certificate is not trusted', async () => {
+    expect(Object.values(await verdictsOf({ address: 'unix:/nowhere/unix.socket' }))).toEqual(['broken']);
+    const key = { client_key: `${cluster.folder}/n2/state/server.key` };
+    const server = { client_certificate: `${cluster.folder}/n2/state/server.crt` };
+    expect(Object.values(await verdictsOf({ ...key, ...server }))).toEqual(['broken']);
+  });
 });

@@ -22,7 +22,7 @@ const catalog = {
       country_code: 'DE',
       datacenter: 'lab1',
       volume_types: [
-        { name: 'btrfs', price_per_gb_hour: 0.0001, min_size_gb: 1, max_size_gb: 4, shareable: false },
+        { name: 'btrfs', price_per_gb_hour: 0.0001, min_size_gb: 1, max_size_gb: 40, shareable: false },
       ],
     },
   },
@@ -57,7 +57,7 @@ export class LabServer {
     const config = {
       database: 'sqlite:berth.db',
       catalog: 'catalog.yaml',
-      platform: cluster.platform({ overcommit: { cpu: 8, disk: 4 } }),
+      platform: cluster.platform({ overcommit: { cpu: 8, disk: 40 } }),
       reconcile: { watch_interval_s: 2, ssh_probe_interval_s: 0.5, lease_s: 30 },
       rate_limits: { enabled: false },
       log: { level: 'warn' },

@@ -128,10 +128,15 @@ describe('the life of a machine', () => {
 
 describe('what happens behind the back', () => {
   it('takes a machine that was stopped for STOPPED, one that was deleted for lost, and touches no other', async () => {
-    await cluster.api.client.send('POST', '/1.0/instances', {
-      query: { target: 'n1' },
-      body: { name: 'berth-foreign', type: 'container', source: { type: 'none' }, profiles: [] },
-    });
+    const devices = { root: { type: 'disk', path: '/', pool: 'local' } };
+    const body = {
+      name: 'berth-foreign',
+      type: 'container',
+      source: { type: 'none' },
+      profiles: [],
+      devices,
+    };
+    await cluster.api.client.send('POST', '/1.0/instances', { query: { target: 'n1' }, body });
     const [stopped, deleted] = await Promise.all([create(), create()]);
     await Promise.all([online(stopped), online(deleted)]);
     const { client } = cluster.api;
