@@ -16,7 +16,7 @@ import { diagnose } from './diagnose.ts';
 import { toFailure } from './errors.ts';
 import { Machines } from './machines.ts';
 import { type IncusConfig, incusConfigSchema, incusOfferSchema } from './options.ts';
-import { countFree, FleetReader } from './placement.ts';
+import { countFree, FleetReader, isJudgeable, NO_MEMBER } from './placement.ts';
 import { Volumes } from './volumes.ts';
 
 /** A request that Incus has received shows at once, as an operation or as an instance: only its way there takes time. */
@@ -62,7 +62,10 @@ function openIncus(
     volumes: guarded(new Volumes({ api, options, fleet })),
     async inventory() {
       try {
-        return { answer: 'counted', free: countFree(catalog, await fleet.read(), options) };
+        const now = await fleet.read();
+        return isJudgeable(now)
+          ? { answer: 'counted', free: countFree(catalog, now, options) }
+          : { answer: 'unknown', reason: NO_MEMBER };
       } catch (error) {
         return { answer: 'unknown', reason: reasonOf(error) };
       }

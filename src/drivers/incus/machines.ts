@@ -13,7 +13,7 @@ import { type Forward, type IncusApi, type Instance, type Operation, targetOf } 
 import { IncusRefusal, isConflict, isNotFound, toFailure } from './errors.ts';
 import { Forwards, NoPortLeft } from './forwards.ts';
 import type { IncusConfig, IncusOffer } from './options.ts';
-import { type FleetReader, freeGpus, offerOf, placeFor } from './placement.ts';
+import { type FleetReader, freeGpus, isJudgeable, NO_MEMBER, offerOf, placeFor } from './placement.ts';
 import {
   addressOf,
   fromPlatform,
@@ -137,7 +137,9 @@ export class Machines {
     const { api, options, catalog, fleet } = this.#deps;
     const offer = offerOf(catalog.offers.get(spec.offerId));
     const run = async (): Promise<Step<ObservedMachine>> => {
-      const place = placeFor(spec, await fleet.read(), offer, options);
+      const now = await fleet.read();
+      if (!isJudgeable(now)) return failed('transient', NO_MEMBER);
+      const place = placeFor(spec, now, offer, options);
       if (place === undefined) return failed('capacity', 'no member has room for it');
       const { alias } = imageOf(spec.image, offer, options);
       if (!(await api.hasImage(alias))) return failed('image_missing', `there is no image ${alias}`);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Instance, Resources } from './api.ts';
 import { incusConfigSchema, incusOfferSchema } from './options.ts';
-import { type Fleet, freeGpus, type Host, placeFor, roomOn } from './placement.ts';
+import { type Fleet, freeGpus, type Host, isJudgeable, placeFor, roomOn } from './placement.ts';
 import { toPlatform } from './translate.ts';
 
 const GIB = 2 ** 30;
@@ -136,6 +136,11 @@ describe('a machine goes', () => {
     expect(placeFor(spec, fleet(hosts, full), grouped, options)).toBeUndefined();
     const special = host('e', { groups: ['gpu', 'frankfurt'] });
     expect(placeFor(spec, fleet([...hosts, special], full), grouped, options)?.host.name).toBe('e');
+  });
+
+  it('nowhere that is known while every member reads as offline: an election is no lack of room', () => {
+    expect(isJudgeable(fleet([host('a', { isOnline: false }), host('b')]))).toBe(true);
+    expect(isJudgeable(fleet([host('a', { isOnline: false }), host('b', { isOnline: false })]))).toBe(false);
   });
 
   it('nowhere where none has room', () => {

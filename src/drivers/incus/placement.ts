@@ -17,6 +17,8 @@ export interface Host {
 /** What members have changes with their hardware; what is left of it is counted each time. */
 const HARDWARE_KEPT_MS = 60_000;
 const SINGLE = 'none';
+/** Of a fleet that cannot be judged. */
+export const NO_MEMBER = 'no member of the cluster is online, by its own word';
 
 /** What every member has, and what of it is taken. */
 export interface Fleet {
@@ -100,6 +102,14 @@ export function offerOf(offer: Offer | undefined): IncusOffer {
 function isEligible(host: Host, offer: IncusOffer, group: string | undefined): boolean {
   const needed = [offer.host_group, group].filter((name) => name !== undefined);
   return host.isOnline && host.resources !== undefined && needed.every((name) => host.groups.includes(name));
+}
+
+/**
+ * Whether the fleet can be judged. While a cluster elects its leader every member reads as offline, the one that answers
+ * too: then nothing is known of what there is room for.
+ */
+export function isJudgeable({ hosts }: Fleet): boolean {
+  return hosts.some(({ isOnline }) => isOnline);
 }
 
 /** How many more machines fit on a host. */

@@ -12,7 +12,7 @@ import { type IncusApi, type Instance, targetOf, type Volume } from './api.ts';
 import { IncusRefusal, isConflict, isNotFound, toFailure } from './errors.ts';
 import { pathOf } from './machines.ts';
 import type { IncusConfig } from './options.ts';
-import { type FleetReader, placeForVolume } from './placement.ts';
+import { type FleetReader, isJudgeable, NO_MEMBER, placeForVolume } from './placement.ts';
 import { fromPlatformVolume, gib, isName, isOurs, mark, toPlatformVolume, usersOf } from './translate.ts';
 
 const POLL_MS = 200;
@@ -57,7 +57,9 @@ export class Volumes implements VolumeDriver {
     const { api, options, fleet } = this.#deps;
     const known = await this.#find(spec.ref);
     if (known !== undefined) return done(fromPlatformVolume(known));
-    const host = placeForVolume(spec.datacenter, spec.sizeGb, await fleet.read(), options);
+    const now = await fleet.read();
+    if (!isJudgeable(now)) return failed('transient', NO_MEMBER);
+    const host = placeForVolume(spec.datacenter, spec.sizeGb, now, options);
     if (host === undefined) return failed('capacity', 'no member has room for it');
     const body = toPlatformVolume(spec, options);
     await api.client.send('POST', this.#path(), { query: targetOf(host.name), body });
