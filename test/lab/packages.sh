@@ -7,7 +7,7 @@ packages=(
   iproute2 util-linux procps busybox-static kmod cpio xz-utils e2fsprogs dosfstools fdisk mtools syslinux syslinux-common
   mmdebstrap jq qemu-utils openssh-client
   # libvirt
-  qemu-system-x86 qemu-system-data seabios ipxe-qemu libvirt-daemon-system libvirt-daemon-driver-qemu libvirt-clients
+  qemu-system-x86 qemu-system-data seabios ipxe-qemu libxml2-utils libvirt-daemon-system libvirt-daemon-driver-qemu libvirt-clients
   dnsmasq-base nftables iptables
   # Incus, which Debian 12 has among its backports
   incus-base incus-client btrfs-progs rsync openssl

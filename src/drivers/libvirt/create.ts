@@ -2,10 +2,12 @@ import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { renderCloudInit } from '../../orchestrator/cloud-init/render.ts';
 import type { MachineSpec, ObservedMachine, Step } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
 import { define, remark } from './definition.ts';
 import { macOf, type NetworkSource, toDomainXml } from './domain-xml.ts';
 import { VirshError } from './errors.ts';
 import { type Fleet, type FoundMachine, type Member, readMachine } from './fleet.ts';
+import { functionsOf, markGpus } from './gpus/machine-gpus.ts';
 import { generateHostKey } from './host-key.ts';
 import { listDomains, readHostView } from './hosts/host-view.ts';
 import { placeMachine } from './hosts/place.ts';
@@ -23,6 +25,7 @@ export interface Platform {
   config: LibvirtConfig;
   catalog: Catalog;
   clock: Clock;
+  log: Log;
 }
 
 const SOON_MS = 1;
@@ -87,7 +90,8 @@ async function place(
     return refused('capacity', reasons.join('; ') || `no host is in ${spec.datacenter}, ${offer.host_group}`);
   }
   const host = candidates.find(({ name }) => name === placed.host);
-  if (host === undefined) throw new Error(`there is no host ${placed.host}`);
+  const view = views.find(({ name }) => name === placed.host);
+  if (host === undefined || view === undefined) throw new Error(`there is no host ${placed.host}`);
   try {
     await assertVolume(host, image.volume);
   } catch (error) {
@@ -96,7 +100,12 @@ async function place(
   }
   const nat = await natFor(host, offer);
   if (nat === 'none') return refused('capacity', `${host.name} has no port and address left`);
-  await defineMachine(platform, host, spec, offer, { image, nat, gpus: placed.gpus });
+  await defineMachine(platform, host, spec, offer, {
+    image,
+    nat,
+    gpus: placed.gpus,
+    pciFunctions: functionsOf(view, placed.gpus),
+  });
   return settle(platform, host, spec);
 }
 
@@ -116,9 +125,14 @@ async function defineMachine(
   host: Member,
   spec: MachineSpec,
   offer: LibvirtOffer,
-  chosen: { image: Image; nat: NatMark | undefined; gpus: readonly string[] },
+  chosen: {
+    image: Image;
+    nat: NatMark | undefined;
+    gpus: readonly string[];
+    pciFunctions: readonly string[];
+  },
 ): Promise<void> {
-  const { image, nat, gpus } = chosen;
+  const { image, nat, gpus, pciFunctions } = chosen;
   const [folder, accelerator] = await Promise.all([poolFolder(host), host.accelerator()]);
   const files = filesOf(spec.ref);
   const { network } = host.options;
@@ -141,7 +155,7 @@ async function defineMachine(
     isolated: true,
     consolePath: `${folder}/${files.console}`,
     hotplugSlots: offer.max_volumes,
-    pciFunctions: gpus,
+    pciFunctions,
     mark: {
       ref: spec.ref,
       createdAt: clock.now(),
@@ -184,6 +198,11 @@ async function settle({ config }: Platform, host: Member, spec: MachineSpec): Pr
       : refused('capacity', `${host.name}: ${reason}`);
   }
   if (claim.verdict === 'wait') return pending(host.name, CLAIM_POLL_MS);
+  const marked = await markGpus(host, spec.ref, mark.gpus);
+  if (marked !== undefined) {
+    await host.virsh(['undefine', '--', spec.ref]);
+    return refused('capacity', `${host.name}: ${marked} was not reset since another machine had it`);
+  }
   await remark(machine, { claim: 'held' });
   return pending(host.name, SOON_MS);
 }

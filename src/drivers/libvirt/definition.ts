@@ -1,4 +1,6 @@
+import { hostdevOf } from './domain-xml.ts';
 import type { FoundMachine, Member } from './fleet.ts';
+import type { PciAddress } from './gpus/pci-address.ts';
 import { type MachineMark, toMarkElement } from './machine-mark.ts';
 import { element, serializeXml, type XmlElement } from './xml.ts';
 
@@ -19,14 +21,16 @@ export async function define({ virsh }: Pick<Member, 'virsh'>, xml: string): Pro
   await virsh(['define', '/dev/stdin'], { input: xml });
 }
 
-/** Writes changes into the mark of a machine, and nothing else of its definition. @throws {VirshError} */
+/** Writes changes into the mark of a machine; with `pciFunctions`, also which of the host's it has. @throws {VirshError} */
 export async function remark(
   { host, domain, definition }: FoundMachine,
   changes: MarkChanges,
+  pciFunctions?: readonly PciAddress[],
 ): Promise<void> {
   const { memo, ...rest } = { ...domain.mark, ...changes };
   const mark: MachineMark = memo === undefined ? rest : { ...rest, memo };
-  await define(host, serializeXml(withMark(definition, mark)));
+  const given = pciFunctions === undefined ? definition : withPciFunctions(definition, pciFunctions);
+  await define(host, serializeXml(withMark(given, mark)));
 }
 
 /** The definition with the mark in place of the old one; what others keep in the metadata stays. */
@@ -35,6 +39,15 @@ function withMark(definition: XmlElement, mark: MachineMark): XmlElement {
     if (typeof child === 'string' || child.name !== 'metadata') return child;
     const others = child.children.filter((one) => typeof one === 'string' || one.name !== 'berth:machine');
     return element('metadata', child.attributes, [...others, toMarkElement(mark)]);
+  });
+  return { ...definition, children };
+}
+
+function withPciFunctions(definition: XmlElement, addresses: readonly PciAddress[]): XmlElement {
+  const children = definition.children.map((child) => {
+    if (typeof child === 'string' || child.name !== 'devices') return child;
+    const others = child.children.filter((one) => typeof one === 'string' || one.name !== 'hostdev');
+    return element('devices', child.attributes, [...others, ...addresses.map(hostdevOf)]);
   });
   return { ...definition, children };
 }

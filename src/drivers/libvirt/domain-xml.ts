@@ -147,7 +147,7 @@ function filterOf({ name, parameters }: NonNullable<DomainSpec['networkFilter']>
  * `managed='no'`: the function is bound to vfio-pci when the host boots and stays so. Otherwise libvirt would give it
  * back to the host's own driver after each guest, before it was reset and looked at.
  */
-function hostdevOf(address: PciAddress): XmlElement {
+export function hostdevOf(address: PciAddress): XmlElement {
   const [domain, bus, slot, fn] = address.split(/[:.]/).map((part) => `0x${part}`);
   return element('hostdev', { mode: 'subsystem', type: 'pci', managed: 'no' }, [
     element('driver', { name: 'vfio' }),

@@ -1,4 +1,5 @@
 import type {
+  Inventory,
   Listing,
   ObservedMachine,
   OwnerRef,
@@ -8,9 +9,12 @@ import type {
 import { Fatal } from '../../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
 import { createMachine, imageOf, mend, type Platform } from './create.ts';
+import { diagnose } from './diagnosis/diagnose.ts';
 import { toFailure, VirshError } from './errors.ts';
 import { type Member, openFleet } from './fleet.ts';
-import { listDomains } from './hosts/host-view.ts';
+import { sweepHost } from './gpus/machine-gpus.ts';
+import { listDomains, readHostView } from './hosts/host-view.ts';
+import { countUnits, type HostAnswer } from './hosts/inventory.ts';
 import { type LibvirtConfig, libvirtConfigSchema, libvirtOfferSchema } from './options.ts';
 import { filesOf, readEnd } from './pool.ts';
 import { destroyMachine, restartMachine, startMachine, stopMachine } from './power.ts';
@@ -27,6 +31,7 @@ export const libvirt: DriverDefinition<LibvirtConfig> = {
   configSchema: libvirtConfigSchema,
   offerSchema: libvirtOfferSchema,
   check,
+  diagnose,
   open: async (options, setting) => openLibvirt(options, setting),
 };
 
@@ -45,10 +50,10 @@ function check(config: LibvirtConfig, { catalog }: Pick<DriverSetting, 'catalog'
 
 export function openLibvirt(
   config: LibvirtConfig,
-  { catalog, clock }: Pick<DriverSetting, 'catalog' | 'clock'>,
+  { catalog, clock, log }: Pick<DriverSetting, 'catalog' | 'clock' | 'log'>,
 ): PlatformDriver {
-  const fleet = openFleet(config);
-  const platform: Platform = { fleet, config, catalog, clock };
+  const fleet = openFleet(config, log);
+  const platform: Platform = { fleet, config, catalog, clock, log };
   const alone = <T>(ref: OwnerRef, task: () => Promise<Step<T>>): Promise<Step<T>> =>
     fleet.alone(ref, () => task().catch(toFailure));
   return {
@@ -77,6 +82,7 @@ export function openLibvirt(
     restart: (ref, id) => alone(ref, () => restartMachine(platform, ref, id)),
     destroy: (ref) => alone(ref, () => destroyMachine(platform, ref)),
     volumes: createVolumes(platform),
+    inventory: () => readInventory(platform),
     async consoleTail(ref) {
       const search = await fleet.find(ref);
       if (search.answer !== 'found') return undefined;
@@ -104,4 +110,20 @@ async function listHost(host: Member): Promise<ObservedMachine[]> {
       mark === undefined || mark.ref !== name ? [] : [toObserved({ host, running, domain: { mark, mac } })],
     ),
   );
+}
+
+/** What the hosts have room for. GPUs that wait for a reset get it first, so that one that failed to get it is not lost. */
+async function readInventory({ fleet, config, catalog, log }: Platform): Promise<Inventory> {
+  const answers = await Promise.all(
+    fleet.hosts.map(async (host): Promise<HostAnswer> => {
+      try {
+        await sweepHost(host, config.gpu_types, log);
+        return { host: host.name, view: await readHostView(host, host.shell, config.gpu_types) };
+      } catch (error) {
+        if (error instanceof VirshError) return { host: host.name, unknown: error.message };
+        throw error;
+      }
+    }),
+  );
+  return countUnits(catalog, answers);
 }

@@ -1,4 +1,5 @@
 import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { Log } from '../../ports/log.ts';
 import { type Host, openHost } from './client.ts';
 import { type Accelerator, type DefinedDomain, readDomainElement } from './domain-xml.ts';
 import { VirshError } from './errors.ts';
@@ -40,7 +41,7 @@ export interface Fleet {
   alone<T>(name: string, task: () => Promise<T>): Promise<T>;
 }
 
-export function openFleet(config: LibvirtConfig): Fleet {
+export function openFleet(config: LibvirtConfig, log: Log): Fleet {
   const hosts = config.hosts.map((options): Member => {
     const host = openHost(options);
     const shell = openHostShell(options);
@@ -48,7 +49,16 @@ export function openFleet(config: LibvirtConfig): Fleet {
     let chosen: Promise<Accelerator> | undefined;
     const choose = async (): Promise<Accelerator> => {
       const facts = await readHostFacts(shell, place);
-      return (await chooseAccelerator(shell, place, facts, config.accelerator)).accelerator;
+      const { accelerator, doubtful, finding } = await chooseAccelerator(
+        shell,
+        place,
+        facts,
+        config.accelerator,
+      );
+      const fields = { host: options.name, accelerator, finding };
+      if (doubtful) log.warn(fields, 'guests of this host are emulated, which is slow');
+      else log.info(fields, 'how the guests of this host run is known');
+      return accelerator;
     };
     const accelerator = (): Promise<Accelerator> => {
       chosen ??= choose().catch((error: unknown) => {

@@ -12,16 +12,20 @@ export function freeNat(
   taken: ReadonlySet<number>,
   ports: readonly number[],
 ): NatMark | undefined {
-  const [first, last] = nat.ports;
+  const [first] = nat.ports;
   const each = nat.ports_per_machine;
-  const addresses = 2 ** (32 - nat.prefix) - 3;
   const guestPorts = [...new Set([SSH, ...ports])].slice(0, each);
-  for (let index = 0; index < addresses && first + (index + 1) * each - 1 <= last; index++) {
+  for (let index = 0; index < natUnits(nat); index++) {
     const hostPort = first + index * each;
     if (taken.has(hostPort)) continue;
     return { hostPort, address: addressAfter(nat.gateway, index + 1), bridge: nat.bridge, guestPorts };
   }
   return undefined;
+}
+
+/** How many machines can have an address and ports. */
+export function natUnits({ ports: [first, last], ports_per_machine: each, prefix }: NatOptions): number {
+  return Math.min(2 ** (32 - prefix) - 3, Math.floor((last - first + 1) / each));
 }
 
 function addressAfter(address: string, offset: number): string {

@@ -3,7 +3,9 @@ import { finishBoot, type Platform, powerOn } from './create.ts';
 import { remark } from './definition.ts';
 import { VirshError } from './errors.ts';
 import { type FoundMachine, readMachine } from './fleet.ts';
+import { functionsOf, markGpus, sweepHost } from './gpus/machine-gpus.ts';
 import { readHostView } from './hosts/host-view.ts';
+import { chooseGpus } from './hosts/place.ts';
 import { settleClaim } from './hosts/settle-claim.ts';
 import { deleteFiles } from './pool.ts';
 import { done, pending, refused, toObserved } from './translate.ts';
@@ -34,7 +36,7 @@ export async function stopMachine(
   if (!machine.running) {
     const claim = domain.mark.holds === true ? 'held' : 'released';
     if (domain.mark.claim !== claim || domain.mark.memo !== undefined)
-      await remark(machine, { claim, memo: undefined });
+      await (claim === 'held' ? remark(machine, { claim, memo: undefined }) : release(platform, machine));
     const stopped = await readMachine(host, ref);
     return stopped === undefined ? refused('gone', `no host has ${ref}`) : done(await toObserved(stopped));
   }
@@ -56,21 +58,44 @@ export async function startMachine(platform: Platform, ref: OwnerRef): Promise<S
   const { machine } = found;
   const { host, domain } = machine;
   if (machine.running) return finishBoot(host, ref);
-  if (domain.mark.claim === 'released') {
-    await remark(machine, { claim: 'open' });
-    return pending(host.name, 1);
-  }
+  if (domain.mark.claim === 'released') return reclaim(platform, machine);
   if (domain.mark.claim === 'open') {
     const claim = settleClaim(await readHostView(host, host.shell, platform.config.gpu_types), ref);
     if (claim.verdict === 'wait') return pending(host.name, POLL_MS);
-    if (claim.verdict === 'lost') {
-      await remark(machine, { claim: 'released' });
-      return refused('capacity', `${host.name}, which has its disk, is full: ${claim.reason}`);
+    const marked = claim.verdict === 'held' ? await markGpus(host, ref, domain.mark.gpus) : undefined;
+    if (claim.verdict === 'lost' || marked !== undefined) {
+      const reason = claim.verdict === 'lost' ? claim.reason : `${marked} was not reset yet`;
+      await release(platform, machine);
+      return refused('capacity', `${host.name}, which has its disk, is full: ${reason}`);
     }
     await remark(machine, { claim: 'held' });
   }
   await powerOn(host, ref);
   return finishBoot(host, ref);
+}
+
+/** Gives its part of the host back but for its disk, and its GPUs to whoever is next. */
+async function release({ config, log }: Platform, machine: FoundMachine): Promise<void> {
+  await remark(machine, { claim: 'released', memo: undefined, gpus: [] }, []);
+  if (machine.domain.mark.gpus.length > 0) await sweepHost(machine.host, config.gpu_types, log);
+}
+
+/** Claims its part again, with GPUs that may be others than it had: none of the first machine's data is on either. */
+async function reclaim({ config }: Platform, machine: FoundMachine): Promise<Step<never>> {
+  const { host, domain } = machine;
+  const { gpuCount, gpuType } = domain.mark;
+  if (gpuCount === 0) await remark(machine, { claim: 'open' });
+  else {
+    const view = await readHostView(host, host.shell, config.gpu_types);
+    const gpus = chooseGpus(view, { gpuCount, gpuType });
+    if (gpus.length < gpuCount)
+      return refused(
+        'capacity',
+        `${host.name}, which has its disk, has ${gpus.length} free ${gpuType} of ${gpuCount}`,
+      );
+    await remark(machine, { claim: 'open', gpus }, functionsOf(view, gpus));
+  }
+  return pending(host.name, 1);
 }
 
 /**
@@ -117,7 +142,7 @@ async function unlessOff(call: Promise<unknown>): Promise<void> {
 }
 
 /** The definition goes last: as long as anything is left, it is found by it. */
-export async function destroyMachine({ fleet }: Platform, ref: OwnerRef): Promise<Step<null>> {
+export async function destroyMachine({ fleet, config, log }: Platform, ref: OwnerRef): Promise<Step<null>> {
   const search = await fleet.find(ref);
   if (search.answer === 'unknown') throw new VirshError('unreachable', search.reason);
   if (search.answer === 'gone') {
@@ -131,5 +156,7 @@ export async function destroyMachine({ fleet }: Platform, ref: OwnerRef): Promis
   await deleteFiles(host, ref);
   await host.virsh(['undefine', '--nvram', '--managed-save', '--snapshots-metadata', '--', ref]);
   const left = await readMachine(host, ref);
-  return left === undefined ? done(null) : pending(host.name, POLL_MS);
+  if (left !== undefined) return pending(host.name, POLL_MS);
+  if (machine.domain.mark.gpus.length > 0) await sweepHost(host, config.gpu_types, log);
+  return done(null);
 }

@@ -1,4 +1,5 @@
 import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
+import { VirshError } from '../errors.ts';
 import { runHostScript, type ScriptAnswer, type ScriptPlace } from '../hosts/host-facts.ts';
 import type { HostShell } from '../hosts/host-shell.ts';
 import { type Gpu, slotOf } from './gpus.ts';
@@ -62,7 +63,8 @@ export async function sanitizeGpu(
 function isDone(host: HostShell, { status, stderr }: ScriptAnswer): boolean {
   if (status === 0) return true;
   if (status === MARKED_OTHERWISE) return false;
-  throw new Error(`${host.name}: the state of its GPUs cannot be written: ${stderr.trim().slice(0, 300)}`);
+  const words = stderr.trim().slice(0, 300);
+  throw new VirshError('other', `${host.name}: the state of its GPUs cannot be written: ${words}`);
 }
 
 /** The files below `/sys/bus/pci/devices` that a reset writes to, in order; or why there is none. */

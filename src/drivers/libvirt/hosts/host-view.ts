@@ -3,6 +3,7 @@ import { type DefinedDomain, readDomainElement } from '../domain-xml.ts';
 import { VirshError } from '../errors.ts';
 import { type GpuTypes, listGpus } from '../gpus/gpus.ts';
 import { scanGpus } from '../gpus/pci-functions.ts';
+import { natUnits } from '../network.ts';
 import type { HostOptions } from '../options.ts';
 import { childrenOf, parseXml } from '../xml.ts';
 import { type HostFacts, readHostFacts } from './host-facts.ts';
@@ -47,7 +48,13 @@ export async function readHostView(host: Host, shell: HostShell, gpuTypes: GpuTy
     otherDiskGb: otherDiskGb(volumes, domains),
     claims,
     gpus: scan === undefined ? [] : listGpus(scan, gpuTypes, claimed),
+    addresses: freeAddresses(options, domains),
   };
+}
+
+function freeAddresses({ network }: HostOptions, domains: readonly HostDomain[]): number | undefined {
+  if (network.mode !== 'nat') return undefined;
+  return natUnits(network) - domains.filter(({ mark }) => mark?.nat !== undefined).length;
 }
 
 function cordonOf(

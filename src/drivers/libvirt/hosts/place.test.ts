@@ -23,11 +23,17 @@ describe('the room of a host', () => {
     ['a cordon', { cordon: 'a disk is replaced' }, 'it is cordoned: a disk is replaced'],
     ['no vCPUs', { claims: [aClaim({ vcpus: 13 })] }, 'it has 3 vCPUs left of 4'],
     ['no memory', { claims: [aClaim({ memoryMb: 65_000 })] }, 'it has 536 MiB of memory left of 8192'],
+    ['no address', { addresses: 0 }, 'it has no port and address left'],
     ['no disk', { otherDiskGb: 460.5 }, 'it has 39 GB of disk left of 50'],
   ])('is none with %s', (_name, host, reason) => {
     expect(obstacleOf(aHost(host), aWish())).toContain(reason);
     expect(unitsOn(aHost(host), aWish())).toBe(0);
     expect(obstacleOf(aHost(), aWish())).toBeUndefined();
+  });
+
+  it('ends with the addresses', () => {
+    expect(unitsOn(aHost(), aWish())).toBe(4);
+    expect(unitsOn(aHost({ addresses: 2 }), aWish())).toBe(2);
   });
 
   it('counts GPUs that are free and of the type', () => {

@@ -43,7 +43,10 @@ function fullnessWith(host: HostView, wanted: Wanted): number {
 }
 
 /** GPUs of one NUMA node where one has enough: those of the node with the fewest that are enough. */
-function chooseGpus(host: HostView, { gpuCount, gpuType }: Wanted): PciAddress[] {
+export function chooseGpus(
+  host: HostView,
+  { gpuCount, gpuType }: Pick<Wanted, 'gpuCount' | 'gpuType'>,
+): PciAddress[] {
   const free = freeGpus(host, gpuType).toSorted((a, b) => (a.address < b.address ? -1 : 1));
   const nodes = [...Map.groupBy(free, ({ functions }) => functions[0]?.numaNode).values()]
     .filter((gpus) => gpus.length >= gpuCount)

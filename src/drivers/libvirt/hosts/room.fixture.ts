@@ -12,6 +12,7 @@ export function aHost(overrides: Partial<HostView> = {}): HostView {
     otherDiskGb: 0,
     claims: [],
     gpus: [],
+    addresses: undefined,
     ...overrides,
   };
 }

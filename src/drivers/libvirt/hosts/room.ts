@@ -32,6 +32,8 @@ export interface HostView {
   otherDiskGb: number;
   claims: readonly Claim[];
   gpus: readonly Gpu[];
+  /** Addresses and ports for so many more machines; undefined: any number. */
+  addresses: number | undefined;
 }
 
 /** What a machine needs of a host. */
@@ -70,6 +72,7 @@ export function obstacleOf(host: HostView, wanted: Wanted): string | undefined {
     return `it has ${room.memoryMb} MiB of memory left of ${wanted.memoryMb}`;
   if (room.diskGb < wanted.diskGb)
     return `it has ${Math.floor(room.diskGb)} GB of disk left of ${wanted.diskGb}`;
+  if (host.addresses !== undefined && host.addresses < 1) return 'it has no port and address left';
   const gpus = freeGpus(host, wanted.gpuType).length;
   if (gpus < wanted.gpuCount) return `it has ${gpus} free ${wanted.gpuType} of ${wanted.gpuCount}`;
   return undefined;
@@ -85,5 +88,8 @@ export function unitsOn(host: HostView, wanted: Wanted): number {
     [room.diskGb, wanted.diskGb],
     [freeGpus(host, wanted.gpuType).length, wanted.gpuCount],
   ] as const;
-  return Math.min(...fits.flatMap(([has, each]) => (each > 0 ? Math.floor(has / each) : [])));
+  return Math.min(
+    host.addresses ?? Number.POSITIVE_INFINITY,
+    ...fits.flatMap(([has, each]) => (each > 0 ? Math.floor(has / each) : [])),
+  );
 }

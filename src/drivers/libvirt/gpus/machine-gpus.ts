@@ -1,0 +1,41 @@
+import { randomUUID } from 'node:crypto';
+import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
+import type { Log } from '../../../ports/log.ts';
+import type { Host } from '../client.ts';
+import type { HostShell } from '../hosts/host-shell.ts';
+import { listDomains } from '../hosts/host-view.ts';
+import type { HostView } from '../hosts/room.ts';
+import type { GpuTypes } from './gpus.ts';
+import type { PciAddress } from './pci-address.ts';
+import { markGpu } from './sanitize.ts';
+import { sweepGpus } from './sweep.ts';
+
+type HostWithShell = Host & { shell: HostShell };
+
+/** Every PCI function of the GPUs: a guest gets all of a slot. */
+export function functionsOf({ gpus }: Pick<HostView, 'gpus'>, chosen: readonly PciAddress[]): PciAddress[] {
+  return gpus
+    .filter(({ address }) => chosen.includes(address))
+    .flatMap(({ functions }) => functions.map(({ address }) => address));
+}
+
+/** Marks what the machine holds, before it starts. The GPU that has the mark of another; undefined: all are its own. */
+export async function markGpus(
+  { shell, options }: HostWithShell,
+  ref: OwnerRef,
+  gpus: readonly PciAddress[],
+): Promise<PciAddress | undefined> {
+  for (const address of gpus)
+    if (!(await markGpu(shell, { stateDir: options.state_dir }, address, ref, randomUUID()))) return address;
+  return undefined;
+}
+
+/** Resets what machines of the host have left. @throws {VirshError} */
+export async function sweepHost(host: HostWithShell, types: GpuTypes, log: Log): Promise<void> {
+  if (Object.keys(types).length === 0) return;
+  const domains = await listDomains(host);
+  const claimed = new Set(
+    domains.flatMap(({ pciFunctions, mark }) => [...pciFunctions, ...(mark?.gpus ?? [])]),
+  );
+  await sweepGpus(host.shell, { stateDir: host.options.state_dir }, types, claimed, log);
+}
