@@ -40,6 +40,12 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
       load: async () => (await import('./check-config-command.ts')).checkConfigCommand(),
     },
     {
+      name: 'doctor',
+      description:
+        'look at all that `berth serve` needs, one by one: database, clock, and what each driver asks for',
+      load: async () => (await import('./doctor-command.ts')).doctorCommand(),
+    },
+    {
       name: 'driver',
       description: 'try a driver of your own, in any language, before it is sold from',
       load: async () => (await import('./driver-command.ts')).driverCommand(),

@@ -1,15 +1,12 @@
 import { loadCatalog } from '../config/load.ts';
 import { platformsOf, sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
-import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import type { Environment } from '../config/settings.ts';
 import { ApiError } from '../contract/errors.ts';
-import { driverNamed } from '../drivers/registry.ts';
 import { requestIds } from '../http/api/request-context.ts';
 import { digestSecret } from '../keys/api-key.ts';
 import { readSecret } from '../keys/read-secret.ts';
 import { ensureAccess } from '../orchestrator/accounts/accounts.ts';
-import { catalogOf } from '../orchestrator/catalog/catalog.ts';
 import { refuseWire } from '../orchestrator/http/errors.ts';
 import type { PlatformDriver } from '../orchestrator/model/platform-driver.ts';
 import { DEFAULT_PLATFORM } from '../orchestrator/model/platform-resource.ts';
@@ -20,9 +17,9 @@ import type { Clock, Random } from '../ports/clock.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemRandom } from '../runtime/system.ts';
 import { createServerClock, type ServerClock } from './clock.ts';
+import { configuredDrivers } from './driver-settings.ts';
 import { orchestratorStores } from './open-store.ts';
 import { startOrchestrator } from './orchestrator.ts';
-import { logOf } from './platforms.ts';
 import { openToServe, type Served, serve } from './serve.ts';
 
 /** What `berth serve` runs with. */
@@ -62,19 +59,7 @@ export async function serveOrchestrator(
       ? createServerClock(config.database, log)
       : { clock: ports.clock, storeOptions: {} };
   const { random = systemRandom, failpoint = () => undefined, wrapStore = (store) => store } = ports;
-  const databaseFile = isPostgres(config.database) ? undefined : sqlitePath(config.database);
-  const setting = { databaseFile, env, clock };
-  const opening = [...platforms].map(([platform, options]) => ({
-    platform,
-    options,
-    definition: driverNamed(options.driver),
-    setting: {
-      ...setting,
-      platform,
-      catalog: catalogOf(catalog, platform),
-      log: logOf(platform, platforms.size, log),
-    },
-  }));
+  const opening = configuredDrivers(config, { catalog, env, clock, log });
   const { product, ...served } = await serve(
     {
       config,

@@ -1,10 +1,12 @@
-import { mkdirSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdirSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { readSecret } from '../../keys/read-secret.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
 import { Fatal } from '../../ports/errors.ts';
-import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
+import type { Diagnosis, DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
 import { type SimulatedCapacity, type SimulatorConfig, simulatorConfigSchema } from './options.ts';
 import type { Simulator } from './platform/simulator.ts';
 import { assertStateFile, assertStateFree, NotAState, StateInUse } from './platform/state-file.ts';
@@ -20,6 +22,10 @@ export const simulator: DriverDefinition<SimulatorConfig> = {
     readToken(setting.env);
     if (address === undefined) checkState(stateFileOf(setting));
   },
+  diagnose: (options, setting) =>
+    options.address === undefined
+      ? diagnoseHere(stateFileOf(setting))
+      : diagnoseThere(options.address, options.attach_volume, setting),
   async open(options, setting) {
     const { catalog, env, clock } = setting;
     const { address, attach_volume: attachVolume } = options;
@@ -28,6 +34,48 @@ export const simulator: DriverDefinition<SimulatorConfig> = {
     return connectSimulator({ address, attachVolume, token: readToken(env) }, clock);
   },
 };
+
+async function* diagnoseHere(stateFile: string): AsyncGenerator<Diagnosis> {
+  const isThere = existsSync(stateFile);
+  yield {
+    subject: `state ${stateFile}`,
+    verdict: 'ok',
+    finding: isThere ? 'it is there, and no other process uses it' : 'it will be made by the first start',
+  };
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  server.close();
+  yield {
+    subject: 'addresses for its machines',
+    verdict: 'ok',
+    finding: 'ports of 127.0.0.1 can be listened at',
+  };
+}
+
+async function* diagnoseThere(
+  address: string,
+  attachVolume: SimulatorConfig['attach_volume'],
+  { env, clock }: DriverSetting,
+): AsyncGenerator<Diagnosis> {
+  const { connectSimulator } = await import('./remote/driver.ts');
+  const driver = connectSimulator({ address, attachVolume, token: readToken(env) }, clock);
+  try {
+    const listing = await driver.list();
+    const subject = `simulator at ${address}`;
+    if (listing.answer === 'listed')
+      yield { subject, verdict: 'ok', finding: `it answers, and has ${listing.items.length} machines` };
+    else
+      yield {
+        subject,
+        verdict: 'broken',
+        finding: listing.reason,
+        remedy: 'Start `berth simulator` there, with the same BERTH_SIMULATOR_TOKEN as here.',
+      };
+  } finally {
+    await driver.close();
+  }
+}
 
 /** What a `berth simulator` asks of its callers; undefined: nothing. @throws {Fatal} */
 export function readToken(env: DriverSetting['env']): string | undefined {

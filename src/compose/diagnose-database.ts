@@ -1,0 +1,130 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { isPostgres, sqlitePath } from '../config/server-schema.ts';
+import type { Diagnosis } from '../drivers/kit/driver-definition.ts';
+import type { Clock } from '../ports/clock.ts';
+
+/** Clocks that are further apart end leases and tokens at the wrong time. */
+const CLOCK_TOLERANCE_MS = 1_000;
+const SLOW_FSYNC_MS = 100;
+
+/** File systems on which SQLite's file is not safe, by the magic number of statfs(2). */
+const unsafeFileSystems: Readonly<Record<number, [name: string, why: string]>> = {
+  [0x01021994]: ['tmpfs', 'it is in memory, and gone after a reboot'],
+  [0x6969]: ['NFS', 'its locks do not keep two servers apart'],
+  [0xff534d42]: ['CIFS', 'its locks do not keep two servers apart'],
+  [0xfe534d42]: ['SMB', 'its locks do not keep two servers apart'],
+};
+
+/** Whether what is committed stays, and whether the clock here fits. Writes nothing that stays. */
+export async function* diagnoseDatabase(
+  database: string,
+  clock: Pick<Clock, 'now'>,
+): AsyncGenerator<Diagnosis> {
+  if (isPostgres(database)) yield* diagnosePostgres(database, clock);
+  else yield* diagnoseSqlite(sqlitePath(database), clock);
+}
+
+async function* diagnosePostgres(url: string, clock: Pick<Clock, 'now'>): AsyncGenerator<Diagnosis> {
+  const { readDurability } = await import('../store/postgres/durability.ts');
+  const askedAt = clock.now();
+  const { now, ...settings } = await readDurability(url);
+  const answeredAt = clock.now();
+  yield ok('database connection', `PostgreSQL answered in ${Math.round(answeredAt - askedAt)} ms`);
+  const off = Object.entries(settings).filter(([, value]) => value === 'off');
+  yield off.length === 0
+    ? ok('database durability', 'what is committed is on the disk')
+    : {
+        subject: 'database durability',
+        verdict: 'broken',
+        finding: `${off.map(([name]) => name).join(' and ')} is off: a power cut loses what was answered, or the whole database`,
+        remedy: `Set ${off.map(([name]) => `${name} = on`).join(' and ')} in postgresql.conf.`,
+      };
+  const aheadMs = Math.round((askedAt + answeredAt) / 2 - now);
+  yield Math.abs(aheadMs) <= CLOCK_TOLERANCE_MS + (answeredAt - askedAt) / 2
+    ? ok('clock', "it agrees with the database's")
+    : {
+        subject: 'clock',
+        verdict: 'broken',
+        finding: `it is ${Math.abs(aheadMs)} ms ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`,
+        remedy: 'Run NTP (chrony or systemd-timesyncd) on both machines.',
+      };
+}
+
+async function* diagnoseSqlite(file: string, clock: Pick<Clock, 'now'>): AsyncGenerator<Diagnosis> {
+  const folder = nearestFolder(dirname(file));
+  const subject = `database folder ${folder}`;
+  try {
+    const ms = timeOfFsync(folder);
+    yield ms <= SLOW_FSYNC_MS
+      ? ok(subject, `a write is on the disk within ${Math.ceil(ms)} ms`)
+      : {
+          subject,
+          verdict: 'warning',
+          finding: `a write took ${Math.ceil(ms)} ms to be on the disk: each create waits for one`,
+          remedy: 'Put the database on a local SSD.',
+        };
+  } catch (error) {
+    const finding = error instanceof Error ? error.message : String(error);
+    yield {
+      subject,
+      verdict: 'broken',
+      finding,
+      remedy: 'Give the user that runs Berth the right to write there.',
+    };
+    return;
+  }
+  const [name, why] = unsafeFileSystems[Number(statfsSync(folder).type)] ?? [];
+  yield name === undefined
+    ? ok('database file system', 'it is a local one')
+    : {
+        subject: 'database file system',
+        verdict: 'warning',
+        finding: `${folder} is on ${name}: ${why}`,
+        remedy: 'Put the database on a local disk, or use PostgreSQL.',
+      };
+  const aheadMs = existsSync(file) ? statSync(file).mtimeMs - clock.now() : 0;
+  yield aheadMs <= CLOCK_TOLERANCE_MS
+    ? ok('clock', 'it is past the last write of the database')
+    : {
+        subject: 'clock',
+        verdict: 'broken',
+        finding: `the database was last written ${Math.round(aheadMs / 1000)} s after now: the clock was set back`,
+        remedy: 'Run NTP (chrony or systemd-timesyncd), and wait until it has set the clock.',
+      };
+}
+
+function nearestFolder(folder: string): string {
+  return existsSync(folder) ? folder : nearestFolder(dirname(folder));
+}
+
+function timeOfFsync(folder: string): number {
+  const own = mkdtempSync(join(folder, '.berth-doctor-'));
+  try {
+    const file = openSync(join(own, 'probe'), 'w');
+    try {
+      const begunAt = performance.now();
+      writeSync(file, Buffer.alloc(4096, 1));
+      fsyncSync(file);
+      return performance.now() - begunAt;
+    } finally {
+      closeSync(file);
+    }
+  } finally {
+    rmSync(own, { recursive: true });
+  }
+}
+
+function ok(subject: string, finding: string): Diagnosis {
+  return { subject, verdict: 'ok', finding };
+}

@@ -1,0 +1,92 @@
+import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
+import { collectLog } from '../../test/support/collect-log.ts';
+import { loadConfig } from '../config/load.ts';
+import { systemClock } from '../runtime/system.ts';
+import { type DoctorFinding, diagnose } from './doctor.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'berth-doctor-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** What the doctor finds of a berth.yaml whose database is in a folder of its own. */
+async function examine(yaml: string, clock: { now: () => number } = systemClock): Promise<DoctorFinding[]> {
+  const file = join(folder, 'berth.yaml');
+  writeFileSync(file, `database: sqlite:${join(folder, 'berth.db')}\n${yaml}`);
+  const { config } = loadConfig({ file, flags: {}, env: {} });
+  const ports = { env: {}, clock: { ...systemClock, now: () => clock.now() }, log: collectLog().log };
+  const findings: DoctorFinding[] = [];
+  for await (const finding of diagnose(config, ports)) findings.push(finding);
+  return findings;
+}
+
+const subjects = (findings: DoctorFinding[], verdict: DoctorFinding['verdict']) =>
+  findings.filter((finding) => finding.verdict === verdict).map(({ subject }) => subject);
+
+describe('the doctor', () => {
+  it('finds nothing broken where `berth serve` would start, and leaves nothing behind [doctor-sound]', async () => {
+    const findings = await examine('platform: { driver: simulator }\n');
+    expect(subjects(findings, 'broken')).toEqual([]);
+    expect(subjects(findings, 'ok')).toEqual(
+      expect.arrayContaining([
+        `database folder ${folder}`,
+        'clock',
+        'driver simulator',
+        'addresses for its machines',
+      ]),
+    );
+    expect(readdirSync(folder)).toEqual(['berth.yaml']);
+  });
+
+  it('says of each platform what is broken, and what to do [doctor-platforms]', async () => {
+    const findings = await examine(
+      'platforms: { here: { driver: simulator }, there: { driver: simulator, address: "http://127.0.0.1:1" } }\n' +
+        `catalog: ${catalogFor('here')}\n`,
+    );
+    expect(findings.filter(({ verdict }) => verdict === 'broken')).toEqual([
+      {
+        platform: 'there',
+        subject: 'simulator at http://127.0.0.1:1',
+        verdict: 'broken',
+        finding: expect.stringContaining('no simulator answers'),
+        remedy: expect.stringContaining('Start `berth simulator`'),
+      },
+    ]);
+  });
+
+  it('tells of a driver that cannot be opened, and goes on with the next', async () => {
+    writeFileSync(join(folder, 'berth.db.simulator'), 'no database at all');
+    const findings = await examine('platform: { driver: simulator }\n');
+    expect(findings.at(-1)).toMatchObject({
+      platform: 'default',
+      subject: 'driver simulator',
+      verdict: 'broken',
+      finding: expect.stringContaining('berth.db.simulator'),
+    });
+  });
+
+  it('tells of a clock that was set back behind the last write of the database', async () => {
+    const database = join(folder, 'berth.db');
+    writeFileSync(database, '');
+    const clock = new VirtualClock(Date.now());
+    const inAnHour = new Date(clock.now() + 3_600_000);
+    utimesSync(database, inAnHour, inAnHour);
+    const findings = await examine('', clock);
+    expect(subjects(findings, 'broken')).toEqual(['clock']);
+  });
+});
+
+function catalogFor(platform: string): string {
+  const file = join(folder, 'catalog.yaml');
+  writeFileSync(
+    file,
+    'regions: { eu-one: { name: One, country_code: DE, datacenter: one-1 } }\noffers:\n' +
+      `  - { id: a, name: A, platform: ${platform}, instance_type: DEDICATED, vcpus: 1, memory_gb: 1, storage_gb: 1, price_per_hour: 1, os_options: [x], supports_cloud_init: true, capacity: { eu-one: 1 } }\n`,
+  );
+  return file;
+}

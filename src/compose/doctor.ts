@@ -1,0 +1,80 @@
+import { loadCatalog } from '../config/load.ts';
+import { sellingPlatforms } from '../config/platforms.ts';
+import type { Config } from '../config/schema.ts';
+import type { Environment } from '../config/settings.ts';
+import type { Diagnosis } from '../drivers/kit/driver-definition.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import { diagnoseDatabase } from './diagnose-database.ts';
+import { type ConfiguredDriver, configuredDrivers } from './driver-settings.ts';
+
+/** One finding, and the platform of berth.yaml that it is about; undefined: it is about this machine. */
+export interface DoctorFinding extends Diagnosis {
+  platform?: string;
+}
+
+/** What takes longer to look at is told as broken. */
+const LONGEST_LOOK_MS = 60_000;
+
+/** Looks at every prerequisite of `berth serve` with this configuration, one by one. Changes nothing that stays. */
+export async function* diagnose(
+  config: Config,
+  { env, clock, log }: { env: Environment; clock: Clock; log: Log },
+): AsyncGenerator<DoctorFinding> {
+  yield* guarded('database', clock, diagnoseDatabase(config.database, clock));
+  const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
+  for (const driver of configuredDrivers(config, { catalog, env, clock, log }))
+    for await (const finding of guarded(`driver ${driver.definition.name}`, clock, diagnoseDriver(driver)))
+      yield { platform: driver.platform, ...finding };
+}
+
+async function* diagnoseDriver({
+  definition,
+  options,
+  setting,
+}: ConfiguredDriver): AsyncGenerator<Diagnosis> {
+  const { name } = definition;
+  definition.check(options, setting);
+  yield {
+    subject: `driver ${name}`,
+    verdict: 'ok',
+    finding: 'it can be opened, as far as this machine can tell',
+  };
+  if (definition.diagnose === undefined)
+    yield {
+      subject: `driver ${name}`,
+      verdict: 'warning',
+      finding: 'it cannot look at its prerequisites',
+      remedy: 'Start `berth serve` and create a machine.',
+    };
+  else yield* definition.diagnose(options, setting);
+}
+
+/** The findings, the last one broken where looking itself fails or never ends. */
+async function* guarded(
+  subject: string,
+  clock: Clock,
+  findings: AsyncIterable<Diagnosis>,
+): AsyncGenerator<Diagnosis> {
+  const iterator = findings[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await inTime(clock, iterator.next());
+      if (next.done) return;
+      yield next.value;
+    }
+  } catch (error) {
+    yield { subject, verdict: 'broken', finding: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function inTime<T>(clock: Clock, answer: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const late = new Error(`no answer within ${LONGEST_LOOK_MS / 1000} s`);
+  const timer = clock.setTimer(LONGEST_LOOK_MS, () => reject(late));
+  try {
+    return await Promise.race([answer, promise]);
+  } finally {
+    timer.cancel();
+  }
+}

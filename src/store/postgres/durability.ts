@@ -1,0 +1,27 @@
+import { createPool } from './pool.ts';
+
+/** What of a server decides whether a commit outlives a crash of its machine. */
+export interface Durability {
+  fsync: string;
+  synchronous_commit: string;
+  full_page_writes: string;
+  /** Milliseconds since the epoch, by its clock. */
+  now: number;
+}
+
+/** Reads it. @throws {Error} if the server cannot be asked */
+export async function readDurability(url: string): Promise<Durability> {
+  const pool = createPool(url, 1);
+  try {
+    const { rows } = await pool.query<Durability>(
+      `SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit,
+        current_setting('full_page_writes') AS full_page_writes,
+        (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`,
+    );
+    const [row] = rows;
+    if (row === undefined) throw new Error('the server answered with nothing');
+    return row;
+  } finally {
+    await pool.end();
+  }
+}
