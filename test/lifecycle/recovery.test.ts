@@ -232,7 +232,7 @@ describe('in a database that was restored from a backup', () => {
   });
 
   it('a create that the backup held is not sent again: its machine is taken, or nobody waits for it', async () => {
-    await using first = await startFirst({ platform: { boot_ms: [400, 400] } });
+    await using first = await startFirst({ platform: { boot_ms: [5_000, 5_000] } });
     const [{ body: kept }, { body: deleted }] = [
       await first.request('POST', '/instances', { body: instanceRequest() }),
       await first.request('POST', '/instances', { body: instanceRequest() }),
@@ -316,7 +316,7 @@ describe('in a database that was restored from a backup', () => {
   });
 
   it('work that the backup held waits until it is known what became of it', async () => {
-    await using first = await startFirst({ platform: { boot_ms: [200, 200] } });
+    await using first = await startFirst({ platform: { boot_ms: [2_000, 2_000] } });
     const started = await make(first);
     await stop(first, started);
     const { body } = await first.request('POST', '/instances', { body: instanceRequest() });
@@ -543,7 +543,7 @@ describe('a row of the backup whose machine the platform does not show', () => {
   });
 
   it('is not ended by a listing that lacks too much, and its machine is taken when it is shown', async () => {
-    await using first = await startFirst({ platform: { boot_ms: [300, 300] } });
+    await using first = await startFirst({ platform: { boot_ms: [2_000, 2_000] } });
     const others = [await make(first), await make(first)];
     const { body } = await first.request('POST', '/instances', { body: instanceRequest() });
     const id = String(body['id']);
