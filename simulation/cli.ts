@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { describeFailure, Summary } from './runner/report.ts';
 import type { Outcome } from './runner/run-world.ts';
 import { shrink } from './runner/shrink.ts';
+import { subjects } from './runner/subject.ts';
 import { prepareSimulation } from './simulations.ts';
 
 const { values } = parseArgs({
@@ -18,12 +19,14 @@ const { values } = parseArgs({
     'least-faulted': { type: 'string', default: '0' },
     /** Simulates the marketplace instead of the orchestrator. */
     marketplace: { type: 'boolean', default: false },
+    /** Simulates an orchestrator on two platforms, of which one is sound. */
+    platforms: { type: 'boolean', default: false },
     mutant: { type: 'string' },
     worker: { type: 'boolean', default: false },
   },
 });
 const { mutant, worker } = values;
-const subject = values.marketplace ? 'marketplace' : 'orchestrator';
+const subject = subjects.find((name) => name !== 'orchestrator' && values[name]) ?? 'orchestrator';
 const commands = Number(values.commands);
 const first = Number(values.seed ?? 1);
 const count = Number(values.seeds ?? (values.seed === undefined ? 100 : 1));
@@ -49,7 +52,7 @@ async function spread(workers: number, done: (outcome: Outcome) => void): Promis
     new Promise((resolve, reject) => {
       const child = fork(import.meta.filename, [
         ...['--worker', '--commands', String(commands)],
-        ...(values.marketplace ? ['--marketplace'] : []),
+        ...(subject === 'orchestrator' ? [] : [`--${subject}`]),
       ]);
       child.on('error', reject);
       child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));

@@ -6,11 +6,11 @@ import type { Simulation, Subject } from './runner/subject.ts';
 
 /** Makes the database that every run of the process starts from. */
 export async function prepareSimulation(subject: Subject): Promise<Simulation> {
-  if (subject === 'orchestrator') {
+  if (subject !== 'marketplace') {
     const prepared = await prepareOrchestrator();
     return {
       folder: prepared.folder,
-      run: (seed, commands) => runOrchestrator(prepared, seed, commands),
+      run: (seed, commands) => runOrchestrator(prepared, seed, commands, subject === 'platforms'),
     };
   }
   const prepared = await prepareMarket();

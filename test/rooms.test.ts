@@ -79,6 +79,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'fault-injection.ts',
     'operator.ts',
     'quiesce.ts',
+    'check-sound-platform.ts',
     'run.ts',
   ],
   'simulation/marketplace': [

@@ -10,7 +10,11 @@ export interface Hunted {
   seed: number;
 }
 
-export const HUNT_COMMANDS: Readonly<Record<Subject, number>> = { orchestrator: 100, marketplace: 40 };
+export const HUNT_COMMANDS: Readonly<Record<Subject, number>> = {
+  orchestrator: 100,
+  platforms: 100,
+  marketplace: 40,
+};
 export const MOST_SEEDS = 500;
 
 /** Runs the seeds from `first` to `last` in a process of its own, with the mutant or as the program is. */

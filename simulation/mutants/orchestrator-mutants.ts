@@ -336,4 +336,42 @@ export const orchestratorMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'listing-of-another',
+    subject: 'platforms',
+    title: 'the rows of a platform are held against what the first one lists',
+    patches: [
+      {
+        file: 'src/compose/orchestrator.ts',
+        find: 'return composeWork(name, state, others, {',
+        replace:
+          'const [first]: any = platforms.values();\n    return composeWork(name, { ...state, driver: { ...state.driver, list: first.driver.list } }, others, {',
+      },
+    ],
+  },
+  {
+    id: 'sold-by-another',
+    subject: 'platforms',
+    title: 'an offer is sold while the first platform answers, and not its own',
+    patches: [
+      {
+        file: 'src/compose/platforms.ts',
+        find: 'const state = states.get(platform);\n      return state?.health',
+        replace: 'const [state] = states.values();\n      return state?.health',
+      },
+    ],
+  },
+  {
+    id: 'frozen-by-another',
+    subject: 'platforms',
+    title: 'while one platform does not answer, no work of any is claimed',
+    patches: [
+      {
+        file: 'src/compose/orchestrator.ts',
+        find: 'return composeWork(name, state, others, {',
+        replace:
+          'const all: any = [...platforms.values()];\n    const health = new Proxy(state.health, { get: (of: any, key) => key === "isUp" ? all.every((s: any) => s.health.isUp) : typeof of[key] === "function" ? of[key].bind(of) : of[key] });\n    return composeWork(name, { ...state, health }, others, {',
+      },
+    ],
+  },
 ];

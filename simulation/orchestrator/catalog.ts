@@ -89,10 +89,28 @@ const offers = [
   }),
 ];
 
+/** The name of the second platform, where there are two: it has the offer `cpu` and the volumes of type `shared`. */
+export const SOUND_PLATFORM = 'east';
+
 /** Few units of each offer, so that clients race for the last. */
 export const catalog: Catalog = {
   regions: new Map(regions.map((entry) => [entry.token, entry])),
   offers: new Map(offers.map((entry) => [entry.id, entry])),
+};
+
+/** The same for two platforms. */
+export const catalogOfTwo: Catalog = {
+  regions: new Map(
+    regions.map((entry) => {
+      const types = entry.volumeTypes.map((type) =>
+        type.name === 'shared' ? { ...type, platform: SOUND_PLATFORM } : type,
+      );
+      return [entry.token, { ...entry, volumeTypes: types }];
+    }),
+  ),
+  offers: new Map(
+    offers.map((entry) => [entry.id, entry.id === 'cpu' ? { ...entry, platform: SOUND_PLATFORM } : entry]),
+  ),
 };
 
 export function unitsOf(offerId: string, datacenter: string): number {

@@ -104,13 +104,14 @@ function injectIntoMachine(
   chance: Chance,
   name: 'reclaim' | 'reap' | 'powerOff' | 'breakDown' | 'loss' | 'move',
 ): void {
-  const fitting = world.machines.all().filter((machine) => fits(name, machine));
+  const fitting = world.troubled.machines.all().filter((machine) => fits(name, machine));
   if (fitting.length === 0) return;
   const machine = chance.pick(fitting);
   const { ref } = machine.spec;
   world.journal.note('platform', `${name} of ${ref}`);
   if (name === 'reclaim' || name === 'breakDown') world.inspector.machineLost(ref);
-  const { machines, addresses, scheduler, machineChance } = world;
+  const { addresses, scheduler, machineChance } = world;
+  const { machines } = world.troubled;
   const turn = (power: Power, forMs: number | null): void => {
     const until = forMs === null ? null : scheduler.now + forMs;
     machines.change(machine, { power, until, isRestarting: false });

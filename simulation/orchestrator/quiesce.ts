@@ -99,7 +99,7 @@ function endFaults(world: World): void {
   world.journal.note('world', 'comes to rest');
   world.isCalm = true;
   world.callFaults.end();
-  world.network.clear();
+  for (const { network } of world.sites.values()) network.clear();
   for (const replica of world.replicas) {
     replica.clockOffsetMs = 0;
     replica.process?.resume();

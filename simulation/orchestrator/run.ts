@@ -1,5 +1,6 @@
 import { type Outcome, runWorld } from '../runner/run-world.ts';
 import type { Prepared } from './accounts.ts';
+import { checkSoundPlatform } from './check-sound-platform.ts';
 import { injectFaults } from './fault-injection.ts';
 import { acceptRealLosses } from './operator.ts';
 import { checkCapacity, quiesce, shutDown } from './quiesce.ts';
@@ -10,10 +11,17 @@ import { World } from './world.ts';
 const COMMANDS_BETWEEN_OPERATOR_CHECKS = 25;
 const LONGEST_PAUSE_MS = 120_000;
 
-/** Runs orchestrators over a simulated platform. Never throws. */
-export function runOrchestrator(prepared: Prepared, seed: string, commands: number): Promise<Outcome> {
+/** Runs orchestrators over a simulated platform, or over two, of which one is sound. Never throws. */
+export function runOrchestrator(
+  prepared: Prepared,
+  seed: string,
+  commands: number,
+  hasTwoPlatforms = false,
+): Promise<Outcome> {
+  const world = new World(seed, prepared, hasTwoPlatforms);
+  const startedAt = world.scheduler.now;
   return runWorld(
-    new World(seed, prepared),
+    world,
     {
       limitPause: (ms) => Math.min(ms, LONGEST_PAUSE_MS),
       beforeCommand: async (world, faults, count) => {
@@ -23,6 +31,7 @@ export function runOrchestrator(prepared: Prepared, seed: string, commands: numb
       command,
       check: async (world) => {
         await checkCapacity(world);
+        await checkSoundPlatform(world, startedAt);
         world.inspector.assertHeld();
       },
       quiesce,

@@ -1,6 +1,6 @@
 import type { Chance } from '../kernel/chance.ts';
 import { drawTraits, type Traits } from './platform/traits.ts';
-import type { StoreTrouble } from './replicas/store.ts';
+import { noTrouble, type StoreTrouble } from './replicas/store.ts';
 
 /** How often each fault is injected, for each command. */
 export interface FaultRates {
@@ -37,9 +37,30 @@ export interface Scenario {
   probeIntervalS: number;
   /** For how long tombstones are kept. */
   tombstonesKeptS: number;
+  /** Whether no server and no store ever fails. */
+  hasSoundServers: boolean;
 }
 
 export const LEAST_GRACE_S = 60;
+
+/**
+ * The scenario of a run with two platforms. In half of the seeds the servers and their store are sound, so that nothing
+ * but the other platform's trouble could harm what is on the sound one.
+ */
+export function withTwoPlatforms(scenario: Scenario, chance: Chance): Scenario {
+  const { faultRates } = scenario;
+  const rates = { ...faultRates, outage: 0.02, revokedCredential: 0.01, wrongPlatform: 0 };
+  if (chance.happens(0.5))
+    return { ...scenario, faultRates: rates, callFaultRate: 0.3, hasSoundServers: false };
+  const none = { crash: 0, powerCut: 0, pause: 0, partition: 0, clockJump: 0 };
+  return {
+    ...scenario,
+    faultRates: { ...rates, ...none },
+    callFaultRate: 0.3,
+    trouble: noTrouble,
+    hasSoundServers: true,
+  };
+}
 
 /** A tenth of the seeds have no faults: they show what frequent faults would hide. */
 export function drawScenario(chance: Chance): Scenario {
@@ -76,5 +97,6 @@ export function drawScenario(chance: Chance): Scenario {
     watchIntervalS: chance.pick([10, 20]),
     probeIntervalS: chance.pick([2, 5]),
     tombstonesKeptS: chance.fork('retention').pick([20, 60, 300]),
+    hasSoundServers: false,
   };
 }

@@ -23,12 +23,22 @@ it('repeats a run exactly by its seed (I27)', async () => {
 
 const SEEDS = 15;
 const COMMANDS = 8;
+const SEEDS_OF_TWO = 4;
 
 it(`keeps every invariant over ${SEEDS} seeds [orchestrator-seeds]`, { timeout: 300_000 }, async () => {
   const failures: string[] = [];
   for (let seed = 1; seed <= SEEDS; seed++) {
     const outcome = await runOrchestrator(prepared, String(seed), COMMANDS);
     if (outcome.failure !== undefined) failures.push(describeFailure(outcome));
+  }
+  expect(failures).toEqual([]);
+});
+
+it(`and on two platforms over ${SEEDS_OF_TWO} [two-platforms-seeds]`, { timeout: 300_000 }, async () => {
+  const failures: string[] = [];
+  for (let seed = 1; seed <= SEEDS_OF_TWO; seed++) {
+    const outcome = await runOrchestrator(prepared, String(seed), 3 * COMMANDS, true);
+    if (outcome.failure !== undefined) failures.push(describeFailure(outcome, { subject: 'platforms' }));
   }
   expect(failures).toEqual([]);
 });

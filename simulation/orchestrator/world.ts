@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
+import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
+import { markOf } from '../../src/orchestrator/model/store.ts';
 import { callTimeoutMs } from '../../src/orchestrator/platform/options.ts';
 import { Chance } from '../kernel/chance.ts';
 import { Journal } from '../kernel/journal.ts';
@@ -8,16 +10,25 @@ import { Scheduler } from '../kernel/scheduler.ts';
 import { emptyTally, type Tally } from '../kernel/tally.ts';
 import { START_AT } from '../kernel/virtual-clock.ts';
 import type { Prepared } from './accounts.ts';
+import { catalog, catalogOfTwo, SOUND_PLATFORM } from './catalog.ts';
 import { Inspector } from './invariants/inspector.ts';
 import { CallFaults } from './platform/call-faults.ts';
-import { Network } from './platform/network.ts';
-import { Addresses, type Machines, simulatedPlatform, type Volumes } from './platform/platform.ts';
+import { Addresses } from './platform/platform.ts';
+import {
+  type AllMachines,
+  type AllVolumes,
+  allMachines,
+  allVolumes,
+  makeSite,
+  makeSoundSite,
+  type Site,
+} from './platform/sites.ts';
 import { SimulatedSsh } from './platform/ssh.ts';
 import type { Traits } from './platform/traits.ts';
 import type { Commit } from './replicas/commit-feed.ts';
 import { Database } from './replicas/database.ts';
 import { OrchestratorReplica } from './replicas/replica.ts';
-import { drawScenario, LEAST_GRACE_S, type Scenario } from './scenario.ts';
+import { drawScenario, LEAST_GRACE_S, type Scenario, withTwoPlatforms } from './scenario.ts';
 import { Clients } from './workload/clients.ts';
 
 const SETTLED = new Set(['ONLINE', 'STOPPED']);
@@ -40,9 +51,14 @@ export class World {
   /** What the platform draws about machines. */
   readonly machineChance: Chance;
   readonly addresses = new Addresses();
-  readonly machines: Machines;
-  readonly volumes: Volumes;
-  readonly network: Network;
+  /** The platforms by name; `default` is the one that faults are injected into. */
+  readonly sites: ReadonlyMap<string, Site>;
+  readonly troubled: Site;
+  readonly catalog: Catalog;
+  readonly key: string;
+  /** Of all platforms. */
+  readonly machines: AllMachines;
+  readonly volumes: AllVolumes;
   readonly ssh: SimulatedSsh;
   readonly database: Database;
   readonly replicas: readonly OrchestratorReplica[];
@@ -57,10 +73,12 @@ export class World {
   #lossesAcceptedUntil = 0;
   #failure: { error: unknown } | undefined;
 
-  constructor(seed: string, { folder, database, accounts }: Prepared) {
+  constructor(seed: string, { folder, database, accounts }: Prepared, hasTwoPlatforms = false) {
     const { scheduler, journal } = this;
     this.chance = new Chance(seed);
-    this.scenario = drawScenario(this.chance.fork('scenario'));
+    const drawn = drawScenario(this.chance.fork('scenario'));
+    this.scenario = hasTwoPlatforms ? withTwoPlatforms(drawn, this.chance.fork('platforms')) : drawn;
+    this.catalog = hasTwoPlatforms ? catalogOfTwo : catalog;
     this.traits = this.scenario.traits;
     this.inspector = new Inspector(this);
     const { chance, traits, inspector } = this;
@@ -72,25 +90,23 @@ export class World {
     );
     const faults = this.callFaults;
     this.machineChance = chance.fork('machines');
-    const { machines, volumes } = simulatedPlatform(
-      {
-        scheduler,
-        traits,
-        chance: this.machineChance,
-        volumeChance: chance.fork('volumes'),
-        observer: inspector,
+    const parts = { scheduler, journal, observer: inspector, addresses: this.addresses, traits };
+    this.troubled = makeSite({
+      ...parts,
+      callFaults: faults,
+      chances: {
+        machines: this.machineChance,
+        volumes: chance.fork('volumes'),
+        network: chance.fork('network'),
       },
-      this.addresses,
-    );
-    this.machines = machines;
-    this.volumes = volumes;
-    this.network = new Network({
-      scheduler,
-      faults,
-      journal,
-      chance: chance.fork('network'),
-      observer: inspector,
     });
+    this.sites = new Map([
+      ['default', this.troubled],
+      ...(hasTwoPlatforms ? [[SOUND_PLATFORM, makeSoundSite(chance, parts)] as const] : []),
+    ]);
+    const machines = allMachines(this.sites.values());
+    this.machines = machines;
+    this.volumes = allVolumes(this.sites.values());
     this.ssh = new SimulatedSsh({ scheduler, machines, faults, chance: chance.fork('ssh') });
     this.database = new Database(
       folder,
@@ -102,6 +118,7 @@ export class World {
       this.scenario.replicas === 1 ? scheduler : undefined,
     );
     this.clients = new Clients(this, accounts);
+    this.key = accounts.alpha.key;
     this.callTimeoutMs = callTimeoutMs(this.scenario.leaseS * 1_000);
     const config = this.#config(join(folder, 'none'));
     this.replicas = Array.from(
@@ -126,7 +143,8 @@ export class World {
   get wouldNoticeEmptyAccount(): boolean {
     if (this.isLossAccepted) return false;
     const settled = this.inspector.history.instances().filter(({ status }) => SETTLED.has(status));
-    return settled.filter(({ ownerRef }) => this.machines.of(ownerRef).length > 0).length >= MANY;
+    const { machines } = this.troubled;
+    return settled.filter(({ ownerRef }) => machines.of(ownerRef).length > 0).length >= MANY;
   }
 
   /** Whether the operator accepts, by the clock of any server, that missing machines are lost. */
@@ -143,7 +161,10 @@ export class World {
     // A server whose clock is behind accepts them for longer.
     this.#lossesAcceptedUntil = until + ACCEPTED_FOR_MS;
     this.database.writer = null;
-    await this.database.transact((tx) => tx.marks.put('losses_accepted_until', until));
+    await this.database.transact(async (tx) => {
+      for (const platform of this.sites.keys())
+        await tx.marks.put(markOf(platform, 'losses_accepted_until'), until);
+    });
   }
 
   /** Ends the run with an error that no caller waits for. */

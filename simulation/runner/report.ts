@@ -91,7 +91,7 @@ export function toRepro(
   { seed, commands }: { seed: number | string; commands: number },
   { subject = 'orchestrator', mutant }: Planted,
 ): string {
-  const of = subject === 'marketplace' ? '--marketplace ' : '';
+  const of = subject === 'orchestrator' ? '' : `--${subject} `;
   const planted = mutant === undefined ? '' : `--mutant ${mutant} `;
   return `npm run sim -- ${of}${planted}--seed ${seed} --commands ${commands}`;
 }

@@ -7,7 +7,8 @@ import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { Tally } from '../../kernel/tally.ts';
 import { Violation } from '../../kernel/violation.ts';
 import type { Call } from '../platform/network.ts';
-import type { Machine, Machines, PlatformObserver, Volumes } from '../platform/platform.ts';
+import type { Machine, PlatformObserver } from '../platform/platform.ts';
+import type { AllMachines, AllVolumes } from '../platform/sites.ts';
 import type { SimulatedSsh } from '../platform/ssh.ts';
 import type { Traits } from '../platform/traits.ts';
 import type { Database } from '../replicas/database.ts';
@@ -38,6 +39,7 @@ import {
   onlineIsEarned,
   timeGoesOn,
 } from './rows.ts';
+import { nothingEndsThere } from './sound-platform.ts';
 import { onlyATombstoneIsWrittenAgain, onlyTombstonesArePruned } from './tombstones.ts';
 import {
   noVolumeForTheDead,
@@ -53,12 +55,16 @@ import {
 export interface InspectedWorld {
   readonly scheduler: Scheduler;
   readonly journal: Journal;
-  readonly scenario: { readonly leaseS: number; readonly tombstonesKeptS: number };
+  readonly scenario: {
+    readonly leaseS: number;
+    readonly tombstonesKeptS: number;
+    readonly hasSoundServers: boolean;
+  };
   readonly traits: Traits;
   readonly callTimeoutMs: number;
   readonly database: Database;
-  readonly machines: Machines;
-  readonly volumes: Volumes;
+  readonly machines: AllMachines;
+  readonly volumes: AllVolumes;
   readonly ssh: SimulatedSsh;
   readonly clients: Clients;
   readonly tally: Tally;
@@ -258,6 +264,7 @@ export class Inspector implements PlatformObserver, StoreObserver, ReplyInspecto
   #checkWritten(before: InstanceRecord | undefined, after: InstanceRecord): void {
     const { machines, ssh, scheduler, scenario, clients, tally, database } = this.#world;
     const written = { before, after };
+    if (scenario.hasSoundServers) nothingEndsThere(after);
     followsTheTable(written);
     errorSaysWhy(written);
     timeGoesOn(written);

@@ -3,7 +3,8 @@ import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { CallFaults } from './call-faults.ts';
-import { type Machines, SSH_PORT } from './platform.ts';
+import { SSH_PORT } from './platform.ts';
+import type { AllMachines } from './sites.ts';
 
 /** A successful probe: when, at which address, and with which keys. */
 export interface Proof {
@@ -16,11 +17,11 @@ const KEPT_PROOFS = 8;
 
 /** Answers SSH probes as the true machines would. */
 export class SimulatedSsh {
-  readonly #parts: { scheduler: Scheduler; machines: Machines; chance: Chance; faults: CallFaults };
+  readonly #parts: { scheduler: Scheduler; machines: AllMachines; chance: Chance; faults: CallFaults };
   /** The successful probes of the machines of each owner ref, the last first. */
   readonly #proofs = new Map<string, Proof[]>();
 
-  constructor(parts: { scheduler: Scheduler; machines: Machines; chance: Chance; faults: CallFaults }) {
+  constructor(parts: { scheduler: Scheduler; machines: AllMachines; chance: Chance; faults: CallFaults }) {
     this.#parts = parts;
   }
 

@@ -1,5 +1,6 @@
 import { type Orchestrator, startOrchestrator } from '../../../src/compose/orchestrator.ts';
 import type { Config } from '../../../src/config/schema.ts';
+import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Store } from '../../../src/orchestrator/model/store.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
@@ -7,15 +8,21 @@ import type { Log } from '../../../src/ports/log.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import { Replica, type ReplicaWorld } from '../../kernel/replica.ts';
-import { catalog } from '../catalog.ts';
-import { emptyDriver, type Reach, simulatedDriver } from '../platform/driver.ts';
+import { emptyDriver, simulatedDriver } from '../platform/driver.ts';
+import type { Site } from '../platform/sites.ts';
 import type { SimulatedSsh } from '../platform/ssh.ts';
+import type { Traits } from '../platform/traits.ts';
 import { CommitFeed } from './commit-feed.ts';
 import type { Database } from './database.ts';
 import { noTrouble, replicaStore, type StoreObserver, type StoreTrouble } from './store.ts';
 
 /** What an orchestrator uses of the world. */
-export interface OrchestratorWorld extends ReplicaWorld, Reach {
+export interface OrchestratorWorld extends ReplicaWorld {
+  readonly traits: Traits;
+  readonly sites: ReadonlyMap<string, Site>;
+  readonly catalog: Catalog;
+  /** A key of a tenant's account. */
+  readonly key: string;
   readonly chance: Chance;
   readonly scenario: { readonly replicas: number; readonly trouble: StoreTrouble };
   readonly database: Database;
@@ -25,7 +32,7 @@ export interface OrchestratorWorld extends ReplicaWorld, Reach {
 
 /** One of the orchestrators. */
 export class OrchestratorReplica extends Replica<
-  { orchestrator: Orchestrator; store: Store },
+  { orchestrator: Orchestrator; store: Store; listOffered(id: string): Promise<string[] | undefined> },
   OrchestratorWorld
 > {
   readonly #config: Config;
@@ -78,17 +85,17 @@ export class OrchestratorReplica extends Replica<
     this.#clock = clock;
     const orchestrator = await startOrchestrator({
       config: this.#config,
-      catalog,
+      catalog: this.world.catalog,
       store,
       environmentKey: undefined,
-      drivers: new Map([['default', this.#driver(process)]]),
+      drivers: new Map([...this.world.sites].map(([name, site]) => [name, this.#driver(site, process)])),
       probe: this.world.ssh.of(process),
       clock,
       random: chance.fork('random'),
       log: this.log(process),
       failpoint: (point) => this.#failpoint(process, chance, point),
     });
-    return { orchestrator, store };
+    return { orchestrator, store, listOffered: (id: string) => this.#listOffered(orchestrator, id) };
   }
 
   protected override restartMs(): number {
@@ -103,16 +110,27 @@ export class OrchestratorReplica extends Replica<
     const { process } = this;
     super.end();
     this.#feed = undefined;
-    if (process !== undefined) this.world.network.died(process);
+    if (process !== undefined) for (const { network } of this.world.sites.values()) network.died(process);
   }
 
   /** The driver of the platform that it is configured for; on another platform nothing is there. */
-  #driver(process: ServerProcess): PlatformDriver {
-    const driver = simulatedDriver(this.world, process);
+  #driver(site: Site, process: ServerProcess): PlatformDriver {
+    const driver = simulatedDriver(site, process);
     const { manifest } = driver;
     return this.#platform === manifest.name
       ? driver
       : { ...emptyDriver, manifest: { ...manifest, name: this.#platform } };
+  }
+
+  /** The regions in which it offers an offer now; undefined: the key is not valid there. */
+  async #listOffered({ app }: Orchestrator, id: string): Promise<string[] | undefined> {
+    const headers = { Authorization: `Bearer ${this.world.key}` };
+    const reply = await app.request('/v1/availability', { headers });
+    if (reply.status !== 200) return undefined;
+    const { configurations } = (await reply.json()) as {
+      configurations: { id: string; regions: string[] }[];
+    };
+    return configurations.find((offer) => offer.id === id)?.regions ?? [];
   }
 
   /** It may die anywhere in a step, and pause between the platform's answer and the write of it. */
