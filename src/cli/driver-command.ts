@@ -116,7 +116,7 @@ function printReport({ id, title, why, result, exchanges }: CheckReport): void {
       break;
     case 'failed':
       printLine(`FAILED     ${id}: ${title}`);
-      printLine(`  found:       ${shorten(result.problem)}`);
+      printLine(`  found:       ${shorten(result.problem.split('\n')[0] ?? '')}`);
       for (const { asked, answered } of exchanges) {
         printLine(`  asked:       ${shorten(asked)}`);
         printLine(`  answered:    ${shorten(answered)}`);
