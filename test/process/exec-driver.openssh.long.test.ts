@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -292,6 +293,31 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
     expect(lines.at(-1)).toMatchObject({ ok: true, failed: 0, leftovers: [] });
     expect(lines.at(-1).passed).toBeGreaterThanOrEqual(28);
     expect(code).toBe(0);
+    expect(site.found()).toEqual({ machines: [], servers: 0 });
+  });
+
+  it('passes the template in JavaScript, over pipes and over HTTP [exec-template-node]', async () => {
+    const node = fileURLToPath(new URL('../../examples/drivers/node/driver.mjs', import.meta.url));
+    const test = (...args: string[]) =>
+      runBerth(['driver', 'test', '--units', String(UNITS), ...args], { env });
+    const env = { BERTH_DRIVER_TOKEN: 'a-token-of-the-driver-0123456789' };
+    using site = newSite();
+    const piped = await test(process.execPath, node, site.machines, String(UNITS));
+    expect(piped.stdout).toMatch(/\n\d\d passed, 0 failed, /);
+    expect(piped.code).toBe(0);
+    const server = spawn(process.execPath, [node, site.machines, String(UNITS), '--listen', '0'], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = await once(server.stdout, 'data');
+    const overHttp = await test('--url', String(line).trim());
+    const refused = await runBerth(['driver', 'test', '--url', String(line).trim()]);
+    server.kill();
+    await once(server, 'close');
+    expect(overHttp.stdout).toMatch(/\n\d\d passed, 0 failed, /);
+    expect(overHttp.code).toBe(0);
+    expect(refused.stderr).toContain('cannot be used: the driver answers 401: it was sent no token');
+    expect(refused.code).toBe(1);
     expect(site.found()).toEqual({ machines: [], servers: 0 });
   });
 

@@ -115,16 +115,7 @@ const machine = (ref) => {
   };
 };
 
-async function answer({ method, ref = '', expires_at, spec, offers, protocols }) {
-  const it = machine(ref);
-  const when = async (power) => {
-    const now = await it.observe();
-    return now.power === power ? done(now) : { outcome: 'pending', cookie: power, poll_after_ms: 200 };
-  };
-  if (method === 'info') {
-    if (!protocols.includes(1)) throw new Error(`this driver speaks version 1, and not one of ${protocols}`);
-    return { protocol: 1, name: 'sshd-node', login_user: username, capabilities: CAPABILITIES };
-  }
+async function look(method, it, offers) {
   if (method === 'list')
     return { answer: 'listed', items: await Promise.all(refs().map((each) => machine(each).observe())) };
   if (method === 'get')
@@ -135,6 +126,21 @@ async function answer({ method, ref = '', expires_at, spec, offers, protocols })
       datacenters.map((datacenter) => ({ offer_id, datacenter, units: free }));
     return { answer: 'counted', free: offers.flatMap(each) };
   }
+  return undefined;
+}
+
+async function answer({ method, ref = '', expires_at, spec, offers, protocols }) {
+  const it = machine(ref);
+  const when = async (power) => {
+    const now = await it.observe();
+    return now.power === power ? done(now) : { outcome: 'pending', cookie: power, poll_after_ms: 200 };
+  };
+  if (method === 'info') {
+    if (!protocols.includes(1)) throw new Error(`this driver speaks version 1, and not one of ${protocols}`);
+    return { protocol: 1, name: 'sshd-node', login_user: username, capabilities: CAPABILITIES };
+  }
+  const seen = await look(method, it, offers);
+  if (seen !== undefined) return seen;
   if (Date.now() > expires_at) return failed('transient', 'the request came too late and was not begun');
   if (method === 'destroy') {
     if (it.exists()) await it.stop();

@@ -8,7 +8,7 @@ import type { DriverSetting } from '../kit/driver-definition.ts';
 import { exec } from './driver.ts';
 import type { ExecConfig } from './options.ts';
 
-export const CAPABILITIES = {
+const CAPABILITIES = {
   ...{ stop: true, resume: true, restart: true, attach_volume: 'none', resize_volume: 'none' },
   ...{ create_visible_within_ms: 0, keeps_notes: false, cloud_init_bytes: 0 },
 };
