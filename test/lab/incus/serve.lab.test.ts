@@ -222,9 +222,10 @@ describe('kill -9 of Berth at each moment [incus-kill-at-each-step]', () => {
   it.each(moments)('create:%s', async (moment) => {
     const failpoint = failpointOf('create', moment);
     await server.arm(failpoint);
-    const headers = { 'Idempotency-Key': `create ${moment}` };
+    const headers = { 'Idempotency-Key': `create-${moment.replace(' ', '-')}` };
     const body = { ...offer, ssh_keys: keys.map(({ publicKey }) => publicKey) };
-    const { body: made } = await server.client.request('POST', '/instances', { headers, body });
+    const { status, body: made } = await server.client.request('POST', '/instances', { headers, body });
+    expect(status).toBe(201);
     await server.diedAndStart(failpoint);
     path = `/instances/${made['id']}`;
     await online(path);
