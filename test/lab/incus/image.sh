@@ -30,6 +30,8 @@ for unit in systemd-networkd-wait-online.service apt-daily.timer apt-daily-upgra
   e2scrub_all.timer fstrim.timer systemd-timesyncd.service cloud-init-hotplugd.socket console-getty.service; do
   ln -sf /dev/null "$root/etc/systemd/system/$unit"
 done
+# What cloud-init would write, and restart sshd for after it has answered already.
+echo 'PasswordAuthentication no' >"$root/etc/ssh/sshd_config.d/50-cloud-init.conf"
 cat >"$root/etc/cloud/cloud.cfg.d/90-lab.cfg" <<'CONFIG'
 datasource_list: [NoCloud]
 ssh_genkeytypes: [ed25519]
