@@ -1,5 +1,6 @@
 import { type Command, CommanderError } from 'commander';
 import { explainCommand, listCommand } from './cli/commands/catalogue.ts';
+import { compareCommand, redactCommand, verifyCommand } from './cli/commands/certificate.ts';
 import { doctorCommand } from './cli/commands/doctor.ts';
 import { judgeCommand } from './cli/commands/judge.ts';
 import { planCommand } from './cli/commands/plan.ts';
@@ -41,6 +42,9 @@ function createProgram(parts: CliParts, finish: (exitCode: number) => void): Com
     .addCommand(sweepCommand(parts, finish))
     .addCommand(judgeCommand(parts, finish))
     .addCommand(watchCommand(parts, finish))
+    .addCommand(compareCommand(parts, finish))
+    .addCommand(verifyCommand(parts, finish))
+    .addCommand(redactCommand(parts))
     .addCommand(explainCommand(parts))
     .addCommand(listCommand(parts))
     .hook('preSubcommand', (outer, inner) => {

@@ -61,6 +61,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'doctor',
     'run',
     'report',
+    'certificate',
     'mutants',
     'cli',
     'cli.ts',

@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
+import { readPublicKey, signReport } from '../certificate/sign.ts';
 import { CHECKS } from '../checks/index.ts';
 import type { Requirements } from '../contract/requirements.ts';
+import { toBadge } from '../report/badge.ts';
 import { toHtml } from '../report/html/html.ts';
 import { toJunit } from '../report/junit.ts';
 import { toJson, toReport } from '../report/model.ts';
@@ -11,6 +13,7 @@ import { judge } from '../verdict/judge.ts';
 import { EXIT } from '../verdict/outcome.ts';
 import { OutputFile } from './output-file.ts';
 import { CommandError, NAME } from './program.ts';
+import { readTextFile } from './report-file.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The options that write the report to files. */
@@ -18,22 +21,28 @@ export interface OutputFlags {
   json?: string;
   junit?: string;
   html?: string;
+  badge?: string;
+  sign?: string;
 }
 
-const RENDERERS: Readonly<Record<keyof OutputFlags, (report: Report) => string>> = {
+const RENDERERS: Readonly<Record<'json' | 'junit' | 'html' | 'badge', (report: Report) => string>> = {
   json: toJson,
   junit: toJunit,
   html: toHtml,
+  badge: toBadge,
 };
 
 /** The output files of the report and the transcript. */
 export class Outputs {
   readonly #reports: { render: (report: Report) => string; file: OutputFile }[] = [];
   readonly transcript: OutputFile | undefined;
+  /** The PEM of `--sign`. */
+  readonly #signingKey: string | undefined;
 
   /** Opens all files. Throws `CommandError`, and removes all of them, where one cannot be written. */
   constructor(flags: OutputFlags & { transcript?: string }) {
     const opened: OutputFile[] = [];
+    this.#signingKey = flags.sign === undefined ? undefined : readSigningKey(flags.sign, flags.json);
     const open = (option: string, path: string): OutputFile => {
       const file = new OutputFile(option, path);
       if (opened.some((other) => other.path === file.path))
@@ -43,7 +52,7 @@ export class Outputs {
     };
     try {
       for (const [name, render] of Object.entries(RENDERERS)) {
-        const path = flags[name as keyof OutputFlags];
+        const path = flags[name as keyof typeof RENDERERS];
         if (path !== undefined) this.#reports.push({ render, file: open(`--${name}`, path) });
       }
       this.transcript = flags.transcript === undefined ? undefined : open('--transcript', flags.transcript);
@@ -53,8 +62,10 @@ export class Outputs {
     }
   }
 
-  /** Writes the report; returns what could not be written. */
-  finish(report: Report): string[] {
+  /** Writes the report, signed where that was asked for; returns what could not be written. */
+  finish(unsigned: Report, transcriptSha256: string): string[] {
+    const key = this.#signingKey;
+    const report = key === undefined ? unsigned : signReport(unsigned, transcriptSha256, key);
     for (const { render, file } of this.#reports) file.write(render(report));
     for (const { file } of this.#reports) file.finish();
     this.transcript?.finish();
@@ -80,6 +91,8 @@ export class Outputs {
 
 export interface Showing {
   records: readonly TranscriptRecord[];
+  /** Of the transcript, as it was written. */
+  transcriptSha256: string;
   requirements: Requirements;
   outputs: Outputs;
   terminal: Terminal;
@@ -87,11 +100,18 @@ export interface Showing {
 }
 
 /** Judges the records, writes the reports and returns the exit code. Throws `SuiteFault`. */
-export function showReport({ records, requirements, outputs, terminal, isVerbose }: Showing): number {
+export function showReport({
+  records,
+  transcriptSha256,
+  requirements,
+  outputs,
+  terminal,
+  isVerbose,
+}: Showing): number {
   const judged = judge(records, requirements.rows, CHECKS);
   const report = toReport(records, judged, requirements);
   terminal.out(toTerminal(report, { color: terminal.color, width: terminal.width, verbose: isVerbose }));
-  const problems = outputs.finish(report);
+  const problems = outputs.finish(report, transcriptSha256);
   for (const problem of problems) terminal.err(`${NAME}: ${problem}.\n`);
   return exitCodeOf(report, problems);
 }
@@ -102,10 +122,24 @@ function exitCodeOf({ exit_code }: Report, problems: readonly string[]): number 
   return problems.length > 0 && givesWay ? EXIT.configuration : exit_code;
 }
 
+/** Reads the key before anything is bought. Throws `CommandError`. */
+function readSigningKey(path: string, json: string | undefined): string {
+  if (json === undefined) throw new CommandError('--sign signs the report of --json: give that too');
+  const pem = readTextFile(path);
+  try {
+    readPublicKey(pem);
+    return pem;
+  } catch (error) {
+    throw new CommandError(`--sign ${path}: ${(error as Error).message}`);
+  }
+}
+
 /** Adds the options for report files. */
 export function withOutputs(command: Command): Command {
   return command
     .option('--json <file>', 'write the report as JSON')
     .option('--junit <file>', 'write the report as JUnit XML')
-    .option('--html <file>', 'write the report as one HTML page');
+    .option('--html <file>', 'write the report as one HTML page')
+    .option('--badge <file>', 'write the outcome as an SVG image')
+    .option('--sign <key.pem>', 'sign the --json report with this Ed25519 private key; `verify` checks it');
 }

@@ -4,8 +4,8 @@ import { isObject, parseJson } from '../text/json.ts';
 import { systemErrorText } from '../text/wording.ts';
 import { CommandError } from './program.ts';
 
-/** Reads what `--json` wrote, as it is. Throws `CommandError`. */
-export function readReportText(path: string): string {
+/** Throws `CommandError`. */
+export function readTextFile(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
@@ -15,7 +15,7 @@ export function readReportText(path: string): string {
 
 /** Reads a report that `--json` wrote. Throws `CommandError`. */
 export function readReportFile(path: string): Report {
-  const report = parseJson(readReportText(path));
+  const report = parseJson(readTextFile(path));
   if (
     isObject(report) &&
     report['format'] === 1 &&
@@ -26,5 +26,4 @@ export function readReportFile(path: string): Report {
   throw new CommandError(`${path} is no report: name a file that --json wrote`);
 }
 
-const isRow = (row: unknown): boolean =>
-  isObject(row) && typeof row['id'] === 'string' && typeof row['verdict'] === 'string';
+const isRow = (row: unknown): boolean => isObject(row) && typeof row['id'] === 'string' && 'verdict' in row;

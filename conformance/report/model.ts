@@ -9,6 +9,7 @@ import { toFindings } from './findings.ts';
 import { SWEEP_COMMAND, toLeftovers, toReceipt, totalOf } from './receipt.ts';
 import { type Report, type ReportSettings, type ReportTier, TIERS, type TierState } from './report.ts';
 import { round, ShownRecords } from './shown.ts';
+import { toTimings } from './timings.ts';
 import { whyOf } from './why.ts';
 
 const MAX_DETAIL_CHARACTERS = 2000;
@@ -51,6 +52,7 @@ export function toReport(
     counts,
     tiers: toTiers(judged),
     findings: toFindings(judged),
+    timings: toTimings(evidence),
     checks,
     exchanges: shown.exchanges,
     logins: shown.logins,

@@ -33,6 +33,8 @@ export interface Report {
   tiers: ReportTier[];
   /** The failures by cause, in the order in which to mend them. */
   findings: ReportFinding[];
+  /** How long the target took for what a client waits for. */
+  timings: ReportTiming[];
   checks: ReportCheck[];
   /** The exchanges that checks refer to. */
   exchanges: ReportExchange[];
@@ -46,6 +48,25 @@ export interface Report {
   leftovers: ReportLeftover[];
   /** The command that destroys all of them; present where there are any. */
   sweep_command?: string;
+  /** Present where the report was signed. */
+  signature?: ReportSignature;
+}
+
+export interface ReportTiming {
+  /** E.g. `to ONLINE`. */
+  what: string;
+  ms: number;
+}
+
+/** docs/certification.md says what is signed. */
+export interface ReportSignature {
+  algorithm: 'Ed25519';
+  /** The 32 bytes of the key, in base64. */
+  public_key: string;
+  /** SHA-256 of the file that `--transcript` wrote, hex. */
+  transcript_sha256: string;
+  /** In base64. */
+  value: string;
 }
 
 export interface ReportSettings {

@@ -41,6 +41,13 @@ it.each([
   expect(errorsOf(JSON.parse(toJson(report)))).toEqual([]);
 });
 
+it.each([
+  ['conformant', greenReport],
+  ['non-conformant', sampleReport],
+])('the published example of a %s report is one (`vitest --update` writes it)', async (name, report) => {
+  await expect(toJson(report)).toMatchFileSnapshot(`examples/${name}.json`);
+});
+
 type Json = { [name: string]: unknown };
 
 /** Every object of the report of which the schema has a list of fields, by its path. */

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { Command } from 'commander';
+import { sha256 } from '../../certificate/digest.ts';
 import { loadRequirements } from '../../contract/requirements.ts';
 import { systemErrorText } from '../../text/wording.ts';
 import type { TranscriptRecord } from '../../transcript/records.ts';
@@ -16,7 +17,7 @@ export function judgeCommand({ terminal }: CliParts, finish: Finish): Command {
   return withOutputs(command)
     .option('--verbose', 'also list the checks that passed')
     .action((path: string, flags: OutputFlags & { verbose?: true }) => {
-      const records = readTranscriptFile(path);
+      const { records, digest } = readTranscriptFile(path);
       const requirements = loadRequirements();
       const [run] = records;
       if (run?.kind === 'run' && run.requirements !== requirements.digest)
@@ -25,7 +26,16 @@ export function judgeCommand({ terminal }: CliParts, finish: Finish): Command {
         );
       const outputs = new Outputs(flags);
       try {
-        finish(showReport({ records, requirements, outputs, terminal, isVerbose: flags.verbose === true }));
+        finish(
+          showReport({
+            records,
+            transcriptSha256: digest,
+            requirements,
+            outputs,
+            terminal,
+            isVerbose: flags.verbose === true,
+          }),
+        );
       } catch (error) {
         outputs.discard();
         throw error;
@@ -37,12 +47,13 @@ export function judgeCommand({ terminal }: CliParts, finish: Finish): Command {
 const MAX_BYTES = 500_000_000;
 
 /** Reads a transcript file. Throws `CommandError`. */
-function readTranscriptFile(path: string): TranscriptRecord[] {
+export function readTranscriptFile(path: string): { records: TranscriptRecord[]; digest: string } {
   try {
     const stat = statSync(path);
     if (stat.isDirectory()) throw new CommandError(`${path} is a folder: name the file of --transcript`);
     if (stat.size > MAX_BYTES) throw new CommandError(`${path} is larger than ${MAX_BYTES} bytes`);
-    return readTranscript(readFileSync(path, 'utf8'));
+    const text = readFileSync(path, 'utf8');
+    return { records: readTranscript(text), digest: sha256(text) };
   } catch (error) {
     if (error instanceof CommandError) throw error;
     if (error instanceof TranscriptError)

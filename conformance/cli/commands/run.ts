@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Command } from 'commander';
+import { transcriptDigest } from '../../certificate/digest.ts';
 import { CHECKS } from '../../checks/index.ts';
 import type { Requirements } from '../../contract/requirements.ts';
 import { hasConfigFault } from '../../doctor/examine.ts';
@@ -155,7 +156,14 @@ async function runAndReport(
     );
     progressReport.stop();
     const isVerbose = flags.verbose === true;
-    const exitCode = showReport({ records, requirements, outputs, terminal, isVerbose });
+    const exitCode = showReport({
+      records,
+      transcriptSha256: transcriptDigest(records),
+      requirements,
+      outputs,
+      terminal,
+      isVerbose,
+    });
     if (flags.keepOnFailure === true) terminal.err(keptLine(ledgerFile.entries(), options.baseUrl));
     if (exitCode === EXIT.mayBeRunning && flags.stateDir !== undefined)
       terminal.err(

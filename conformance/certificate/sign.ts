@@ -1,0 +1,98 @@
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import type { Report, ReportSignature } from '../report/report.ts';
+import { isObject } from '../text/json.ts';
+import { digestOf, redactedDigest } from './digest.ts';
+
+/** A key or a report that cannot be used; the message says why. */
+export class CertificateError extends Error {
+  override readonly name = 'CertificateError';
+}
+
+/** Signs a report, with the digest of the transcript that it was made of. @throws {CertificateError} */
+export function signReport(report: Report, transcriptSha256: string, privateKeyPem: string): Report {
+  const key = ed25519(() => createPrivateKey(privateKeyPem), 'private');
+  const statement: Omit<ReportSignature, 'value'> = {
+    algorithm: 'Ed25519',
+    public_key: publicKeyText(createPublicKey(key)),
+    transcript_sha256: transcriptSha256,
+  };
+  const value = sign(null, messageOf({ ...report, signature: statement }), key).toString('base64');
+  return { ...report, signature: { ...statement, value } };
+}
+
+/** Raw bytes in base64, as it stands in a report. @throws {CertificateError} */
+export function readPublicKey(pem: string): string {
+  return publicKeyText(ed25519(() => createPublicKey(pem), 'public'));
+}
+
+/** The parts of a report that may be taken out of a signed one: they say nothing of the verdict. */
+const REDACTABLE = [
+  /^\/(base_url|user_agent|exchanges|logins|resources|findings)(\/|$)/,
+  /^\/checks\/\d+\/(problems|traces|proof)(\/|$)/,
+];
+
+export interface Verified {
+  publicKey: string;
+  transcriptSha256: string;
+  /** What was taken out, as JSON pointers. */
+  redacted: string[];
+}
+
+/** Checks the signature of a report. `trusted` is the key that it must be of. @throws {CertificateError} */
+export function verifyReport(report: unknown, trusted?: string): Verified {
+  const signature = isObject(report) ? report['signature'] : undefined;
+  if (!isObject(report) || !isObject(signature)) throw new CertificateError('it is not signed');
+  const { algorithm, public_key: publicKey, transcript_sha256: transcriptSha256, value } = signature;
+  if (algorithm !== 'Ed25519') throw new CertificateError('its signature is not of Ed25519');
+  if (typeof publicKey !== 'string' || typeof value !== 'string' || typeof transcriptSha256 !== 'string')
+    throw new CertificateError('its signature is not complete');
+  if (trusted !== undefined && trusted !== publicKey)
+    throw new CertificateError('it was signed with another key');
+  const { value: _, ...statement } = signature;
+  const key = ed25519(() => keyOf(publicKey), 'public');
+  if (!verify(null, messageOf({ ...report, signature: statement }), key, Buffer.from(value, 'base64')))
+    throw new CertificateError('it is not what was signed');
+  const redacted = redactedIn(report);
+  const hidden = redacted.find((path) => !REDACTABLE.some((pattern) => pattern.test(path)));
+  if (hidden !== undefined)
+    throw new CertificateError(`${hidden} was taken out, without which it says nothing`);
+  return { publicKey, transcriptSha256, redacted };
+}
+
+function messageOf(report: unknown): Buffer {
+  return Buffer.from(`berth-conformance-report/1\n${digestOf(report)}`);
+}
+
+/** The paths of everything that was taken out. */
+function redactedIn(value: unknown, path = ''): string[] {
+  if (redactedDigest(value) !== undefined) return [path];
+  if (Array.isArray(value)) return value.flatMap((item, index) => redactedIn(item, `${path}/${index}`));
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([name, item]) => redactedIn(item, `${path}/${name}`));
+}
+
+function ed25519(open: () => KeyObject, kind: string): KeyObject {
+  let key: KeyObject;
+  try {
+    key = open();
+  } catch {
+    throw new CertificateError(`the ${kind} key cannot be read: it must be PEM`);
+  }
+  if (key.asymmetricKeyType !== 'ed25519')
+    throw new CertificateError(
+      `the ${kind} key is not of Ed25519: \`openssl genpkey -algorithm ed25519\` makes one`,
+    );
+  return key;
+}
+
+/** What stands before the 32 bytes of a key in its DER form (RFC 8410). */
+const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
+
+function publicKeyText(key: KeyObject): string {
+  return key.export({ format: 'der', type: 'spki' }).subarray(SPKI_PREFIX.length).toString('base64');
+}
+
+function keyOf(publicKey: string): KeyObject {
+  const der = Buffer.concat([SPKI_PREFIX, Buffer.from(publicKey, 'base64')]);
+  return createPublicKey({ key: der, format: 'der', type: 'spki' });
+}
