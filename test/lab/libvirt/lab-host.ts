@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Namespace, openNamespace } from '../namespace.ts';
@@ -18,16 +18,7 @@ export interface LabHost extends Namespace {
 /** What libvirt found out about QEMU is the same for each host: that takes seconds where QEMU is emulated. */
 const CACHE = join(GUESTS, 'libvirt-cache');
 
-const HOOK = new URL('../../../examples/libvirt/berth-hook', import.meta.url).pathname;
-
-const NETWORK = `<network>
-  <name>berth</name>
-  <forward mode='open'/>
-  <bridge name='virbr-berth' stp='off' delay='0'/>
-  <ip address='192.168.150.1' netmask='255.255.255.0'>
-    <dhcp><range start='192.168.150.2' end='192.168.150.254'/></dhcp>
-  </ip>
-</network>`;
+const EXAMPLES = new URL('../../../examples/libvirt/', import.meta.url).pathname;
 
 /** Everything that libvirt writes goes to memory of the host's own. */
 const MOUNTS = `set -e
@@ -55,13 +46,11 @@ export async function openLabHost(index: number, images: readonly string[] = ['t
   const folder = mkdtempSync(join(tmpdir(), 'berth-lab-'));
   const namespace = await openNamespace(index);
   const { run } = namespace;
-  mkdirSync(join(folder, 'etc', '..'), { recursive: true });
-  run('sh', '-c', MOUNTS, 'mounts', folder, HOOK, CACHE);
+  run('sh', '-c', MOUNTS, 'mounts', folder, join(EXAMPLES, 'berth-hook'), CACHE);
   const uri = `qemu+unix:///system?socket=${folder}/libvirt-sock`;
   const virsh = (...args: string[]): string => run('virsh', '-q', '-c', uri, ...args);
   run('sh', '-c', START);
-  writeFileSync(join(folder, 'network.xml'), NETWORK);
-  virsh('net-define', join(folder, 'network.xml'));
+  virsh('net-define', join(EXAMPLES, 'berth-network.xml'));
   virsh('net-start', 'berth');
   virsh('pool-define-as', 'berth', 'dir', '--target', '/var/lib/libvirt/images/berth');
   virsh('pool-start', 'berth');

@@ -1,0 +1,54 @@
+import type { LabHost } from './lab-host.ts';
+
+export const region = 'eu-lab';
+export const offer = { configuration_id: 'tiny', region };
+
+const offerOf = (id: string, image: string, memoryGb: number, units: number) => ({
+  id,
+  name: id,
+  instance_type: 'DEDICATED',
+  vcpus: id === 'tiny' ? 1 : 2,
+  memory_gb: memoryGb,
+  storage_gb: id === 'tiny' ? 1 : 4,
+  price_per_hour: 0.01,
+  os_options: id === 'tiny' ? [image, `${image}-root`] : [image],
+  supports_cloud_init: true,
+  online_within_s: 600,
+  capacity: { [region]: units },
+  machine: { ports: [8080] },
+});
+
+/** The tiny guest with a user and as root, and the real one where it is asked for. */
+export const catalog = {
+  regions: {
+    [region]: {
+      name: 'Lab',
+      country_code: 'DE',
+      datacenter: 'lab1',
+      volume_types: [{ name: 'local', price_per_gb_hour: 0.0001, min_size_gb: 1, max_size_gb: 4 }],
+    },
+  },
+  offers: [offerOf('tiny', 'tiny', 0.1875, 10), offerOf('debian', 'cloud-init', 0.5, 1)],
+};
+
+/** The hosts as an operator writes them, each promising more than it has: its guests are small. */
+export function platformOf(hosts: readonly LabHost[]): object {
+  return {
+    driver: 'libvirt',
+    hosts: hosts.map(({ uri, address }, index) => ({
+      name: `kvm-${index + 1}`,
+      uri,
+      datacenter: 'lab1',
+      public_ip: address,
+      reserve: { memory_gb: 0, disk_gb: 0 },
+      overcommit: { vcpus: 16, disk: 20 },
+    })),
+    images: {
+      tiny: { volume: 'tiny.qcow2', user: 'debian' },
+      'tiny-root': { volume: 'tiny.qcow2', user: 'root' },
+      'cloud-init': { volume: 'cloud-init.qcow2', user: 'debian' },
+    },
+    accelerator: 'tcg',
+    stop_grace_s: 20,
+  };
+}
