@@ -64,7 +64,7 @@ describe('the life of a machine', () => {
             permissions: '0600',
           },
         ],
-        runcmd: ['echo ran as $(id -un) >/opt/app/ran.txt', ['chmod', '0644', '/opt/app/hello.txt']],
+        runcmd: ['echo ran as $(id -un) >/opt/app/ran.txt', 'chmod 0644 /opt/app/hello.txt'],
       },
     });
     const machine = await online(path);
