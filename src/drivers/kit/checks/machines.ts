@@ -223,7 +223,7 @@ export const machineChecks: readonly DriverCheck[] = [
   },
 ];
 
-export async function observed(bench: Bench, ref: string) {
+async function observed(bench: Bench, ref: string) {
   const presence = await bench.driver.get(ref);
   if (presence.answer === 'unknown') throw new CheckFailure(`get answers unknown: ${presence.reason}`);
   return presence.answer === 'observed' ? presence.value : undefined;
