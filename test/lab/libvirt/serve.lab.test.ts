@@ -87,6 +87,8 @@ describe('the life of a machine', () => {
 
     // Root finds the volume by its serial, writes, and another machine reads what was written.
     const disk = `for d in /sys/block/vd*; do grep -q ${String(volume.body['id']).slice(0, 20)} $d/serial && echo /dev/\${d##*/}; done`;
+    // A guest sees a new disk in its own time.
+    const found = `n=0; d=; while [ -z "$d" ] && [ $n -lt 60 ]; do d=$(${disk}); n=$((n + 1)); sleep 0.5; done`;
     const attach = async (to: Machine): Promise<void> => {
       await server.client.request('POST', `${volumePath}/attach`, { body: { instance_ids: [to['id']] } });
       await server.client.waitFor(volumePath, 'ATTACHED');
@@ -98,13 +100,13 @@ describe('the life of a machine', () => {
     const [one, two] = await Promise.all([online(first), online(second)]);
     await attach(one);
     expect(
-      await login(one, `d=$(${disk}); echo on the volume | dd of=$d bs=512 conv=sync; sync`),
+      await login(one, `${found}; echo on the volume | dd of=$d bs=512 conv=sync && sync`),
     ).toMatchObject({ code: 0 });
     await server.client.request('POST', `${volumePath}/detach`);
     await server.client.waitFor(volumePath, 'AVAILABLE');
     expect(await login(one, disk)).toMatchObject({ stdout: '' });
     await attach(two);
-    expect((await login(two, `d=$(${disk}); head -n 1 $d`)).stdout).toBe('on the volume\n');
+    expect((await login(two, `${found}; head -n 1 $d`)).stdout).toBe('on the volume\n');
 
     await Promise.all([path, first, second].map((each) => server.destroy(each)));
     await server.client.waitFor(volumePath, 'AVAILABLE');
