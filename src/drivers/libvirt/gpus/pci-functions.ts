@@ -50,7 +50,7 @@ export async function scanGpus(host: HostShell, place: ScriptPlace): Promise<Gpu
   return readGpuScan(answer);
 }
 
-export function readGpuScan({ lines }: Pick<ScriptAnswer, 'lines'>): GpuScan {
+function readGpuScan({ lines }: Pick<ScriptAnswer, 'lines'>): GpuScan {
   const fields = new Map<PciAddress, Map<string, string>>();
   const marks = new Map<PciAddress, GpuMark>();
   for (const [kind, address = '', key = '', value = ''] of lines) {

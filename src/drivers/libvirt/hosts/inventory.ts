@@ -7,7 +7,7 @@ import { type HostView, unitsOn, type Wanted } from './room.ts';
 export type HostAnswer = { host: string; view: HostView } | { host: string; unknown: string };
 
 /** What a machine of the offer needs in a datacenter, with a root disk of `diskGb`. */
-export function toWanted(
+function toWanted(
   offer: Pick<Offer, 'machine' | 'vcpus' | 'memoryGb' | 'gpuCount' | 'gpuType'>,
   datacenter: string,
   diskGb: number,
