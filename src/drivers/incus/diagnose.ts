@@ -252,6 +252,7 @@ async function* clockOf(client: IncusClient, now: () => number): AsyncGenerator<
 }
 
 function broken(subject: string, error: unknown, remedy: string): Diagnosis {
-  const finding = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? error.message : String(error);
+  const finding = message.endsWith('.') ? message : `${message}.`;
   return { subject, verdict: 'broken', finding, remedy };
 }
