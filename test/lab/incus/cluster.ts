@@ -294,16 +294,18 @@ async function ended(client: IncusClient, { operation }: { operation: string | u
   });
 }
 
+/** A key and its certificate, which nobody knows yet; their files are beside each other. */
+export function makeCertificate(folder: string, name: string): { certificate: string; key: string } {
+  const [certificate, key] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
+  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-384', '-nodes', '-days', '2'];
+  const files = ['-subj', `/CN=${name}`, '-keyout', key, '-out', certificate];
+  execFileSync('openssl', ['req', '-x509', ...kind, ...files], { stdio: 'ignore' });
+  return { certificate, key };
+}
+
 async function trustClient(client: IncusClient, folder: string) {
   const at = (name: string): string => join(folder, name);
-  execFileSync(
-    'openssl',
-    [
-      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-384', '-nodes', '-days', '2'],
-      ...['-subj', '/CN=berth', '-keyout', at('client.key'), '-out', at('client.crt')],
-    ],
-    { stdio: 'ignore' },
-  );
+  makeCertificate(folder, 'client');
   const pem = readFileSync(at('client.crt'), 'utf8');
   const certificate = pem.replace(/-----[A-Z ]+-----|\s/g, '');
   await client.send('POST', '/1.0/certificates', { body: { name: 'berth', type: 'client', certificate } });

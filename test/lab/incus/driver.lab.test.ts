@@ -9,7 +9,7 @@ import type { Offer } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import { systemClock } from '../../../src/runtime/system.ts';
 import { collectLog } from '../../support/collect-log.ts';
-import { type Cluster, image, startCluster } from './cluster.ts';
+import { type Cluster, image, makeCertificate, startCluster } from './cluster.ts';
 
 let cluster: Cluster;
 let cpus: number;
@@ -140,8 +140,8 @@ describe('the diagnosis of a cluster', () => {
 
   it('says that nobody answers, and that a certificate is not trusted', async () => {
     expect(Object.values(await verdictsOf({ address: 'unix:/nowhere/unix.socket' }))).toEqual(['broken']);
-    const key = { client_key: `${cluster.folder}/n2/state/server.key` };
-    const server = { client_certificate: `${cluster.folder}/n2/state/server.crt` };
-    expect(Object.values(await verdictsOf({ ...key, ...server }))).toEqual(['broken']);
+    const { certificate, key } = makeCertificate(cluster.folder, 'stranger');
+    const stranger = { client_certificate: certificate, client_key: key };
+    expect(Object.values(await verdictsOf(stranger))).toEqual(['broken']);
   });
 });
