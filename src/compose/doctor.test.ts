@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
 import { collectLog } from '../../test/support/collect-log.ts';
 import { loadConfig } from '../config/load.ts';
+import { takeStateLock } from '../drivers/simulator/platform/state-file.ts';
 import { systemClock } from '../runtime/system.ts';
 import { type DoctorFinding, diagnose } from './doctor.ts';
 
@@ -68,6 +69,18 @@ describe('the doctor', () => {
       verdict: 'broken',
       finding: expect.stringContaining('berth.db.simulator'),
     });
+  });
+
+  it('finds nothing broken beside the `berth serve` that it looks at [doctor-beside-serve]', async () => {
+    const state = join(folder, 'berth.db.simulator');
+    const release = takeStateLock(state);
+    try {
+      const findings = await examine('platform: { driver: simulator }\n');
+      expect(subjects(findings, 'broken')).toEqual([]);
+      expect(subjects(findings, 'warning')).toContain('driver simulator');
+    } finally {
+      release();
+    }
   });
 
   it('tells of a clock that was set back behind the last write of the database', async () => {

@@ -4,6 +4,7 @@ import type { Config } from '../config/schema.ts';
 import type { Environment } from '../config/settings.ts';
 import type { Diagnosis } from '../drivers/kit/driver-definition.ts';
 import type { Clock } from '../ports/clock.ts';
+import { InUse } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import { diagnoseDatabase } from './diagnose-database.ts';
 import { type ConfiguredDriver, configuredDrivers } from './driver-settings.ts';
@@ -64,8 +65,18 @@ async function* guarded(
       yield next.value;
     }
   } catch (error) {
-    yield { subject, verdict: 'broken', finding: error instanceof Error ? error.message : String(error) };
+    yield { subject, ...verdictOn(error) };
   }
+}
+
+function verdictOn(error: unknown): Omit<Diagnosis, 'subject'> {
+  const finding = error instanceof Error ? error.message : String(error);
+  if (!(error instanceof InUse)) return { verdict: 'broken', finding };
+  return {
+    verdict: 'warning',
+    finding,
+    remedy: 'Nothing, if that process is the `berth serve` of this configuration.',
+  };
 }
 
 async function inTime<T>(clock: Clock, answer: Promise<T>): Promise<T> {

@@ -7,3 +7,8 @@ export class StoreUnavailable extends Error {
 export class Fatal extends Error {
   override readonly name: string = 'Fatal';
 }
+
+/** It is in order, and another process has it, as a `berth serve` that runs has. */
+export class InUse extends Fatal {
+  override readonly name: string = 'InUse';
+}

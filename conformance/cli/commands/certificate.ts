@@ -100,12 +100,12 @@ function textOf(
   return `${lines.join('\n')}\n`;
 }
 
-/** `berth conformance redact <report> <pointers…>`: takes values out of a signed report, which stays verifiable. */
+/** `berth conformance redact <report> <path…>`: takes values out of a signed report, which stays verifiable. */
 export function redactCommand(_parts: CliParts): Command {
   return new Command('redact')
     .description('replace values of a signed report by their digests: its signature stays good')
     .argument('<report>', 'a report that --json and --sign wrote')
-    .argument('<pointers...>', 'JSON pointers, e.g. /base_url /exchanges')
+    .argument('<path...>', 'JSON pointers, e.g. /base_url /exchanges')
     .requiredOption('--out <file>', 'where to write it')
     .action((path: string, pointers: string[], { out }: { out: string }) => {
       const report: unknown = readReportFile(path);

@@ -5,7 +5,7 @@ import { dirname, resolve } from 'node:path';
 import { readSecret } from '../../keys/read-secret.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
-import { Fatal } from '../../ports/errors.ts';
+import { Fatal, InUse } from '../../ports/errors.ts';
 import type { Diagnosis, DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
 import { type SimulatedCapacity, type SimulatorConfig, simulatorConfigSchema } from './options.ts';
 import type { Simulator } from './platform/simulator.ts';
@@ -123,10 +123,12 @@ function unusableState(stateFile: string, error: unknown): Fatal {
       `${stateFile} is no state of the simulator (${error.message}): give --state another file, such as that database's name with .simulator at its end.`,
       { cause: error },
     );
-  const sentence =
-    error instanceof StateInUse
-      ? `Another process runs the simulator of ${stateFile}: to share its machines, run one \`berth simulator --state ${stateFile}\` and set platform.address in every berth.yaml.`
-      : `The simulator cannot use its state ${stateFile} (${error instanceof Error ? error.message : error}): restore it from a backup together with the database, or delete both to start with nothing.`;
+  if (error instanceof StateInUse)
+    return new InUse(
+      `Another process runs the simulator of ${stateFile}: to share its machines, run one \`berth simulator --state ${stateFile}\` and set platform.address in every berth.yaml.`,
+      { cause: error },
+    );
+  const sentence = `The simulator cannot use its state ${stateFile} (${error instanceof Error ? error.message : error}): restore it from a backup together with the database, or delete both to start with nothing.`;
   return new Fatal(sentence, { cause: error });
 }
 
