@@ -4,6 +4,7 @@ import { readSecret } from '../../keys/read-secret.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
+import { usualEnvironment } from '../kit/environment.ts';
 import type { Channel, Greeter } from './channel.ts';
 import { messageOf } from './errors.ts';
 import { type ExecConfig, execConfigSchema, execOfferSchema } from './options.ts';
@@ -70,26 +71,18 @@ async function createChannel(
   return new ProcessChannel({
     ...setting,
     command,
-    env: { ...environmentOf(USUAL, env, 'optional'), ...named },
+    env: { ...usualEnvironment(env), ...named },
     secrets: Object.values(named),
     stopTimeoutMs: options.stop_timeout_s * 1000,
   });
 }
 
-/** What every program is given: no secret is in these. */
-const USUAL = ['PATH', 'HOME', 'LANG', 'TZ'];
-
-/** The variables by name. @throws {Fatal} if one that must be is not set */
-function environmentOf(
-  names: readonly string[],
-  env: DriverSetting['env'],
-  presence: 'required' | 'optional' = 'required',
-): Record<string, string> {
+/** The variables by name. @throws {Fatal} if one is not set */
+function environmentOf(names: readonly string[], env: DriverSetting['env']): Record<string, string> {
   return Object.fromEntries(
-    names.flatMap((name) => {
+    names.map((name) => {
       const value = env[name];
-      if (value !== undefined) return [[name, value]];
-      if (presence === 'optional') return [];
+      if (value !== undefined) return [name, value];
       throw new Fatal(`platform.environment names ${name}, which is not set: set it, or take it out.`);
     }),
   );

@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { problemOf, VirshError } from './errors.ts';
 import type { HostOptions } from './options.ts';
+import { runProgram } from './run-program.ts';
 
 /** How long one call of virsh may take: the core waits no longer for a whole step. */
 const CALL_MS = 15_000;
@@ -33,8 +33,8 @@ export function openHost(options: HostOptions, program = 'virsh'): Host {
     slots(async () => {
       const files = { input: anonymousFile(call.input ?? ''), output: bytes ? anonymousFile('') : undefined };
       try {
-        const argv = ['-q', '-c', options.uri, ...args];
-        const printed = await runProgram(program, argv, describe(options, args), files, call.timeoutMs);
+        const argv = ['-q', '-c', withoutQuestions(options.uri), ...args];
+        const printed = await callVirsh(program, argv, describe(options, args), files, call.timeoutMs);
         return files.output === undefined ? printed : contentOf(files.output);
       } finally {
         closeSync(files.input);
@@ -47,6 +47,12 @@ export function openHost(options: HostOptions, program = 'virsh'): Host {
     virsh: async (args, call = {}) => (await run(args, call)).toString('utf8'),
     virshBytes: (args, call = {}) => run(args, call, true),
   };
+}
+
+/** OpenSSH would ask for a password on the terminal, where nobody answers. */
+function withoutQuestions(uri: string): string {
+  if (!uri.startsWith('qemu+ssh:') || /[?&]no_tty=/.test(uri)) return uri;
+  return `${uri}${uri.includes('?') ? '&' : '?'}no_tty=1`;
 }
 
 /** The subcommand and what it is about; texts such as XML are left out. */
@@ -77,36 +83,21 @@ function contentOf(file: number): Buffer {
   return content;
 }
 
-function runProgram(
+async function callVirsh(
   program: string,
   args: readonly string[],
   what: string,
   { input, output }: { input: number; output: number | undefined },
   timeoutMs = CALL_MS,
 ): Promise<Buffer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const child = spawn(program, args, {
-    stdio: [input, output ?? 'pipe', 'pipe'],
-    timeout: timeoutMs,
-    killSignal: 'SIGKILL',
-    env: { ...process.env, LC_ALL: 'C.UTF-8', LANGUAGE: 'C' },
-  });
-  const out: Buffer[] = [];
-  const err: Buffer[] = [];
-  child.stdout?.on('data', (part: Buffer) => out.push(part));
-  child.stderr?.on('data', (part: Buffer) => err.push(part));
-  child.on('error', (error) => reject(new VirshError('unreachable', `${what}: ${error.message}`)));
-  child.on('close', (code, signal) => {
-    if (code === 0) return resolve(Buffer.concat(out));
-    if (signal !== null)
-      return reject(new VirshError('unreachable', `${what}: no answer within ${timeoutMs} ms`));
-    const words = Buffer.concat(err)
-      .toString('utf8')
-      .replace(/^error: /gm, '')
-      .trim();
-    reject(new VirshError(problemOf(words), `${what}: ${words.replace(/\s*\n\s*/g, ' · ').slice(0, 1_000)}`));
-  });
-  return promise;
+  const stdio = [input, output ?? 'pipe', 'pipe'] as const;
+  const ended = await runProgram([program, ...args], { what, stdio, timeoutMs });
+  if (ended.status === 0) return ended.stdout;
+  const words = ended.stderr
+    .toString('utf8')
+    .replace(/^error: /gm, '')
+    .trim();
+  throw new VirshError(problemOf(words), `${what}: ${words.replace(/\s*\n\s*/g, ' · ').slice(0, 1_000)}`);
 }
 
 /** Lets so many run at once; the others wait in order. */

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
 import { VirshError } from '../errors.ts';
 import type { HostOptions } from '../options.ts';
+import { runProgram } from '../run-program.ts';
 
 /** What a program said, and its exit status. */
 export interface Output {
@@ -37,7 +37,18 @@ export function openHostShell({ name, uri }: Pick<HostOptions, 'name' | 'uri'>):
     async run(script, args, timeoutMs = ANSWER_WITHIN_MS) {
       const command = ['sh', '-s', '--', ...args];
       const argv = isLocal ? command : [...ssh, command.map(quoted).join(' ')];
-      const output = await runProgram(name, argv, script, timeoutMs);
+      const what = `${argv[0]} for ${name}`;
+      const ended = await runProgram(argv, {
+        what,
+        stdio: ['pipe', 'pipe', 'pipe'],
+        input: script,
+        timeoutMs,
+      });
+      const output = {
+        ...ended,
+        stdout: ended.stdout.toString('utf8'),
+        stderr: ended.stderr.toString('utf8'),
+      };
       if (!isLocal && output.status === SSH_FAILED)
         throw new VirshError('unreachable', `ssh to ${name}: ${output.stderr.trim().slice(0, 300)}`);
       return output;
@@ -47,28 +58,3 @@ export function openHostShell({ name, uri }: Pick<HostOptions, 'name' | 'uri'>):
 
 /** OpenSSH hands one line to the login shell over there, so each argument is quoted for it. */
 const quoted = (argument: string): string => `'${argument.replaceAll("'", `'\\''`)}'`;
-
-function runProgram(
-  host: string,
-  [program = '', ...args]: readonly string[],
-  input: string,
-  timeoutMs: number,
-): Promise<Output> {
-  const { promise, resolve, reject } = Promise.withResolvers<Output>();
-  const child = spawn(program, args, { stdio: 'pipe', timeout: timeoutMs, killSignal: 'SIGKILL' });
-  const said = { stdout: '', stderr: '' };
-  for (const stream of ['stdout', 'stderr'] as const)
-    child[stream].setEncoding('utf8').on('data', (part: string) => {
-      said[stream] += part;
-    });
-  child.on('error', ({ message }) =>
-    reject(new VirshError('unreachable', `${program} for ${host}: ${message}`)),
-  );
-  child.on('close', (status, signal) => {
-    if (signal === null) resolve({ status, ...said });
-    else reject(new VirshError('unreachable', `${program} for ${host}: no answer within ${timeoutMs} ms`));
-  });
-  // A program that ends early does not read its input to the end.
-  child.stdin.on('error', () => {}).end(input);
-  return promise;
-}

@@ -1,0 +1,49 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { type Host, openHost } from './client.ts';
+import { someHostOptions } from './host-options.fixture.ts';
+import { openHostShell } from './hosts/host-shell.ts';
+
+/** A host whose `virsh` is this script of `sh`. */
+function openHostOf(script: string, uri = 'qemu:///system'): Host {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-virsh-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const program = join(folder, 'virsh');
+  writeFileSync(program, `#!/bin/sh\n${script}\n`);
+  chmodSync(program, 0o755);
+  return openHost(someHostOptions({ uri }), program);
+}
+
+it('neither virsh nor the shell of a host has the secrets of Berth', async () => {
+  for (const name of ['BERTH_WEBHOOK_SECRET', 'BERTH_DATABASE_URL', 'PGPASSWORD'])
+    vi.stubEnv(name, 'a-secret');
+  vi.stubEnv('SSH_AUTH_SOCK', '/run/agent');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const printed = await openHostOf('env').virsh(['list']);
+  const { stdout } = await openHostShell({ name: 'kvm-1', uri: 'qemu:///system' }).run('env', []);
+  for (const environment of [printed, stdout]) {
+    expect(environment).toContain('SSH_AUTH_SOCK=/run/agent');
+    expect(environment).toMatch(/^PATH=/m);
+    expect(environment).not.toContain('a-secret');
+  }
+});
+
+it('OpenSSH is told to ask nobody for a password', async () => {
+  const asked = (uri: string) => openHostOf('echo "$3"', uri).virsh(['list']);
+  expect(await asked('qemu+ssh://kvm-2/system')).toBe('qemu+ssh://kvm-2/system?no_tty=1\n');
+  expect(await asked('qemu+ssh://kvm-2/system?keyfile=/k')).toBe(
+    'qemu+ssh://kvm-2/system?keyfile=/k&no_tty=1\n',
+  );
+  expect(await asked('qemu:///system')).toBe('qemu:///system\n');
+});
+
+it('a virsh that hangs is given up with all that it started', async () => {
+  const hanging = openHostOf('sleep 300 & sleep 300').virsh(['list'], { timeoutMs: 300 });
+  await expect(hanging).rejects.toMatchObject({ problem: 'unreachable' });
+});
+
+it('a virsh that never ceases to write is given up', async () => {
+  await expect(openHostOf('exec cat /dev/zero').virsh(['list'])).rejects.toThrow('more than 64 MiB');
+});
