@@ -133,4 +133,15 @@ describe('the note of an instance', () => {
     const resource = { ref: sample.ownerRef, ...(note !== undefined && { note }) };
     expect(readNote(resource, INSTALLATION, instanceNoteSchema).owner).toBe(owner);
   });
+
+  it.each([
+    ['without the name of a platform is of "default", by which all went before', undefined, 'foreign'],
+    ['of another configured platform is left to it', 'default', 'foreign'],
+    ['of a platform that is not configured any more is ours', 'gone', 'ours'],
+  ])('%s', (_what, platform, owner) => {
+    const note = JSON.stringify({ ...JSON.parse(toNote(INSTALLATION, sample)), platform });
+    const resource = { ref: sample.ownerRef, note };
+    expect(readNote(resource, INSTALLATION, instanceNoteSchema, new Set(['default'])).owner).toBe(owner);
+    expect(readNote(resource, INSTALLATION, instanceNoteSchema, new Set(['east'])).owner).toBe('ours');
+  });
 });

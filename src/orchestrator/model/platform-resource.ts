@@ -54,7 +54,8 @@ export function readNote<T extends { id: string }>(
   const json = parseJson(note);
   const whose = anyNote.safeParse(json);
   if (!whose.success) return { owner: 'unknown' };
-  const { installation, platform = '' } = whose.data;
+  // From before platforms had names, as such a row is.
+  const { installation, platform = DEFAULT_PLATFORM } = whose.data;
   if (installation !== installationId || otherPlatforms.has(platform)) return { owner: 'foreign' };
   const { success, data } = schema.safeParse(json);
   return success && data.id === idOf(ref) ? { owner: 'ours', value: data } : { owner: 'unknown' };
