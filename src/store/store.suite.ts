@@ -356,7 +356,10 @@ export function describeStore(
         await insert(instance('b'));
         await store.transact((tx) => take(tx, 'a', 2));
         await store.transact((tx) => take(tx, 'b', 2));
-        const of = (id: string) => ({ ownerRef: instance(id).ownerRef, offerId: 'offer', region: 'here' });
+        const of = (id: string) => {
+          const { ownerRef, status } = instance(id);
+          return { ownerRef, status, offerId: 'offer', region: 'here' };
+        };
         expect(await store.read.claims.held()).toEqual(expect.arrayContaining([of('a'), of('b')]));
         await store.transact((tx) => tx.claims.release('a'));
         expect(await store.read.claims.held()).toEqual([of('b')]);

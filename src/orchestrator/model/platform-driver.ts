@@ -69,7 +69,7 @@ export type Presence<T> =
 /** All resources that carry our tag. Absence from a listing is never proof. */
 export type Listing<T> = { answer: 'listed'; items: T[] } | { answer: 'unknown'; reason: string };
 
-/** How many more machines of an offer the platform could make in a datacenter now. */
+/** How many more machines of an offer the platform could make in a datacenter now: one figure for both. */
 export interface FreeUnits {
   offerId: string;
   datacenter: string;
@@ -83,7 +83,7 @@ export type Inventory =
       free: readonly FreeUnits[];
       /**
        * The machines whose room is taken off `free` already, of the same moment. Absent: those of the last listing, and
-       * while machines are being made less is sold than there is.
+       * while machines are being made or removed less is sold than there is.
        */
       counted?: readonly OwnerRef[];
     }

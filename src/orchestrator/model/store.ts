@@ -112,12 +112,13 @@ export interface PlacementUse {
 /** A unit that an instance holds. */
 export interface HeldClaim {
   ownerRef: string;
+  status: InstanceStatus;
   offerId: string;
   region: string;
 }
 export interface ClaimReader {
   use(): Promise<PlacementUse[]>;
-  /** Every claim, with the owner ref of its instance. */
+  /** Every claim, with the owner ref and the status of its instance. */
   held(): Promise<HeldClaim[]>;
   isHeldBy(instanceId: string): Promise<boolean>;
 }

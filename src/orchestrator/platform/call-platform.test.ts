@@ -33,6 +33,7 @@ const machine: ObservedMachine = {
   createdAt: 1,
   note: '{"a":\n1}',
   detail: 'Xid\u0000 79\n',
+  host: 'rack\u0000-1\n',
   endpoint: { publicIp: '192.0.2.1\n', sshPort: 22, sshUsername: 'ro\u0000ot', privateIp: '10.0.0.1\t' },
 };
 const clean: ObservedMachine = {
@@ -41,6 +42,7 @@ const clean: ObservedMachine = {
   createdAt: 1,
   note: '{"a":\n1}',
   detail: 'Xid  79',
+  host: 'rack -1',
   endpoint: { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'ro ot', privateIp: '10.0.0.1' },
 };
 

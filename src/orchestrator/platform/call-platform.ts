@@ -93,12 +93,23 @@ async function read<Answer extends Presence<unknown> | Listing<unknown>>(
 export async function askInventory(context: Waiting, call: () => Promise<Inventory>): Promise<Inventory> {
   const answer = await answerInTime(context, call, (inventory): Inventory => {
     if (inventory.answer === 'unknown') return { ...inventory, reason: cleanText(inventory.reason) };
-    const wrong = inventory.free.find(({ units }) => !Number.isSafeInteger(units) || units < 0);
-    if (wrong !== undefined)
-      throw new Error(`the driver counts ${wrong.units} free units of ${wrong.offerId}`);
+    assertCounted(inventory);
     return inventory;
   });
   return 'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };
+}
+
+function assertCounted({ answer, free, counted = [] }: Extract<Inventory, { answer: 'counted' }>): void {
+  if (answer !== 'counted' || !Array.isArray(counted))
+    throw new Error('the driver answered what is no count');
+  const seen = new Set<string>();
+  for (const { offerId, datacenter, units } of free) {
+    if (!Number.isSafeInteger(units) || units < 0)
+      throw new Error(`the driver counts ${units} free units of ${offerId}`);
+    const place = `${offerId} in ${datacenter}`;
+    if (seen.has(place)) throw new Error(`the driver counts ${place} twice`);
+    seen.add(place);
+  }
 }
 
 /** One SSH proof with a deadline. The machine's own texts are cleaned like those of the platform. */
@@ -170,12 +181,13 @@ function withRef<T>(observed: T): T {
  */
 function cleaned<T>(observed: T): T {
   if (observed === null) return observed;
-  const { detail, endpoint } = observed as Partial<ObservedMachine>;
+  const { detail, host, endpoint } = observed as Partial<ObservedMachine>;
   const clean = {
     ...(detail !== undefined && { detail: cleanText(detail) }),
+    ...(host !== undefined && { host: cleanText(host) }),
     ...(endpoint !== undefined && { endpoint: cleanedEndpoint(endpoint) }),
   };
-  const isClean = clean.detail === detail && clean.endpoint === endpoint;
+  const isClean = clean.detail === detail && clean.host === host && clean.endpoint === endpoint;
   return isClean ? observed : { ...observed, ...clean };
 }
 

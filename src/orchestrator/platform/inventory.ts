@@ -1,7 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { Inventory, ObservedMachine, OwnerRef, PlatformDriver } from '../model/platform-driver.ts';
+import type { FreeUnits, ObservedMachine, OwnerRef, PlatformDriver } from '../model/platform-driver.ts';
 import type { HeldClaim, Store } from '../model/store.ts';
 import { askInventory } from './call-platform.ts';
 
@@ -36,7 +36,8 @@ export class PlatformInventory {
   /** Units that claims of a placement may take; undefined: any number. */
   capacity(offerId: string, region: string): number | undefined {
     if (this.#deps.driver.inventory === undefined) return undefined;
-    return this.ageMs <= COUNT_HOLDS_MS ? this.#capacity.get(`${offerId} ${region}`) : 0;
+    // A clock that was set back makes no count younger.
+    return Math.abs(this.ageMs) <= COUNT_HOLDS_MS ? this.#capacity.get(`${offerId} ${region}`) : 0;
   }
 
   /** Free units by offer, as they were counted last. */
@@ -61,11 +62,12 @@ export class PlatformInventory {
       const askedAt = clock.now();
       const inventory = await askInventory(this.#deps, () => ask.call(driver));
       if (inventory.answer === 'unknown') return this.#noteUnknown(inventory.reason);
-      // A unit that was claimed or given back meanwhile is in one of both.
-      const held = new Map(
-        [...before, ...(await store.read.claims.held())].map((claim) => [claim.ownerRef, claim]),
-      );
-      this.#keep(inventory, [...held.values()], listed);
+      const after = await store.read.claims.held();
+      const taken =
+        inventory.counted === undefined
+          ? stillTaken(after, listed)
+          : takenInCount([...before, ...after], inventory.counted);
+      this.#keep(inventory.free, taken);
       this.#countedAt = askedAt;
       if (this.#isUnknown) log.info({}, 'the platform counts its free units again');
       this.#isUnknown = false;
@@ -78,16 +80,10 @@ export class PlatformInventory {
    * Claims whose machine is in the count, and those that are free, may be taken. A claim whose machine is not made yet will
    * take one of the free.
    */
-  #keep(
-    { free, counted }: Extract<Inventory, { answer: 'counted' }>,
-    held: readonly HeldClaim[],
-    listed: ReadonlyMap<OwnerRef, ObservedMachine>,
-  ): void {
+  #keep(free: readonly FreeUnits[], claims: readonly HeldClaim[]): void {
     const { regions } = this.#deps.catalog;
-    const inCount = new Set(counted ?? refsThatRun(listed));
     const taken = new Map<string, number>();
-    for (const { ownerRef, offerId, region } of held)
-      if (inCount.has(ownerRef)) add(taken, `${offerId} ${region}`, 1);
+    for (const { offerId, region } of claims) add(taken, `${offerId} ${region}`, 1);
     const capacity = new Map<string, number>();
     const freeByOffer = new Map<string, number>();
     for (const { offerId, datacenter, units } of free) {
@@ -110,9 +106,25 @@ export class PlatformInventory {
   }
 }
 
-/** A stopped machine may have given its room back. */
-function refsThatRun(listed: ReadonlyMap<OwnerRef, ObservedMachine>): OwnerRef[] {
-  return [...listed.values()].filter(({ power }) => power !== 'stopped').map(({ ref }) => ref);
+/** A unit that was claimed or given back while the platform counted is in one of both. */
+function takenInCount(claims: readonly HeldClaim[], counted: readonly OwnerRef[]): HeldClaim[] {
+  const held = new Map(claims.map((claim) => [claim.ownerRef, claim]));
+  return [...new Set(counted)].flatMap((ref) => held.get(ref) ?? []);
+}
+
+/**
+ * The claims whose machine was listed and is surely there still. A stopped machine may have given its room back, and one
+ * that is removed may be among the free already.
+ */
+function stillTaken(
+  claims: readonly HeldClaim[],
+  listed: ReadonlyMap<OwnerRef, ObservedMachine>,
+): HeldClaim[] {
+  return claims.filter(({ ownerRef, status }) => {
+    const power = listed.get(ownerRef)?.power;
+    const stays = status === 'PROVISIONING' || status === 'ONLINE' || status === 'STOPPED';
+    return stays && power !== undefined && power !== 'stopped' && power !== 'destroying';
+  });
 }
 
 function add(sums: Map<string, number>, key: string, units: number): void {

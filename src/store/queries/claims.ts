@@ -39,7 +39,12 @@ export function claimReader(connection: Connection): ClaimReader {
   return {
     held: async () =>
       db
-        .select({ ownerRef: instances.ownerRef, offerId: claims.offerId, region: claims.region })
+        .select({
+          ownerRef: instances.ownerRef,
+          status: instances.status,
+          offerId: claims.offerId,
+          region: claims.region,
+        })
         .from(claims)
         .innerJoin(instances, eq(instances.id, claims.instanceId)),
     use: async () =>

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Inventory, ObservedMachine } from '../model/platform-driver.ts';
+import type { HeldClaim, Store } from '../model/store.ts';
+import { PlatformInventory } from './inventory.ts';
+
+const MINUTE_MS = 60_000;
+const machine: ObservedMachine = { ref: 'berth-a', power: 'running', createdAt: 0 };
+const listed = new Map([[machine.ref, machine]]);
+const claim: HeldClaim = { ownerRef: machine.ref, status: 'ONLINE', offerId: 'offer', region: 'here' };
+const free = (units: number) => ({ offerId: 'offer', datacenter: 'dc', units });
+
+/** A count of one offer in one region; `claims` are what is held before it and after it. */
+function counting(answer: unknown, claims: readonly HeldClaim[][] = [[], []]) {
+  const clock = new VirtualClock();
+  const warnings: object[] = [];
+  const none = () => undefined;
+  let asked = 0;
+  const driver = { inventory: async () => answer as Inventory };
+  const inventory = new PlatformInventory({
+    driver,
+    store: { read: { claims: { held: async () => claims[asked++ % 2] } } } as unknown as Store,
+    catalog: { regions: new Map([['here', { datacenter: 'dc' }]]) } as unknown as Catalog,
+    clock,
+    log: { debug: none, info: none, warn: (fields) => void warnings.push(fields), error: none },
+    options: { callTimeoutMs: 1_000 },
+  });
+  return { clock, driver, inventory, warnings, capacity: () => inventory.capacity('offer', 'here') };
+}
+
+describe('the units that may be sold', () => {
+  const counted = (units: number, refs?: string[]) => ({
+    answer: 'counted',
+    free: [free(units)],
+    ...(refs !== undefined && { counted: refs }),
+  });
+
+  it.each<[string, object, HeldClaim[][], number]>([
+    ['are the free ones and those of the machines that are listed', counted(1), [[claim], [claim]], 2],
+    [
+      'are only the free ones where the machine may be gone by the count',
+      counted(1),
+      [[claim], [{ ...claim, status: 'DESTROYING' }]],
+      1,
+    ],
+    ['are only the free ones where its claim is released by then', counted(1), [[claim], []], 1],
+    [
+      'include a machine that is being destroyed and that the count names',
+      counted(1, ['berth-a']),
+      [[claim], []],
+      2,
+    ],
+    ['are without one that the count does not name', counted(1, []), [[claim], [claim]], 1],
+  ])('%s', async (_what, answer, claims, units) => {
+    const { inventory, capacity } = counting(answer, claims);
+    await inventory.refresh(listed);
+    expect(capacity()).toBe(units);
+  });
+
+  it.each<[string, unknown]>([
+    ['names a placement twice', { answer: 'counted', free: [free(0), free(5)] }],
+    ['counts less than nothing', { answer: 'counted', free: [free(-1)] }],
+    ['counts no number', { answer: 'counted', free: [free(Number.NaN)] }],
+    ['counts halves', { answer: 'counted', free: [free(0.5)] }],
+    ['has no form', { answer: 'perhaps', free: [free(5)] }],
+    ['names its machines as no list', { answer: 'counted', free: [free(5)], counted: 5 }],
+    ['is missing', undefined],
+  ])('are none after an answer that %s, and a warning tells why', async (_what, answer) => {
+    const { inventory, capacity, warnings } = counting(answer);
+    await inventory.refresh(new Map());
+    expect(capacity()).toBe(0);
+    expect(warnings).toEqual([expect.objectContaining({ reason: expect.any(String) })]);
+  });
+
+  it('are none of a count whose age a clock that was set back hides', async () => {
+    const { clock, driver, inventory, capacity } = counting(counted(3));
+    await inventory.refresh(new Map());
+    expect(capacity()).toBe(3);
+    driver.inventory = async () => ({ answer: 'unknown', reason: 'busy' });
+    const now = clock.now();
+    clock.now = () => now - 60 * MINUTE_MS;
+    await inventory.refresh(new Map());
+    expect(capacity()).toBe(0);
+  });
+});
