@@ -56,7 +56,7 @@ export function createPlatformStates(drivers: Drivers, deps: StateDeps): Platfor
         health: new PlatformHealth({ store, clock, log, platform }),
         losses: new LossCap({ clock, log, options }),
         notFoundGuard: new NotFoundGuard(),
-        inventory: new PlatformInventory({ ...deps, driver, log }),
+        inventory: new PlatformInventory({ ...deps, platform, driver, log }),
       };
       return [platform, state];
     }),

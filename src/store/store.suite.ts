@@ -357,8 +357,8 @@ export function describeStore(
         await store.transact((tx) => take(tx, 'a', 2));
         await store.transact((tx) => take(tx, 'b', 2));
         const of = (id: string) => {
-          const { ownerRef, status } = instance(id);
-          return { ownerRef, status, offerId: 'offer', region: 'here' };
+          const { ownerRef, platform, status } = instance(id);
+          return { ownerRef, platform, status, offerId: 'offer', region: 'here' };
         };
         expect(await store.read.claims.held()).toEqual(expect.arrayContaining([of('a'), of('b')]));
         await store.transact((tx) => tx.claims.release('a'));

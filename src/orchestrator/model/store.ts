@@ -112,13 +112,14 @@ export interface PlacementUse {
 /** A unit that an instance holds. */
 export interface HeldClaim {
   ownerRef: string;
+  platform: string;
   status: InstanceStatus;
   offerId: string;
   region: string;
 }
 export interface ClaimReader {
   use(): Promise<PlacementUse[]>;
-  /** Every claim, with the owner ref and the status of its instance. */
+  /** Every claim, with what is known of its instance. */
   held(): Promise<HeldClaim[]>;
   isHeldBy(instanceId: string): Promise<boolean>;
 }

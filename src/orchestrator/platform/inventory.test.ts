@@ -8,7 +8,14 @@ import { PlatformInventory } from './inventory.ts';
 const MINUTE_MS = 60_000;
 const machine: ObservedMachine = { ref: 'berth-a', power: 'running', createdAt: 0 };
 const listed = new Map([[machine.ref, machine]]);
-const claim: HeldClaim = { ownerRef: machine.ref, status: 'ONLINE', offerId: 'offer', region: 'here' };
+const claim: HeldClaim = {
+  ownerRef: machine.ref,
+  platform: 'east',
+  status: 'ONLINE',
+  offerId: 'offer',
+  region: 'here',
+};
+const elsewhere: HeldClaim = { ...claim, ownerRef: 'berth-b', platform: 'west' };
 const free = (units: number) => ({ offerId: 'offer', datacenter: 'dc', units });
 
 /** A count of one offer in one region; `claims` are what is held before it and after it. */
@@ -19,9 +26,16 @@ function counting(answer: unknown, claims: readonly HeldClaim[][] = [[], []]) {
   let asked = 0;
   const driver = { inventory: async () => answer as Inventory };
   const inventory = new PlatformInventory({
+    platform: 'east',
     driver,
     store: { read: { claims: { held: async () => claims[asked++ % 2] } } } as unknown as Store,
-    catalog: { regions: new Map([['here', { datacenter: 'dc' }]]) } as unknown as Catalog,
+    catalog: {
+      regions: new Map([['here', { datacenter: 'dc' }]]),
+      offers: new Map([
+        ['offer', { platform: 'east' }],
+        ['western', { platform: 'west' }],
+      ]),
+    } as unknown as Catalog,
     clock,
     log: { debug: none, info: none, warn: (fields) => void warnings.push(fields), error: none },
     options: { callTimeoutMs: 1_000 },
@@ -71,6 +85,41 @@ describe('the units that may be sold', () => {
     await inventory.refresh(new Map());
     expect(capacity()).toBe(0);
     expect(warnings).toEqual([expect.objectContaining({ reason: expect.any(String) })]);
+  });
+
+  it.each([
+    ['as long as it says which machines it counts', ['berth-a']],
+    ['where it does not', undefined],
+  ])('are not fewer for a unit of the offer on another platform, %s', async (_what, refs) => {
+    const { inventory, capacity } = counting(counted(2, refs), [
+      [claim, elsewhere],
+      [claim, elsewhere],
+    ]);
+    await inventory.refresh(listed);
+    expect(capacity()).toBe(4);
+  });
+
+  it('are not more for one on another platform that shows the same machines', async () => {
+    const { inventory, capacity } = counting(counted(2, ['berth-a', 'berth-b']), [
+      [claim, elsewhere],
+      [claim, elsewhere],
+    ]);
+    await inventory.refresh(listed);
+    expect(capacity()).toBe(4);
+  });
+
+  it('are not more for one on another platform that is given back there', async () => {
+    const leaving: HeldClaim = { ...elsewhere, status: 'DESTROYING' };
+    const { inventory, capacity } = counting(counted(2), [[leaving], [leaving]]);
+    await inventory.refresh(new Map());
+    expect(capacity()).toBe(2);
+  });
+
+  it('are told of the offers of the platform alone, each once', async () => {
+    const western = { offerId: 'western', datacenter: 'dc', units: 7 };
+    const { inventory } = counting({ answer: 'counted', free: [free(2), western] });
+    await inventory.refresh(new Map());
+    expect([...inventory.freeUnits]).toEqual([['offer', 2]]);
   });
 
   it('are none of a count whose age a clock that was set back hides', async () => {

@@ -6,6 +6,8 @@ import type { HeldClaim, Store } from '../model/store.ts';
 import { askInventory } from './call-platform.ts';
 
 interface Deps {
+  /** Its name. */
+  platform: string;
   driver: Pick<PlatformDriver, 'inventory'>;
   store: Pick<Store, 'read'>;
   catalog: Catalog;
@@ -63,11 +65,12 @@ export class PlatformInventory {
       const inventory = await askInventory(this.#deps, () => ask.call(driver));
       if (inventory.answer === 'unknown') return this.#noteUnknown(inventory.reason);
       const after = await store.read.claims.held();
+      const isHere = ({ platform }: HeldClaim): boolean => platform === this.#deps.platform;
       const taken =
         inventory.counted === undefined
-          ? stillTaken(after, listed)
-          : takenInCount([...before, ...after], inventory.counted);
-      this.#keep(inventory.free, taken);
+          ? stillTaken(after.filter(isHere), listed)
+          : takenInCount([...before, ...after].filter(isHere), inventory.counted);
+      this.#keep(inventory.free, [...taken, ...after.filter((claim) => !isHere(claim) && stays(claim))]);
       this.#countedAt = askedAt;
       if (this.#isUnknown) log.info({}, 'the platform counts its free units again');
       this.#isUnknown = false;
@@ -78,17 +81,17 @@ export class PlatformInventory {
 
   /**
    * Claims whose machine is in the count, and those that are free, may be taken. A claim whose machine is not made yet will
-   * take one of the free.
+   * take one of the free. One of another platform, where the offer was sold before, takes none here.
    */
   #keep(free: readonly FreeUnits[], claims: readonly HeldClaim[]): void {
-    const { regions } = this.#deps.catalog;
+    const { catalog, platform } = this.#deps;
     const taken = new Map<string, number>();
     for (const { offerId, region } of claims) add(taken, `${offerId} ${region}`, 1);
     const capacity = new Map<string, number>();
     const freeByOffer = new Map<string, number>();
     for (const { offerId, datacenter, units } of free) {
-      add(freeByOffer, offerId, units);
-      for (const [token, region] of regions)
+      if (catalog.offers.get(offerId)?.platform === platform) add(freeByOffer, offerId, units);
+      for (const [token, region] of catalog.regions)
         if (region.datacenter === datacenter)
           capacity.set(`${offerId} ${token}`, units + (taken.get(`${offerId} ${token}`) ?? 0));
     }
@@ -120,11 +123,15 @@ function stillTaken(
   claims: readonly HeldClaim[],
   listed: ReadonlyMap<OwnerRef, ObservedMachine>,
 ): HeldClaim[] {
-  return claims.filter(({ ownerRef, status }) => {
-    const power = listed.get(ownerRef)?.power;
-    const stays = status === 'PROVISIONING' || status === 'ONLINE' || status === 'STOPPED';
-    return stays && power !== undefined && power !== 'stopped' && power !== 'destroying';
+  return claims.filter((claim) => {
+    const power = listed.get(claim.ownerRef)?.power;
+    return stays(claim) && power !== undefined && power !== 'stopped' && power !== 'destroying';
   });
+}
+
+/** Whether it is not about to be given back. */
+function stays({ status }: HeldClaim): boolean {
+  return status === 'PROVISIONING' || status === 'ONLINE' || status === 'STOPPED';
 }
 
 function add(sums: Map<string, number>, key: string, units: number): void {

@@ -41,6 +41,7 @@ export function claimReader(connection: Connection): ClaimReader {
       db
         .select({
           ownerRef: instances.ownerRef,
+          platform: instances.platform,
           status: instances.status,
           offerId: claims.offerId,
           region: claims.region,
