@@ -52,7 +52,7 @@ export async function createMachine(
   return fleet.alone('place', () => place(platform, spec, offer, image));
 }
 
-export function offerOf({ offers }: Catalog, offerId: string): LibvirtOffer {
+function offerOf({ offers }: Catalog, offerId: string): LibvirtOffer {
   return libvirtOfferSchema.parse(offers.get(offerId)?.machine ?? {});
 }
 
@@ -60,7 +60,7 @@ export function imageOf({ images }: LibvirtConfig, offer: LibvirtOffer, name: st
   return offer.images[name] ?? images[name];
 }
 
-export function toWanted(
+function toWanted(
   spec: Omit<Wanted, 'group' | 'memoryMb'> & { memoryGb: number },
   offer: LibvirtOffer,
 ): Wanted {

@@ -54,7 +54,7 @@ export async function deleteVolume({ virsh, options }: Host, name: string): Prom
 }
 
 /** Names of all volumes, also of files that came by another way than libvirt. @throws {VirshError} */
-export async function listFiles({ virsh, options }: Host): Promise<string[]> {
+async function listFiles({ virsh, options }: Host): Promise<string[]> {
   await virsh(['pool-refresh', options.pool]);
   const lines = (await virsh(['vol-list', '--pool', options.pool])).split('\n');
   return lines.flatMap((line) => line.trim().split(/\s+/)[0] || []);

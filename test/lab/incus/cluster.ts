@@ -139,8 +139,6 @@ class Node {
   }
 }
 
-export type LabNode = Node;
-
 export interface Cluster extends AsyncDisposable {
   nodes: readonly [Node, Node, Node];
   /** Of each member, over its socket. */
