@@ -115,8 +115,12 @@ export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMac
     };
   } catch (error) {
     if (!(error instanceof VirshError && error.problem === 'no_domain')) throw error;
-    const names = (await host.virsh(['list', '--all', '--name'])).split(/\s+/);
-    if (names.includes(ref)) throw new VirshError('busy', error.message);
+    if (await hasDomain(host, ref)) throw new VirshError('busy', error.message);
     return undefined;
   }
+}
+
+/** Whether a domain of that name is there, ours or another's. @throws {VirshError} */
+export async function hasDomain(host: Host, name: string): Promise<boolean> {
+  return (await host.virsh(['list', '--all', '--name'])).split('\n').includes(name);
 }

@@ -2,7 +2,7 @@ import type { ObservedMachine, OwnerRef, Step } from '../../orchestrator/model/p
 import { finishBoot, type Platform, powerOn } from './create.ts';
 import { remark } from './definition.ts';
 import { VirshError } from './errors.ts';
-import { type FoundMachine, readMachine } from './fleet.ts';
+import { type FoundMachine, hasDomain, readMachine } from './fleet.ts';
 import { functionsOf, markGpus, sweepHost } from './gpus/machine-gpus.ts';
 import { readHostView } from './hosts/host-view.ts';
 import { chooseGpus } from './hosts/place.ts';
@@ -146,8 +146,10 @@ export async function destroyMachine({ fleet, config, log }: Platform, ref: Owne
   const search = await fleet.find(ref);
   if (search.answer === 'unknown') throw new VirshError('unreachable', search.reason);
   if (search.answer === 'gone') {
-    // Whoever deleted the domain behind our back left its files.
-    await Promise.all(fleet.hosts.map((host) => deleteFiles(host, ref)));
+    // Whoever deleted the domain behind our back left its files. Those of another's domain of that name stay.
+    await Promise.all(
+      fleet.hosts.map(async (host) => (await hasDomain(host, ref)) || deleteFiles(host, ref)),
+    );
     return done(null);
   }
   const { machine } = search;

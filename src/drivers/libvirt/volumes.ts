@@ -56,11 +56,9 @@ export function createVolumes(platform: Platform): VolumeDriver {
 
   async function listHost(host: Member): Promise<FoundVolume[]> {
     const { virsh, options } = host;
-    const names = (await virsh(['vol-list', '--pool', options.pool]))
-      .split('\n')
-      .flatMap((line) => line.trim().split(/\s+/)[0] || []);
+    const names = await namesOf(host);
     const refs = names
-      .filter((name) => /^[a-z0-9-]+\.volume$/.test(name))
+      .filter((name) => /^[a-z0-9][a-z0-9-]*\.volume$/.test(name))
       .map((name) => name.slice(0, -'.volume'.length))
       .filter((ref) => names.includes(markFile(ref)));
     if (refs.length === 0) return [];
@@ -70,9 +68,15 @@ export function createVolumes(platform: Platform): VolumeDriver {
       virsh([[...commands, 'hostname'].join('; ')]),
     ]);
     const [, documents = ''] = /^([\s\S]*<\/volume>)?/.exec(text) ?? [];
+    const volumes = childrenOf(parseXml(`<volumes>${documents}</volumes>`));
+    const told = volumes.map((volume) => textOf(descend(volume, 'name')).slice(0, -'.volume'.length));
+    const untold = refs.filter((ref) => !told.includes(ref)).map(diskFile);
+    // What does not seem to be there would be made anew, or said to be gone.
+    const still = untold.length === 0 ? [] : (await namesOf(host)).filter((name) => untold.includes(name));
+    if (still.length > 0) throw new VirshError('busy', `${host.name} does not tell of ${still[0]}`);
     const found: FoundVolume[] = [];
-    for (const volume of childrenOf(parseXml(`<volumes>${documents}</volumes>`))) {
-      const ref = textOf(descend(volume, 'name')).slice(0, -'.volume'.length);
+    for (const [index, volume] of volumes.entries()) {
+      const ref = told[index] ?? '';
       const mark = await readMark(host, ref);
       if (mark === undefined) continue;
       const path = textOf(descend(volume, 'target', 'path'));
@@ -99,8 +103,8 @@ export function createVolumes(platform: Platform): VolumeDriver {
       return mark;
     } catch (error) {
       // Not there, or not written to its end.
-      if (error instanceof VirshError ? error.problem === 'no_volume' : !(error instanceof TypeError))
-        return undefined;
+      const isNone = error instanceof VirshError && error.problem === 'no_volume';
+      if (isNone || error instanceof SyntaxError || error instanceof z.ZodError) return undefined;
       throw error;
     }
   }
@@ -155,8 +159,9 @@ export function createVolumes(platform: Platform): VolumeDriver {
       createdAt: clock.now(),
       note: spec.note,
     };
+    if ((await namesOf(host)).includes(diskFile(spec.ref)))
+      return refused('already_exists', `${diskFile(spec.ref)} is on ${host.name}, and it is not Berth's`);
     await writeFile(host, markFile(spec.ref), Buffer.from(JSON.stringify(mark)));
-    await deleteVolume(host, diskFile(spec.ref));
     const size = `${Math.ceil(spec.sizeGb * 1024)}M`;
     await host.virsh([
       ...['vol-create-as', host.options.pool, diskFile(spec.ref), size, '--format', 'qcow2'],
@@ -245,6 +250,10 @@ export function createVolumes(platform: Platform): VolumeDriver {
       }
     }
     for (const host of fleet.hosts) {
+      // A disk without our mark is another's.
+      const isAnothers =
+        (await readMark(host, ref)) === undefined && (await namesOf(host)).includes(diskFile(ref));
+      if (isAnothers) continue;
       await deleteVolume(host, diskFile(ref));
       await deleteVolume(host, markFile(ref));
       marks.delete(`${host.name}/${ref}`);
@@ -275,6 +284,11 @@ export function createVolumes(platform: Platform): VolumeDriver {
 /** What the guest finds the disk by: `/dev/disk/by-id/virtio-SERIAL`. The id of the volume, as far as it shows. */
 function serialOf(ref: OwnerRef): string {
   return ref.replace(/^berth-/, '').slice(0, SERIAL_CHARACTERS);
+}
+
+async function namesOf({ virsh, options }: Member): Promise<string[]> {
+  const lines = (await virsh(['vol-list', '--pool', options.pool])).split('\n');
+  return lines.flatMap((line) => line.trim().split(/\s+/)[0] || []);
 }
 
 async function freeGb({ virsh, options }: Member): Promise<number> {

@@ -91,7 +91,10 @@ async function readHardware(host: Host): Promise<Hardware> {
   };
 }
 
-/** All domains of the host, ours and others'. A domain that goes while they are read is left out. @throws {VirshError} */
+/**
+ * All domains of the host, ours and others'. One that goes while they are read is left out; one that is still there and
+ * was not told fails the whole, since its machine would seem gone and its GPUs free. @throws {VirshError}
+ */
 export async function listDomains(host: Host): Promise<HostDomain[]> {
   const uuids = async (...state: string[]): Promise<string[]> =>
     (await host.virsh(['list', '--uuid', ...state])).split(/\s+/).filter(Boolean);
@@ -99,6 +102,13 @@ export async function listDomains(host: Host): Promise<HostDomain[]> {
   const domains: DefinedDomain[] = [];
   for (let from = 0; from < all.length; from += DUMPED_AT_ONCE)
     domains.push(...(await dumpDomains(host, all.slice(from, from + DUMPED_AT_ONCE))));
+  const told = new Set(domains.map(({ uuid }) => uuid));
+  if (all.some((uuid) => !told.has(uuid))) {
+    const still = await uuids('--all');
+    const untold = all.find((uuid) => !told.has(uuid) && still.includes(uuid));
+    if (untold !== undefined)
+      throw new VirshError('busy', `${host.name} does not tell of the domain ${untold}`);
+  }
   return domains.map((domain) => ({ ...domain, running: running.includes(domain.uuid) }));
 }
 
