@@ -7,7 +7,9 @@ import { accountId, instance } from '../../store/records.fixture.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
+import type { ReconcileContext } from './context.ts';
 import { LossCap } from './loss-cap.ts';
+import { recordHosts } from './visibility.ts';
 
 const MINUTE_MS = 60_000;
 const LAST_RETRY_MS = 30_000;
@@ -138,4 +140,18 @@ it('of one platform leave the cap of another as it is [losses-by-platform]', asy
     for (const instanceId of ['ONLINE-0', 'ONLINE-1']) await tx.losses.add({ instanceId, at: clock.now() });
   });
   expect([await recordLoss(1), await recordLoss(2)]).toEqual([false, true]);
+});
+
+it('counts a loss for the host that lost it, also when its machine turns up on another [loss-host-kept]', async () => {
+  await insert(50);
+  const host = async (nth: number, name: string) => {
+    await recordHosts({ store, clock } as unknown as ReconcileContext, [[`ONLINE-${nth}`, name]]);
+    return (await store.read.instances.byId(`ONLINE-${nth}`))?.host;
+  };
+  for (const nth of [0, 1, 2, 3]) expect(await host(nth, 'one')).toBe('one');
+  expect(await loseAll(3)).toBe(2);
+  for (const nth of [0, 1]) expect(await host(nth, 'two')).toBe('one');
+  expect(await recordLoss(2)).toBe(false);
+  expect(await host(2, 'two')).toBe('two');
+  expect(await recordLoss(2)).toBe(true);
 });

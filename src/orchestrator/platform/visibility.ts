@@ -1,7 +1,7 @@
 import { amend } from '../instances/transition.ts';
 import type { Presence } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN, type PlatformResource } from '../model/platform-resource.ts';
-import type { VolumeRecord } from '../model/records.ts';
+import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
 import { lockInstances } from '../model/rows.ts';
 import type { ReconcileContext } from './context.ts';
 import { clockMarginMs } from './options.ts';
@@ -83,6 +83,11 @@ export async function markMachinesVisible({ store, clock }: Deps, ids: readonly 
     });
 }
 
+/** Whether the host is still recorded: what was lost is counted for the host that lost it, wherever it turns up again. */
+export function isHostRecorded({ status }: Pick<InstanceRecord, 'status'>): boolean {
+  return status !== 'DESTROYED' && status !== 'DESTROYING' && status !== 'ERROR' && status !== 'OFFLINE';
+}
+
 /** Which hosts have the machines of these instances now: their losses are counted by it. */
 export async function recordHosts(
   { store, clock }: Deps,
@@ -92,7 +97,7 @@ export async function recordHosts(
     const batch = new Map(hosts.slice(begin, begin + AT_ONCE));
     await store.transact(async (tx) => {
       for (const [id, record] of await lockInstances(tx, batch.keys()))
-        if (record.status !== 'DESTROYED')
+        if (isHostRecorded(record))
           await amend(tx, record, clock.now(), { host: batch.get(id) ?? record.host });
     });
   }
