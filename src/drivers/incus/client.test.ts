@@ -31,6 +31,7 @@ const server = createServer(
   ({ url = '', socket, headers }, reply) => {
     const { pathname, searchParams } = new URL(url, 'https://x');
     if (pathname === '/lost') return void socket.destroy();
+    if (pathname === '/proxy') return void reply.writeHead(404).end('{"message":"no such route"}');
     const type = pathname === '/async' ? 'async' : pathname === '/no' ? 'error' : 'sync';
     const subject = (socket as TLSSocket).getPeerCertificate().subject?.CN;
     const metadata = { subject, project: searchParams.get('project'), match: headers['if-match'] };
@@ -112,5 +113,10 @@ describe('the client of Incus', () => {
 
   it('says what answered that is no Incus', async () => {
     await expect(open([address]).get('/garbage')).rejects.toThrow('no JSON: <html>');
+    const problem = await open([address])
+      .get('/proxy')
+      .catch((error) => error);
+    expect(problem).not.toBeInstanceOf(IncusRefusal);
+    expect(problem.message).toContain('404 with what is no answer of Incus');
   });
 });

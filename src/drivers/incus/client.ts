@@ -88,7 +88,10 @@ export class IncusClient {
   ): Promise<Reply> {
     const { status, text, etag: found } = await this.#exchange(method, path, query, body, etag);
     const reply = parse(text, status);
-    if (status >= 400 || reply.type === 'error')
+    // Something before it, such as a proxy: its 404 does not say that a machine is gone.
+    if (status >= 400 && reply.type !== 'error')
+      throw new Error(`${status} with what is no answer of Incus: ${text.slice(0, 200)}`);
+    if (reply.type === 'error')
       throw new IncusRefusal(reply.error_code || status, String(reply.error), method);
     const operation = reply.type === 'async' ? String(reply.operation).split(/[/?]/)[3] : undefined;
     return { metadata: reply.metadata, etag: found, operation };

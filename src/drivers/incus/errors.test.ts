@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { classify, IncusRefusal, NotReached, toFailure } from './errors.ts';
+import { classify, IncusRefusal, isNotFound, NotReached, toFailure } from './errors.ts';
 
 /** Replies of Incus 6.0.4, as they were: of requests, and of operations that failed. */
 const replies: readonly [status: number, message: string, code: string][] = [
@@ -66,6 +66,11 @@ describe('a reply of Incus', () => {
     expect(effectOf(400, 'Invalid devices')).toBe('none');
     expect(effectOf(500, 'no space left on device')).toBe('possible');
     expect(effectOf(503, 'try later')).toBe('possible');
+  });
+
+  it('proves that something is gone only where its project is there', () => {
+    expect(isNotFound(new IncusRefusal(404, 'Instance not found', 'GET'))).toBe(true);
+    expect(isNotFound(new IncusRefusal(404, 'Project not found', 'GET'))).toBe(false);
   });
 
   it('that never came is transient where nothing was sent, and is thrown for the core to doubt otherwise', () => {

@@ -91,8 +91,9 @@ export function toFailure(error: unknown): Step<never> {
   return failed(code, `Incus: ${error.message}`, UNTOUCHED.has(code) ? 'none' : 'possible');
 }
 
+/** Where the project itself is not found, nothing is known of what is in it. */
 export function isNotFound(error: unknown): boolean {
-  return error instanceof IncusRefusal && error.status === 404;
+  return error instanceof IncusRefusal && error.status === 404 && !/\bproject\b/i.test(error.message);
 }
 
 /** Somebody else changes the same thing now: it is read and sent again. */

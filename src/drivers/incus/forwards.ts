@@ -65,10 +65,10 @@ export class Forwards {
           ),
       );
       if (missing.length === 0) return;
-      const alive = await this.#names();
+      // What is of another machine stays, also of another Berth in another project; but the address is this one's now.
       const kept = (forward?.ports ?? []).filter((port) => {
         const ref = refOfForward(port);
-        return ref === undefined || (alive.has(ref) && ref !== instance.name);
+        return ref === undefined || (ref !== instance.name && port.target_address !== address);
       });
       const ports = [...kept, ...this.#choose(instance.name, targets, address, mine, kept)];
       await this.#replace(network, instance.location, listen.listen, forward, ports);
@@ -118,10 +118,6 @@ export class Forwards {
         target_address: address,
       };
     });
-  }
-
-  async #names(): Promise<ReadonlySet<string>> {
-    return new Set((await this.#api.instancesWithoutState()).map(({ name }) => name));
   }
 
   async #replace(
