@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { PATIENCE_MS } from '../support/clocks/patience.ts';
 import { type Client, createClient } from '../support/http/http-client.ts';
 import { type ServingProcess, startServing, temporaryFolder } from '../support/processes/process.ts';
 import type { Failpoint } from '../support/processes/serve-with-failpoint.ts';
@@ -15,7 +17,7 @@ export class LabServer {
   readonly #config: string;
   apiKey = '';
 
-  constructor(catalog: object, platform: object, more: object = {}) {
+  constructor(catalog: object, platform: object) {
     const at = (name: string): string => join(this.#folder.path, name);
     writeFileSync(at('catalog.yaml'), JSON.stringify(catalog));
     const config = {
@@ -25,7 +27,6 @@ export class LabServer {
       reconcile: { watch_interval_s: 2, ssh_probe_interval_s: 0.5, lease_s: 30 },
       rate_limits: { enabled: false },
       log: { level: 'warn' },
-      ...more,
     };
     this.#config = at('berth.yaml');
     writeFileSync(this.#config, JSON.stringify(config));
@@ -71,7 +72,7 @@ export class LabServer {
 
   /** Waits for the death that was prepared, and begins the next life. */
   async diedAndStart({ name }: Failpoint): Promise<void> {
-    const end = await this.#process?.ended;
+    const end = await Promise.race([this.#process?.ended, late(name)]);
     if (end?.signal !== 'SIGKILL') throw new Error(`it ended otherwise at ${name}: ${JSON.stringify(end)}`);
     await this.start();
   }
@@ -91,6 +92,11 @@ export class LabServer {
     await this.#process?.end('SIGKILL');
     this.#folder[Symbol.dispose]();
   }
+}
+
+async function late(name: string): Promise<never> {
+  await sleep(PATIENCE_MS, undefined, { ref: false });
+  throw new Error(`${name} was not reached`);
 }
 
 /** The owner ref, and so the platform's name, of an instance or a volume. */

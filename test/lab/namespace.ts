@@ -1,5 +1,6 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
 
 /**
  * A network namespace with mounts of its own, inside those of the lab, and a line to it. It lasts as long as one process,
@@ -9,10 +10,13 @@ export interface Namespace {
   pid: number;
   /** Its address, as the lab reaches it. */
   address: string;
+  /** The lab's own address on the line to it. */
+  outside: string;
   /** A command as it would be run in there; its output. @throws if it fails */
   run(command: string, ...args: string[]): string;
   /** Arguments that start a program in there. */
   enter(...argv: string[]): [string, string[]];
+  /** Ends every process that is in there. */
   close(): Promise<void>;
 }
 
@@ -23,10 +27,10 @@ export async function openNamespace(index: number): Promise<Namespace> {
   });
   await once(child.stdout, 'data');
   const pid = pidOf(child);
-  const [outside, inside] = [`lab${index}`, `10.77.${index}.2`];
-  ip('link', 'add', outside, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(pid));
-  ip('addr', 'add', `10.77.${index}.1/24`, 'dev', outside);
-  ip('link', 'set', outside, 'up');
+  const [device, outside, inside] = [`lab${index}`, `10.77.${index}.1`, `10.77.${index}.2`];
+  ip('link', 'add', device, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(pid));
+  ip('addr', 'add', `${outside}/24`, 'dev', device);
+  ip('link', 'set', device, 'up');
   const enter = (...argv: string[]): [string, string[]] => [
     'nsenter',
     ['--target', String(pid), '--net', '--mount', '--', ...argv],
@@ -38,18 +42,34 @@ export async function openNamespace(index: number): Promise<Namespace> {
   run('ip', 'link', 'set', 'lo', 'up');
   run('ip', 'addr', 'add', `${inside}/24`, 'dev', 'eth0');
   run('ip', 'link', 'set', 'eth0', 'up');
-  run('ip', 'route', 'add', 'default', 'via', `10.77.${index}.1`);
+  run('ip', 'route', 'add', 'default', 'via', outside);
   return {
     pid,
     address: inside,
+    outside,
     run,
     enter,
     async close() {
       const ended = once(child, 'exit');
-      child.kill('SIGKILL');
+      // One may end by the end of another.
+      spawnSync('kill', ['-KILL', ...processesBeside(pid).map(String)]);
       await ended;
     },
   };
+}
+
+/** All that are in its network, and it. */
+function processesBeside(pid: number): number[] {
+  const networkOf = (of: number): string | undefined => {
+    try {
+      return readlinkSync(`/proc/${of}/ns/net`);
+    } catch {
+      return undefined; // It has ended.
+    }
+  };
+  const network = networkOf(pid);
+  const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return all.map(Number).filter((each) => networkOf(each) === network);
 }
 
 function ip(...args: string[]): void {

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { generateKeyPair, type KeyPair, ssh } from '../../support/processes/openssh.ts';
 import { runBerth } from '../../support/processes/process.ts';
+import { LabServer, nameOf } from '../lab-server.ts';
+import { catalog, offer, region } from './catalog.ts';
 import { type Cluster, lan, startCluster, tenants, waitFor } from './cluster.ts';
-import { LabServer, nameOf, offer, region } from './lab-server.ts';
 
 let cluster: Cluster;
 let server: LabServer;
@@ -10,7 +11,7 @@ let keys: [KeyPair, KeyPair];
 
 beforeAll(async () => {
   cluster = await startCluster();
-  server = new LabServer(cluster);
+  server = new LabServer(catalog, cluster.platform({ overcommit: { cpu: 8, disk: 40 } }));
   await server.start();
   keys = [await generateKeyPair(server.folder, 'ed25519'), await generateKeyPair(server.folder, 'ecdsa')];
 });
@@ -20,7 +21,7 @@ afterAll(async () => {
 });
 
 const create = (more: object = {}): Promise<string> =>
-  server.create({ ssh_keys: keys.map(({ publicKey }) => publicKey), ...more });
+  server.create({ ...offer, ssh_keys: keys.map(({ publicKey }) => publicKey), ...more });
 const online = (path: string) => server.client.waitFor(path, 'ONLINE');
 const nothingIsLeft = () => expect.poll(() => cluster.contents()).toEqual([]);
 const hostOf = async (path: string) => (await cluster.api.instance(nameOf(path)))?.location;

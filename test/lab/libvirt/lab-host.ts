@@ -11,6 +11,10 @@ export interface LabHost extends Namespace {
   uri: string;
   /** Its virsh, as its operator has it. */
   virsh(...args: string[]): string;
+  /** Puts another guest's image into the pool. */
+  addImage(name: string): void;
+  /** Domains, files, rules and leases of the host, but for images and what guards the bridge. */
+  contents(): string[];
   /** Ends libvirtd and starts it again; machines run on. */
   restartLibvirt(): void;
 }
@@ -18,13 +22,21 @@ export interface LabHost extends Namespace {
 /** What libvirt found out about QEMU is the same for each host: that takes seconds where QEMU is emulated. */
 const CACHE = join(GUESTS, 'libvirt-cache');
 
+const IMAGES = '/var/lib/libvirt/images/berth';
 const EXAMPLES = new URL('../../../examples/libvirt/', import.meta.url).pathname;
 
-/** Everything that libvirt writes goes to memory of the host's own. */
+/**
+ * Everything that libvirt writes goes to memory of the host's own. No KVM: where it seems usable and QEMU says that it is not,
+ * libvirt asks QEMU anew at each definition, for seconds.
+ */
 const MOUNTS = `set -e
 mount --make-rprivate /
 mount -t sysfs sysfs /sys
-mount --bind /dev/null /dev/kvm 2>/dev/null || true
+if [ -e /dev/kvm ]; then
+  : >"$1/kvm"
+  mount --bind "$1/kvm" /dev/kvm
+  mount -o remount,bind,ro /dev/kvm
+fi
 cp -r /etc/libvirt "$1/etc"
 mount --bind "$1/etc" /etc/libvirt
 rm -rf /etc/libvirt/qemu/networks/autostart/* /etc/libvirt/qemu/networks/*.xml
@@ -42,7 +54,7 @@ const START = 'libvirtd --daemon --pid-file /run/libvirtd.pid';
 const STOP =
   'pid=$(cat /run/libvirtd.pid); kill -9 "$pid"; while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done';
 
-export async function openLabHost(index: number, images: readonly string[] = ['tiny']): Promise<LabHost> {
+export async function openLabHost(index: number): Promise<LabHost> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-lab-'));
   const namespace = await openNamespace(index);
   const { run } = namespace;
@@ -52,19 +64,39 @@ export async function openLabHost(index: number, images: readonly string[] = ['t
   run('sh', '-c', START);
   virsh('net-define', join(EXAMPLES, 'berth-network.xml'));
   virsh('net-start', 'berth');
-  virsh('pool-define-as', 'berth', 'dir', '--target', '/var/lib/libvirt/images/berth');
+  virsh('pool-define-as', 'berth', 'dir', '--target', IMAGES);
   virsh('pool-start', 'berth');
   virsh('domcapabilities', '--virttype', 'qemu');
-  for (const image of images) run('cp', join(GUESTS, `${image}.qcow2`), '/var/lib/libvirt/images/berth/');
-  virsh('pool-refresh', 'berth');
+  const addImage = (name: string): void => {
+    run('cp', join(GUESTS, `${name}.qcow2`), IMAGES);
+    virsh('pool-refresh', 'berth');
+  };
+  addImage('tiny');
   return {
     ...namespace,
     uri,
     virsh,
+    addImage,
+    contents() {
+      virsh('pool-refresh', 'berth');
+      return [
+        ...lines(virsh('list', '--all', '--name')),
+        ...lines(run('ls', IMAGES)).filter((name) => !/^(tiny|cloud-init)\.qcow2$/.test(name)),
+        ...lines(run('nft', 'list', 'tables')).filter((table) => /berth_\d/.test(table)),
+        ...lines(virsh('net-dhcp-leases', 'berth')),
+      ];
+    },
     restartLibvirt: () => void run('sh', '-c', `${STOP}; ${START}`),
     async close() {
       await namespace.close();
       rmSync(folder, { recursive: true });
     },
   };
+}
+
+function lines(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
 }

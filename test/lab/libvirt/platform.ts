@@ -32,7 +32,7 @@ export const catalog = {
 };
 
 /** The hosts as an operator writes them, each promising more than it has: its guests are small. */
-export function platformOf(hosts: readonly LabHost[]): object {
+export function platformOf(hosts: readonly LabHost[]) {
   return {
     driver: 'libvirt',
     hosts: hosts.map(({ uri, address }, index) => ({
@@ -51,4 +51,13 @@ export function platformOf(hosts: readonly LabHost[]): object {
     accelerator: 'tcg',
     stop_grace_s: 20,
   };
+}
+
+/**
+ * A line of shell that puts the device of a volume into `$d`, by its serial: the tiny guest has no udev that would make a
+ * name of it. A guest sees a new disk in its own time.
+ */
+export function findDisk(volume: string, seconds = 30): string {
+  const find = `for b in /sys/block/vd*; do [ "$(cat $b/serial)" != ${volume.slice(0, 20)} ] || d=/dev/\${b##*/}; done`;
+  return `n=0; d=; while ${find}; [ -z "$d" ] && [ $n -lt ${2 * seconds} ]; do n=$((n + 1)); sleep 0.5; done`;
 }
