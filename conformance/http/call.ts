@@ -1,4 +1,5 @@
 import { asksForInstances, asksForList } from '../contract/paths.ts';
+import type { JsonObject } from '../text/json.ts';
 import type { Credential } from '../transcript/records.ts';
 
 export interface Call {
@@ -13,6 +14,13 @@ export interface Call {
   authorization?: string;
   /** Default `application/json`. Only sent with a body. */
   contentType?: string;
+  /** Of a long list of instances that is kept in part: those that are kept wherever they stand. */
+  keeps?: Kept;
+}
+
+export interface Kept {
+  isKept(instance: JsonObject): boolean;
+  atMost: number;
 }
 
 const MIB = 1024 * 1024;

@@ -21,6 +21,15 @@ describe('a list of thousands of instances', () => {
     expect(body.length).toBeLessThan(200_000);
   });
 
+  it('is kept with those that a read asks for wherever they stand, but no more than it asks for', () => {
+    const body = JSON.stringify({ instances: [...others, { id: 'a' }, { id: 'b' }, { id: 'c' }] });
+    const keeps = { isKept: ({ id }: { id?: unknown }) => ['a', 'b', 'c'].includes(String(id)), atMost: 2 };
+    const kept = JSON.parse(new OwnInstances('berth-conf-').trimmed(body, { keeps }).body).instances;
+    expect(kept.slice(-2)).toEqual([{ id: 'a' }, { id: 'b' }]);
+    const alone = new OwnInstances('berth-conf-').trimmed(body, { keeps, isNearMemoryLimit: true });
+    expect(JSON.parse(alone.body).instances).toEqual([{ id: 'a' }, { id: 'b' }]);
+  });
+
   it.each([
     ['short', JSON.stringify({ instances: [{ id: 'a' }] })],
     ['refused and short', '{"error":{}}'],

@@ -1,9 +1,10 @@
 import { isObject, parseJson, stringField } from '../text/json.ts';
-import { SMALL_BODY_BYTES } from './call.ts';
+import { type Kept, SMALL_BODY_BYTES } from './call.ts';
 
 /** A longer list is kept in part. */
 const LONGEST_KEPT_CHARS = 1024 * 1024;
 const OTHERS_KEPT = 300;
+const NONE: Kept = { isKept: () => false, atMost: 0 };
 
 /** Distinguishes the run's own instances from the others of the account. */
 export class OwnInstances {
@@ -21,30 +22,35 @@ export class OwnInstances {
   }
 
   /**
-   * Reduces a long list of instances: keeps the run's own and the first of the others; near the memory limit, only
-   * the run's own. `leftOut` counts the instances that were removed. A body that is no list is truncated, and
+   * Reduces a long list of instances: keeps the run's own, those that `keeps` names, and the first of the others;
+   * near the memory limit, none of the others. `leftOut` counts the instances that were removed. A body that is no list is truncated, and
    * `leftOut` counts the characters.
    */
   trimmed(
     body: string,
-    { isRefused = false, isNearMemoryLimit = false } = {},
+    { isRefused = false, isNearMemoryLimit = false, keeps = NONE } = {},
   ): { body: string; leftOut: number } {
     if (body.length <= (isNearMemoryLimit || isRefused ? SMALL_BODY_BYTES : LONGEST_KEPT_CHARS))
       return { body, leftOut: 0 };
     const list = isRefused ? undefined : parseJson(body);
     const instances = isObject(list) ? list['instances'] : undefined;
     if (!isObject(list) || !Array.isArray(instances)) return beginningOf(body);
-    const kept = this.#keptOf(instances, isNearMemoryLimit ? 0 : LONGEST_KEPT_CHARS);
+    const kept = this.#keptOf(instances, isNearMemoryLimit ? 0 : LONGEST_KEPT_CHARS, keeps);
     return {
       body: JSON.stringify(isNearMemoryLimit ? { instances: kept } : { ...list, instances: kept }),
       leftOut: instances.length - kept.length,
     };
   }
 
-  #keptOf(instances: readonly unknown[], charsOfOthers: number): unknown[] {
+  #keptOf(instances: readonly unknown[], charsOfOthers: number, { isKept, atMost }: Kept): unknown[] {
     let left = charsOfOthers;
+    let named = 0;
     return instances.filter((instance, index) => {
       if (this.#isOwn(instance)) return true;
+      if (named < atMost && isObject(instance) && isKept(instance)) {
+        named++;
+        return true;
+      }
       if (index >= OTHERS_KEPT || left <= 0) return false;
       left -= JSON.stringify(instance).length;
       return left >= 0;

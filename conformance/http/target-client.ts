@@ -249,6 +249,7 @@ export class TargetClient {
       ? this.#own.trimmed(result.body, {
           isRefused: status >= 300,
           isNearMemoryLimit: isNearMemoryLimit(this.#bytesKept),
+          ...(call.keeps && { keeps: call.keeps }),
         })
       : { body: result.body, leftOut: 0 };
     this.#bytesKept += body.length;

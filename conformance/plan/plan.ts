@@ -58,6 +58,9 @@ export interface PlannedMistake {
   worst_case_usd?: number;
 }
 
+/** Creates with a defect that may be ignored, which are sent all the same. */
+const LAWFUL = REFUSAL_CASES.filter(({ mayBeAccepted }) => mayBeAccepted === true).length;
+
 export interface PlanOptions {
   level: Level;
   settings: Omit<RunSettings, 'hasSecondKey'>;
@@ -117,7 +120,7 @@ function mistakesOf({ scenarios, settings, availability, configurations }: PlanO
   > = {
     refusals: {
       type: 'instance',
-      count: settings.exhaustive === true ? REFUSAL_CASES.length + 1 : MOST_ACCEPTED,
+      count: settings.exhaustive === true ? REFUSAL_CASES.length + 1 : MOST_ACCEPTED + LAWFUL,
       ...(cheapest === undefined ? {} : { price_per_hour: cheapest }),
     },
     // Two of what is sold out, and two of what is where it is not sold.

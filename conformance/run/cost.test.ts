@@ -7,6 +7,7 @@ import { stubbornMutants } from '../mutants/instances/stubborn.mutants.ts';
 import { toPlan } from '../plan/plan.ts';
 import { toReceipt, totalOf } from '../report/receipt.ts';
 import { SCENARIOS } from '../scenarios/index.ts';
+import { REFUSAL_CASES } from '../scenarios/instances/refusal-cases.ts';
 
 const { rows } = loadRequirements();
 const lax = stubbornMutants.find(({ id }) => id === 'accepts-bad-creates');
@@ -42,6 +43,13 @@ it('a target that accepts bad creates sells two of a kind, and the rest would bu
     configurations,
   });
   expect(usd).toBeLessThan(plan.worst_case_usd);
+});
+
+it('only of what the contract lets an orchestrator ignore are more sold', () => {
+  const levels = new Map(rows.map(({ id, level }) => [id, level]));
+  const lawful = REFUSAL_CASES.filter(({ mayBeAccepted }) => mayBeAccepted === true);
+  expect(lawful).toEqual(REFUSAL_CASES.filter(({ of }) => levels.get(of) === 'SHOULD'));
+  expect(lawful).not.toEqual([]);
 });
 
 it('--exhaustive sends all of them', async () => {

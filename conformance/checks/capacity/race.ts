@@ -8,9 +8,10 @@ import {
   type Problem,
 } from '../../evidence/finding.ts';
 import { acceptedDelete, type InstanceTimeline, isBefore } from '../../evidence/instances.ts';
+import { holdsUnit } from '../../scenarios/capacity/race.ts';
 import { RECLAIMED } from '../../scenarios/scenario.ts';
 import { sshEndpointOf } from '../../scenarios/session.ts';
-import { type JsonObject, objectsField, parseJson, stringField } from '../../text/json.ts';
+import { isObject, type JsonObject, objectsField, parseJson, stringField } from '../../text/json.ts';
 import { printable } from '../../text/printable.ts';
 import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, statusOf, successOf } from '../../transcript/exchange.ts';
@@ -136,11 +137,14 @@ function judgeUnits(evidence: Evidence): Finding {
   if (asked.length <= race.units)
     return notTested(`the run ended when ${asked.length} of ${race.units + 1} creates had been answered`);
   const list = evidence.anySteps('race/list').findLast(isSuccess);
-  if (list?.answer?.leftOut !== undefined)
-    return notTested('the account has so many instances that not all could be compared with the offer');
   const own = first === undefined ? 0 : heldBefore(evidence, first);
-  const free = race.units - own - (first === undefined ? 0 : heldByOthers(evidence, first, list));
+  const others = first === undefined ? 0 : heldByOthers(evidence, first, list);
+  const free = Math.max(race.units - own - (others ?? 0), 0);
   const accepted = asked.filter(isSuccess).length;
+  if (others === undefined && accepted < free)
+    return notTested(
+      'the list before the race could not be read, and the account may hold units of the offer',
+    );
   return judgeEach(
     [asked],
     `rounds of ${asked.length} creates at the same moment`,
@@ -155,17 +159,25 @@ function judgeUnits(evidence: Evidence): Finding {
   );
 }
 
-/** How many units of the raced offer other instances of the account held, by the list before the race. */
-function heldByOthers({ instances }: Evidence, first: Exchange, list: Exchange | undefined): number {
+/**
+ * How many units of the raced offer other instances of the account held, by the list before the race, whose read
+ * keeps them however long it is. Undefined where there is no such list.
+ */
+function heldByOthers(
+  { instances }: Evidence,
+  first: Exchange,
+  list: Exchange | undefined,
+): number | undefined {
+  const listed = list === undefined ? undefined : jsonOf(list);
+  if (!isObject(listed) || !Array.isArray(listed['instances'])) return undefined;
   const body = parseJson(first.request.body);
+  const place = {
+    configurationId: stringField(body, 'configuration_id'),
+    region: stringField(body, 'region'),
+  };
   const ids = new Set(instances.map(({ id }) => id));
-  return objectsField(list === undefined ? undefined : jsonOf(list), 'instances').filter(
-    (instance) =>
-      !ids.has(stringField(instance, 'id') ?? '') &&
-      instance['status'] !== 'DESTROYED' &&
-      ['configuration_id', 'region'].every(
-        (field) => stringField(instance, field) === stringField(body, field),
-      ),
+  return objectsField(listed, 'instances').filter(
+    (instance) => !ids.has(stringField(instance, 'id') ?? '') && holdsUnit(instance, place),
   ).length;
 }
 

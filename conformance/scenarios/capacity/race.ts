@@ -38,8 +38,12 @@ export const race: Scenario = {
     const placement = await choose(session);
     if (placement === undefined) return;
     const wanted = session.settings.race;
-    // The account may hold units of its own.
-    await session.get('race/list', '/instances');
+    // The account may hold units of its own; more than there are need not be counted.
+    await session.send('race/list', {
+      method: 'GET',
+      path: '/instances',
+      keeps: { isKept: (instance) => holdsUnit(instance, placement), atMost: wanted?.units ?? 0 },
+    });
     const made = await session.createTogether(
       Array.from({ length: wanted === undefined ? AT_ONCE : wanted.units + 1 }, () =>
         instanceRequest(session, { placement, step: 'race/create' }),
@@ -66,6 +70,18 @@ export const race: Scenario = {
       session.skip(['race/availability-after-destruction'], 'instances of the race were not seen to be gone');
   },
 };
+
+/** Whether a listed instance holds a unit of that offer there. */
+export function holdsUnit(
+  instance: JsonObject,
+  { configurationId, region }: { configurationId: string | undefined; region: string | undefined },
+): boolean {
+  return (
+    instance['status'] !== 'DESTROYED' &&
+    stringField(instance, 'configuration_id') === configurationId &&
+    stringField(instance, 'region') === region
+  );
+}
 
 async function choose(session: Session): Promise<Placement | undefined> {
   const { race: wanted, region } = session.settings;

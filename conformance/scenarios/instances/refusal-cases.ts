@@ -17,6 +17,8 @@ export interface RefusalCase {
   body: (valid: Body) => unknown;
   /** What the offer must support, so that this is the only defect. */
   needs?: 'cloud-init' | 'images' | 'storage';
+  /** Ignoring the defect is lawful. */
+  mayBeAccepted?: true;
 }
 
 type Body = Readonly<Record<string, unknown>>;
@@ -104,6 +106,7 @@ const types: readonly RefusalCase[] = [
     step: 'refusals/root-disk-text',
     defect: 'root_disk_size_gb that is a text',
     body: replacing('root_disk_size_gb', 'large'),
+    mayBeAccepted: true,
   },
   {
     of: 'NEG-TYPE-001',
@@ -118,6 +121,7 @@ const types: readonly RefusalCase[] = [
     defect: 'volume_ids that is a text and no list',
     body: replacing('volume_ids', NO_SUCH_ID),
     needs: 'storage',
+    mayBeAccepted: true,
   },
 ];
 

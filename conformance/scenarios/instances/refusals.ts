@@ -65,7 +65,7 @@ async function ask(
   });
   const instance = toInstance(entry, placement);
   if (instance === undefined) return [];
-  family.accepted();
+  if (refusal.mayBeAccepted !== true) family.accepted();
   await session.delete('refusals/destroy/delete', instancePath(instance));
   return [instance];
 }
