@@ -11,9 +11,7 @@ export interface LabHost extends Namespace {
   uri: string;
   /** Its virsh, as its operator has it. */
   virsh(...args: string[]): string;
-  /** Puts another guest's image into the pool. */
-  addImage(name: string): void;
-  /** Domains, files, rules and leases of the host, but for images and what guards the bridge. */
+  /** Domains, files, rules and leases of the host, but for the image and what guards the bridge. */
   contents(): string[];
   /** Ends libvirtd and starts it again; machines run on. */
   restartLibvirt(): void;
@@ -67,21 +65,17 @@ export async function openLabHost(index: number): Promise<LabHost> {
   virsh('pool-define-as', 'berth', 'dir', '--target', IMAGES);
   virsh('pool-start', 'berth');
   virsh('domcapabilities', '--virttype', 'qemu');
-  const addImage = (name: string): void => {
-    run('cp', join(GUESTS, `${name}.qcow2`), IMAGES);
-    virsh('pool-refresh', 'berth');
-  };
-  addImage('tiny');
+  run('cp', join(GUESTS, 'tiny.qcow2'), IMAGES);
+  virsh('pool-refresh', 'berth');
   return {
     ...namespace,
     uri,
     virsh,
-    addImage,
     contents() {
       virsh('pool-refresh', 'berth');
       return [
         ...lines(virsh('list', '--all', '--name')),
-        ...lines(run('ls', IMAGES)).filter((name) => !/^(tiny|cloud-init)\.qcow2$/.test(name)),
+        ...lines(run('ls', IMAGES)).filter((name) => name !== 'tiny.qcow2'),
         ...lines(run('nft', 'list', 'tables')).filter((table) => /berth_\d/.test(table)),
         ...lines(virsh('net-dhcp-leases', 'berth')),
       ];

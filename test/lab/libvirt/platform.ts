@@ -3,22 +3,7 @@ import type { LabHost } from './lab-host.ts';
 export const region = 'eu-lab';
 export const offer = { configuration_id: 'tiny', region };
 
-const offerOf = (id: string, image: string, memoryGb: number, units: number) => ({
-  id,
-  name: id,
-  instance_type: 'DEDICATED',
-  vcpus: id === 'tiny' ? 1 : 2,
-  memory_gb: memoryGb,
-  storage_gb: id === 'tiny' ? 1 : 4,
-  price_per_hour: 0.01,
-  os_options: id === 'tiny' ? [image, `${image}-root`] : [image],
-  supports_cloud_init: true,
-  online_within_s: 600,
-  capacity: { [region]: units },
-  machine: { ports: [8080] },
-});
-
-/** The tiny guest with a user and as root, and the real one where it is asked for. */
+/** The tiny guest, with a user or as root. */
 export const catalog = {
   regions: {
     [region]: {
@@ -28,7 +13,22 @@ export const catalog = {
       volume_types: [{ name: 'local', price_per_gb_hour: 0.0001, min_size_gb: 1, max_size_gb: 4 }],
     },
   },
-  offers: [offerOf('tiny', 'tiny', 0.1875, 10), offerOf('debian', 'cloud-init', 0.5, 1)],
+  offers: [
+    {
+      id: 'tiny',
+      name: 'tiny',
+      instance_type: 'DEDICATED',
+      vcpus: 1,
+      memory_gb: 0.1875,
+      storage_gb: 1,
+      price_per_hour: 0.01,
+      os_options: ['tiny', 'tiny-root'],
+      supports_cloud_init: true,
+      online_within_s: 600,
+      capacity: { [region]: 10 },
+      machine: { ports: [8080] },
+    },
+  ],
 };
 
 /** The hosts as an operator writes them, each promising more than it has: its guests are small. */
@@ -46,7 +46,6 @@ export function platformOf(hosts: readonly LabHost[]) {
     images: {
       tiny: { volume: 'tiny.qcow2', user: 'debian' },
       'tiny-root': { volume: 'tiny.qcow2', user: 'root' },
-      'cloud-init': { volume: 'cloud-init.qcow2', user: 'debian' },
     },
     accelerator: 'tcg',
     stop_grace_s: 20,

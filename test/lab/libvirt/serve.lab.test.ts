@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { generateKeyPair, type KeyPair, ssh } from '../../support/processes/openssh.ts';
-import { runBerth } from '../../support/processes/process.ts';
 import { LabServer, nameOf } from '../lab-server.ts';
 import { type LabHost, openLabHost } from './lab-host.ts';
 import { catalog, findDisk, offer, platformOf, region } from './platform.ts';
@@ -99,29 +98,6 @@ describe('the life of a machine', () => {
     expect(await server.client.request('DELETE', volumePath)).toMatchObject({ status: 204 });
     await nothingIsLeft();
   });
-
-  it('is the same for a real cloud-init guest [libvirt-cloud-init]', async () => {
-    host.addImage('cloud-init');
-    const path = await create({
-      configuration_id: 'debian',
-      cloud_init: {
-        write_files: [
-          { path: '/opt/mine.txt', content: 'mine\n', owner: 'debian:debian', permissions: '0600' },
-        ],
-        runcmd: ['echo ran >/opt/ran.txt'],
-      },
-    });
-    const machine = await online(path);
-    await login(machine, 'cloud-init status --wait');
-    const { stdout } = await login(
-      machine,
-      'id -un; stat -c "%a %U" /opt/mine.txt; sudo cat /opt/mine.txt /opt/ran.txt',
-      keys[1],
-    );
-    expect(stdout).toBe('debian\n600 debian\nmine\nran\n');
-    await server.destroy(path);
-    await nothingIsLeft();
-  });
 });
 
 /** What each listener of the isolation says to whoever reaches it. */
@@ -160,14 +136,12 @@ it('keeps tenants from each other and from the host [libvirt-isolation]', async 
     await login(a, `ip route add ${addressOfB}/32 via 192.168.150.1`);
     expect(await fromA(addressOfB, 22)).toBe('');
     await login(a, `ip route del ${addressOfB}/32`);
-    // Nothing of what it sends with the other's address arrives, though all that it sends with its own does.
-    const from = (source: string) =>
-      login(
-        a,
-        `ip addr add ${source}/32 dev eth0; nc -s ${source} -w 5 ${host.outside} 8888 </dev/null 2>/dev/null; true`,
-      );
-    expect((await from(addressOfA)).stdout).toBe(GREETING);
-    expect((await from(addressOfB)).stdout).toBe('');
+    // Nor does anything leave with an address that is not its own, which would be answered to it.
+    const stolen = '192.168.150.77';
+    await login(a, `ip addr add ${stolen}/32 dev eth0`);
+    const pingFrom = (source: string) => login(a, `ping -c 1 -W 5 -I ${source} ${host.outside}`);
+    expect((await pingFrom(addressOfA)).stdout).toContain('1 packets received');
+    expect((await pingFrom(stolen)).stdout).toContain('0 packets received');
     expect(await login(b, 'echo still here')).toMatchObject({ stdout: 'still here\n' });
   } finally {
     listener.kill('SIGKILL');
@@ -216,12 +190,6 @@ describe('kill -9 of Berth at each moment [libvirt-kill-at-each-step]', () => {
     const [name = '', hit = '1'] = moment.split(' ');
     return { name: `${kind}:${name}`, hit: Number(hit) };
   };
-  const insist = async (method: string, path: string): Promise<void> => {
-    await expect
-      .poll(async () => (await server.client.request(method, path).catch(() => undefined))?.status ?? 503)
-      .not.toBe(503);
-  };
-
   it.each(moments)('create:%s', async (moment) => {
     const failpoint = failpointOf('create', moment);
     await server.arm(failpoint);
@@ -235,61 +203,4 @@ describe('kill -9 of Berth at each moment [libvirt-kill-at-each-step]', () => {
     await server.destroy(path);
     await nothingIsLeft();
   });
-
-  it('stop, start, restart and destroy', async () => {
-    const path = await create();
-    await online(path);
-    for (const moment of ['before-call', 'after-call', 'settled'])
-      for (const [kind, method, verb, to] of [
-        ['stop', 'POST', `${path}/stop`, 'STOPPED'],
-        ['start', 'POST', `${path}/start`, 'ONLINE'],
-        ['restart', 'POST', `/x${path}/restart`, 'ONLINE'],
-      ] as const) {
-        const failpoint = failpointOf(kind, moment);
-        await server.arm(failpoint);
-        await insist(method, verb);
-        await server.diedAndStart(failpoint);
-        await server.client.waitFor(path, to);
-        if (kind === 'restart')
-          await expect
-            .poll(async () => (await server.client.request('GET', verb)).body['restarting'])
-            .toBe(false);
-      }
-    const failpoint = failpointOf('destroy', 'after-call');
-    await server.arm(failpoint);
-    await insist('DELETE', path);
-    await server.diedAndStart(failpoint);
-    await server.client.waitFor(path, 'GONE');
-    await nothingIsLeft();
-  });
-});
-
-it('has ten machines ONLINE that were created at once [libvirt-ten]', async () => {
-  const paths = await Promise.all(Array.from({ length: 10 }, () => create()));
-  const began = performance.now();
-  const seconds = await Promise.all(
-    paths.map(async (path) => {
-      await online(path);
-      return Math.round((performance.now() - began) / 100) / 10;
-    }),
-  );
-  const sorted = seconds.toSorted((x, y) => x - y);
-  process.stdout.write(`ten machines at once: ONLINE after p50 ${sorted[4]} s, p95 ${sorted[9]} s\n`);
-  await Promise.all(paths.map((path) => server.destroy(path)));
-  await nothingIsLeft();
-});
-
-it('is CONFORMANT at level full [libvirt-conformance]', async () => {
-  const { stdout } = await runBerth(['keys', 'create', '--json', '--config', server.config]);
-  const { api_key: second } = JSON.parse(stdout) as { api_key: string };
-  const ran = await runBerth(
-    [
-      ...['conformance', server.baseUrl, '--level', 'full', '--poll-interval-ms', '500', '--race', 'tiny=10'],
-      ...['--max-cost', '40', '--yes', '--state-dir', `${server.folder}/state`, '--allow-private'],
-    ],
-    { cwd: server.folder, env: { BERTH_API_KEY: server.apiKey, BERTH_SECOND_API_KEY: second } },
-  );
-  expect(ran.stdout, ran.stderr).toMatch(/^CONFORMANT: /m);
-  expect(ran.code).toBe(0);
-  await nothingIsLeft();
 });
