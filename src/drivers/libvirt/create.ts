@@ -5,7 +5,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { define, remark } from './definition.ts';
 import { macOf, type NetworkSource, toDomainXml } from './domain-xml.ts';
-import { VirshError } from './errors.ts';
+import { toFailure, VirshError } from './errors.ts';
 import { type Fleet, type FoundMachine, type Member, readMachine } from './fleet.ts';
 import { functionsOf, markGpus } from './gpus/machine-gpus.ts';
 import { generateHostKey } from './host-key.ts';
@@ -83,7 +83,7 @@ async function place(
   const answers = await Promise.allSettled(candidates.map((host) => viewOf(host, config)));
   const views = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
   const failure = answers.find((answer) => answer.status === 'rejected');
-  if (views.length === 0 && failure !== undefined) throw failure.reason;
+  if (views.length === 0 && failure !== undefined) return toFailure(failure.reason, 'none');
   const placed = placeMachine(wanted, views, config.placement);
   if ('refused' in placed) {
     const reasons = placed.refused.map(({ host, reason }) => `${host}: ${reason}`);
