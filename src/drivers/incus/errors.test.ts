@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { classify, IncusRefusal, isNotFound, NotReached, toFailure } from './errors.ts';
 
-/** Replies of Incus 6.0.4, as they were: of requests, and of operations that failed. */
+/**
+ * Texts of requests and of operations that failed. Most are replies of Incus 6.0.4. Those about quotas, disk space, GPUs, virtual
+ * machines and an offline member were not recorded: they are written from what Incus documents.
+ */
 const replies: readonly [status: number, message: string, code: string][] = [
   [404, 'Instance not found', 'gone'],
   [404, 'Storage volume not found', 'gone'],
