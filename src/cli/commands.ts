@@ -46,6 +46,11 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
       load: async () => (await import('./doctor-command.ts')).doctorCommand(),
     },
     {
+      name: 'image',
+      description: 'check a base image and put it on the hosts of a platform',
+      load: async () => (await import('./image-command.ts')).imageCommand(),
+    },
+    {
       name: 'driver',
       description: 'try a driver of your own, in any language, before it is sold from',
       load: async () => (await import('./driver-command.ts')).driverCommand(),

@@ -31,7 +31,8 @@ export function doctorCommand(): Command {
   );
 }
 
-function printFinding({ platform, subject, verdict, finding, remedy }: DoctorFinding): void {
+/** For a person at the terminal. */
+export function printFinding({ platform, subject, verdict, finding, remedy }: DoctorFinding): void {
   const where = platform === undefined ? '' : `${platform}: `;
   printLine(`${marks[verdict].padEnd(8)} ${where}${subject}: ${finding}`);
   if (remedy !== undefined) printLine(`         → ${remedy}`);

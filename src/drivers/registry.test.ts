@@ -121,3 +121,8 @@ it('each driver has a name of its own, which its schema asks for', () => {
   for (const { name, configSchema } of drivers)
     expect(configSchema.safeParse({ driver: `not-${name}` }).success).toBe(false);
 });
+
+it('each driver imports images, or says how they get there', () => {
+  for (const { importImage, imageAdvice } of drivers)
+    expect([importImage, imageAdvice].filter((one) => one !== undefined)).toHaveLength(1);
+});

@@ -14,6 +14,7 @@ export const exec: DriverDefinition<ExecConfig> = {
   name: 'exec',
   configSchema: execConfigSchema,
   offerSchema: execOfferSchema,
+  imageAdvice: 'The driver program receives the name of the image and finds the image itself.',
   check(options, { env }) {
     readSecret(env, options.token_env);
     environmentOf(options.environment, env);

@@ -20,6 +20,18 @@ export interface Diagnosis {
   remedy?: string;
 }
 
+/** A base image that an operator wants in a platform. */
+export interface ImageImport {
+  /** What the catalog's `os_options` call it. */
+  name: string;
+  /** A file of this machine. */
+  file: string;
+  /** Of several hosts, the one that is to have it; undefined: all of them. */
+  host: string | undefined;
+  /** Whether it may take the place of another that no machine was made from. */
+  replace: boolean;
+}
+
 /** What a driver is given beside its options. */
 export interface DriverSetting {
   /** The name of the platform: `default` where it is the only one, and has no name in berth.yaml. */
@@ -50,6 +62,15 @@ export interface DriverDefinition<Options extends DriverOptions = DriverOptions>
   readonly offerSchema?: z.ZodType;
   /** Looks at every prerequisite, one by one, for `berth doctor`. Changes nothing that stays. */
   diagnose?(options: Options, setting: DriverSetting): AsyncIterable<Diagnosis>;
+  /**
+   * Puts a base image into the platform, for `berth image import`, and tells of each step; `broken` is one that failed.
+   * What was put there in part is never used.
+   *
+   * @throws {Fatal} with a sentence for the operator
+   */
+  importImage?(options: Options, setting: DriverSetting, image: ImageImport): AsyncIterable<Diagnosis>;
+  /** Where it cannot do that: how images get there, in a sentence. */
+  readonly imageAdvice?: string;
   /** @throws {Fatal} with a sentence for the operator */
   open(options: Options, setting: DriverSetting): Promise<PlatformDriver>;
 }

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -37,6 +37,14 @@ it('OpenSSH is told to ask nobody for a password', async () => {
     'qemu+ssh://kvm-2/system?keyfile=/k&no_tty=1\n',
   );
   expect(await asked('qemu:///system')).toBe('qemu:///system\n');
+});
+
+it('a file is read from its beginning, in each call anew, and stays open', async () => {
+  const host = openHostOf('cat /dev/stdin');
+  const file = openSync(import.meta.filename, 'r');
+  const content = readFileSync(file, 'utf8');
+  for (const _ of [1, 2]) expect(await host.virsh(['vol-upload'], { file })).toBe(content);
+  closeSync(file);
 });
 
 it('a virsh that hangs is given up with all that it started', async () => {

@@ -13,6 +13,8 @@ const MAX_CALLS = 8;
 export interface VirshCall {
   /** What it reads where an argument is `/dev/stdin`. Secrets go here and never into an argument. */
   input?: string | Uint8Array;
+  /** Instead of `input`: an open file. */
+  file?: number;
   timeoutMs?: number;
 }
 
@@ -31,13 +33,14 @@ export function openHost(options: HostOptions, program = 'virsh'): Host {
   const slots = createSlots(MAX_CALLS);
   const run = (args: readonly string[], call: VirshCall, bytes = false): Promise<Buffer> =>
     slots(async () => {
-      const files = { input: anonymousFile(call.input ?? ''), output: bytes ? anonymousFile('') : undefined };
+      const input = call.file ?? anonymousFile(call.input ?? '');
+      const files = { input, output: bytes ? anonymousFile('') : undefined };
       try {
         const argv = ['-q', '-c', withoutQuestions(options.uri), ...args];
         const printed = await callVirsh(program, argv, describe(options, args), files, call.timeoutMs);
         return files.output === undefined ? printed : contentOf(files.output);
       } finally {
-        closeSync(files.input);
+        if (call.file === undefined) closeSync(input);
         if (files.output !== undefined) closeSync(files.output);
       }
     });

@@ -234,7 +234,7 @@ async function prepare(
   const hostKey = generateHostKey();
   const files = filesOf(spec.ref);
   await Promise.all([
-    makeOverlay(host, files.disk, image, spec.rootDiskGb),
+    makeOverlay(host, files.disk, image.volume, spec.rootDiskGb),
     writeFile(host, files.seed, seedOf(spec, image, host, domain.mark.nat, hostKey)),
   ]);
   await remark(machine, { memo: 'boot', hostKeyFingerprint: hostKey.fingerprint });

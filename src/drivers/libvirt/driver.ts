@@ -15,6 +15,7 @@ import { type Member, openFleet } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';
 import { listDomains, readHostView } from './hosts/host-view.ts';
 import { countUnits, type HostAnswer } from './hosts/inventory.ts';
+import { importImage } from './images/import-image.ts';
 import { type LibvirtConfig, libvirtConfigSchema, libvirtOfferSchema } from './options.ts';
 import { filesOf, readEnd } from './pool.ts';
 import { destroyMachine, restartMachine, startMachine, stopMachine } from './power.ts';
@@ -32,6 +33,7 @@ export const libvirt: DriverDefinition<LibvirtConfig> = {
   offerSchema: libvirtOfferSchema,
   check,
   diagnose,
+  importImage,
   open: async (options, setting) => openLibvirt(options, setting),
 };
 

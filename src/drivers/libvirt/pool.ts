@@ -1,7 +1,6 @@
 import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { Host } from './client.ts';
 import { VirshError } from './errors.ts';
-import type { Image } from './options.ts';
 import { descend, parseXml, textOf } from './xml.ts';
 
 /** The files of a machine in its host's pool, by its ref. */
@@ -26,13 +25,13 @@ export async function assertVolume({ virsh, options }: Host, name: string): Prom
   await virsh(['vol-info', '--pool', options.pool, '--', name]);
 }
 
-/** A new disk of that size on top of the image, in place of one that an earlier attempt left. @throws {VirshError} */
-export async function makeOverlay(host: Host, name: string, image: Image, sizeGb: number): Promise<void> {
+/** A new disk of that size on top of the image's volume, in place of one that an earlier attempt left. @throws {VirshError} */
+export async function makeOverlay(host: Host, name: string, image: string, sizeGb: number): Promise<void> {
   const { virsh, options } = host;
   await deleteVolume(host, name);
   await virsh([
     ...['vol-create-as', options.pool, name, `${Math.ceil(sizeGb * 1024)}M`, '--format', 'qcow2'],
-    ...['--backing-vol', image.volume, '--backing-vol-format', 'qcow2'],
+    ...['--backing-vol', image, '--backing-vol-format', 'qcow2'],
   ]);
 }
 

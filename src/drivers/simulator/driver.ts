@@ -18,6 +18,7 @@ import { assertStateFile, assertStateFree, NotAState, StateInUse } from './platf
 export const simulator: DriverDefinition<SimulatorConfig> = {
   name: 'simulator',
   configSchema: simulatorConfigSchema,
+  imageAdvice: 'The simulator needs none: its machines accept any image name.',
   check({ address }, setting) {
     readToken(setting.env);
     if (address === undefined) checkState(stateFileOf(setting));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Namespace, openNamespace } from '../namespace.ts';
 
 /** Where `guests/*.sh` put what they built. */
-const GUESTS = process.env['BERTH_LAB_GUESTS'] ?? 'node_modules/.cache/berth-lab';
+export const GUESTS = process.env['BERTH_LAB_GUESTS'] ?? 'node_modules/.cache/berth-lab';
 
 /** A host with libvirt, prepared as docs/how-to/libvirt.md says. */
 export interface LabHost extends Namespace {

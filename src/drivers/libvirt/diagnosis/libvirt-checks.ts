@@ -113,8 +113,7 @@ async function diagnoseImage(
   } catch (error) {
     if (!(error instanceof VirshError && (error.problem === 'no_volume' || error.problem === 'no_pool')))
       throw error;
-    const remedy =
-      'berth image import puts it there; a file that was copied there is seen after virsh pool-refresh.';
+    const remedy = `berth image import ${name} FILE puts it there; a file that was copied there is seen after virsh pool-refresh.`;
     return broken(subject, `the pool has no volume ${image.volume}`, remedy);
   }
 }

@@ -24,14 +24,21 @@ const foreign = (
   <devices>${gpu}</devices></domain>`;
 const hostdev = `<hostdev mode='subsystem' type='pci'><source><address domain='0' bus='0x65' slot='0' function='1'/></source></hostdev>`;
 
+const volume = (name: string): string =>
+  `<volume><name>${name}</name><capacity unit='GiB'>10</capacity><target><path>/images/${name}</path></target></volume>`;
+
 /** A host of libvirt's own test driver, which each call of virsh starts anew from a file. */
-function openTestHost(domains: readonly string[], options: Partial<HostOptions> = {}): Host {
+function openTestHost(
+  domains: readonly string[],
+  options: Partial<HostOptions> = {},
+  volumes: readonly string[] = [],
+): Host {
   const folder = mkdtempSync(join(tmpdir(), 'berth-test-host-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const node = `<node>
     <cpu><mhz>2000</mhz><model>x86_64</model><active>16</active><nodes>1</nodes><sockets>1</sockets><cores>16</cores><threads>1</threads></cpu>
     <memory>67108864</memory>${domains.join('')}
-    <pool type='dir'><name>berth</name><capacity unit='GiB'>500</capacity><allocation>0</allocation><target><path>/images</path></target></pool>
+    <pool type='dir'><name>berth</name><capacity unit='GiB'>500</capacity><allocation>0</allocation><target><path>/images</path></target>${volumes.map(volume).join('')}</pool>
     </node>`;
   writeFileSync(join(folder, 'node.xml'), node);
   return openHost(
@@ -67,6 +74,11 @@ describe('a host of libvirt', () => {
         pciFunctions: ['0000:65:00.1'],
       },
     ]);
+  });
+
+  it('counts an imported image once', async () => {
+    const volumes = ['debian-12.qcow2', `debian-12.qcow2.${'a'.repeat(64)}`, 'other.qcow2'];
+    expect((await view(openTestHost([], {}, volumes))).otherDiskGb).toBe(20);
   });
 
   it('lets a domain go that went between two calls', async () => {

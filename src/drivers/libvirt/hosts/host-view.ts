@@ -153,12 +153,15 @@ async function listVolumes(host: Host): Promise<Volume[]> {
   });
 }
 
-/** What the pool promises beside the root disks of our machines, which are counted with their claims. */
+/**
+ * What the pool promises beside the root disks of our machines, which are counted with their claims. The content of an imported image is
+ * left out: the volume on top of it has the same size.
+ */
 function otherDiskGb(volumes: readonly Volume[], domains: readonly HostDomain[]): number {
   const rootDisks = new Set(
     domains.flatMap(({ mark, disks }) => (mark === undefined ? [] : (disks[0]?.path ?? []))),
   );
   return volumes
-    .filter(({ path }) => !rootDisks.has(path))
+    .filter(({ path }) => !rootDisks.has(path) && !/\.[0-9a-f]{64}$/.test(path))
     .reduce((total, { capacityGb }) => total + capacityGb, 0);
 }

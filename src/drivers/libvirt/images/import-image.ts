@@ -1,0 +1,153 @@
+import { basename } from 'node:path';
+import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
+import { Fatal } from '../../../ports/errors.ts';
+import type { Diagnosis, ImageImport } from '../../kit/driver-definition.ts';
+import { type Host, openHost } from '../client.ts';
+import { broken, ok, warning } from '../diagnosis/findings.ts';
+import { VirshError } from '../errors.ts';
+import { type HostDomain, listDomains } from '../hosts/host-view.ts';
+import type { LibvirtConfig } from '../options.ts';
+import { deleteVolume, makeOverlay } from '../pool.ts';
+import { descend, parseXml, textOf } from '../xml.ts';
+import { type ImageSource, withImageFile } from './source.ts';
+import { targetsOf, volumesFor } from './targets.ts';
+
+const GIB = 1024 ** 3;
+/** An upload is given up after this time and one second for each MiB. */
+const UPLOAD_BASE_MS = 60_000;
+
+/** Puts the file into the pool of each host, one after another. @throws {Fatal} before anything is uploaded */
+export function importImage(
+  config: LibvirtConfig,
+  { catalog }: { catalog: Catalog },
+  { name, file, host: only, replace }: ImageImport,
+  open: (options: LibvirtConfig['hosts'][number]) => Host = openHost,
+): AsyncIterable<Diagnosis> {
+  const hosts = config.hosts.filter((host) => only === undefined || host.name === only);
+  if (hosts.length === 0) throw new Fatal(`There is no host ${only}: name one of platform.hosts.`);
+  return withImageFile(file, async function* (source) {
+    const targets = targetsOf(config, catalog, name, source.sha256);
+    const places = hosts.flatMap((host) => volumesFor(host, targets).map((volume) => ({ host, volume })));
+    if (places.length === 0)
+      throw new Fatal(`No offer has machines of the image ${name} on ${only ?? 'any host'}.`);
+    yield describeSource(`file ${file}`, source, targets[0]?.image.sha256 !== undefined);
+    for (const { host, volume } of places) {
+      const subject = `image ${name} on host ${host.name}`;
+      try {
+        yield* importTo(open(host), volume, source, { subject, replace });
+      } catch (error) {
+        if (!(error instanceof VirshError)) throw error;
+        yield broken(
+          subject,
+          error.message,
+          'Solve that and import the image again. Nothing uses a part of an upload.',
+        );
+      }
+    }
+  });
+}
+
+function describeSource(subject: string, { sha256, diskBytes }: ImageSource, isKnown: boolean): Diagnosis {
+  const disk = `qcow2 with a disk of ${(diskBytes / GIB).toFixed(1)} GB`;
+  return isKnown
+    ? ok(subject, `${disk}; its SHA-256 is the configured one`)
+    : warning(
+        subject,
+        `${disk}; no SHA-256 is configured for the image`,
+        `Add sha256: ${sha256} to it in the configuration.`,
+      );
+}
+
+/**
+ * Uploads the content as `VOLUME.SHA256`, and then creates VOLUME as an empty overlay of it, since libvirt cannot rename a
+ * volume. So VOLUME never exists with half an image, and the name of its backing file is the digest.
+ */
+async function* importTo(
+  host: Host,
+  volume: string,
+  source: ImageSource,
+  { subject, replace }: { subject: string; replace: boolean },
+): AsyncIterable<Diagnosis> {
+  await host.virsh(['pool-refresh', host.options.pool]);
+  const content = `${volume}.${source.sha256}`;
+  const found = await readVolume(host, volume);
+  const before = basename(found?.backingFile ?? '');
+  const isWhole = (await readVolume(host, content)) && (await lengthOf(host, content)) === source.bytes;
+  if (before === content && isWhole) return yield ok(subject, `the volume ${volume} is this image already`);
+  const other = before === content ? undefined : found;
+  if (other !== undefined && !replace)
+    return yield broken(
+      subject,
+      `the volume ${volume} exists, and is another image or was not imported by Berth`,
+      'Give the new image another volume name. --replace replaces an image that no disk is based on.',
+    );
+  const assertUnused = async (): Promise<void> => {
+    const user = other && (await findUser(host, other.path));
+    if (user !== undefined)
+      throw new VirshError('busy', `${user} is based on the volume ${volume}, which was not changed`);
+  };
+  await assertUnused();
+  yield ok(subject, `uploading ${Math.ceil(source.bytes / 1024 ** 2)} MB`);
+  await upload(host, content, source);
+  await assertUnused().catch(async (error: unknown) => {
+    await deleteVolume(host, content);
+    throw error;
+  });
+  if (before !== content) await makeOverlay(host, volume, content, source.diskBytes / GIB);
+  if (other !== undefined && isContentOf(volume, before)) await deleteVolume(host, before);
+  yield ok(subject, `it is the volume ${volume}`);
+}
+
+const isContentOf = (volume: string, name: string): boolean =>
+  name.startsWith(`${volume}.`) && /^[0-9a-f]{64}$/.test(name.slice(volume.length + 1));
+
+/** Replaces what an interrupted import left: no overlay of that exists. @throws {VirshError} */
+async function upload(host: Host, name: string, { fd, bytes }: ImageSource): Promise<void> {
+  const { virsh, options } = host;
+  await deleteVolume(host, name);
+  // The file grows as it is written, so its length shows whether the upload is complete.
+  await virsh(['vol-create-as', options.pool, name, '1B', '--format', 'raw']);
+  try {
+    const timeoutMs = UPLOAD_BASE_MS + bytes / 1024;
+    await virsh(['vol-upload', '--pool', options.pool, name, '/dev/stdin'], { file: fd, timeoutMs });
+    const length = await lengthOf(host, name);
+    if (length !== bytes)
+      throw new VirshError(
+        'other',
+        `${host.name} has ${length} bytes of ${bytes}: did the file change meanwhile?`,
+      );
+  } catch (error) {
+    await deleteVolume(host, name).catch(() => {});
+    throw error;
+  }
+  // Only then does libvirt know that the volume is qcow2.
+  await virsh(['pool-refresh', options.pool]);
+}
+
+/** Undefined: there is none. @throws {VirshError} */
+async function readVolume({ virsh, options }: Host, name: string) {
+  try {
+    const volume = parseXml(await virsh(['vol-dumpxml', '--pool', options.pool, '--', name]));
+    const pathOf = (of: string): string => textOf(descend(volume, of, 'path'));
+    return { name, path: pathOf('target'), backingFile: pathOf('backingStore') };
+  } catch (error) {
+    if (error instanceof VirshError && error.problem === 'no_volume') return undefined;
+    throw error;
+  }
+}
+
+/** Of the file itself. @throws {VirshError} */
+async function lengthOf({ virsh, options }: Host, name: string): Promise<number> {
+  const info = await virsh(['vol-info', '--bytes', '--physical', '--pool', options.pool, '--', name]);
+  return Number(/^Physical:\s+(\d+)/m.exec(info)?.[1]);
+}
+
+/** A volume of the pool that has the file as its backing file, or a domain that has it as a disk. @throws {VirshError} */
+async function findUser(host: Host, path: string): Promise<string | undefined> {
+  const list = await host.virsh(['vol-list', '--pool', host.options.pool]);
+  const names = list.split('\n').flatMap((line) => /^\s*(\S.*?)\s{2,}\//.exec(line)?.[1] ?? []);
+  const volumes = await Promise.all(names.map((name) => readVolume(host, name)));
+  const overlay = volumes.find((volume) => volume?.backingFile === path);
+  const hasIt = (domain: HostDomain): boolean => domain.disks.some((disk) => disk.path === path);
+  return overlay?.name ?? (await listDomains(host)).find(hasIt)?.name;
+}

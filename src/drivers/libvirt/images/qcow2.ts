@@ -1,0 +1,30 @@
+const MAGIC = 0x5146_49fb;
+/** Version 3 with its features. */
+export const HEADER_BYTES = 104;
+/** The incompatible features that are allowed: the compression type and extended L2 entries. */
+const HARMLESS_FEATURES = 0b1_1000n;
+
+/**
+ * Reads the size of the disk from the first bytes of a qcow2 file, or says why it cannot be a base image. QEMU would open a
+ * backing file or an external data file on the host, by the name in the image: another tenant's disk, or a file of the host.
+ */
+export function readQcow2Header(
+  header: Buffer,
+): { diskBytes: number; refused?: never } | { refused: string } {
+  if (header.length < HEADER_BYTES || header.readUInt32BE(0) !== MAGIC)
+    return { refused: 'it is no qcow2 file; `qemu-img convert -O qcow2` converts other formats' };
+  const version = header.readUInt32BE(4);
+  if (version !== 2 && version !== 3) return { refused: `it is qcow2 of the unknown version ${version}` };
+  if (header.readBigUInt64BE(8) !== 0n)
+    return { refused: 'it has a backing file; `qemu-img convert -O qcow2` makes one file of both' };
+  if (header.readUInt32BE(32) !== 0) return { refused: 'it is encrypted' };
+  const features = version === 2 ? 0n : header.readBigUInt64BE(72);
+  if ((features & 0b100n) !== 0n) return { refused: 'its data is in an external file' };
+  if ((features & ~HARMLESS_FEATURES) !== 0n)
+    return {
+      refused:
+        'it was not closed properly, is damaged, or needs a newer Berth; `qemu-img check -r all` may repair it',
+    };
+  const diskBytes = Number(header.readBigUInt64BE(24));
+  return diskBytes === 0 ? { refused: 'its disk is empty' } : { diskBytes };
+}
