@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.ts';
 import { openStore } from '../../src/compose/open-store.ts';
+import { toDatabase } from '../../src/config/server-schema.ts';
 import { createSeededRandom } from '../../src/drivers/kit/seeded-random.ts';
 import { postSlice } from '../../src/marketplace/ledger/segments.ts';
 import { verifyLedger } from '../../src/marketplace/ledger/verify-ledger.ts';
@@ -35,7 +36,7 @@ afterAll(async () => {
 });
 
 const databases = {
-  SQLite: async (name: string) => join(folder.path, `${name}.db`),
+  SQLite: async (name: string) => toDatabase(join(folder.path, `${name}.db`)),
   PostgreSQL: () => postgres.createDatabase(),
 };
 const kinds = Object.keys(databases) as (keyof typeof databases)[];
