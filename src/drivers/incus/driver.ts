@@ -1,31 +1,13 @@
 import { readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type {
-  DriverManifest,
-  Listing,
-  PlatformDriver,
-  Presence,
-  Step,
-  VolumeDriver,
-} from '../../orchestrator/model/platform-driver.ts';
 import { Fatal } from '../../ports/errors.ts';
-import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
-import { IncusApi } from './api.ts';
-import { type Connection, IncusClient } from './client.ts';
-import { diagnose } from './diagnose.ts';
-import { toFailure } from './errors.ts';
-import { Machines } from './machines.ts';
+import type { DriverDefinition } from '../kit/driver-definition.ts';
+import type { Connection } from './client.ts';
 import { type IncusConfig, incusConfigSchema, incusOfferSchema } from './options.ts';
-import { countFree, FleetReader, isJudgeable, NO_MEMBER } from './placement.ts';
-import { Volumes } from './volumes.ts';
 
-/** A request that Incus has received shows at once, as an operation or as an instance: only its way there takes time. */
-const ON_ITS_WAY_MS = 5_000;
-/** Incus keeps it with the instance, in a database that every member has. */
-const MAX_CLOUD_INIT_BYTES = 512 * 1024;
-const MAX_CONSOLE_BYTES = 16 * 1024;
-
-/** Machines of an Incus daemon or cluster: system containers, and virtual machines where the hosts can run them. */
+/**
+ * Machines of an Incus daemon or cluster: system containers, and virtual machines where the hosts can run them. What
+ * speaks with it is loaded when it is opened.
+ */
 export const incus: DriverDefinition<IncusConfig> = {
   name: 'incus',
   configSchema: incusConfigSchema,
@@ -35,76 +17,15 @@ export const incus: DriverDefinition<IncusConfig> = {
   check(options) {
     toConnection(options);
   },
-  diagnose(options, { catalog, clock }) {
-    return diagnose(options, catalog, () => clock.now(), toConnection(options));
+  async *diagnose(options, { catalog, clock }) {
+    const { diagnose } = await import('./diagnose.ts');
+    yield* diagnose(options, catalog, () => clock.now(), toConnection(options));
   },
   async open(options, setting) {
-    return openIncus(options, setting);
+    const { openIncus } = await import('./platform.ts');
+    return openIncus(options, toConnection(options), setting);
   },
 };
-
-function openIncus(
-  options: IncusConfig,
-  { catalog, clock }: Pick<DriverSetting, 'catalog' | 'clock'>,
-): PlatformDriver {
-  const client = new IncusClient(toConnection(options));
-  const api = new IncusApi(client);
-  const now = (): number => clock.now();
-  const fleet = new FleetReader(api, options, catalog, now);
-  const machines = new Machines({ api, options, catalog, fleet, now, wait: sleep });
-  return {
-    manifest: manifestOf(options),
-    get: (ref) => look(() => machines.get(ref)),
-    list: () => look(() => machines.list()),
-    create: (spec, cookie) => order(() => machines.create(spec, cookie)),
-    stop: (ref, cookie) => order(() => machines.stop(ref, cookie)),
-    start: (ref, cookie) => order(() => machines.start(ref, cookie)),
-    restart: (ref, id, cookie) => order(() => machines.restart(ref, id, cookie)),
-    destroy: (ref, cookie) => order(() => machines.destroy(ref, cookie)),
-    volumes: guarded(new Volumes({ api, options, fleet })),
-    async inventory() {
-      try {
-        const now = await fleet.read();
-        return isJudgeable(now)
-          ? { answer: 'counted', free: countFree(catalog, now, options) }
-          : { answer: 'unknown', reason: NO_MEMBER };
-      } catch (error) {
-        return { answer: 'unknown', reason: reasonOf(error) };
-      }
-    },
-    async consoleTail(ref) {
-      const log = Buffer.from(await machines.consoleLog(ref));
-      return log.length === 0 ? undefined : log.subarray(-MAX_CONSOLE_BYTES).toString();
-    },
-    close: () => client.close(),
-  };
-}
-
-function guarded(volumes: Volumes): VolumeDriver {
-  return {
-    get: (ref) => look(() => volumes.get(ref)),
-    list: () => look(() => volumes.list()),
-    create: (spec) => order(() => volumes.create(spec)),
-    attach: (ref, machine, cookie) => order(() => volumes.attach(ref, machine, cookie)),
-    detach: (ref, machine) => order(() => volumes.detach(ref, machine)),
-    resize: (ref, sizeGb) => order(() => volumes.resize(ref, sizeGb)),
-    destroy: (ref) => order(() => volumes.destroy(ref)),
-  };
-}
-
-function manifestOf({ volume_content: content }: IncusConfig): DriverManifest {
-  return {
-    name: 'incus',
-    stop: true,
-    resume: true,
-    restart: true,
-    attachVolume: 'hot',
-    resizeVolume: content === 'filesystem' ? 'attached' : 'detached',
-    createVisibleWithinMs: ON_ITS_WAY_MS,
-    keepsNotes: true,
-    cloudInitBytes: MAX_CLOUD_INIT_BYTES,
-  };
-}
 
 /** @throws {Fatal} with a sentence for the operator */
 function toConnection(options: IncusConfig): Connection {
@@ -133,32 +54,11 @@ function readPem(name: string, file: string): string {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new Fatal(`platform.${name}: ${file} cannot be read (${reasonOf(error)}).`, { cause: error });
+    throw new Fatal(
+      `platform.${name}: ${file} cannot be read (${error instanceof Error ? error.message : error}).`,
+      { cause: error },
+    );
   }
   if (!text.includes('-----BEGIN ')) throw new Fatal(`platform.${name}: ${file} is no PEM file.`);
   return text;
-}
-
-/** A look that fails is unknown: it never proves absence. */
-async function look<Answer extends Presence<unknown> | Listing<unknown>>(
-  call: () => Promise<Answer>,
-): Promise<Answer | { answer: 'unknown'; reason: string }> {
-  try {
-    return await call();
-  } catch (error) {
-    return { answer: 'unknown', reason: reasonOf(error) };
-  }
-}
-
-/** What Incus refused is classified; a lost answer rejects, and the core doubts it. */
-async function order<T>(call: () => Promise<Step<T>>): Promise<Step<T>> {
-  try {
-    return await call();
-  } catch (error) {
-    return toFailure(error);
-  }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -16,7 +16,7 @@ import { settleClaim } from './hosts/settle-claim.ts';
 import { toIso9660 } from './iso9660.ts';
 import type { NatMark } from './machine-mark.ts';
 import { freeNat, toNetworkConfig } from './network.ts';
-import { type Image, type LibvirtConfig, type LibvirtOffer, libvirtOfferSchema } from './options.ts';
+import { type Image, imageOf, type LibvirtConfig, type LibvirtOffer, libvirtOfferSchema } from './options.ts';
 import { assertVolume, filesOf, makeOverlay, poolFolder, writeFile } from './pool.ts';
 import { done, pending, refused, toObserved } from './translate.ts';
 
@@ -54,10 +54,6 @@ export async function createMachine(
 
 function offerOf({ offers }: Catalog, offerId: string): LibvirtOffer {
   return libvirtOfferSchema.parse(offers.get(offerId)?.machine ?? {});
-}
-
-export function imageOf({ images }: LibvirtConfig, offer: LibvirtOffer, name: string): Image | undefined {
-  return offer.images[name] ?? images[name];
 }
 
 function toWanted(

@@ -1,40 +1,28 @@
-import type {
-  Inventory,
-  Listing,
-  ObservedMachine,
-  OwnerRef,
-  PlatformDriver,
-  Step,
-} from '../../orchestrator/model/platform-driver.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
-import { createMachine, imageOf, mend, type Platform } from './create.ts';
-import { diagnose } from './diagnosis/diagnose.ts';
-import { toFailure, VirshError } from './errors.ts';
-import { type Member, openFleet } from './fleet.ts';
-import { sweepHost } from './gpus/machine-gpus.ts';
-import { listDomains, readHostView } from './hosts/host-view.ts';
-import { countUnits, type HostAnswer } from './hosts/inventory.ts';
-import { importImage } from './images/import-image.ts';
-import { type LibvirtConfig, libvirtConfigSchema, libvirtOfferSchema } from './options.ts';
-import { filesOf, readEnd } from './pool.ts';
-import { destroyMachine, restartMachine, startMachine, stopMachine } from './power.ts';
-import { toObserved } from './translate.ts';
-import { createVolumes } from './volumes.ts';
+import { imageOf, type LibvirtConfig, libvirtConfigSchema, libvirtOfferSchema } from './options.ts';
 
-const CONSOLE_BYTES = 16 * 1024;
-/** What the NoCloud disk is made for; cloud-init itself takes more. */
-const CLOUD_INIT_BYTES = 1024 * 1024;
-
-/** Hosts with libvirt and QEMU, one or many: the hosts' own libvirt has everything that is known of a machine. */
+/**
+ * Hosts with libvirt and QEMU, one or many: the hosts' own libvirt has everything that is known of a machine. What
+ * speaks with them is loaded when it is needed.
+ */
 export const libvirt: DriverDefinition<LibvirtConfig> = {
   name: 'libvirt',
   configSchema: libvirtConfigSchema,
   offerSchema: libvirtOfferSchema,
   check,
-  diagnose,
-  importImage,
-  open: async (options, setting) => openLibvirt(options, setting),
+  async *diagnose(options, setting) {
+    const { diagnose } = await import('./diagnosis/diagnose.ts');
+    yield* diagnose(options, setting);
+  },
+  async *importImage(options, setting, image) {
+    const { importImage } = await import('./images/import-image.ts');
+    yield* importImage(options, setting, image);
+  },
+  async open(options, setting) {
+    const { openLibvirt } = await import('./platform.ts');
+    return openLibvirt(options, setting);
+  },
 };
 
 /** @throws {Fatal} for an image that is sold and not there */
@@ -48,84 +36,4 @@ function check(config: LibvirtConfig, { catalog }: Pick<DriverSetting, 'catalog'
         `The offer ${id} is sold with ${missing}, which is no image of the platform: name it under platform.images.`,
       );
   }
-}
-
-export function openLibvirt(
-  config: LibvirtConfig,
-  { catalog, clock, log }: Pick<DriverSetting, 'catalog' | 'clock' | 'log'>,
-): PlatformDriver {
-  const fleet = openFleet(config, log);
-  const platform: Platform = { fleet, config, catalog, clock, log };
-  const alone = <T>(ref: OwnerRef, task: () => Promise<Step<T>>): Promise<Step<T>> =>
-    fleet.alone(ref, () => task().catch(toFailure));
-  return {
-    manifest: {
-      name: 'libvirt',
-      stop: true,
-      resume: true,
-      restart: true,
-      attachVolume: 'hot',
-      resizeVolume: 'attached',
-      createVisibleWithinMs: 0,
-      keepsNotes: true,
-      cloudInitBytes: CLOUD_INIT_BYTES,
-    },
-    async get(ref) {
-      const search = await fleet.find(ref);
-      if (search.answer !== 'found') return search;
-      return { answer: 'observed', value: await toObserved(await mend(search.machine)) };
-    },
-    async list() {
-      return listAll(fleet.hosts);
-    },
-    create: (spec, cookie) => alone(spec.ref, () => createMachine(platform, spec, cookie)),
-    stop: (ref, cookie) => alone(ref, () => stopMachine(platform, ref, cookie)),
-    start: (ref) => alone(ref, () => startMachine(platform, ref)),
-    restart: (ref, id) => alone(ref, () => restartMachine(platform, ref, id)),
-    destroy: (ref) => alone(ref, () => destroyMachine(platform, ref)),
-    volumes: createVolumes(platform),
-    inventory: () => readInventory(platform),
-    async consoleTail(ref) {
-      const search = await fleet.find(ref);
-      if (search.answer !== 'found') return undefined;
-      return readEnd(search.machine.host, filesOf(ref).console, CONSOLE_BYTES);
-    },
-    async close() {},
-  };
-}
-
-/** A host that does not answer makes the whole listing unknown: its machines must not seem lost. */
-async function listAll(hosts: readonly Member[]): Promise<Listing<ObservedMachine>> {
-  try {
-    const items = await Promise.all(hosts.map(listHost));
-    return { answer: 'listed', items: items.flat() };
-  } catch (error) {
-    if (error instanceof VirshError) return { answer: 'unknown', reason: error.message };
-    throw error;
-  }
-}
-
-async function listHost(host: Member): Promise<ObservedMachine[]> {
-  const domains = await listDomains(host);
-  return Promise.all(
-    domains.flatMap(({ mark, running, mac, name }) =>
-      mark === undefined || mark.ref !== name ? [] : [toObserved({ host, running, domain: { mark, mac } })],
-    ),
-  );
-}
-
-/** What the hosts have room for. GPUs that wait for a reset get it first, so that one that failed to get it is not lost. */
-async function readInventory({ fleet, config, catalog, log }: Platform): Promise<Inventory> {
-  const answers = await Promise.all(
-    fleet.hosts.map(async (host): Promise<HostAnswer> => {
-      try {
-        await sweepHost(host, config.gpu_types, log);
-        return { host: host.name, view: await readHostView(host, host.shell, config.gpu_types) };
-      } catch (error) {
-        if (error instanceof VirshError) return { host: host.name, unknown: error.message };
-        throw error;
-      }
-    }),
-  );
-  return countUnits(catalog, answers);
 }

@@ -144,3 +144,8 @@ export const libvirtOfferSchema = z.strictObject({
   max_volumes: z.int().min(0).max(24).default(8),
 });
 export type LibvirtOffer = z.infer<typeof libvirtOfferSchema>;
+
+/** The image that an offer is sold with by that name; undefined: there is none. */
+export function imageOf({ images }: LibvirtConfig, offer: LibvirtOffer, name: string): Image | undefined {
+  return offer.images[name] ?? images[name];
+}

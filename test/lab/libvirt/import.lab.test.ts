@@ -6,9 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Diagnosis } from '../../../src/drivers/kit/driver-definition.ts';
 import { guestLogin } from '../../../src/drivers/kit/guest.fixture.ts';
-import { openLibvirt } from '../../../src/drivers/libvirt/driver.ts';
 import { importImage } from '../../../src/drivers/libvirt/images/import-image.ts';
 import { libvirtConfigSchema } from '../../../src/drivers/libvirt/options.ts';
+import { openLibvirt } from '../../../src/drivers/libvirt/platform.ts';
 import type { Catalog, Offer } from '../../../src/orchestrator/catalog/catalog.ts';
 import type {
   MachineSpec,
