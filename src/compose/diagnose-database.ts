@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
+import { broken, ok, warning } from '../drivers/kit/diagnosis.ts';
 import type { Diagnosis } from '../drivers/kit/driver-definition.ts';
 import type { Clock } from '../ports/clock.ts';
 
@@ -44,21 +45,19 @@ async function* diagnosePostgres(url: string, clock: Pick<Clock, 'now'>): AsyncG
   const off = Object.entries(settings).filter(([, value]) => value === 'off');
   yield off.length === 0
     ? ok('database durability', 'what is committed is on the disk')
-    : {
-        subject: 'database durability',
-        verdict: 'broken',
-        finding: `${off.map(([name]) => name).join(' and ')} is off: a power cut loses what was answered, or the whole database`,
-        remedy: `Set ${off.map(([name]) => `${name} = on`).join(' and ')} in postgresql.conf.`,
-      };
+    : broken(
+        'database durability',
+        `${off.map(([name]) => name).join(' and ')} is off: a power cut loses what was answered, or the whole database`,
+        `Set ${off.map(([name]) => `${name} = on`).join(' and ')} in postgresql.conf.`,
+      );
   const aheadMs = Math.round((askedAt + answeredAt) / 2 - now);
   yield Math.abs(aheadMs) <= CLOCK_TOLERANCE_MS + (answeredAt - askedAt) / 2
     ? ok('clock', "it agrees with the database's")
-    : {
-        subject: 'clock',
-        verdict: 'broken',
-        finding: `it is ${Math.abs(aheadMs)} ms ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`,
-        remedy: 'Run NTP (chrony or systemd-timesyncd) on both machines.',
-      };
+    : broken(
+        'clock',
+        `it is ${Math.abs(aheadMs)} ms ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`,
+        'Run NTP (chrony or systemd-timesyncd) on both machines.',
+      );
 }
 
 async function* diagnoseSqlite(file: string, clock: Pick<Clock, 'now'>): AsyncGenerator<Diagnosis> {
@@ -68,40 +67,32 @@ async function* diagnoseSqlite(file: string, clock: Pick<Clock, 'now'>): AsyncGe
     const ms = timeOfFsync(folder);
     yield ms <= SLOW_FSYNC_MS
       ? ok(subject, `a write is on the disk within ${Math.ceil(ms)} ms`)
-      : {
+      : warning(
           subject,
-          verdict: 'warning',
-          finding: `a write took ${Math.ceil(ms)} ms to be on the disk: each create waits for one`,
-          remedy: 'Put the database on a local SSD.',
-        };
+          `a write took ${Math.ceil(ms)} ms to be on the disk: each create waits for one`,
+          'Put the database on a local SSD.',
+        );
   } catch (error) {
     const finding = error instanceof Error ? error.message : String(error);
-    yield {
-      subject,
-      verdict: 'broken',
-      finding,
-      remedy: 'Give the user that runs Berth the right to write there.',
-    };
+    yield broken(subject, finding, 'Give the user that runs Berth the right to write there.');
     return;
   }
   const [name, why] = unsafeFileSystems[Number(statfsSync(folder).type)] ?? [];
   yield name === undefined
     ? ok('database file system', 'it is a local one')
-    : {
-        subject: 'database file system',
-        verdict: 'warning',
-        finding: `${folder} is on ${name}: ${why}`,
-        remedy: 'Put the database on a local disk, or use PostgreSQL.',
-      };
+    : warning(
+        'database file system',
+        `${folder} is on ${name}: ${why}`,
+        'Put the database on a local disk, or use PostgreSQL.',
+      );
   const aheadMs = existsSync(file) ? statSync(file).mtimeMs - clock.now() : 0;
   yield aheadMs <= CLOCK_TOLERANCE_MS
     ? ok('clock', 'it is past the last write of the database')
-    : {
-        subject: 'clock',
-        verdict: 'broken',
-        finding: `the database was last written ${Math.round(aheadMs / 1000)} s after now: the clock was set back`,
-        remedy: 'Run NTP (chrony or systemd-timesyncd), and wait until it has set the clock.',
-      };
+    : broken(
+        'clock',
+        `the database was last written ${Math.round(aheadMs / 1000)} s after now: the clock was set back`,
+        'Run NTP (chrony or systemd-timesyncd), and wait until it has set the clock.',
+      );
 }
 
 function nearestFolder(folder: string): string {
@@ -123,8 +114,4 @@ function timeOfFsync(folder: string): number {
   } finally {
     rmSync(own, { recursive: true });
   }
-}
-
-function ok(subject: string, finding: string): Diagnosis {
-  return { subject, verdict: 'ok', finding };
 }

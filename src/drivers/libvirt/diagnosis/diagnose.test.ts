@@ -9,7 +9,7 @@ import { someHostOptions } from '../host-options.fixture.ts';
 import type { HostShell } from '../hosts/host-shell.ts';
 import { type HostOptions, libvirtConfigSchema } from '../options.ts';
 import { diagnose, diagnoseHost } from './diagnose.ts';
-import type { Patient } from './findings.ts';
+import type { Patient } from './patient.ts';
 
 const nat: HostOptions['network'] = libvirtConfigSchema.parse({
   driver: 'libvirt',

@@ -1,12 +1,13 @@
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import type { Clock } from '../../../ports/clock.ts';
+import { broken } from '../../kit/diagnosis.ts';
 import type { Diagnosis } from '../../kit/driver-definition.ts';
 import { openHost } from '../client.ts';
 import { VirshError } from '../errors.ts';
 import { openHostShell } from '../hosts/host-shell.ts';
 import { type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
-import { broken, type Patient } from './findings.ts';
 import { diagnoseConnection, diagnoseImages, diagnoseNetwork, diagnosePool } from './libvirt-checks.ts';
+import type { Patient } from './patient.ts';
 import { diagnoseAccelerator, diagnoseGpus, diagnoseShell } from './shell-checks.ts';
 
 /** Looks at every prerequisite of every host, and at what the catalog asks of them. Changes nothing. */

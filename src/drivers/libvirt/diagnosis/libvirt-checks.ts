@@ -1,7 +1,8 @@
+import { broken, ok, warning } from '../../kit/diagnosis.ts';
 import type { Diagnosis } from '../../kit/driver-definition.ts';
 import { VirshError, type VirshProblem } from '../errors.ts';
 import { type Image, libvirtOfferSchema } from '../options.ts';
-import { broken, ok, type Patient, warning } from './findings.ts';
+import type { Patient } from './patient.ts';
 
 /** The oldest that Berth is tried with; libvirt 7.1 is the first that knows the processor mode of emulated guests. */
 const OLDEST = { libvirt: 9, QEMU: 7 };

@@ -1,3 +1,4 @@
+import { broken, ok, warning } from '../../kit/diagnosis.ts';
 import type { Diagnosis } from '../../kit/driver-definition.ts';
 import { VirshError } from '../errors.ts';
 import { type Gpu, listGpus } from '../gpus/gpus.ts';
@@ -5,7 +6,7 @@ import { scanGpus } from '../gpus/pci-functions.ts';
 import { chooseAccelerator } from '../hosts/accelerator.ts';
 import { type HostFacts, readHostFacts, runHostScript, type ScriptPlace } from '../hosts/host-facts.ts';
 import { listDomains } from '../hosts/host-view.ts';
-import { broken, ok, type Patient, warning } from './findings.ts';
+import type { Patient } from './patient.ts';
 
 /** Clocks that differ by more make logs and certificates lie; by much more, leases. */
 const CLOCK_WARNING_MS = 2_000;

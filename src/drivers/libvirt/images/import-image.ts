@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import { Fatal } from '../../../ports/errors.ts';
+import { broken, ok, warning } from '../../kit/diagnosis.ts';
 import type { Diagnosis, ImageImport } from '../../kit/driver-definition.ts';
 import { type Host, openHost } from '../client.ts';
-import { broken, ok, warning } from '../diagnosis/findings.ts';
 import { VirshError } from '../errors.ts';
 import { type HostDomain, listDomains } from '../hosts/host-view.ts';
 import type { LibvirtConfig } from '../options.ts';

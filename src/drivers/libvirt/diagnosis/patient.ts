@@ -1,6 +1,5 @@
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import type { Diagnosis } from '../../kit/driver-definition.ts';
 import type { Host } from '../client.ts';
 import type { HostShell } from '../hosts/host-shell.ts';
 import type { LibvirtConfig } from '../options.ts';
@@ -13,17 +12,3 @@ export interface Patient {
   catalog: Catalog;
   clock: Clock;
 }
-
-export const ok = (subject: string, finding: string): Diagnosis => ({ subject, verdict: 'ok', finding });
-export const warning = (subject: string, finding: string, remedy: string): Diagnosis => ({
-  subject,
-  verdict: 'warning',
-  finding,
-  remedy,
-});
-export const broken = (subject: string, finding: string, remedy: string): Diagnosis => ({
-  subject,
-  verdict: 'broken',
-  finding,
-  remedy,
-});
