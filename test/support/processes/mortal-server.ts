@@ -1,62 +1,14 @@
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { PATIENCE_MS } from '../clocks/patience.ts';
-import { type Client, type ClientReply, createClient, until } from '../http/http-client.ts';
+import { type Client, type ClientReply, until } from '../http/http-client.ts';
 import { faultsOf, type Ledger, readLedger } from '../ledger.ts';
-import {
-  type FastConfig,
-  type ServingProcess,
-  startServing,
-  temporaryFolder,
-  writeFastConfig,
-} from './process.ts';
-import type { Failpoint } from './serve-with-failpoint.ts';
+import { type FastConfig, writeFastConfig } from './process.ts';
+import { ServerLives } from './server-lives.ts';
 
-const entry = fileURLToPath(new URL('./serve-with-failpoint.ts', import.meta.url));
-
-/** One server over many lives: each time it was killed it starts again on the same database. */
-export class MortalServer {
-  readonly #folder = temporaryFolder();
-  readonly #config: string;
-  #process: ServingProcess | undefined;
-  #client: Client | undefined;
-  #apiKey = '';
-
+/** One server over many lives on the simulator, whose rows and machines are compared. */
+export class MortalServer extends ServerLives {
   constructor(config: FastConfig = {}) {
-    this.#config = writeFastConfig(this.#folder.path, config);
-  }
-
-  async start(): Promise<void> {
-    this.#process = await startServing(['--config', this.#config], { entry, ipc: true });
-    this.#apiKey ||= this.#process.apiKey;
-    this.#client = createClient(this.#process.baseUrl, this.#apiKey);
-  }
-
-  /** Of the present life. */
-  get client(): Client {
-    if (this.#client === undefined) throw new Error('the server was not started');
-    return this.#client;
-  }
-
-  /** From now on the process kills itself at this moment. */
-  async arm(failpoint: Failpoint): Promise<void> {
-    const child = this.#process?.child;
-    await new Promise((resolve) => {
-      child?.once('message', resolve);
-      child?.send(failpoint);
-    });
-  }
-
-  /** Waits for the death that was prepared. */
-  async died({ name }: Failpoint): Promise<void> {
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(new Error(`${name} was not reached`)), PATIENCE_MS);
-    const end = await Promise.race([this.#process?.ended, late]).finally(() => clearTimeout(timer));
-    if (end?.signal !== 'SIGKILL') throw new Error(`it ended otherwise at ${name}: ${JSON.stringify(end)}`);
-  }
-
-  async kill(): Promise<void> {
-    await this.#process?.end('SIGKILL');
+    super((folder) => writeFastConfig(folder, config));
   }
 
   /** Sends a request until there is a reply, as a client does whose server went away. */
@@ -71,7 +23,7 @@ export class MortalServer {
   }
 
   ledger(): Ledger {
-    return readLedger(join(this.#folder.path, 'data', 'berth.db'));
+    return readLedger(join(this.folder, 'data', 'berth.db'));
   }
 
   /** Waits until nothing is under way; then each row has its machine and its claim, and nothing is left over. */
@@ -82,11 +34,6 @@ export class MortalServer {
     );
     const faults = faultsOf(this.ledger());
     if (faults.length > 0) throw new Error(faults.join('\n'));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.kill();
-    this.#folder[Symbol.dispose]();
   }
 }
 

@@ -1,0 +1,73 @@
+import { fileURLToPath } from 'node:url';
+import { PATIENCE_MS } from '../clocks/patience.ts';
+import { type Client, createClient } from '../http/http-client.ts';
+import { type ServingProcess, startServing, temporaryFolder } from './process.ts';
+import type { Failpoint } from './serve-with-failpoint.ts';
+
+const entry = fileURLToPath(new URL('./serve-with-failpoint.ts', import.meta.url));
+
+/** `berth serve` as a process over many lives: each time it was killed it starts again on the same database. */
+export class ServerLives implements AsyncDisposable {
+  readonly config: string;
+  /** Of the first life. */
+  apiKey = '';
+  readonly #folder = temporaryFolder();
+  #process: ServingProcess | undefined;
+  #client: Client | undefined;
+
+  /** `writeConfig` puts a berth.yaml into the folder and returns its path. */
+  constructor(writeConfig: (folder: string) => string) {
+    this.config = writeConfig(this.#folder.path);
+  }
+
+  get folder(): string {
+    return this.#folder.path;
+  }
+
+  async start(): Promise<void> {
+    this.#process = await startServing(['--config', this.config], { entry, ipc: true });
+    this.apiKey ||= this.#process.apiKey;
+    this.#client = createClient(this.#process.baseUrl, this.apiKey);
+  }
+
+  get baseUrl(): string {
+    return this.#process?.baseUrl ?? '';
+  }
+
+  /** What it has written to its log in this life. */
+  get log(): string {
+    return this.#process?.stderr ?? '';
+  }
+
+  /** Of the present life. */
+  get client(): Client {
+    if (this.#client === undefined) throw new Error('the server was not started');
+    return this.#client;
+  }
+
+  /** From now on the process kills itself at this moment. */
+  async arm(failpoint: Failpoint): Promise<void> {
+    const child = this.#process?.child;
+    await new Promise((resolve) => {
+      child?.once('message', resolve);
+      child?.send(failpoint);
+    });
+  }
+
+  /** Waits for the death that was prepared. */
+  async died({ name }: Failpoint): Promise<void> {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => reject(new Error(`${name} was not reached`)), PATIENCE_MS);
+    const end = await Promise.race([this.#process?.ended, late]).finally(() => clearTimeout(timer));
+    if (end?.signal !== 'SIGKILL') throw new Error(`it ended otherwise at ${name}: ${JSON.stringify(end)}`);
+  }
+
+  async kill(): Promise<void> {
+    await this.#process?.end('SIGKILL');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    this.#folder[Symbol.dispose]();
+  }
+}
