@@ -32,7 +32,7 @@ export async function conformance(args: readonly string[], parts: CliParts = sys
   }
 }
 
-function createProgram(parts: CliParts, finish: (exitCode: number) => void): Command {
+export function createProgram(parts: CliParts, finish: (exitCode: number) => void): Command {
   const program = runCommand(parts, finish)
     .version(suiteVersion, '-V, --version', 'print the version of the suite')
     .enablePositionalOptions();

@@ -7,7 +7,7 @@ import { marketplaceConfigSchema } from '../src/config/marketplace/schema.ts';
 const root = new URL('..', import.meta.url).pathname;
 const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8').replaceAll('\\\n', ' ');
 
-describe.each(['README.md', 'docs/marketplace.md'])('the walk-through of %s', (path) => {
+describe.each(['README.md', 'docs/tutorial.md', 'docs/marketplace.md'])('the walk-through of %s', (path) => {
   const text = read(path);
 
   it('logs in without a question about the host key, and remembers none', () => {

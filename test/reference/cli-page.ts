@@ -1,0 +1,63 @@
+import type { Argument, Command, Option } from 'commander';
+import { systemParts } from '../../conformance/cli/parts.ts';
+import { createProgram } from '../../conformance/cli.ts';
+import { commandsOf } from '../../src/cli/commands.ts';
+import { loadCommands } from '../../src/cli/program.ts';
+
+/** docs/cli.md: every command with its flags, from what the commands say of themselves. */
+export async function cliPage(): Promise<string> {
+  const own = await loadCommands(commandsOf(['node', 'berth'], {}), () => true);
+  const suite = createProgram(systemParts(), () => undefined).name('conformance');
+  const sections = [...own, suite].flatMap((command) => sectionsOf(command, 'berth'));
+  return [
+    '# The command line',
+    '',
+    'In a checkout: `npm run -s berth -- <command>`. With the package: `npm pack` makes `berth-<version>.tgz`, and where that is',
+    'installed it is `berth <command>`, on Node 24.2 or later (`berth conformance`: 22.12). The package starts in a third of the',
+    'time: [performance.md](performance.md#starting). `--help` after any command prints what stands here; this page is written',
+    'from the commands (`npm run openapi`).',
+    '',
+    'A flag wins over an environment variable, which wins over the file: [berth.example.yaml](../berth.example.yaml).',
+    '',
+    ...sections,
+  ].join('\n');
+}
+
+/** A command, and those below it: one that only holds others has no table. */
+function sectionsOf(command: Command, parent: string): string[] {
+  const name = `${parent} ${command.name()}`;
+  const shown = command.registeredArguments.map(showArgument).join('');
+  const rows = [
+    ...command.registeredArguments
+      .filter(({ description }) => description !== '')
+      .map((argument) => row(showArgument(argument).trim(), argument)),
+    ...command.options.filter(({ hidden }) => !hidden).map((option) => row(option.flags, option)),
+  ];
+  return [
+    `## ${name}`,
+    '',
+    `\`${name}${shown}\`: ${toCell(command.description())}.`,
+    '',
+    ...(rows.length > 0 ? ['| | |', '|---|---|', ...rows, ''] : []),
+    ...command.commands.flatMap((inner) => sectionsOf(inner, name)),
+  ];
+}
+
+function showArgument(argument: Argument): string {
+  const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
+  return argument.required ? ` <${name}>` : ` [${name}]`;
+}
+
+function row(name: string, about: Argument | Option): string {
+  const { description, argChoices: choices, defaultValue, defaultValueDescription } = about;
+  const otherwise =
+    defaultValueDescription ??
+    (defaultValue === undefined || defaultValue === false ? undefined : JSON.stringify(defaultValue));
+  const notes = [
+    ...(choices === undefined ? [] : [choices.map((choice) => `\`${choice}\``).join(', ')]),
+    ...(otherwise === undefined ? [] : [`default \`${otherwise}\``]),
+  ];
+  return `| \`${name}\` | ${[toCell(description), ...notes].join('; ')} |`;
+}
+
+const toCell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
