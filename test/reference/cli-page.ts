@@ -17,7 +17,7 @@ export async function cliPage(): Promise<string> {
     'time: [performance.md](performance.md#starting). `--help` after any command prints what stands here; this page is written',
     'from the commands (`npm run openapi`).',
     '',
-    'A flag wins over an environment variable, which wins over the file: [berth.example.yaml](../berth.example.yaml).',
+    'A flag wins over an environment variable, which wins over the file: [configuration.md](configuration.md).',
     '',
     ...sections,
   ].join('\n');

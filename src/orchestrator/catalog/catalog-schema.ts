@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { configurationSchema } from '../../contract/configuration.ts';
+import { configurationSchema, instanceTypeSchema } from '../../contract/configuration.ts';
 import { microUsdFromUsd, regionTokenSchema, usdFromMicroUsd } from '../../contract/values.ts';
 
 const MAX_STORAGE_GB = 1_000_000_000;
@@ -17,73 +17,138 @@ const priceSchema = z
 const sizeGbSchema = z.number().positive().max(1_000_000);
 
 const volumeTypeFileSchema = z.strictObject({
-  name: z.string().min(1).max(63),
-  price_per_gb_hour: priceSchema,
-  min_size_gb: sizeGbSchema,
-  max_size_gb: sizeGbSchema,
-  shareable: z.boolean().default(false),
-  /** The platform that has its volumes; left out where all offers of the region are of one. */
-  platform: z.string().min(1).max(63).optional(),
+  name: z.string().min(1).max(63).describe('As users ask for it, such as nvme.'),
+  price_per_gb_hour: priceSchema.describe('USD for a GB and an hour.'),
+  min_size_gb: sizeGbSchema.describe('The smallest volume.'),
+  max_size_gb: sizeGbSchema.describe('The largest volume.'),
+  shareable: z
+    .boolean()
+    .default(false)
+    .describe('Whether several machines may have it attached at the same time.'),
+  platform: z
+    .string()
+    .min(1)
+    .max(63)
+    .optional()
+    .describe(
+      'The platform of berth.yaml that has its volumes; needed where offers of the region are of several.',
+    ),
 });
 
 export const regionFileSchema = z.strictObject({
-  name: z.string().min(1).max(255),
+  name: z.string().min(1).max(255).describe('For people, such as Frankfurt, Germany.'),
   country_code: z
     .string()
     .regex(/^[A-Z]{2}$/, 'expected two capital letters (ISO 3166-1 alpha-2), such as "DE"')
-    .optional(),
-  datacenter: z.string().min(2).max(255),
-  drained: z.boolean().default(false),
-  maintenance: z.boolean().default(false),
-  volume_types: z.array(volumeTypeFileSchema).default([]),
-  storage_capacity_gb: z.number().nonnegative().max(MAX_STORAGE_GB).optional(),
+    .optional()
+    .describe('ISO 3166-1 alpha-2, such as DE.'),
+  datacenter: z
+    .string()
+    .min(2)
+    .max(255)
+    .describe('The code that the platform has for the region. No answer of the API has it.'),
+  drained: z.boolean().default(false).describe('What runs stays, and nothing new is placed.'),
+  maintenance: z
+    .boolean()
+    .default(false)
+    .describe('The region is shown as under maintenance, and nothing new is placed.'),
+  volume_types: z
+    .array(volumeTypeFileSchema)
+    .default([])
+    .describe('The volumes that are sold there. Empty: none.'),
+  storage_capacity_gb: z
+    .number()
+    .nonnegative()
+    .max(MAX_STORAGE_GB)
+    .optional()
+    .describe('How many GB all volumes there may take together. Absent: any number.'),
 });
 export type RegionFile = z.infer<typeof regionFileSchema>;
 
+const { shape: contract } = configurationSchema;
+
 export const offerFileSchema = z.strictObject({
-  ...configurationSchema.pick({
-    instance_type: true,
-    vcpus: true,
-    memory_gb: true,
-    storage_gb: true,
-    gpu_count: true,
-    gpu_type: true,
-    gpu_memory_gb: true,
-    supports_cloud_init: true,
-  }).shape,
+  instance_type: z.enum(instanceTypeSchema.enum).describe('What kind of machine it is.'),
+  vcpus: contract.vcpus.describe('Virtual CPUs.'),
+  memory_gb: contract.memory_gb,
+  storage_gb: contract.storage_gb,
+  gpu_count: contract.gpu_count.describe('How many GPUs it has.'),
+  gpu_type: contract.gpu_type,
+  gpu_memory_gb: contract.gpu_memory_gb,
+  supports_cloud_init: contract.supports_cloud_init,
   id: z
     .string()
     .max(255)
     .regex(
       /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
       'expected letters, digits, ".", "_" and "-", such as "h100-sxm-8x"',
-    ),
-  name: z.string().min(1).max(255),
-  description: z.string().min(1).max(4096).optional(),
-  price_per_hour: priceSchema,
-  spot_price_per_hour: priceSchema.optional(),
+    )
+    .describe('What users create instances of. An id never comes to mean another machine.'),
+  name: z.string().min(1).max(255).describe('For people.'),
+  description: z.string().min(1).max(4096).optional().describe('For people.'),
+  price_per_hour: priceSchema.describe('USD for an hour, with six decimals at most.'),
+  spot_price_per_hour: priceSchema
+    .optional()
+    .describe('USD for an hour as a spot machine, with six decimals at most.'),
   os_options: z
     .array(z.string().min(1).max(255))
-    .min(1, 'expected at least one image: the first is the default'),
-  maintenance: z.boolean().default(false),
-  root_disk: z.strictObject({ min_gb: sizeGbSchema, max_gb: sizeGbSchema }).optional(),
-  on_stop: z.enum(['release', 'hold']).default('release'),
-  resumable: z.boolean().default(true),
-  restartable: z.boolean().default(true),
-  stopped_price_per_hour: priceSchema.optional(),
-  minimum_reservation_minutes: z.int().nonnegative().max(MAX_RESERVATION_MINUTES).optional(),
-  online_within_s: z.int().positive().max(MAX_ONLINE_WITHIN_S).default(600),
-  capacity: z.record(z.string(), z.int().nonnegative()),
-  extras: z.record(z.string(), z.json()).optional(),
-  /** Of several platforms in berth.yaml, the one that has the offer's machines. */
-  platform: z.string().min(1).max(63).optional(),
-  /** How the platform makes them, in the words of its driver. */
-  machine: z.record(z.string(), z.json()).default({}),
+    .min(1, 'expected at least one image: the first is the default')
+    .describe('Images that may be asked for. The first is the default.'),
+  maintenance: z.boolean().default(false).describe('Shown as under maintenance, and not sold.'),
+  root_disk: z
+    .strictObject({
+      min_gb: sizeGbSchema.describe('The smallest.'),
+      max_gb: sizeGbSchema.describe('The largest.'),
+    })
+    .optional()
+    .describe('Sizes of the root disk that may be asked for. Absent: storage_gb alone.'),
+  on_stop: z
+    .enum(['release', 'hold'])
+    .default('release')
+    .describe(
+      'Whether a stopped machine keeps its unit. With release a later start may be refused as sold out.',
+    ),
+  resumable: z.boolean().default(true).describe('Whether a stopped machine can be started again.'),
+  restartable: z.boolean().default(true).describe('Whether it can be restarted: announced in extras.berth.'),
+  stopped_price_per_hour: priceSchema
+    .optional()
+    .describe('USD for an hour while it is stopped: announced in extras.berth.'),
+  minimum_reservation_minutes: z
+    .int()
+    .nonnegative()
+    .max(MAX_RESERVATION_MINUTES)
+    .optional()
+    .describe('The shortest rental: announced in extras.berth.'),
+  online_within_s: z
+    .int()
+    .positive()
+    .max(MAX_ONLINE_WITHIN_S)
+    .default(600)
+    .describe('A machine that is not ONLINE so long after its create is in ERROR.'),
+  capacity: z
+    .record(z.string(), z.int().nonnegative())
+    .describe('How many units there are in each region, sold ones included.'),
+  extras: z
+    .record(z.string(), z.json())
+    .optional()
+    .describe('Passed on as it is, beside what Berth announces in extras.berth.'),
+  platform: z
+    .string()
+    .min(1)
+    .max(63)
+    .optional()
+    .describe('The platform of berth.yaml that has its machines; needed where there are several.'),
+  machine: z
+    .record(z.string(), z.json())
+    .default({})
+    .describe('How the platform makes them, in the words of its driver.'),
 });
 export type OfferFile = z.infer<typeof offerFileSchema>;
 
 export const catalogFileSchema = z.strictObject({
-  regions: z.record(regionTokenSchema, regionFileSchema),
-  offers: z.array(offerFileSchema).min(1, 'expected at least one offer'),
+  regions: z
+    .record(regionTokenSchema, regionFileSchema)
+    .describe('By their public tokens, such as eu-frankfurt.'),
+  offers: z.array(offerFileSchema).min(1, 'expected at least one offer').describe('What is sold.'),
 });
 export type CatalogFile = z.infer<typeof catalogFileSchema>;
