@@ -8,6 +8,7 @@ import { packageRoot } from '../../src/config/package-root.ts';
 import { cliPage } from './cli-page.ts';
 import { configSchemas } from './config-schemas.ts';
 import { configurationPage } from './configuration-page.ts';
+import { metricsPage, publishedMetrics } from './metrics-page.ts';
 
 describe('pages written from the code (npm run openapi writes them anew)', () => {
   it('docs/cli.md is what the commands say of themselves', async () => {
@@ -58,4 +59,48 @@ it('the schema of berth.yaml knows the keys of each driver, also of several plat
 
 it('every key of the catalog says what it is for', () => {
   expect(configurationPage()).not.toMatch(/^\| `(?:regions|offers)[^\n]*\|\s+\|$/m);
+});
+
+describe('docs/operations', () => {
+  const read = (file: string) => readFileSync(join(packageRoot(), 'docs', file), 'utf8');
+  const rules = (): { alert: string; expr: string; annotations: { runbook: string } }[] =>
+    parse(read('operations/alerts.yaml')).groups.flatMap((group: { rules: [] }) => group.rules);
+  const panels = (): { targets: { expr: string }[] }[] =>
+    JSON.parse(read('operations/dashboard.json')).panels;
+
+  it('docs/metrics.md is what the servers tell', async () => {
+    await expect(await metricsPage()).toMatchFileSnapshot('../../docs/metrics.md');
+  });
+
+  it('alerts and dashboard name only figures and labels that there are', async () => {
+    const { orchestrator, marketplace } = await publishedMetrics();
+    const known = new Map([...orchestrator, ...marketplace].map(({ name, labels }) => [name, labels]));
+    const expressions = [
+      ...rules().map(({ expr }) => expr),
+      ...panels().flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+    ];
+    expect(expressions.length).toBeGreaterThan(20);
+    for (const expression of expressions) {
+      const [name = 'up'] = /berth_[a-z_]+/.exec(expression.replaceAll(/_bucket\b/g, '')) ?? [];
+      expect([expression, name === 'up' || known.has(name)]).toEqual([expression, true]);
+      const [, labels = ''] = /by \(([a-z, ]+)\)/.exec(expression) ?? [];
+      for (const label of labels.split(', ').filter((one) => !['', 'le', 'instance'].includes(one)))
+        expect([expression, label, known.get(name)]).toEqual([
+          expression,
+          label,
+          expect.arrayContaining([label]),
+        ]);
+    }
+  });
+
+  it('each alert leads to its section of the runbook', () => {
+    const anchors = [...read('runbook.md').matchAll(/^## (.+)$/gm)].map(([, heading = '']) =>
+      heading.toLowerCase().replaceAll(' ', '-'),
+    );
+    for (const { alert, annotations } of rules())
+      expect([alert, anchors.includes(annotations.runbook.replace('runbook.md#', ''))]).toEqual([
+        alert,
+        true,
+      ]);
+  });
 });

@@ -1,0 +1,74 @@
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { PlainProvider } from '../support/fakes/plain-provider.ts';
+import { instanceRequest } from '../support/http/requests.ts';
+import { startTestMarketplace } from '../support/marketplace.ts';
+import { startTestOrchestrator } from '../support/orchestrator.ts';
+
+/** A figure of /metrics. */
+export interface Metric {
+  name: string;
+  type: string;
+  labels: string[];
+  help: string;
+}
+
+/** What a server of each product tells, without the figures of Node's own. */
+export async function publishedMetrics(): Promise<{ orchestrator: Metric[]; marketplace: Metric[] }> {
+  await using orchestrator = await startTestOrchestrator();
+  await orchestrator.request('POST', '/instances', { body: instanceRequest() });
+  const clock = new VirtualClock();
+  const { client } = new PlainProvider(clock);
+  await using marketplace = await startTestMarketplace({ clock, providers: { 'provider-d': { client } } });
+  await marketplace.fetch('/api/providers');
+  return { orchestrator: await scrape(orchestrator), marketplace: await scrape(marketplace) };
+}
+
+async function scrape({ admin }: { admin: { fetch(path: string): Promise<Response> } }): Promise<Metric[]> {
+  const text = await (await admin.fetch('/metrics')).text();
+  const helps = [...text.matchAll(/^# HELP (berth\S*) (.*)$/gm)];
+  return helps.map(([, name = '', help = '']) => ({
+    name,
+    type: new RegExp(`^# TYPE ${name} (\\w+)$`, 'm').exec(text)?.[1] ?? '',
+    labels: labelsOf(name, text),
+    help,
+  }));
+}
+
+function labelsOf(name: string, text: string): string[] {
+  const samples = text.matchAll(new RegExp(`^${name}(?:_bucket|_count|_sum)?\\{([^}]*)\\}`, 'gm'));
+  const labels = [...samples].flatMap(([, pairs = '']) =>
+    [...pairs.matchAll(/(\w+)="/g)].map(([, label = '']) => label),
+  );
+  return [...new Set(labels)].filter((label) => label !== 'le');
+}
+
+/** docs/metrics.md: every figure of both servers. */
+export async function metricsPage(): Promise<string> {
+  const { orchestrator, marketplace } = await publishedMetrics();
+  return [
+    '# Metrics',
+    '',
+    '`/metrics` on the admin listener (`http://127.0.0.1:9080` of `berth serve`, `:9081` of `berth marketplace`) is in the text format',
+    'of Prometheus. Beside these, `berth serve` has those of its process: `process_…` and `nodejs_…`. A figure that is counted in the',
+    'database is read at most once in five seconds. This page is written from a server (`npm run openapi`).',
+    '',
+    '[operations/](operations/README.md) has a dashboard for Grafana and alert rules that use them.',
+    '',
+    '## berth serve',
+    '',
+    ...tableOf(orchestrator),
+    '',
+    '## berth marketplace',
+    '',
+    ...tableOf(marketplace),
+    '',
+  ].join('\n');
+}
+
+function tableOf(metrics: readonly Metric[]): string[] {
+  const rows = metrics.map(
+    ({ name, type, labels, help }) =>
+      `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help} |`,
+  );
+  return ['| Name | Type | Labels | Meaning |', '|---|---|---|---|', ...rows];
+}
