@@ -38,7 +38,7 @@ const places: readonly Place[] = [
     mayImport: [PORTS, /^src\/contract\//, /^src\/orchestrator\/model\/platform-driver\.ts$/],
     libraries: [],
   },
-  { path: /^src\/drivers\/kit\//, mayImport: [MODEL, CATALOG] },
+  { path: /^src\/drivers\/kit\//, mayImport: [MODEL, CATALOG, /^src\/platform-model\//] },
   { path: /^src\/drivers\/registry\.ts$/, mayImport: [/^src\/drivers\/(kit\/|[^/]+\/driver\.ts$)/] },
   {
     path: /^src\/drivers\/([^/]+)\//,

@@ -44,6 +44,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'machines.ts',
     'volumes.ts',
     'platform.ts',
+    'call-faults.ts',
   ],
   conformance: [
     'text',

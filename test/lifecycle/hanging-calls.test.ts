@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { DriverCall } from '../../src/drivers/kit/faults.ts';
+import type { DriverCall } from '../../src/platform-model/call-faults.ts';
 import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 
 const HANGING = 300;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { DriverCall } from '../../src/drivers/kit/faults.ts';
+import type { DriverCall } from '../../src/platform-model/call-faults.ts';
 import { collectLog } from '../support/collect-log.ts';
 import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/http/requests.ts';

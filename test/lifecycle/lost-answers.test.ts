@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DriverCall, Fault } from '../../src/drivers/kit/faults.ts';
+import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { type Plan, startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 import { everyProbeWorks, plainEndpoint } from '../support/fakes/plain-platform.ts';

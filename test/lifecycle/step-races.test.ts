@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type DriverCall, type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
+import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { ObservedMachine, PlatformDriver, Step } from '../../src/orchestrator/model/platform-driver.ts';
+import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
 import { until } from '../support/clocks/until.ts';
 import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 import { instanceRequest } from '../support/http/requests.ts';

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
+import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { type Store, StoreUnavailable } from '../../src/orchestrator/model/store.ts';
+import type { Fault } from '../../src/platform-model/call-faults.ts';
 import { until } from '../support/clocks/until.ts';
 import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
-import { type Fault, InjectedFault, withFaults } from './faults.ts';
+import { type Fault, InjectedFault } from '../../platform-model/call-faults.ts';
+import { withFaults } from './faults.ts';
 
 /** A platform of one machine that only counts what reaches it. */
 function countingDriver(): PlatformDriver & { reached: string[] } {

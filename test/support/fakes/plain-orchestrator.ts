@@ -1,10 +1,6 @@
-import {
-  type DriverCall,
-  type Fault,
-  type FaultyDriver,
-  withFaults,
-} from '../../../src/drivers/kit/faults.ts';
+import { type FaultyDriver, withFaults } from '../../../src/drivers/kit/faults.ts';
 import type { DriverManifest } from '../../../src/orchestrator/model/platform-driver.ts';
+import type { DriverCall, Fault } from '../../../src/platform-model/call-faults.ts';
 import { VirtualClock } from '../clocks/virtual-clock.ts';
 import { instanceRequest, volumeRequest } from '../http/requests.ts';
 import { startTestOrchestrator, type TestOptions } from '../orchestrator.ts';

@@ -2,8 +2,9 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { PlatformDriver, VolumeDriver } from '../../../orchestrator/model/platform-driver.ts';
+import type { Fault } from '../../../platform-model/call-faults.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import { type Fault, type FaultyDriver, withFaults } from '../../kit/faults.ts';
+import { type FaultyDriver, withFaults } from '../../kit/faults.ts';
 import type { Simulator } from '../platform/simulator.ts';
 import { faultSettingsSchema, type RemoteFault, RemoteFaults } from './faults.ts';
 import {
