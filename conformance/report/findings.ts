@@ -1,3 +1,4 @@
+import type { Requirement } from '../contract/requirements.ts';
 import type { Problem, Shown } from '../evidence/finding.ts';
 import { hasGoodCredential } from '../evidence/instances.ts';
 import { isObject, stringField } from '../text/json.ts';
@@ -77,20 +78,19 @@ interface Cause {
   rank: number;
 }
 
-/** The fault that explains every problem of a check; undefined where there is none. */
+/** The first fault that every problem of a check has; undefined where there is none. */
 function causeOf(problems: readonly Problem[]): Cause | undefined {
-  const causes = problems.map(({ shown }) => rootOf(shown));
-  const [first] = causes;
-  return first !== undefined && causes.every((cause) => cause?.rank === first.rank) ? first : undefined;
+  const [first = [], ...rest] = problems.map(({ shown }) => rootsOf(shown));
+  return first.find(({ rank }) => rest.every((roots) => roots.some((root) => root.rank === rank)));
 }
 
-function rootOf(shown: Shown | undefined): Cause | undefined {
-  if (shown?.kind !== 'exchange') return undefined;
-  for (const [rank, root] of ROOTS.entries()) {
+/** An answer may have several faults. */
+function rootsOf(shown: Shown | undefined): Cause[] {
+  if (shown?.kind !== 'exchange') return [];
+  return ROOTS.flatMap((root, rank) => {
     const title = root.of(shown);
-    if (title !== undefined) return { title, rank };
-  }
-  return undefined;
+    return title === undefined ? [] : [{ title, rank }];
+  });
 }
 
 /**
@@ -112,7 +112,7 @@ export function toFindings(judged: readonly Judged[]): ReportFinding[] {
     }
     const [first] = ruling.problems;
     const finding: ReportFinding = {
-      title: cut(cause?.title ?? requirement.means ?? requirement.text, MAX_TITLE_CHARACTERS),
+      title: cut(cause?.title ?? titleOf(first, requirement), MAX_TITLE_CHARACTERS),
       checks: [requirement.id],
       places: ruling.problems.length,
       ...(first?.shown?.kind === 'exchange' ? { first: firstOf(first.shown) } : {}),
@@ -120,6 +120,11 @@ export function toFindings(judged: readonly Judged[]): ReportFinding[] {
     found.set(key, { rank, finding });
   }
   return [...found.values()].toSorted((a, b) => a.rank - b.rank).map(({ finding }) => finding);
+}
+
+/** What a check of its own kind saw in place of what it wanted. */
+function titleOf(first: Problem | undefined, { means, text }: Requirement): string {
+  return first === undefined ? (means ?? text) : `${first.actual}; expected: ${first.expected}`;
 }
 
 function firstOf(exchange: Exchange): string {

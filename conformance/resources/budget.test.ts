@@ -21,3 +21,18 @@ it('refuses together what would pass the cap together, whatever was accepted', (
   expect(() => budget(false).allow([0.5, 0.5])).not.toThrow();
   expect(() => budget(true).allow([0.5, 0.6, undefined])).toThrow(/more than --max-cost 1\.00/);
 });
+
+it('says which creates without a clear answer the money is set aside for', () => {
+  const entry = { n: 1, type: 'instance', region: 'r', pricePerHour: 0.9, intendedAt: 0 } as const;
+  const unclear = { ...entry, name: 'n-1', step: 'refusals/no-region', state: 'unknown' } as const;
+  const capped = new Budget({
+    maxCostUsd: 1,
+    entries: [unclear],
+    wall: () => 0,
+    longestLifeMs: () => 3_600_000,
+    acceptsUnknownCost: false,
+  });
+  expect(() => capped.allow([0.5])).toThrow(
+    'set aside (with what a create without a clear answer may have made: refusals/no-region)',
+  );
+});

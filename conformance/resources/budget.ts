@@ -40,9 +40,17 @@ export class Budget {
     const usd = worstCaseUsd(pricePerHour, lifeMs);
     if (others + usd > maxCostUsd)
       throw new BudgetError(
-        `at ${formatUsd(pricePerHour)} an hour it could cost ${formatUsd(usd)}, and ${formatUsd(others)} is spent or set aside: more than --max-cost ${maxCostUsd.toFixed(2)}`,
+        `at ${formatUsd(pricePerHour)} an hour it could cost ${formatUsd(usd)}, and ${formatUsd(others)} is spent or set aside${doubtsOf(entries)}: more than --max-cost ${maxCostUsd.toFixed(2)}`,
       );
   }
+}
+
+/** Money is set aside for what a create without a clear answer may have made, which surprises who mends the target. */
+function doubtsOf(entries: readonly Entry[]): string {
+  const unclear = entries.filter(({ state, id }) => state === 'unknown' && id === undefined);
+  if (unclear.length === 0) return '';
+  const what = unclear.length === 1 ? 'a create' : `${unclear.length} creates`;
+  return ` (with what ${what} without a clear answer may have made: ${unclear.map(({ step }) => step).join(', ')})`;
 }
 
 /**

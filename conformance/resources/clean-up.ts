@@ -90,8 +90,10 @@ const OPEN: Prospect = { mayFollow: 'yes' };
 /** One entry: a failure here must not stop the clean-up of the others. */
 async function advance(parts: CleanUpOptions, entry: Entry, round: number): Promise<Prospect> {
   try {
-    if (entry.id === undefined) await adopt(parts, entry);
-    if (entry.id === undefined || !isOpen(entry)) return OPEN;
+    if (entry.id === undefined) {
+      const prospect = await adopt(parts, entry);
+      if (entry.id === undefined || !isOpen(entry)) return prospect;
+    }
     return entry.type === 'instance'
       ? await removeInstance(parts, entry, entry.id, round)
       : await removeVolume(parts, entry, round);
@@ -108,16 +110,18 @@ async function advance(parts: CleanUpOptions, entry: Entry, round: number): Prom
 async function adopt(
   { client, ledger, clock, patienceMs, signal }: CleanUpOptions,
   entry: Entry,
-): Promise<void> {
+): Promise<Prospect> {
   if (cannotBeFound(entry)) {
     const why = 'the contract has no list of volumes to look for it in';
     if (entry.note?.endsWith(why) !== true) ledger.note(entry, `${entry.note ?? 'no answer came'}; ${why}`);
-    return;
+    return OPEN;
   }
   const found = await findByName(client, ledger, entry, signal);
   if (found.kind === 'found') ledger.made(entry, found.id);
   if (found.kind === 'absent' && isLate(entry, clock.wall(), patienceMs)) ledger.refused(entry);
-  if (found.kind === 'cannot-tell') ledger.note(entry, found.why);
+  if (found.kind !== 'cannot-tell') return OPEN;
+  ledger.note(entry, found.why);
+  return found.list;
 }
 
 /** A volume without an id: no request can find it, only a person with access to the platform. */

@@ -2,6 +2,7 @@ import type { TargetClient } from '../http/target-client.ts';
 import { idOf, objectsField, stringField } from '../text/json.ts';
 import { jsonOf, listOf, statusOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
+import { type Prospect, prospectOfList } from '../waiting/answers.ts';
 import { type Entry, type Ledger, prefixOf } from './ledger.ts';
 
 /**
@@ -25,7 +26,11 @@ export function isGone(read: Exchange): boolean {
  * The result of searching the list for an entry whose create had no clear answer. `absent` only where the list shows
  * names; otherwise `cannot-tell`.
  */
-export type Found = { kind: 'found'; id: string } | { kind: 'absent' } | { kind: 'cannot-tell'; why: string };
+export type Found =
+  | { kind: 'found'; id: string }
+  | { kind: 'absent' }
+  /** `list` is what another list may still show. */
+  | { kind: 'cannot-tell'; why: string; list: Prospect };
 
 /**
  * Searches the list for an instance by its name (the target may have added a suffix) among those without a ledger
@@ -44,19 +49,27 @@ export async function findByName(
 function findIn(exchange: Exchange, ledger: Ledger, entry: Entry): Found {
   const instances = listOf(exchange);
   if (instances === undefined)
-    return { kind: 'cannot-tell', why: 'GET /instances did not answer with a list' };
+    return {
+      kind: 'cannot-tell',
+      why: 'GET /instances did not answer with a list',
+      list: prospectOfList(exchange),
+    };
   const known = new Set(ledger.entries.flatMap(({ id }) => id ?? []));
   const match = instances.find(
     (instance) => stringField(instance, 'name')?.startsWith(entry.name) && !known.has(idOf(instance) ?? ''),
   );
   const id = idOf(match);
   if (match !== undefined && id === undefined)
-    return { kind: 'cannot-tell', why: 'GET /instances shows it without an id' };
+    return { kind: 'cannot-tell', why: 'GET /instances shows it without an id', list: { mayFollow: 'yes' } };
   if (id !== undefined) return { kind: 'found', id };
   const showsNames = instances.every((instance) => stringField(instance, 'name') !== undefined);
   return showsNames
     ? { kind: 'absent' }
-    : { kind: 'cannot-tell', why: 'GET /instances lists instances without a name' };
+    : {
+        kind: 'cannot-tell',
+        why: 'GET /instances lists instances without a name',
+        list: { mayFollow: 'yes' },
+      };
 }
 
 /** How long an instance whose create got no answer may take to appear in the list. */

@@ -30,10 +30,7 @@ const KNOWN = {
 /** What can still come of an answer to a poll. */
 export function prospectOf(exchange: Exchange, { of, onTheWay }: Awaited): Prospect {
   const status = statusOf(exchange);
-  if (status === undefined)
-    return exchange.failure?.kind === 'not_http'
-      ? { mayFollow: 'never', why: 'what it answers is not HTTP' }
-      : { mayFollow: 'yes' };
+  if (status === undefined) return prospectOfFailure(exchange);
   if (status >= 500) return { mayFollow: 'for a while', why: `it answers ${answerOf(exchange)}` };
   if (LAWFUL_REFUSALS.includes(status)) return { mayFollow: 'yes' };
   if (status === 404) return prospectOfStatus('404', of, onTheWay);
@@ -50,6 +47,14 @@ export function prospectOf(exchange: Exchange, { of, onTheWay }: Awaited): Prosp
   return prospectOfStatus(shown, of, onTheWay);
 }
 
+/** A program that crashes on a request closes the connection, and may be mended by a restart; silence is the same. */
+function prospectOfFailure({ failure }: Exchange): Prospect {
+  if (failure?.kind === 'not_http') return { mayFollow: 'never', why: 'what it answers is not HTTP' };
+  return failure?.kind === 'reset' || failure?.kind === 'timeout'
+    ? { mayFollow: 'for a while', why: failure.message }
+    : { mayFollow: 'yes' };
+}
+
 function prospectOfStatus(status: string, of: Awaited['of'], onTheWay: Awaited['onTheWay']): Prospect {
   if (status !== '404' && !KNOWN[of].has(status))
     return {
@@ -64,7 +69,8 @@ function prospectOfStatus(status: string, of: Awaited['of'], onTheWay: Awaited['
 /** Whether an answer to GET /instances can still become a list: a body without one cannot. */
 export function prospectOfList(list: Exchange): Prospect {
   const status = statusOf(list);
-  if (status === undefined || LAWFUL_REFUSALS.includes(status)) return { mayFollow: 'yes' };
+  if (status === undefined) return prospectOfFailure(list);
+  if (LAWFUL_REFUSALS.includes(status)) return { mayFollow: 'yes' };
   if (status >= 500) return { mayFollow: 'for a while', why: `GET /instances answers ${answerOf(list)}` };
   const value = successOf(list);
   return value !== undefined && Array.isArray(value['instances'])

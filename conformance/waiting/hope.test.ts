@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Exchange } from '../transcript/records.ts';
-import { type Awaited, prospectOf } from './answers.ts';
+import { type Awaited, prospectOf, prospectOfList } from './answers.ts';
 import { Hope } from './hope.ts';
 
 const gone: Awaited = { of: 'instance', onTheWay: ['DESTROYING'] };
@@ -36,11 +36,16 @@ describe('an answer to a poll', () => {
     expect(prospectOf(exchange, gone).mayFollow).toBe(mayFollow);
   });
 
-  it('that was lost says nothing, unless it is no HTTP', () => {
+  it.each([
+    ['a connection that was closed without one', 'reset', 'for a while'],
+    ['silence', 'timeout', 'for a while'],
+    ['what is no HTTP', 'not_http', 'never'],
+    ['a run that was interrupted', 'interrupted', 'yes'],
+  ] as const)('of %s', (_what, kind, mayFollow) => {
     const { answer: _, ...lost } = read(200);
-    const failed = (kind: 'reset' | 'not_http'): Exchange => ({ ...lost, failure: { kind, message: '' } });
-    expect(prospectOf(failed('reset'), gone).mayFollow).toBe('yes');
-    expect(prospectOf(failed('not_http'), gone).mayFollow).toBe('never');
+    const failed: Exchange = { ...lost, failure: { kind, message: 'no answer' } };
+    expect(prospectOf(failed, gone).mayFollow).toBe(mayFollow);
+    expect(prospectOfList(failed).mayFollow).toBe(mayFollow);
   });
 });
 

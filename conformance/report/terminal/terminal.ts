@@ -89,6 +89,7 @@ function head(page: Page, report: Report): void {
 
 /** Ten lines for whoever mends the target. */
 const MOST_FINDINGS = 10;
+const MAX_FINDING_CHARACTERS = 150;
 
 function mendFirst(page: Page, { findings }: Report): void {
   if (findings.length < 2) return;
@@ -96,12 +97,14 @@ function mendFirst(page: Page, { findings }: Report): void {
   for (const [index, { title, checks, places }] of findings.slice(0, MOST_FINDINGS).entries()) {
     const where = places === 1 ? '' : `, ${places} places`;
     const more = checks.length === 1 ? '' : ` and ${checks.length - 1} more`;
-    page.text(
-      `${String(index + 1).padStart(2)}. ${toExcerpt(title, 100).text} (${checks[0]}${more}${where})`,
-      2,
-    );
+    page.text(`${String(index + 1).padStart(2)}. ${firstWords(title)} (${checks[0]}${more}${where})`, 2);
   }
   if (findings.length > MOST_FINDINGS) page.text(`and ${findings.length - MOST_FINDINGS} more, below`, 6);
+}
+
+function firstWords(title: string): string {
+  const { text, more } = toExcerpt(title, MAX_FINDING_CHARACTERS);
+  return more === 0 ? text : `${text.replace(/\s+\S*$/, '')} …`;
 }
 
 function section<T>(page: Page, title: string, items: readonly T[], show: (item: T) => void): void {

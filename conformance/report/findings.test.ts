@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { loadRequirements } from '../contract/requirements.ts';
+import { runAgainst, type Subject } from '../mutants/harness.ts';
+import { toFindings } from './findings.ts';
+
+const { rows } = loadRequirements();
+
+/** No answer has a content type, and no error has an envelope: an error has both faults. */
+const careless: Subject['behave'] = (rules) => ({
+  ...rules,
+  answer(request, answer) {
+    const { status, json } = rules.answer(request, answer);
+    return { status, headers: {}, ...(json === undefined ? {} : { json: status < 400 ? json : { no: 1 } }) };
+  },
+});
+
+it('a check is under the fault that all its places have, also where some have another one too', async () => {
+  const { judged } = await runAgainst({ behave: careless }, rows);
+  const findingOf = (id: string) => toFindings(judged).find(({ checks }) => checks.includes(id))?.title;
+  expect(findingOf('WIRE-JSON-001')).toBe('bodies are not said to be application/json');
+  expect(findingOf('ERR-ENVELOPE-001')).toBe('errors are not {"error": {"code": "…", "message": "…"}}');
+});
+
+it('a fault of one check is told by what was seen', async () => {
+  const unlisted: Subject['behave'] = (rules) => ({ ...rules, isListed: () => false });
+  const { judged } = await runAgainst({ behave: unlisted }, rows);
+  expect(toFindings(judged)[0]?.title).toMatch(/; expected: /);
+});
