@@ -67,7 +67,17 @@ export type Presence<T> =
   | { answer: 'unknown'; reason: string };
 
 /** All resources that carry our tag. Absence from a listing is never proof. */
-export type Listing<T> = { answer: 'listed'; items: T[] } | { answer: 'unknown'; reason: string };
+export type Listing<T> =
+  | {
+      answer: 'listed';
+      items: T[];
+      /**
+       * Hosts that do not answer, while the platform itself does. Their machines may be left out and do not count as
+       * missing; a `get` of one of them is `unknown`.
+       */
+      silentHosts?: readonly string[];
+    }
+  | { answer: 'unknown'; reason: string };
 
 /** How many more machines of an offer the platform could make in a datacenter now: one figure for both. */
 export interface FreeUnits {

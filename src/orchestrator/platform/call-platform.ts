@@ -81,7 +81,11 @@ async function read<Answer extends Presence<unknown> | Listing<unknown>>(
     case 'observed':
       return { ...value, value: withRef(value.value) };
     case 'listed':
-      return { ...value, items: await withRefs(value.items) };
+      return {
+        ...value,
+        items: await withRefs(value.items),
+        ...(value.silentHosts !== undefined && { silentHosts: value.silentHosts.map(cleanText) }),
+      };
     case 'gone':
       return value;
     default:

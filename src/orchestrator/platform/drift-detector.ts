@@ -2,7 +2,7 @@ import type { Timer } from '../../ports/clock.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import { putInstanceWork } from '../model/rows.ts';
 import type { ReconcileContext } from './context.ts';
-import { changedBefore, type ExpectedMachine, type ExpectedMachines } from './expected-machines.ts';
+import { changedBefore, type ExpectedMachine, type ExpectedMachines, isOn } from './expected-machines.ts';
 import { inSlices } from './in-slices.ts';
 import { OrphanSweep } from './orphan-sweep.ts';
 import type { Listed } from './shared-listing.ts';
@@ -25,6 +25,7 @@ export class DriftDetector {
   #timer: Timer | undefined;
   #isStopped = false;
   #round: Promise<void> = Promise.resolve();
+  #counting: Promise<void> | undefined;
 
   constructor(context: ReconcileContext, expected: ExpectedMachines) {
     this.#context = context;
@@ -37,7 +38,7 @@ export class DriftDetector {
     await this.#expected.refresh();
     const machines = await this.#context.machines.observe();
     const volumes = machines === null ? null : await this.#listVolumes();
-    if (machines !== null) await this.#context.inventory.refresh(machines.items);
+    await this.#count(machines);
     this.#scheduleNext(this.#compareListing(machines, async () => volumes));
     return { machines, volumes };
   }
@@ -45,15 +46,28 @@ export class DriftDetector {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
-    await this.#round;
+    await Promise.all([this.#round, this.#counting]);
     this.#expected.close();
   }
 
-  /** One round; it never rejects. */
+  /** One round; it never rejects. It does not wait for the count, which a host that hangs may delay. */
   async observe(): Promise<void> {
     const machines = await this.#context.machines.observe();
-    if (machines !== null) await this.#context.inventory.refresh(machines.items);
+    void this.#count(machines);
     await this.#compareListing(machines, () => this.#listVolumes());
+  }
+
+  /** One count at a time; it never rejects. */
+  async #count(listed: Listed<ObservedMachine> | null): Promise<void> {
+    if (listed === null || this.#counting !== undefined) return;
+    const { items, silentHosts } = listed;
+    const unseen = new Set<OwnerRef>();
+    if (silentHosts.size > 0)
+      for (const [ref, expectation] of this.#expected.entries())
+        if (!items.has(ref) && isOn(silentHosts, expectation)) unseen.add(ref);
+    this.#counting = this.#context.inventory.refresh(items, unseen);
+    await this.#counting;
+    this.#counting = undefined;
   }
 
   async #listVolumes(): Promise<Listed<ObservedVolume> | null> {
@@ -86,12 +100,13 @@ export class DriftDetector {
   }
 
   /** A row that changed after the listing began is left for the next round. */
-  async #compareMachines({ items, begunAt }: Listed<ObservedMachine>): Promise<void> {
+  async #compareMachines({ items, begunAt, silentHosts }: Listed<ObservedMachine>): Promise<void> {
     const shown: string[] = [];
     const moved: [id: string, host: string][] = [];
     for await (const slice of inSlices(this.#expected.entries()))
       for (const [ref, expectation] of slice) {
         const machine = items.get(ref);
+        if (machine === undefined && isOn(silentHosts, expectation)) continue;
         if (machine !== undefined && isNewlyVisible(expectation, begunAt, this.#context))
           shown.push(expectation.id);
         const host = machine?.host;

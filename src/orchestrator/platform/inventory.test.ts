@@ -72,6 +72,14 @@ describe('the units that may be sold', () => {
     expect(capacity()).toBe(units);
   });
 
+  it('include a machine that is not listed because its host does not answer', async () => {
+    const { inventory, capacity } = counting(counted(1), [[claim], [claim]]);
+    await inventory.refresh(new Map(), new Set([machine.ref]));
+    expect(capacity()).toBe(2);
+    await inventory.refresh(new Map());
+    expect(capacity()).toBe(1);
+  });
+
   it.each<[string, unknown]>([
     ['names a placement twice', { answer: 'counted', free: [free(0), free(5)] }],
     ['counts less than nothing', { answer: 'counted', free: [free(-1)] }],

@@ -54,8 +54,14 @@ export class PlatformInventory {
     return this.#countedAt === undefined ? Number.POSITIVE_INFINITY : clock.now() - this.#countedAt;
   }
 
-  /** Asks the platform. `listed`: the machines of its last listing. Never rejects. */
-  async refresh(listed: ReadonlyMap<OwnerRef, ObservedMachine>): Promise<void> {
+  /**
+   * Asks the platform. `listed`: the machines of its last listing; `unseen`: those on hosts that do not answer, whose
+   * room no count takes for free. Never rejects.
+   */
+  async refresh(
+    listed: ReadonlyMap<OwnerRef, ObservedMachine>,
+    unseen: ReadonlySet<OwnerRef> = new Set(),
+  ): Promise<void> {
     const { driver, store, clock, log } = this.#deps;
     if (driver.inventory === undefined) return;
     const { inventory: ask } = driver;
@@ -68,7 +74,7 @@ export class PlatformInventory {
       const isHere = ({ platform }: HeldClaim): boolean => platform === this.#deps.platform;
       const taken =
         inventory.counted === undefined
-          ? stillTaken(after.filter(isHere), listed)
+          ? stillTaken(after.filter(isHere), listed, unseen)
           : takenInCount([...before, ...after].filter(isHere), inventory.counted);
       this.#keep(inventory.free, [...taken, ...after.filter((claim) => !isHere(claim) && stays(claim))]);
       this.#countedAt = askedAt;
@@ -122,10 +128,13 @@ function takenInCount(claims: readonly HeldClaim[], counted: readonly OwnerRef[]
 function stillTaken(
   claims: readonly HeldClaim[],
   listed: ReadonlyMap<OwnerRef, ObservedMachine>,
+  unseen: ReadonlySet<OwnerRef>,
 ): HeldClaim[] {
   return claims.filter((claim) => {
+    if (!stays(claim)) return false;
     const power = listed.get(claim.ownerRef)?.power;
-    return stays(claim) && power !== undefined && power !== 'stopped' && power !== 'destroying';
+    if (power === undefined) return unseen.has(claim.ownerRef);
+    return power !== 'stopped' && power !== 'destroying';
   });
 }
 

@@ -10,6 +10,8 @@ export interface Listed<T> {
   items: ReadonlyMap<OwnerRef, T>;
   /** Milliseconds since the epoch. */
   begunAt: number;
+  /** See {@link Listing}. */
+  silentHosts: ReadonlySet<string>;
 }
 
 interface Deps {
@@ -96,7 +98,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
       if (!(await this.#judge(listing, begunAt)) || listing.answer === 'unknown') return null;
       const items = new Map<OwnerRef, T>();
       for await (const slice of inSlices(listing.items)) for (const item of slice) items.set(item.ref, item);
-      return { items, begunAt };
+      return { items, begunAt, silentHosts: new Set(listing.silentHosts) };
     } catch (error) {
       log.error({ err: error }, 'a listing could not be compared with the database: it is ignored');
       return null;

@@ -1,5 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { isSuspect, judgeVolumes } from './validate-listing.ts';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { instance } from '../../store/records.fixture.ts';
+import type { Store } from '../model/store.ts';
+import { ExpectedMachines } from './expected-machines.ts';
+import { isSuspect, judgeMachines, judgeVolumes } from './validate-listing.ts';
 
 it.each([
   { missing: 0, expected: 0, isDoubted: false },
@@ -15,6 +19,41 @@ it.each([
   { missing: 51, expected: 100, isDoubted: true },
 ])('a listing that lacks $missing of $expected is doubted: $isDoubted', ({ isDoubted, ...held }) => {
   expect(isSuspect(held, 0.5)).toBe(isDoubted);
+});
+
+it('a listing that lacks every machine of a host is believed where it says that the host does not answer', async () => {
+  const clock = new VirtualClock();
+  const updatedAt = clock.now() - 1;
+  const rows = ['a', 'b', 'c', 'd'].map((id) => ({
+    ...instance(id),
+    status: 'ONLINE' as const,
+    updatedAt,
+    host: id === 'd' ? 'n1' : 'n3',
+  }));
+  const store = {
+    read: { instances: { livePage: async () => rows }, marks: { get: async () => null } },
+    isCommitFeedLive: () => true,
+    subscribe: () => () => undefined,
+  } as unknown as Store;
+  const health = {
+    isUp: false,
+    answered: async () => {
+      health.isUp = true;
+    },
+    reportProblem: async () => undefined,
+  };
+  const deps = {
+    store,
+    clock,
+    health,
+    platform: 'default',
+    options: { leaseMs: 30_000, suspectShare: 0.5 },
+    driver: { manifest: { createVisibleWithinMs: 0 } },
+  } as unknown as Parameters<typeof judgeMachines>[0];
+  const judge = judgeMachines(deps, new ExpectedMachines(store, 'default'));
+  const items = rows.slice(3).map(({ ownerRef: ref }) => ({ ref, power: 'running' as const, createdAt: 0 }));
+  expect(await judge({ answer: 'listed', items, silentHosts: ['n2'] }, clock.now())).toBe(false);
+  expect(await judge({ answer: 'listed', items, silentHosts: ['n3'] }, clock.now())).toBe(true);
 });
 
 describe('a listing that lacks three of four volumes that nobody deleted', () => {

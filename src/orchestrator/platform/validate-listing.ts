@@ -1,7 +1,7 @@
 import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import { markOf, type Store } from '../model/store.ts';
 import type { ReconcileContext } from './context.ts';
-import { changedBefore, type ExpectedMachines, isExpected } from './expected-machines.ts';
+import { changedBefore, type ExpectedMachines, isExpected, isOn } from './expected-machines.ts';
 import { inSlices } from './in-slices.ts';
 import type { Judge } from './shared-listing.ts';
 
@@ -35,7 +35,7 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
     await expected.refresh();
     // A younger machine may be missing from a correct listing too.
     const settledBy = begunAt - driver.manifest.createVisibleWithinMs;
-    const result = await count(deps, expected, await refsOf(listing.items), settledBy);
+    const result = await count(deps, expected, listing, settledBy);
     if (isSuspect(result, options.suspectShare) && !(await areLossesAccepted(deps))) {
       const problem = `its listing lacks ${result.missing} of ${result.expected} machines that it should have`;
       await health.reportProblem({ kind: 'suspect', problem }, begunAt);
@@ -46,19 +46,23 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
   };
 }
 
-/** A row that changed since is not held against the listing. */
+/** A row that changed since is not held against the listing, nor one whose host does not answer. */
 async function count(
   deps: Pick<Deps, 'clock' | 'options'>,
   expected: ExpectedMachines,
-  listed: ReadonlySet<OwnerRef>,
+  { items, silentHosts = [] }: Extract<Listing<ObservedMachine>, { answer: 'listed' }>,
   settledBy: number,
 ): Promise<{ expected: number; missing: number }> {
+  const listed = await refsOf(items);
+  const silent = new Set(silentHosts);
   const counts = { expected: 0, missing: 0 };
   for await (const slice of inSlices(expected.entries()))
     for (const [ref, expectation] of slice) {
       if (!isExpected(expectation) || !changedBefore(expectation.since, settledBy, deps)) continue;
+      const isListed = listed.has(ref);
+      if (!isListed && isOn(silent, expectation)) continue;
       counts.expected++;
-      if (!listed.has(ref)) counts.missing++;
+      if (!isListed) counts.missing++;
     }
   return counts;
 }

@@ -203,7 +203,11 @@ export class Recovery {
   ): Promise<Listed<T> | undefined> {
     const listed = first === undefined ? await listing.observe() : first;
     if (listed !== null)
-      return { items: [...listed.items.values()], begunAt: listed.begunAt, isTrusted: true };
+      return {
+        items: [...listed.items.values()],
+        begunAt: listed.begunAt,
+        isTrusted: listed.silentHosts.size === 0,
+      };
     if (!this.#isRestored) return undefined;
     const begunAt = this.#context.clock.now();
     const answer = await observe(this.#context, list);
