@@ -86,7 +86,17 @@ const places: readonly Place[] = [
     ],
     libraries: ['commander', 'node:'],
   },
-  { path: /^src\/sandbox\//, mayImport: COMPOSITION },
+  {
+    // What is wired to what is compose's.
+    path: /^src\/sandbox\//,
+    mayImport: [
+      MODEL,
+      CATALOG,
+      HTTP,
+      /^src\/(platform-model|client)\//,
+      /^src\/marketplace\/(contract|providers)\//,
+    ],
+  },
   { path: /^src\/main\.ts$/, mayImport: [/^src\/(cli|compose|config|runtime)\//, /^conformance\/cli\.ts$/] },
   { path: /^src\/index\.ts$/, mayImport: COMPOSITION },
   { path: /^conformance\//, mayImport: [] },
@@ -96,7 +106,7 @@ const places: readonly Place[] = [
 const BUILT = [
   ...['src/ports/', 'src/keys/', 'src/http/'],
   ...['src/contract/', 'src/orchestrator/http/', 'src/orchestrator/platform/', 'src/drivers/simulator/'],
-  'src/platform-model/',
+  ...['src/platform-model/', 'src/sandbox/'],
   ...[
     'src/store/',
     'src/ssh/',
@@ -184,6 +194,9 @@ it.each([
   ['src/store/sqlite/a.ts', "import { x } from '../../orchestrator/http/deps.ts';"],
   ['src/store/queries/a.ts', "import { x } from '../../orchestrator/instances/transition.ts';"],
   ['src/drivers/simulator/a.ts', "import { x } from '../../orchestrator/steps/settle.ts';"],
+  ['src/sandbox/a.ts', "import { x } from '../compose/orchestrator.ts';"],
+  ['src/sandbox/a.ts', "import { x } from '../store/sqlite/store.ts';"],
+  ['src/orchestrator/http/a.ts', "import { x } from '../../sandbox/router.ts';"],
   ['src/ssh/a.ts', "import type { X } from '../orchestrator/model/store.ts';"],
   ['src/ssh/a.ts', "import { x } from '../store/sqlite/store.ts';"],
   ['src/config/a.ts', "import { x } from '../drivers/simulator/driver.ts';"],

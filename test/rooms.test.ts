@@ -46,6 +46,15 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'platform.ts',
     'call-faults.ts',
   ],
+  'src/sandbox': [
+    'options.ts',
+    'clock.ts',
+    'machines.ts',
+    'manifest.ts',
+    'provider.ts',
+    'sandbox.ts',
+    'router.ts',
+  ],
   conformance: [
     'text',
     'contract',

@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts';
 import { adminApp, readiness } from '../http/api/operations.ts';
 import { requestIds } from '../http/api/request-context.ts';
 import { Authenticator } from '../orchestrator/accounts/authenticate.ts';
-import { PasswordChecks } from '../orchestrator/accounts/password-checks.ts';
+import { type CheckPassword, PasswordChecks } from '../orchestrator/accounts/password-checks.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { createApp, createListener } from '../orchestrator/http/app.ts';
 import type { HttpDeps } from '../orchestrator/http/deps.ts';
@@ -43,6 +43,8 @@ export interface OrchestratorDeps {
   drivers: Drivers;
   /** How SSH is proved; production's own where it is left out. */
   probe?: SshProbe;
+  /** How a password is checked; production's own where it is left out. */
+  checkPassword?: CheckPassword;
   environmentKey: { digest: Buffer; accountId: string } | undefined;
   clock: Clock;
   random: Random;
@@ -142,6 +144,7 @@ function composeHttp(
     catalog,
     store,
     drivers,
+    checkPassword,
     environmentKey,
     clock,
     random,
@@ -173,7 +176,7 @@ function composeHttp(
       tokensPerAccount: toBucket(limits.tokens_per_account),
     }),
     listStreams: new ListStreams(),
-    passwordChecks: new PasswordChecks(random),
+    passwordChecks: new PasswordChecks(random, checkPassword),
     failedLogins: new FailedLogins(clock, limits),
     metrics: new Metrics({ version: packageVersion(), store, clock, platforms, writes }),
     tokenTtlMs: config.auth.token_ttl_s * 1000,

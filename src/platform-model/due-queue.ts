@@ -22,6 +22,11 @@ export class DueQueue<T> {
     this.#heap[index] = entry;
   }
 
+  /** When the first is due; undefined: there is none. */
+  nextAt(): number | undefined {
+    return this.#heap[0]?.at;
+  }
+
   /** Takes out the first, if it is due by then. */
   takeUntil(end: number): { at: number; item: T } | undefined {
     const first = this.#heap[0];

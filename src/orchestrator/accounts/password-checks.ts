@@ -8,6 +8,8 @@ import { FairSlots } from './fair-slots.ts';
 const AT_ONCE = Math.max(1, Math.min(2, availableParallelism() - 1));
 const MAX_REMEMBERED = 10_000;
 
+export type CheckPassword = (password: string, stored: string | null) => Promise<boolean>;
+
 /**
  * Checks passwords, few at a time. Addresses take turns, so one that floods us with wrong ones delays another by one
  * check at most. A password that was right before, in this process, is known again at once: a flood does not touch
@@ -15,12 +17,12 @@ const MAX_REMEMBERED = 10_000;
  */
 export class PasswordChecks {
   readonly #key: Buffer;
-  readonly #check: typeof isPassword;
+  readonly #check: CheckPassword;
   readonly #slots = new FairSlots(AT_ONCE);
   /** For each stored hash, the digest of the password that it is of. */
   readonly #right = new Map<string, Buffer>();
 
-  constructor(random: Random, check = isPassword) {
+  constructor(random: Random, check: CheckPassword = isPassword) {
     this.#key = random.bytes(32);
     this.#check = check;
   }

@@ -5,18 +5,22 @@ import { orchestratorTables } from '../schema/orchestrator.ts';
 import { sqlite } from '../schema/sqlite.ts';
 import { toConnection } from './connection.ts';
 import { EmbeddedDatabase } from './embedded.ts';
+import { MEMORY, MemoryDatabase, type StoreDatabase } from './memory.ts';
 import type { OpenOptions } from './open-options.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
 const tables = orchestratorTables(sqlite);
 
 /**
- * The embedded store: see `EmbeddedDatabase`.
+ * The embedded store: see `EmbeddedDatabase`; with the path `:memory:` it has no file, and ends with the process.
  *
  * @throws {DatabaseRefused} if the file cannot be used as it is.
  */
 export function openSqliteStore(path: string, options: OpenOptions = {}): Store {
-  const database = new EmbeddedDatabase(path, options, orchestratorFormat);
+  const database: StoreDatabase =
+    path === MEMORY
+      ? new MemoryDatabase(orchestratorFormat)
+      : new EmbeddedDatabase(path, options, orchestratorFormat);
   const connection = toConnection(database.writer, tables);
   const readConnection = toConnection(database.reader, tables);
   const listeners = new Set<CommitListener>();

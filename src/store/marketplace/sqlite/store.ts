@@ -4,6 +4,7 @@ import { marketplaceTables } from '../../schema/marketplace.ts';
 import { sqlite } from '../../schema/sqlite.ts';
 import { toConnection } from '../../sqlite/connection.ts';
 import { EmbeddedDatabase } from '../../sqlite/embedded.ts';
+import { MEMORY, MemoryDatabase, type StoreDatabase } from '../../sqlite/memory.ts';
 import { openReader } from '../../sqlite/open-database.ts';
 import type { OpenOptions } from '../../sqlite/open-options.ts';
 import { readerOn, transactionOn } from '../queries/repositories.ts';
@@ -13,12 +14,16 @@ import { RequestCounts } from './request-counts.ts';
 const tables = marketplaceTables(sqlite);
 
 /**
- * The marketplace's embedded store: see `EmbeddedDatabase`.
+ * The marketplace's embedded store: see `EmbeddedDatabase`; with the path `:memory:` it has no file, and ends with the
+ * process.
  *
  * @throws {DatabaseRefused} if the file cannot be used as it is.
  */
 export function openMarketplaceSqliteStore(path: string, options: OpenOptions = {}): Store {
-  const database = new EmbeddedDatabase(path, options, marketplaceFormat);
+  const database: StoreDatabase =
+    path === MEMORY
+      ? new MemoryDatabase(marketplaceFormat)
+      : new EmbeddedDatabase(path, options, marketplaceFormat);
   const connection = toConnection(database.writer, tables);
   const requests = new RequestCounts();
   const toCoreError = (error: unknown): unknown => asDuplicate(database.toCoreError(error));
@@ -29,7 +34,7 @@ export function openMarketplaceSqliteStore(path: string, options: OpenOptions = 
         .transact(() => body(transactionOn(connection)))
         .catch((error) => Promise.reject(toCoreError(error))),
     snapshot: async (body) => {
-      const reader = openSnapshot(path);
+      const reader = openSnapshot(path, database);
       try {
         return await body(readerOn(toConnection(reader, tables), toCoreError));
       } finally {
@@ -43,7 +48,8 @@ export function openMarketplaceSqliteStore(path: string, options: OpenOptions = 
 }
 
 /** A connection whose reads all see the same snapshot. */
-function openSnapshot(path: string): Database.Database {
+function openSnapshot(path: string, { writer }: StoreDatabase): Database.Database {
+  if (path === MEMORY) return new Database(writer.serialize(), { readonly: true });
   try {
     const reader = openReader(path);
     // An audit reads whole tables by their indexes.

@@ -1,0 +1,183 @@
+import { DueQueue } from '../platform-model/due-queue.ts';
+import type { Clock, Timer } from '../ports/clock.ts';
+
+interface Entry {
+  run: () => void;
+  isOver: boolean;
+}
+
+/** So many turns of the event loop in which no timer was set are quiet. */
+const QUIET_TURNS = 3;
+/** More callbacks than this at one moment are an endless loop. */
+const MAX_AT_ONE_MOMENT = 100_000;
+/** A request that has had so much time, and has no answer, waits for something else. */
+const LONGEST_REQUEST_MS = 10 * 60_000;
+
+/**
+ * The time of a sandbox. `virtual`: it stands still unless it is advanced, or a request waits for it. `real`: it passes
+ * with the time of this machine, and can be advanced beside that.
+ */
+export class SandboxClock implements Clock {
+  readonly kind: 'virtual' | 'real';
+  #now: number;
+  /** Real time when `#now` was true; undefined: time stands still. */
+  #runsSince: number | undefined;
+  #alarm: NodeJS.Timeout | undefined;
+  #isFrozen = false;
+  #activity = 0;
+  #holds = 0;
+  readonly #queue = new DueQueue<Entry>();
+  readonly #pending = new Set<Entry>();
+  /** Who moves time does so one after another. */
+  #lastMove: Promise<unknown> = Promise.resolve();
+
+  constructor(kind: 'virtual' | 'real', startAt: number) {
+    this.kind = kind;
+    this.#now = startAt;
+    if (kind === 'real') this.#runsSince = performance.now();
+  }
+
+  /** Milliseconds since the Unix epoch. */
+  now(): number {
+    const passed = this.#runsSince === undefined ? 0 : performance.now() - this.#runsSince;
+    return Math.floor(this.#now + passed);
+  }
+
+  setTimer(delayMs: number, callback: () => void): Timer {
+    this.#activity++;
+    const entry = { run: callback, isOver: false };
+    this.#pending.add(entry);
+    this.#queue.push(this.now() + Math.max(0, Math.ceil(delayMs)), entry);
+    this.#setAlarm();
+    return {
+      cancel: () => {
+        entry.isOver = true;
+        this.#pending.delete(entry);
+      },
+    };
+  }
+
+  /** How many timers are set. */
+  get timers(): number {
+    return this.#pending.size;
+  }
+
+  get isFrozen(): boolean {
+    return this.#isFrozen;
+  }
+
+  /** Time stands still until {@link resume}, for requests too; it can still be advanced. */
+  freeze(): void {
+    this.#now = this.now();
+    this.#runsSince = undefined;
+    this.#isFrozen = true;
+    clearTimeout(this.#alarm);
+  }
+
+  resume(): void {
+    this.#isFrozen = false;
+    if (this.kind === 'real') this.#runsSince = performance.now();
+    this.#setAlarm();
+  }
+
+  /** Nothing moves virtual time until the function that it returns is called: something is under way that has no timer. */
+  hold(): () => void {
+    this.#holds++;
+    return () => {
+      this.#holds--;
+    };
+  }
+
+  /** Lets `ms` milliseconds pass: everything that comes due happens, in order. */
+  advance(ms: number): Promise<void> {
+    return this.#inTurn(async () => {
+      const end = this.now() + ms;
+      await this.settle();
+      while (await this.#fireNext(end));
+      this.#moveTo(end);
+    });
+  }
+
+  /** Waits until nothing happens any more unless time passes. */
+  async settle(): Promise<void> {
+    for (let quiet = 0; quiet < QUIET_TURNS; ) {
+      const before = this.#activity;
+      await new Promise((resolve) => setImmediate(resolve));
+      quiet = this.#activity === before && this.#holds === 0 ? quiet + 1 : 0;
+    }
+  }
+
+  /** Waits for `work`. Where that waits for virtual time, time passes until it has ended. */
+  async during<T>(work: Promise<T>): Promise<T> {
+    if (this.kind === 'real') return work;
+    let isOver = false;
+    const end = (): void => {
+      isOver = true;
+    };
+    work.then(end, end);
+    await this.settle();
+    if (!isOver)
+      await this.#inTurn(async () => {
+        const latest = this.now() + LONGEST_REQUEST_MS;
+        await this.settle();
+        while (!isOver && !this.#isFrozen && (await this.#fireNext(latest)));
+      });
+    return work;
+  }
+
+  #inTurn<T>(move: () => Promise<T>): Promise<T> {
+    const turn = this.#lastMove.then(move);
+    this.#lastMove = turn.catch(() => undefined);
+    return turn;
+  }
+
+  #moveTo(at: number): void {
+    const now = this.now();
+    if (at > now) this.#now += at - now;
+  }
+
+  /** Fires what comes due first until `end`, and all else of that moment; false: there is nothing. */
+  async #fireNext(end: number): Promise<boolean> {
+    let next = this.#take(end);
+    if (next === undefined) return false;
+    const { at } = next;
+    this.#moveTo(at);
+    for (let count = 0; next !== undefined; next = this.#take(at)) {
+      if (++count > MAX_AT_ONE_MOMENT) throw new Error('time does not pass any more');
+      next.item.run();
+    }
+    await this.settle();
+    return true;
+  }
+
+  #take(end: number): { at: number; item: Entry } | undefined {
+    for (let next = this.#queue.takeUntil(end); next !== undefined; next = this.#queue.takeUntil(end)) {
+      if (next.item.isOver) continue;
+      next.item.isOver = true;
+      this.#pending.delete(next.item);
+      return next;
+    }
+    return undefined;
+  }
+
+  /** In real time the earliest timer fires by itself. */
+  #setAlarm(): void {
+    if (this.#runsSince === undefined) return;
+    clearTimeout(this.#alarm);
+    const at = this.#queue.nextAt();
+    if (at === undefined) return;
+    this.#alarm = setTimeout(() => this.#ring(), Math.min(Math.max(0, at - this.now()), 2 ** 31 - 1)).unref();
+  }
+
+  #ring(): void {
+    const now = this.now();
+    for (let next = this.#take(now); next !== undefined; next = this.#take(now)) next.item.run();
+    this.#setAlarm();
+  }
+
+  /** No timer fires any more. */
+  stop(): void {
+    clearTimeout(this.#alarm);
+    this.#runsSince = undefined;
+  }
+}

@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import type { Catalog } from '../orchestrator/catalog/catalog.ts';
+import type { DriverManifest, Endpoint } from '../orchestrator/model/platform-driver.ts';
+import { createPlatform, type Platform } from '../platform-model/platform.ts';
+import { isGuestUp, type MachineRecord } from '../platform-model/records.ts';
+import type { Draws, Observer, PlatformRules } from '../platform-model/rules.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { ProbeResult, SshProbe } from '../ports/ssh-probe.ts';
+import type { Timing } from './options.ts';
+
+/** A machine, and what an SSH probe finds there. */
+export interface SandboxMachine extends MachineRecord {
+  /** `SHA256:…`, as OpenSSH prints it. */
+  hostKey: string;
+}
+
+export type SandboxPlatform = Platform<SandboxMachine>;
+
+interface RuleParts {
+  catalog: Catalog;
+  manifest: DriverManifest;
+  timing: Timing;
+  seed: string;
+}
+
+/** What the platform of a provider does when nothing goes wrong. */
+export function rulesOf({ catalog, manifest, timing, seed }: RuleParts): PlatformRules<SandboxMachine> {
+  const { volume, ...durations } = timing;
+  const pools = new Map(
+    [...catalog.offers.values()].flatMap((offer) =>
+      offer.placements.map(({ region, units }) => {
+        const { datacenter = region } = catalog.regions.get(region) ?? {};
+        return [`${datacenter}/${offer.id}`, units] as const;
+      }),
+    ),
+  );
+  const types = [...catalog.regions.values()].flatMap(({ datacenter, volumeTypes }) =>
+    volumeTypes.map((type) => ({ datacenter, type })),
+  );
+  return {
+    manifest,
+    durations: {
+      ...durations,
+      volume: { create: volume, attach: volume, detach: volume, resize: volume, destroy: volume },
+    },
+    units: (offerId, datacenter) => pools.get(`${datacenter}/${offerId}`),
+    hasVolumes: (datacenter) => types.some((type) => type.datacenter === datacenter),
+    isShareable: (name) => types.some(({ type }) => type.name === name && type.shareable),
+    holdsUnitStopped: ({ offerId }) => catalog.offers.get(offerId)?.onStop === 'hold',
+    make: ({ ref }) => ({
+      hostKey: `SHA256:${createHash('sha256').update(`${seed}/${ref}`).digest('base64').replace('=', '')}`,
+    }),
+    endpoint: endpointOf,
+  };
+}
+
+interface PlatformParts {
+  clock: Pick<Clock, 'now'>;
+  rules: PlatformRules<SandboxMachine>;
+  draws: Draws;
+  observer?: Partial<Observer<SandboxMachine>>;
+}
+
+export function createSandboxPlatform({ draws, ...ports }: PlatformParts): SandboxPlatform {
+  return createPlatform({ ...ports, machineDraws: draws, volumeDraws: draws });
+}
+
+/** Addresses that are nobody's (RFC 5737); each machine has one with a port of its own there. */
+const DOCUMENTATION_NETWORKS = ['203.0.113', '198.51.100', '192.0.2'];
+const HOSTS = 254;
+const FIRST_PORT = 22_000;
+
+function endpointOf({ number, power, hostKey }: SandboxMachine): Endpoint | undefined {
+  if (power === 'building' || power === 'failed') return undefined;
+  const address = (number - 1) % (HOSTS * DOCUMENTATION_NETWORKS.length);
+  const round = Math.floor((number - 1) / (HOSTS * DOCUMENTATION_NETWORKS.length));
+  const sshPort = round === 0 ? 22 : FIRST_PORT + round;
+  return {
+    publicIp: `${DOCUMENTATION_NETWORKS[Math.floor(address / HOSTS)]}.${1 + (address % HOSTS)}`,
+    privateIp: `10.${Math.floor(number / 65_536) % 256}.${Math.floor(number / 256) % 256}.${number % 256}`,
+    sshPort,
+    sshUsername: 'ubuntu',
+    portForwards: [{ internal_port: 22, external_port: sshPort }],
+    hostKeyFingerprint: hostKey,
+  };
+}
+
+/** Answers SSH probes as the machines would, without a port. */
+export function modelProbe(platform: SandboxPlatform, clock: Pick<Clock, 'now'>): SshProbe {
+  return {
+    async probe({ host, port }, keys, fingerprint): Promise<ProbeResult> {
+      const machine = platform.machines.all().find((candidate) => {
+        const endpoint = endpointOf(candidate);
+        return endpoint?.publicIp === host && endpoint.sshPort === port;
+      });
+      if (machine === undefined || !isGuestUp(machine, clock.now()))
+        return { ok: false, step: 'connect', detail: 'connection refused' };
+      if (fingerprint !== undefined && fingerprint !== machine.hostKey)
+        return { ok: false, step: 'host_key', detail: `the host key is ${machine.hostKey}` };
+      const keyIndex = keys.findIndex((key) => !machine.spec.sshKeys.includes(key));
+      if (keyIndex !== -1) return { ok: false, step: 'auth', keyIndex, detail: 'the key was refused' };
+      return { ok: true, hostKeyFingerprint: machine.hostKey };
+    },
+  };
+}

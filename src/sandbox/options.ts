@@ -1,0 +1,40 @@
+import type { Range } from '../platform-model/rules.ts';
+import type { Log } from '../ports/log.ts';
+
+/** How long machines and volumes take, in milliseconds: each is drawn from its range. */
+export interface Timing {
+  boot: Range;
+  stop: Range;
+  start: Range;
+  restart: Range;
+  destroy: Range;
+  volume: Range;
+}
+
+export interface SandboxOptions {
+  /** Which of the providers whose profiles come with Berth: `a` or `provider-a`. Default: `['a']`. */
+  providers?: readonly string[];
+  /** The same seed gives the same keys, ids, draws and faults. Default 1. */
+  seed?: number | string;
+  /**
+   * `virtual` (the default): time stands still until `clock.advance()`, except that a request that waits for time has it
+   * pass. `real`: time passes by itself, and can be advanced too.
+   */
+  clock?: 'virtual' | 'real';
+  /** When virtual time begins, in milliseconds since the Unix epoch. Default 2026-01-01T00:00:00Z. */
+  startAt?: number;
+  timing?: Partial<Timing>;
+  /** Default: nothing is logged. */
+  log?: Log;
+}
+
+export const defaultTiming: Timing = {
+  boot: [3_000, 8_000],
+  stop: [1_000, 3_000],
+  start: [2_000, 6_000],
+  restart: [2_000, 6_000],
+  destroy: [1_000, 3_000],
+  volume: [200, 1_500],
+};
+
+export const START_AT = Date.UTC(2026, 0, 1);

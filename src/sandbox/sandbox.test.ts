@@ -1,0 +1,123 @@
+import { expect, it } from 'vitest';
+import { createSandbox } from '../compose/sandbox.ts';
+import type { Sandbox } from './sandbox.ts';
+
+const SSH_KEY =
+  'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVvbPHlyOu4Rzn6yIy3N+mIZLDBkd5yTJPYJVgSuSMK test@example.com';
+
+async function ask(
+  { fetch }: Sandbox,
+  { baseUrl, apiKey }: { baseUrl: string; apiKey: string },
+  method: string,
+  path: string,
+  body?: unknown,
+) {
+  const response = await fetch(`${baseUrl}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: each endpoint has an answer of its own
+  return { status: response.status, body: (await response.json()) as any };
+}
+
+async function create(sandbox: Sandbox, at: { baseUrl: string; apiKey: string }) {
+  const { body: offers } = await ask(sandbox, at, 'GET', '/availability');
+  const [offer] = offers.configurations;
+  const { status, body } = await ask(sandbox, at, 'POST', '/instances', {
+    configuration_id: offer.id,
+    region: offer.regions[0],
+    image: offer.os_options[0],
+    ssh_keys: [SSH_KEY],
+    name: 'one',
+  });
+  expect([status, body.status]).toEqual([201, 'PROVISIONING']);
+  return body as { id: string };
+}
+
+it('brings an instance ONLINE when time is advanced, and not before', async () => {
+  await using sandbox = await createSandbox();
+  const provider = sandbox.provider('a');
+  const { id } = await create(sandbox, provider);
+  await sandbox.clock.advance(1_000);
+  expect((await ask(sandbox, provider, 'GET', `/instances/${id}`)).body.status).toBe('PROVISIONING');
+  await sandbox.clock.advance(30_000);
+  const { body } = await ask(sandbox, provider, 'GET', `/instances/${id}`);
+  expect(body).toMatchObject({ status: 'ONLINE', public_ip: '203.0.113.1', ssh_port: 22 });
+  expect(sandbox.clock.now()).toBe(Date.UTC(2026, 0, 1) + 31_000);
+});
+
+it('gives each account its own instances', async () => {
+  await using sandbox = await createSandbox({ providers: ['b'] });
+  const [mine, theirs] = await Promise.all([sandbox.account(), sandbox.account('theirs')]);
+  const at = mine.providers['provider-b'];
+  const other = theirs.providers['provider-b'];
+  if (at === undefined || other === undefined) throw new Error('there is no key');
+  const { id } = await create(sandbox, at);
+  expect((await ask(sandbox, at, 'GET', '/instances')).body.instances).toHaveLength(1);
+  expect((await ask(sandbox, other, 'GET', '/instances')).body.instances).toEqual([]);
+  expect((await ask(sandbox, other, 'GET', `/instances/${id}`)).status).toBe(404);
+});
+
+it('starts each of the seven providers, with the rules of its profile', async () => {
+  const providers = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+  await using sandbox = await createSandbox({ providers });
+  const stops = [...sandbox.providers.values()].map(({ name }) => name);
+  expect(stops).toEqual(providers.map((letter) => `provider-${letter}`));
+  for (const provider of sandbox.providers.values())
+    expect((await ask(sandbox, provider, 'GET', '/configurations')).status).toBe(200);
+});
+
+it('gives the same keys, ids and times for the same seed, and others for another', async () => {
+  const history = async (seed: number) => {
+    await using sandbox = await createSandbox({ seed });
+    const provider = sandbox.provider('a');
+    const { id } = await create(sandbox, provider);
+    await sandbox.clock.advance(60_000);
+    return [provider.apiKey, (await ask(sandbox, provider, 'GET', `/instances/${id}`)).body];
+  };
+  const first = await history(7);
+  expect(await history(7)).toEqual(first);
+  expect(await history(8)).not.toEqual(first);
+});
+
+it('passes time where an answer waits for it, and a frozen clock holds the answer', async () => {
+  await using sandbox = await createSandbox();
+  const { baseUrl } = sandbox.provider('a');
+  const guess = () =>
+    ask(sandbox, { baseUrl, apiKey: '' }, 'POST', '/auth/token', { api_key: 'berth_wrong' });
+  const begunAt = sandbox.clock.now();
+  for (let count = 0; count < 10; count++) expect((await guess()).status).toBe(401);
+  expect(sandbox.clock.now()).toBe(begunAt);
+  expect((await guess()).status).toBe(401);
+  const passed = sandbox.clock.now() - begunAt;
+  expect(passed).toBeGreaterThan(0);
+
+  sandbox.clock.freeze();
+  let isAnswered = false;
+  const held = guess().finally(() => {
+    isAnswered = true;
+  });
+  await sandbox.clock.settle();
+  expect([isAnswered, sandbox.clock.now()]).toEqual([false, begunAt + passed]);
+  await sandbox.clock.advance(10_000);
+  expect((await held).status).toBe(401);
+});
+
+it('lets no time pass while a password is checked', async () => {
+  await using sandbox = await createSandbox();
+  const { baseUrl } = sandbox.provider('a');
+  const before = sandbox.clock.now();
+  const login = { username: 'nobody', password: 'a long password' };
+  expect((await ask(sandbox, { baseUrl, apiKey: '' }, 'POST', '/auth/token', login)).status).toBe(401);
+  expect(sandbox.clock.now()).toBe(before);
+});
+
+it('says which path is nobody’s, and which provider it lacks', async () => {
+  await using sandbox = await createSandbox();
+  expect((await sandbox.fetch('/elsewhere')).status).toBe(404);
+  expect(await (await sandbox.fetch('/providers/provider-z/v1/instances')).json()).toMatchObject({
+    error: { message: 'There is no provider provider-z in this sandbox.' },
+  });
+  await expect(createSandbox({ providers: ['z'] })).rejects.toThrow('There is no provider provider-z');
+});
