@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { isIP } from 'node:net';
-import { createSecureContext } from 'node:tls';
 import type { Config } from '../config/schema.ts';
 import { HttpServer, type ServerOptions } from '../http/wire/server.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
-import { fileProblem } from '../store/sqlite/errors.ts';
+import { systemClock } from '../runtime/system.ts';
+import { readTls, renewTls } from './tls.ts';
 
 /** Takes the address that the configuration names. @throws {Fatal} */
 export async function listen(
@@ -31,6 +30,7 @@ export async function listen(
   const server = new HttpServer(listener, options);
   try {
     const taken = await server.listen(options);
+    if (tls !== undefined) renewTls(tls, server, { clock: systemClock, log: parts.log });
     return { server, origin: `${tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${taken}` };
   } catch (error) {
     throw new Fatal(listenSentence(error as NodeJS.ErrnoException, host, port, API_FLAGS), { cause: error });
@@ -88,29 +88,6 @@ function warnOfNoAdmin(log: Log, host: string, port: number): void {
     `serving without /metrics: port ${port} on ${host}, the default of the admin listener, is taken; ` +
       'choose another with --admin-port (0 takes any free one), or set server.admin.enabled to false',
   );
-}
-
-function readTls({ cert, key }: { cert: string; key: string }): { cert: Buffer; key: Buffer } {
-  const tls = { cert: readPem(cert, 'certificate', '--tls-cert'), key: readPem(key, 'key', '--tls-key') };
-  try {
-    createSecureContext(tls);
-  } catch (error) {
-    throw new Fatal(
-      `${cert} and ${key} are no TLS certificate chain and its key (${(error as Error).message.split(':').at(-1)}): give PEM files that belong together, the key without a passphrase.`,
-      { cause: error },
-    );
-  }
-  return tls;
-}
-
-function readPem(file: string, what: string, flag: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    throw new Fatal(`The TLS ${what} ${file} cannot be read (${fileProblem(error)}): check ${flag}.`, {
-      cause: error,
-    });
-  }
 }
 
 /** What sets the address. */

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Log } from '../../ports/log.ts';
@@ -105,6 +105,16 @@ export class HttpServer {
     this.#server.on('error', (err) => this.#options.log.error({ err }, 'a connection was not accepted'));
     this.#stalls.start();
     return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** New connections use these from now on; those that are open go on. Throws where they do not fit together. */
+  useTls(tls: { cert: Buffer; key: Buffer }): void {
+    if (this.#server instanceof TlsServer) this.#server.setSecureContext(tls);
+  }
+
+  /** Calls back when the server has closed. */
+  onClosed(callback: () => void): void {
+    this.#server.once('close', callback);
   }
 
   /** Takes no new request and lets those that run finish, for at most `drainMs`. */

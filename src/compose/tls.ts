@@ -1,0 +1,79 @@
+import { readFileSync, statSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import type { HttpServer } from '../http/wire/server.ts';
+import type { Clock } from '../ports/clock.ts';
+import { Fatal } from '../ports/errors.ts';
+import type { Log } from '../ports/log.ts';
+import { fileProblem } from '../store/sqlite/errors.ts';
+
+/** PEM files. */
+interface TlsFiles {
+  cert: string;
+  key: string;
+}
+
+/** How often the files are looked at: a certificate is renewed days before the old one ends. */
+const LOOK_EVERY_MS = 30_000;
+
+/**
+ * Has new connections use the certificate that the files hold, soon after they change; those that are open go on. A pair
+ * that does not fit together, as while one of the files is being replaced, changes nothing and is looked at again.
+ */
+export function renewTls(
+  files: TlsFiles,
+  server: Pick<HttpServer, 'useTls' | 'onClosed'>,
+  { clock, log }: { clock: Pick<Clock, 'setTimer'>; log: Log },
+): void {
+  let used = stampOf(files);
+  let told = used;
+  const look = (): void => {
+    timer = clock.setTimer(LOOK_EVERY_MS, look);
+    const found = stampOf(files);
+    if (found === used) return;
+    try {
+      server.useTls(readTls(files));
+      used = found;
+      log.info({ cert: files.cert }, 'new connections use the renewed certificate');
+    } catch (error) {
+      if (told !== found)
+        log.error({ problem: (error as Error).message }, 'the old certificate stays in use');
+    }
+    told = found;
+  };
+  let timer = clock.setTimer(LOOK_EVERY_MS, look);
+  server.onClosed(() => timer.cancel());
+}
+
+/** Changes whenever a file does, also where a link is set to another one. */
+function stampOf({ cert, key }: TlsFiles): string {
+  return [cert, key]
+    .map((file) => {
+      const found = statSync(file, { throwIfNoEntry: false, bigint: true });
+      return found === undefined ? 'none' : `${found.dev}.${found.ino}.${found.size}.${found.mtimeNs}`;
+    })
+    .join(' ');
+}
+
+/** @throws {Fatal} with a sentence for the operator */
+export function readTls({ cert, key }: { cert: string; key: string }): { cert: Buffer; key: Buffer } {
+  const tls = { cert: readPem(cert, 'certificate', '--tls-cert'), key: readPem(key, 'key', '--tls-key') };
+  try {
+    createSecureContext(tls);
+  } catch (error) {
+    throw new Fatal(
+      `${cert} and ${key} are no TLS certificate chain and its key (${(error as Error).message.split(':').at(-1)}): give PEM files that belong together, the key without a passphrase.`,
+      { cause: error },
+    );
+  }
+  return tls;
+}
+
+function readPem(file: string, what: string, flag: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new Fatal(`The TLS ${what} ${file} cannot be read (${fileProblem(error)}): check ${flag}.`, {
+      cause: error,
+    });
+  }
+}
