@@ -32,7 +32,8 @@ function counting(answer: unknown, claims: readonly HeldClaim[][] = [[], []]) {
     catalog: {
       regions: new Map([['here', { datacenter: 'dc' }]]),
       offers: new Map([
-        ['offer', { platform: 'east' }],
+        ['offer', { platform: 'east', onStop: 'release' }],
+        ['holding', { platform: 'east', onStop: 'hold' }],
         ['western', { platform: 'west' }],
       ]),
     } as unknown as Catalog,
@@ -121,6 +122,17 @@ describe('the units that may be sold', () => {
     const { inventory, capacity } = counting(counted(2), [[leaving], [leaving]]);
     await inventory.refresh(new Map());
     expect(capacity()).toBe(2);
+  });
+
+  it.each([
+    ['include a stopped one that holds its unit', 'holding', 2],
+    ['are without a stopped one that may have given its unit back', 'offer', 1],
+  ])('%s, where the count names no machines', async (_what, offerId, units) => {
+    const stopped: HeldClaim = { ...claim, offerId, status: 'STOPPED' };
+    const answer = { answer: 'counted', free: [{ ...free(1), offerId }] };
+    const { inventory } = counting(answer, [[stopped], [stopped]]);
+    await inventory.refresh(new Map([[machine.ref, { ...machine, power: 'stopped' }]]));
+    expect(inventory.capacity(offerId, 'here')).toBe(units);
   });
 
   it('are told of the offers of the platform alone, each once', async () => {

@@ -74,7 +74,7 @@ export class PlatformInventory {
       const isHere = ({ platform }: HeldClaim): boolean => platform === this.#deps.platform;
       const taken =
         inventory.counted === undefined
-          ? stillTaken(after.filter(isHere), listed, unseen)
+          ? stillTaken(after.filter(isHere), listed, unseen, this.#deps.catalog)
           : takenInCount([...before, ...after].filter(isHere), inventory.counted);
       this.#keep(inventory.free, [...taken, ...after.filter((claim) => !isHere(claim) && stays(claim))]);
       this.#countedAt = askedAt;
@@ -122,19 +122,21 @@ function takenInCount(claims: readonly HeldClaim[], counted: readonly OwnerRef[]
 }
 
 /**
- * The claims whose machine was listed and is surely there still. A stopped machine may have given its room back, and one
- * that is removed may be among the free already.
+ * The claims whose machine was listed and is surely there still. A stopped machine may have given its room back, unless its
+ * offer holds it; one that is removed may be among the free already.
  */
 function stillTaken(
   claims: readonly HeldClaim[],
   listed: ReadonlyMap<OwnerRef, ObservedMachine>,
   unseen: ReadonlySet<OwnerRef>,
+  { offers }: Catalog,
 ): HeldClaim[] {
   return claims.filter((claim) => {
     if (!stays(claim)) return false;
     const power = listed.get(claim.ownerRef)?.power;
     if (power === undefined) return unseen.has(claim.ownerRef);
-    return power !== 'stopped' && power !== 'destroying';
+    if (power === 'stopped') return offers.get(claim.offerId)?.onStop === 'hold';
+    return power !== 'destroying';
   });
 }
 
