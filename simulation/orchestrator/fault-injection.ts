@@ -34,6 +34,8 @@ async function inject(world: World, chance: Chance, name: FaultName): Promise<vo
       return world.callFaults.revoke(chance.between(10_000, 240_000));
     case 'wrongPlatform':
       return misconfigure(world, chance);
+    case 'cordon':
+      return cordon(world, chance);
     default:
       return injectIntoMachine(world, chance, name);
   }
@@ -96,6 +98,23 @@ function outage(world: World, chance: Chance): void {
   world.journal.note('platform', `is away for ${Math.round(ms / 1_000)} s`);
   world.tally.outages++;
   world.callFaults.beginOutage(ms);
+}
+
+/** Some of an offer's units go for a while, or more are there for good. */
+function cordon(world: World, chance: Chance): void {
+  const { troubled, scheduler, journal } = world;
+  const { capacity } = troubled;
+  const place = chance.pick(capacity.places);
+  const units = capacity.units(place.offerId, place.datacenter);
+  const by = units === 0 || chance.happens(0.2) ? 1 : -chance.whole(1, units);
+  capacity.change(place, by);
+  journal.note('platform', `has ${units + by} units of ${place.offerId} in ${place.datacenter}`);
+  if (by > 0) return;
+  scheduler.after(chance.between(10_000, chance.happens(0.3) ? 1_800_000 : 180_000), () => {
+    if (world.isCalm) return;
+    capacity.change(place, -by);
+    journal.note('platform', `has ${-by} more units of ${place.offerId} in ${place.datacenter} again`);
+  });
 }
 
 /** A fault of one machine. */

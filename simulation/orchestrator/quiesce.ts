@@ -1,6 +1,7 @@
 import { sizeGbOf } from '../../src/platform-model/records.ts';
 import { findViolation, hold } from '../kernel/violation.ts';
 import { catalog } from './catalog.ts';
+import { isSoldByCount } from './invariants/counts.ts';
 import {
   attachmentsMatch,
   callsAreFew,
@@ -49,7 +50,8 @@ export async function quiesce(world: World): Promise<void> {
   const again = await findViolation(() => checkRest(world));
   if (again !== undefined) throw again;
   const rounds = STEADY_MS / (1_000 * world.scenario.watchIntervalS) + 1;
-  callsAreFew(world.callFaults.calls - callsBefore, Math.ceil(rounds) * world.replicas.length * 2);
+  const callsARound = world.traits.counts === 'not' ? 2 : 3;
+  callsAreFew(world.callFaults.calls - callsBefore, Math.ceil(rounds) * world.replicas.length * callsARound);
   await checkEnded(world);
 }
 
@@ -139,6 +141,24 @@ async function checkRest(world: World): Promise<void> {
       );
     }
   }
+  await checkSales(world);
+}
+
+/** What every server offers, where a unit is free. */
+async function checkSales({ sites, catalog, traits, database, replicas }: World): Promise<void> {
+  const use = await database.store.read.claims.use();
+  for (const { id: offerId, platform, placements } of catalog.offers.values())
+    for (const { serving } of replicas) {
+      const offered = await serving?.listOffered(offerId);
+      if (offered === undefined) continue;
+      for (const { region, units } of placements) {
+        const datacenter = catalog.regions.get(region)?.datacenter ?? '';
+        const hosts = sites.get(platform)?.capacity.units(offerId, datacenter) ?? 0;
+        const most = traits.counts === 'not' ? units : Math.min(units, hosts);
+        const claim = use.find((entry) => entry.offerId === offerId && entry.region === region);
+        isSoldByCount({ offerId, region }, most - (claim?.claimed ?? 0), offered);
+      }
+    }
 }
 
 /** I1, at any time: checked after each step that may have changed what is claimed. */

@@ -18,6 +18,8 @@ export interface FaultRates {
   loss: number;
   move: number;
   wrongPlatform: number;
+  /** Hosts are cordoned or added, where the platform counts what there is. */
+  cordon: number;
 }
 
 /** What is drawn once from the seed, before the run begins. */
@@ -66,9 +68,11 @@ export function withTwoPlatforms(scenario: Scenario, chance: Chance): Scenario {
 export function drawScenario(chance: Chance): Scenario {
   const isCalm = chance.happens(0.1);
   const severity = isCalm ? 0 : chance.pick([0.5, 1, 1, 2]);
+  const replicas = chance.pick([1, 1, 2, 2, 3]);
+  const traits = drawTraits(chance);
   return {
-    replicas: chance.pick([1, 1, 2, 2, 3]),
-    traits: drawTraits(chance),
+    replicas,
+    traits,
     callFaultRate: isCalm ? 0 : chance.pick([0.1, 0.2, 0.3, 0.5]),
     trouble: {
       unavailable: 0.0008 * severity,
@@ -90,6 +94,7 @@ export function drawScenario(chance: Chance): Scenario {
       loss: 0.002 * severity,
       move: 0.003 * severity,
       wrongPlatform: 0.001 * severity,
+      cordon: traits.counts === 'not' ? 0 : 0.02 * severity,
     },
     lostReplies: isCalm ? 0 : 0.03,
     paceMs: chance.pick([1_000, 3_000, 9_000]),

@@ -91,8 +91,11 @@ export class World {
     const faults = this.callFaults;
     this.machineChance = chance.fork('machines');
     const parts = { scheduler, journal, observer: inspector, addresses: this.addresses, traits };
+    const offersOf = (site: string): string[] =>
+      [...this.catalog.offers.values()].flatMap(({ id, platform }) => (platform === site ? [id] : []));
     this.troubled = makeSite({
       ...parts,
+      offerIds: offersOf('default'),
       callFaults: faults,
       chances: {
         machines: this.machineChance,
@@ -102,7 +105,9 @@ export class World {
     });
     this.sites = new Map([
       ['default', this.troubled],
-      ...(hasTwoPlatforms ? [[SOUND_PLATFORM, makeSoundSite(chance, parts)] as const] : []),
+      ...(hasTwoPlatforms
+        ? [[SOUND_PLATFORM, makeSoundSite(chance, { ...parts, offerIds: offersOf(SOUND_PLATFORM) })] as const]
+        : []),
     ]);
     const machines = allMachines(this.sites.values());
     this.machines = machines;

@@ -62,13 +62,13 @@ export class Machines<M extends MachineRecord> {
 
   /** What there is room for, and the machines that take some; undefined: this platform does not count. */
   inventory(): Inventory | undefined {
-    const { places } = this.#ports.rules;
+    const { places, namesCounted = true } = this.#ports.rules;
     if (places === undefined) return undefined;
     const counted = this.all().filter(({ holdsUnit }) => holdsUnit);
     return {
       answer: 'counted',
       free: places.map((place) => ({ ...place, units: Math.max(0, this.#freeUnits(place)) })),
-      counted: counted.map(({ spec }) => spec.ref),
+      ...(namesCounted && { counted: counted.map(({ spec }) => spec.ref) }),
     };
   }
 
@@ -94,7 +94,7 @@ export class Machines<M extends MachineRecord> {
     const { offerId, datacenter } = known.spec;
     if (offerId !== spec.offerId || datacenter !== spec.datacenter)
       return failed('already_exists', 'the ref names a machine of another offer or datacenter');
-    return this.#created(known);
+    return this.#makePart(known) ?? this.#created(known);
   }
 
   stop(ref: OwnerRef): Step<ObservedMachine> {
@@ -242,6 +242,7 @@ export class Machines<M extends MachineRecord> {
     const { rules, clock, machineDraws, observer } = this.#ports;
     const now = clock.now();
     const hiddenUpToMs = rules.hiddenUpToMs?.();
+    const callsLeft = (rules.createCalls?.(spec) ?? 1) - 1;
     const begun: MachineRecord = {
       spec,
       number: this.#last + 1,
@@ -250,20 +251,33 @@ export class Machines<M extends MachineRecord> {
         visibleAt: now + machineDraws.durationMs(`${spec.ref}/hidden`, [0, hiddenUpToMs]),
       }),
       power: 'building',
-      until: now + machineDraws.durationMs(`${spec.ref}/1/boot`, rules.durations.boot),
+      until: callsLeft > 0 ? null : now + machineDraws.durationMs(`${spec.ref}/1/boot`, rules.durations.boot),
+      ...(callsLeft > 0 && { callsLeft }),
       bootFails: machineDraws.happens(`${spec.ref}/boot-fails`, rules.bootFailureRate ?? 0),
       holdsUnit: true,
       bootedAt: null,
       boots: 1,
       reclaimAt: null,
     };
-    const reclaimAt = this.#reclaimAt(begun, begun.until ?? now);
+    const reclaimAt = begun.until === null ? null : this.#reclaimAt(begun, begun.until);
     // The rules name the fields that a machine of this platform has besides these.
     const machine = { ...begun, reclaimAt, ...rules.make(spec) } as M;
     this.#put(machine);
     this.#last = machine.number;
     observer?.made?.(machine);
     return machine;
+  }
+
+  /** The next part of a machine that takes several calls; undefined: it is made, or there is none. */
+  #makePart(machine: M): Step<never> | undefined {
+    const { callsLeft = 0, power } = machine;
+    if (power !== 'building' || callsLeft === 0) return undefined;
+    const refusal = this.#ports.rules.refusePart?.(machine);
+    if (refusal !== undefined) return refusal;
+    const until = callsLeft === 1 ? this.#endOf(machine, 'boot') : null;
+    const reclaimAt = until === null ? null : this.#reclaimAt(machine, until);
+    this.#put({ ...machine, callsLeft: callsLeft - 1, until, reclaimAt });
+    return undefined;
   }
 
   #reclaimAt({ spec, boots }: MachineRecord, upAt: number): number | null {

@@ -149,3 +149,36 @@ it('leaves an attachment record behind where records outlive machines, and it is
   expect(volumes.detach('vol', 'a')).toEqual({ outcome: 'done', value: null });
   expect(volumes.attach('vol', 'b')).toEqual({ outcome: 'done', value: null });
 });
+
+it('makes a machine in as many calls as it takes, with the cookie or without, and no second one', () => {
+  const { machines, clock } = platform({ createCalls: () => 3, units: () => 1 });
+  const first = machines.create(machine('a'), null);
+  expect(first).toMatchObject({ outcome: 'pending', pollAfterMs: 1 });
+  clock.at = 1_000;
+  expect(machines.get('a')).toMatchObject({ value: { power: 'building' } });
+  expect(machines.create(machine('a'), null)).toMatchObject({ outcome: 'pending', pollAfterMs: 1 });
+  expect(machines.create(machine('a'), 'build-1')).toMatchObject({ outcome: 'pending', pollAfterMs: 10 });
+  clock.at = 1_010;
+  expect(machines.create(machine('a'), 'build-1')).toMatchObject({ outcome: 'done' });
+  expect(machines.of('a')).toHaveLength(1);
+});
+
+it('keeps what a refused part leaves of a machine, and the unit that it takes, until it is removed', () => {
+  const refusal = { outcome: 'failed', code: 'transient', sideEffect: 'none', detail: 'no disk' } as const;
+  const { machines, clock } = platform({
+    createCalls: () => 2,
+    refusePart: () => refusal,
+    places: [{ offerId: 'cpu', datacenter: 'fra' }],
+    namesCounted: false,
+  });
+  machines.create(machine('a'), null);
+  expect(machines.create(machine('a'), 'build-1')).toEqual(refusal);
+  const counted = (units: number) => ({
+    answer: 'counted',
+    free: [{ offerId: 'cpu', datacenter: 'fra', units }],
+  });
+  expect(machines.inventory()).toEqual(counted(1));
+  machines.destroy('a');
+  clock.at = 10;
+  expect([machines.get('a'), machines.inventory()]).toEqual([{ answer: 'gone' }, counted(2)]);
+});

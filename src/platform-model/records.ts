@@ -14,6 +14,8 @@ export interface MachineRecord {
   power: Power;
   /** When `power` ends by itself; null: never. */
   until: number | null;
+  /** How many more calls of its create it takes before it boots; absent: none. */
+  callsLeft?: number;
   /** Whether the boot under way will fail. */
   bootFails: boolean;
   /** Whether it occupies a unit of its offer. */

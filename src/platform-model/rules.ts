@@ -32,6 +32,12 @@ export interface PlatformRules<M extends MachineRecord> {
   units(offerId: string, datacenter: string): number | undefined;
   /** What it counts free units of. Absent: it does not count. */
   places?: readonly Pick<FreeUnits, 'offerId' | 'datacenter'>[];
+  /** Whether a count names the machines whose room is taken off it. Absent: it does. */
+  namesCounted?: boolean;
+  /** How many calls of its create make a machine: each makes a part of it, and the last boots it. Absent: one. */
+  createCalls?(spec: MachineSpec): number;
+  /** Why a call does not make the next part; undefined: it does. */
+  refusePart?(machine: M): Step<never> | undefined;
   /** Absent: every datacenter has volumes. */
   hasVolumes?(datacenter: string): boolean;
   bootFailureRate?: number;

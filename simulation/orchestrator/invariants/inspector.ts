@@ -6,15 +6,17 @@ import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { Tally } from '../../kernel/tally.ts';
 import { Violation } from '../../kernel/violation.ts';
+import type { CountObserver } from '../platform/driver.ts';
 import type { Call } from '../platform/network.ts';
 import type { Machine, PlatformObserver } from '../platform/platform.ts';
 import type { AllMachines, AllVolumes } from '../platform/sites.ts';
 import type { SimulatedSsh } from '../platform/ssh.ts';
 import type { Traits } from '../platform/traits.ts';
 import type { Database } from '../replicas/database.ts';
-import type { StoreObserver } from '../replicas/store.ts';
+import type { Sold, StoreObserver } from '../replicas/store.ts';
 import type { Clients, Reply, ReplyInspector } from '../workload/clients.ts';
 import type { Key, Tenant } from '../workload/tenant.ts';
+import { Counts, isWithinCount } from './counts.ts';
 import { History } from './history.ts';
 import { inspectReply } from './inspect-reply.ts';
 import { type Holder, leaseIsHeld } from './leases.ts';
@@ -73,7 +75,7 @@ export interface InspectedWorld {
 const KEPT_CALLS = 12;
 
 /** Observes every part of a run and checks the invariants. `assertHeld` throws the first violation that it found. */
-export class Inspector implements PlatformObserver, StoreObserver, ReplyInspector {
+export class Inspector implements PlatformObserver, CountObserver, StoreObserver, ReplyInspector {
   readonly history = new History();
   readonly #world: InspectedWorld;
   readonly #validators = new Validators();
@@ -81,6 +83,9 @@ export class Inspector implements PlatformObserver, StoreObserver, ReplyInspecto
   readonly #calls = new Map<string, Call[]>();
   readonly #machinesLost = new Set<string>();
   readonly #made = new Set<string>();
+  /** Owner refs whose machine the platform will never make in full. */
+  readonly #refusedParts = new Set<string>();
+  readonly #counts = new Counts();
   /** The ids whose tombstones were deleted. */
   readonly #pruned = new Set<string>();
   /** Owner refs of which a create reached the platform later than the manifest allows. */
@@ -189,6 +194,25 @@ export class Inspector implements PlatformObserver, StoreObserver, ReplyInspecto
     }
   }
 
+  counted({ process, askedAt, free, held }: Parameters<CountObserver['counted']>[0]): void {
+    this.#counts.add({ process, askedAt, arrivedAt: this.#world.scheduler.now }, free, held);
+  }
+
+  storeFailed(process: ServerProcess): void {
+    this.#counts.storeFailed(process, this.#world.scheduler.now);
+  }
+
+  sold(process: ServerProcess, sold: Sold): void {
+    const { scheduler, traits, tally, callTimeoutMs } = this.#world;
+    // One that was paused between its count and its sale cannot know.
+    if (traits.counts === 'not' || process.pausedUntil > 0) return;
+    const { now } = scheduler;
+    const isClockTrue = tally.clockJumps === 0;
+    const place = `${sold.offerId} ${sold.region}`;
+    const most = this.#counts.most(process, place, { now, callTimeoutMs, isClockTrue });
+    this.check(() => isWithinCount(sold, most, process.name));
+  }
+
   claimsWritten(): void {
     this.areClaimsWritten = true;
   }
@@ -221,6 +245,10 @@ export class Inspector implements PlatformObserver, StoreObserver, ReplyInspecto
         if (this.#made.has(ref)) diskIsKept(ref, { wasOnline, isLost: this.#machinesLost.has(ref) });
       });
     this.#made.add(ref);
+  }
+
+  partRefused({ spec: { ref } }: Machine): void {
+    this.#refusedParts.add(ref);
   }
 
   removalOrdered({ spec: { ref } }: Machine): void {
@@ -276,7 +304,8 @@ export class Inspector implements PlatformObserver, StoreObserver, ReplyInspecto
       withinMs: 2_000 * scenario.leaseS,
     });
     const createdAt = this.history.versions(after.id)[0]?.at ?? 0;
-    const isEarly = scheduler.now < createdAt + after.spec.onlineWithinMs && tally.clockJumps === 0;
+    const isInTime = scheduler.now < createdAt + after.spec.onlineWithinMs && tally.clockJumps === 0;
+    const isEarly = isInTime && !this.#refusedParts.has(after.ownerRef);
     const truth = {
       machines: machines.of(after.ownerRef),
       isEarly,

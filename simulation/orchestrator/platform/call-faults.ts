@@ -11,7 +11,7 @@ import type { Scheduler } from '../../kernel/scheduler.ts';
  * - `refused`: the resource is locked
  * - `auth`: the platform does not know the credential
  * - `unknown`: a get or a listing says that the service is unavailable
- * - `empty`, `partial`: a listing lacks all, or some, of what there is
+ * - `empty`, `partial`: a listing lacks all, or some, of what there is; a count tells of no unit, or of fewer
  * - `idle`: the platform answers "done" and has done nothing
  * - `no-capacity`: the platform has no free host
  * - `outage`: the platform cannot be reached
@@ -47,7 +47,7 @@ const weights: Readonly<Record<Method, Weights>> = {
   start: { ...ORDER, idle: 1, 'no-capacity': 20 },
   restart: { ...ORDER, after: 8, hang: 4, idle: 1 },
   destroy: { ...ORDER, idle: 3 },
-  inventory: LOOK,
+  inventory: { ...LOOK, hang: 4, empty: 1, partial: 3 },
   'volumes.get': LOOK,
   'volumes.list': { ...LOOK, empty: 2, partial: 3 },
   'volumes.create': { ...ORDER, after: 8 },

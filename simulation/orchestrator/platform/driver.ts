@@ -1,17 +1,31 @@
-import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
+import type { FreeUnits, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import { type Answer, driverOf, type Method, type Platform } from '../../../src/platform-model/platform.ts';
 import { done, failed } from '../../../src/platform-model/steps.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
+import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { FalseAnswers, Network } from './network.ts';
 import type { Machine } from './platform.ts';
 import type { Traits } from './traits.ts';
 
+/** Who is told of what the platform counts. */
+export interface CountObserver {
+  /** `held`: the machines that held a unit when it was counted. */
+  counted(count: {
+    process: ServerProcess;
+    askedAt: number;
+    free: readonly FreeUnits[];
+    held: readonly Machine[];
+  }): void;
+}
+
 /** What a driver uses of the platform. */
 export interface Reach extends Platform<Machine> {
   network: Network;
+  observer: CountObserver;
   traits: Traits;
   chance: Chance;
+  scheduler: Scheduler;
 }
 
 const unknown = () => ({ answer: 'unknown', reason: 'the service is unavailable' }) as const;
@@ -22,9 +36,18 @@ const notThere = () => failed('gone', 'there is no such resource');
 
 /** The driver of one process. */
 export function simulatedDriver(reach: Reach, process: ServerProcess): PlatformDriver {
-  return driverOf(reach, reach.traits.manifest, (method, ref, call) =>
-    reach.network.send(process, { method, ref }, call, falseAnswers(reach, method, ref ?? '')),
-  );
+  const { network, observer, scheduler, machines, traits } = reach;
+  return driverOf(reach, traits.manifest, async (method, ref, call) => {
+    const askedAt = scheduler.now;
+    let held: Machine[] = [];
+    const land: typeof call = () => {
+      if (method === 'inventory') held = machines.all().filter(({ holdsUnit }) => holdsUnit);
+      return call();
+    };
+    const answer = await network.send(process, { method, ref }, land, falseAnswers(reach, method, ref ?? ''));
+    if ('free' in answer) observer.counted({ process, askedAt, free: answer.free, held });
+    return answer;
+  });
 }
 
 /** What the platform says in place of the truth, by what is asked of it. */
@@ -42,7 +65,12 @@ function falseAnswers({ machines, volumes, chance }: Reach, method: Method, ref:
         partial: (answer) => halfOf(answer, chance),
       };
     case 'inventory':
-      return { unknown, revoked: unknown };
+      return {
+        unknown,
+        revoked: unknown,
+        empty: () => fewer(machines.inventory(), () => 0),
+        partial: (answer) => fewer(answer, (units) => chance.whole(0, units)),
+      };
     case 'create':
     case 'volumes.create':
     case 'volumes.attach':
@@ -70,6 +98,12 @@ function falseAnswers({ machines, volumes, chance }: Reach, method: Method, ref:
 
 function halfOf(answer: Answer, chance: Chance): Answer {
   return 'items' in answer ? { ...answer, items: answer.items.filter(() => chance.happens(0.5)) } : answer;
+}
+
+/** A count that tells of fewer units than there are. */
+function fewer(answer: Answer | undefined, less: (units: number) => number): Answer {
+  if (answer === undefined || !('free' in answer)) return unknown();
+  return { ...answer, free: answer.free.map((entry) => ({ ...entry, units: less(entry.units) })) };
 }
 
 /** The driver of a platform that has none of our resources. */

@@ -5,7 +5,7 @@ import type { Draws, Observer, PlatformRules } from '../../../src/platform-model
 import { failed } from '../../../src/platform-model/steps.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
-import { unitsOf } from '../catalog.ts';
+import type { HostCapacity } from './host-capacity.ts';
 import type { Traits } from './traits.ts';
 
 /** A machine of the simulation: its address, and what an SSH probe finds there. Times are virtual milliseconds. */
@@ -27,6 +27,8 @@ export type Volumes = Platform<Machine>['volumes'];
 export interface PlatformObserver extends Omit<Observer<Machine>, 'refused'> {
   /** Whether it comes later than the manifest allows. */
   isLandingLate(): boolean;
+  /** A call made no part of a machine, and none will. */
+  partRefused(machine: Machine): void;
   /** For how many milliseconds the manifest lets a new resource stay hidden, counted from when the call was sent. */
   promiseLeftMs(): number;
 }
@@ -54,17 +56,18 @@ interface Parts {
   chance: Chance;
   volumeChance: Chance;
   traits: Traits;
+  capacity: HostCapacity;
   observer: PlatformObserver;
 }
 
 /** The true machines and volumes of a run, whatever its drivers show. */
 export function simulatedPlatform(
-  { scheduler, chance, volumeChance, traits, observer }: Parts,
+  { scheduler, chance, volumeChance, traits, capacity, observer }: Parts,
   addresses: Addresses,
 ): Platform<Machine> {
   return createPlatform({
     clock: { now: () => scheduler.now },
-    rules: rulesOf({ scheduler, chance, traits, observer }, addresses),
+    rules: rulesOf({ scheduler, chance, traits, capacity, observer }, addresses),
     machineDraws: drawsOf(chance),
     volumeDraws: drawsOf(volumeChance),
     observer,
@@ -79,7 +82,7 @@ function drawsOf(chance: Chance): Draws {
 }
 
 function rulesOf(
-  { scheduler, chance, traits, observer }: Omit<Parts, 'volumeChance'>,
+  { scheduler, chance, traits, capacity, observer }: Omit<Parts, 'volumeChance'>,
   addresses: Addresses,
 ): PlatformRules<Machine> {
   return {
@@ -93,18 +96,25 @@ function rulesOf(
       volume: { create: [0, 6_000], resize: [0, 20_000] },
     },
     longestPollMs: 2_500,
-    units: unitsOf,
+    units: (offerId, datacenter) => capacity.units(offerId, datacenter),
+    ...(traits.counts !== 'not' && { places: capacity.places, namesCounted: traits.counts === 'named' }),
+    createCalls: () => traits.createCalls,
+    refusePart: (machine) => {
+      const refusal = refusalOf(chance, traits);
+      if (refusal?.outcome === 'failed' && refusal.code === 'image_missing') observer.partRefused(machine);
+      return refusal;
+    },
     bootFailureRate: traits.bootFailureRate,
     holdsUnitStopped: ({ offerId }) => !traits.releasesUnits.has(offerId),
     restartPower: () => chance.pick(['stopping', 'starting'] as const),
     hiddenUpToMs: () => observer.promiseLeftMs(),
     findsHidden: () => observer.isLandingLate(),
     refusesTheGone: traits.refusesTheGone,
-    refuseRemoval({ createdAt, power }) {
+    refuseRemoval({ createdAt, power, until }) {
       const reservedMs = createdAt + traits.leastReservationMs - scheduler.now;
       if (reservedMs > 0)
         return failed('conflict', 'the reservation runs on', 'none', Math.min(reservedMs, 60_000));
-      const isLocked = power === 'building' && traits.locksWhileBuilding;
+      const isLocked = power === 'building' && until !== null && traits.locksWhileBuilding;
       return isLocked ? failed('transient', 'the server is locked') : undefined;
     },
     recordsLinger: traits.recordsLinger,
@@ -133,6 +143,13 @@ function rulesOf(
     gone: ({ ip }) => addresses.free(ip),
     endpoint: (machine) => endpointOf(machine, scheduler.now, traits),
   };
+}
+
+/** Whether a part of a machine is not made: the next call may make it, or none can. */
+function refusalOf(chance: Chance, { partRefusalRate }: Traits): ReturnType<typeof failed> | undefined {
+  if (!chance.happens(partRefusalRate)) return undefined;
+  if (chance.happens(0.8)) return failed('transient', 'the disk is busy');
+  return failed('image_missing', 'the image is gone', chance.happens(0.5) ? 'none' : 'certain');
 }
 
 function endpointOf(machine: Machine, now: number, { tellsHostKeys }: Traits): Endpoint | undefined {

@@ -3,7 +3,8 @@ import type { Journal } from '../../kernel/journal.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import { SOUND_PLATFORM } from '../catalog.ts';
 import { CallFaults } from './call-faults.ts';
-import type { Reach } from './driver.ts';
+import type { CountObserver, Reach } from './driver.ts';
+import { HostCapacity } from './host-capacity.ts';
 import { type CallObserver, Network } from './network.ts';
 import {
   type Addresses,
@@ -17,12 +18,15 @@ import type { Traits } from './traits.ts';
 /** A platform of a run: its true machines and volumes, the way to it, and what goes wrong there. */
 export interface Site extends Reach {
   callFaults: CallFaults;
+  capacity: HostCapacity;
 }
 
 interface Parts {
   scheduler: Scheduler;
   journal: Journal;
-  observer: PlatformObserver & CallObserver;
+  observer: PlatformObserver & CallObserver & CountObserver;
+  /** The offers whose machines it makes. */
+  offerIds: readonly string[];
   addresses: Addresses;
   traits: Traits;
   callFaults: CallFaults;
@@ -30,14 +34,25 @@ interface Parts {
   chances: { machines: Chance; volumes: Chance; network: Chance };
 }
 
-export function makeSite({ callFaults, chances, addresses, ...parts }: Parts): Site {
+export function makeSite({ callFaults, chances, addresses, offerIds, ...parts }: Parts): Site {
   const { scheduler, journal, observer, traits } = parts;
+  const capacity = new HostCapacity(offerIds);
   const { machines, volumes } = simulatedPlatform(
-    { scheduler, traits, observer, chance: chances.machines, volumeChance: chances.volumes },
+    { scheduler, traits, capacity, observer, chance: chances.machines, volumeChance: chances.volumes },
     addresses,
   );
   const network = new Network({ scheduler, journal, observer, faults: callFaults, chance: chances.network });
-  return { machines, volumes, network, traits, chance: chances.machines, callFaults };
+  return {
+    machines,
+    volumes,
+    network,
+    observer,
+    scheduler,
+    traits,
+    capacity,
+    callFaults,
+    chance: chances.machines,
+  };
 }
 
 /** The second platform of a run: nothing ever goes wrong there, so that all that does is the other one's. */
@@ -55,6 +70,8 @@ export function makeSoundSite(chance: Chance, parts: Omit<Parts, 'callFaults' | 
       bootFailureRate: 0,
       sshNeverRate: 0,
       leastReservationMs: 0,
+      partRefusalRate: 0,
+      counts: traits.counts === 'not' ? 'not' : 'named',
     },
   });
 }

@@ -23,6 +23,12 @@ export interface Traits {
   staleAddressMs: number;
   /** Whether attachment records outlive their machine. */
   recordsLinger: boolean;
+  /** Whether it counts its free units, and how. */
+  counts: 'not' | 'unnamed' | 'named';
+  /** How many calls of a create make a machine. */
+  createCalls: number;
+  /** How often one of these makes no part of it. */
+  partRefusalRate: number;
   /** Offers whose stopped machines give their unit back. */
   releasesUnits: ReadonlySet<string>;
 }
@@ -55,6 +61,9 @@ export function drawTraits(chance: Chance): Traits {
     // Nobody could notice an old address without a host key.
     staleAddressMs: tellsHostKeys && chance.happens(0.7) ? 8_000 : 0,
     recordsLinger: chance.happens(0.4),
+    counts: chance.fork('inventory').weighted({ not: 4, unnamed: 3, named: 3 }),
+    createCalls: chance.fork('create calls').pick([1, 1, 2, 4]),
+    partRefusalRate: chance.fork('create parts').pick([0, 0.05, 0.2]),
     releasesUnits: new Set(
       [...catalog.offers.values()].filter(({ onStop }) => onStop === 'release').map(({ id }) => id),
     ),

@@ -7,6 +7,7 @@ import {
   type Transaction,
 } from '../../../src/orchestrator/model/store.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
+import { BEYOND_CAPACITY } from '../../../src/orchestrator/recovery/adopt-machine.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import { interceptMethods } from '../../kernel/intercept-methods.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
@@ -24,6 +25,13 @@ export interface StoreTrouble {
 
 export const noTrouble: StoreTrouble = { unavailable: 0, unknownOutcome: 0, death: 0 };
 
+/** A unit that a server sold: how many are claimed with it. */
+export interface Sold {
+  offerId: string;
+  region: string;
+  claimed: number;
+}
+
 /** Who is told of what is committed. */
 export interface StoreObserver {
   claimed(process: ServerProcess, leases: readonly Lease[]): void;
@@ -32,6 +40,10 @@ export interface StoreObserver {
   volumeWritten(volume: VolumeRecord): void;
   /** The tombstones of these instances and volumes were deleted. */
   pruned(ids: readonly string[]): void;
+  /** A unit was taken that is there to be sold. */
+  sold(process: ServerProcess, sold: Sold): void;
+  /** A call to the store failed. */
+  storeFailed(process: ServerProcess): void;
   /** A transaction may have claimed or released units or storage. */
   claimsWritten(): void;
 }
@@ -78,8 +90,10 @@ export function replicaStore(parts: FacadeParts): Store {
   };
 }
 
-function fail({ chance, trouble }: FacadeParts, kind: keyof StoreTrouble): void {
-  if (chance.happens(trouble()[kind])) throw new StoreUnavailable(`simulated: ${kind}`);
+function fail({ chance, trouble, observer, process }: FacadeParts, kind: keyof StoreTrouble): void {
+  if (!chance.happens(trouble()[kind])) return;
+  observer.storeFailed(process);
+  throw new StoreUnavailable(`simulated: ${kind}`);
 }
 
 async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -87,6 +101,7 @@ async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promis
   const seen: Seen = {
     checks: [],
     volumes: [],
+    sold: [],
     pruned: [],
     hasWritten: false,
     hasWrittenWork: false,
@@ -104,6 +119,7 @@ async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promis
     .finally(() => seen.hasWrittenWork && database.workWritten());
   if (seen.hasClaimed) observer.claimsWritten();
   for (const lease of seen.checks) observer.checked(process, lease, seen.hasWritten);
+  for (const sold of seen.sold) observer.sold(process, sold);
   for (const volume of seen.volumes) observer.volumeWritten(volume);
   observer.pruned(seen.pruned);
   fail(parts, 'unknownOutcome');
@@ -113,6 +129,7 @@ async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promis
 interface Seen {
   checks: Lease[];
   volumes: VolumeRecord[];
+  sold: Sold[];
   pruned: string[];
   hasWritten: boolean;
   hasWrittenWork: boolean;
@@ -126,6 +143,7 @@ function recorded(parts: FacadeParts, tx: Transaction, seen: Seen): Transaction 
     if (chance.happens(trouble().death)) die();
     if (process.isDead) return new Promise(() => undefined);
     note(seen, part, name, args);
+    if (part === 'claims' && name === 'take') return noteSold(seen, tx, call, args[0] as Claim);
     return name === 'prune' ? notePruned(seen, call) : call();
   });
 }
@@ -137,6 +155,24 @@ function note(seen: Seen, part: string, name: string, args: readonly unknown[]):
   if (WRITES.has(name)) seen.hasWritten = true;
   if (part === 'work' && name !== 'of' && name !== 'check') seen.hasWrittenWork = true;
   if (part === 'claims' || part === 'storageClaims') seen.hasClaimed = true;
+}
+
+type Claim = Parameters<Transaction['claims']['take']>[0];
+
+/** What is taken whatever there is, is a machine's that was found, and no sale. */
+async function noteSold(
+  seen: Seen,
+  { claims }: Transaction,
+  call: () => Promise<unknown>,
+  { instanceId, offerId, region, capacity }: Claim,
+): Promise<unknown> {
+  const isNew = capacity < BEYOND_CAPACITY && !(await claims.isHeldBy(instanceId));
+  const isTaken = await call();
+  if (!isNew || isTaken !== true) return isTaken;
+  const use = await claims.use();
+  const claimed = use.find((entry) => entry.offerId === offerId && entry.region === region)?.claimed ?? 0;
+  seen.sold.push({ offerId, region, claimed });
+  return isTaken;
 }
 
 async function notePruned(seen: Seen, call: () => unknown): Promise<Pruned> {
