@@ -24,5 +24,19 @@ it('a check is under the fault that all its places have, also where some have an
 it('a fault of one check is told by what was seen', async () => {
   const unlisted: Subject['behave'] = (rules) => ({ ...rules, isListed: () => false });
   const { judged } = await runAgainst({ behave: unlisted }, rows);
-  expect(toFindings(judged)[0]?.title).toMatch(/; expected: /);
+  expect(toFindings(judged)[0]?.title).toMatch(/^GET \/instances: .*; expected: /);
+});
+
+it('403 in place of 401 is one cause', async () => {
+  const forbidding: Subject['behave'] = (rules) => ({
+    ...rules,
+    answer(request, answer) {
+      const usual = rules.answer(request, answer);
+      return usual.status === 401 ? { ...usual, status: 403 } : usual;
+    },
+  });
+  const { judged } = await runAgainst({ behave: forbidding }, rows);
+  const [first] = toFindings(judged);
+  expect(first?.title).toBe('requests without a good credential are answered 403, not 401');
+  expect(first?.checks).toEqual(expect.arrayContaining(['AUTH-401-001', 'AUTH-401-004', 'AUTH-LIVE-001']));
 });

@@ -28,6 +28,12 @@ const ROOTS: readonly Root[] = [
   },
   {
     of: (exchange) =>
+      statusOf(exchange) === 403 && !hasGoodCredential(exchange)
+        ? 'requests without a good credential are answered 403, not 401'
+        : undefined,
+  },
+  {
+    of: (exchange) =>
       (statusOf(exchange) ?? 0) >= 500
         ? `${routeOf(exchange.request)} answers ${statusOf(exchange)}`
         : undefined,
@@ -71,6 +77,12 @@ function routeOf({ method, path }: Exchange['request']): string {
   const [first, second, third] = (path.split('?')[0] ?? '').split('/').slice(1);
   const isList = second === undefined || second === 'locations' || first === 'auth';
   return `${method} /${[first, isList ? second : '{id}', third].filter((part) => part !== undefined).join('/')}`;
+}
+
+/** With the names of the query's fields: `GET /availability?region`. */
+function requestKindOf({ request }: Exchange): string {
+  const query = new URLSearchParams(request.path.split('?')[1] ?? '');
+  return routeOf(request) + (query.size === 0 ? '' : `?${[...query.keys()].join('&')}`);
 }
 
 interface Cause {
@@ -124,7 +136,9 @@ export function toFindings(judged: readonly Judged[]): ReportFinding[] {
 
 /** What a check of its own kind saw in place of what it wanted. */
 function titleOf(first: Problem | undefined, { means, text }: Requirement): string {
-  return first === undefined ? (means ?? text) : `${first.actual}; expected: ${first.expected}`;
+  if (first === undefined) return means ?? text;
+  const asked = first.shown?.kind === 'exchange' ? `${requestKindOf(first.shown)}: ` : '';
+  return `${asked}${first.actual}; expected: ${first.expected}`;
 }
 
 function firstOf(exchange: Exchange): string {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { CHECKS } from '../checks/index.ts';
 import { loadRequirements } from '../contract/requirements.ts';
 import { Evidence } from '../evidence/evidence.ts';
-import { runAgainst } from '../mutants/harness.ts';
+import { runAgainst, type Subject } from '../mutants/harness.ts';
 import { stubbornMutants } from '../mutants/instances/stubborn.mutants.ts';
 import { toPlan } from '../plan/plan.ts';
 import { toReceipt, totalOf } from '../report/receipt.ts';
@@ -55,4 +55,26 @@ it('only of what the contract lets an orchestrator ignore are more sold', () => 
 it('--exhaustive sends all of them', async () => {
   const { accepted } = await runLax(true);
   expect(accepted.length).toBeGreaterThan(5);
+});
+
+it('what was sold by mistake is destroyed before the cap on the cost ends the run', async () => {
+  // Both are of the two that the contract lets an orchestrator ignore, after which all others are still sent.
+  const lenient: Subject['behave'] = (rules) => ({
+    ...rules,
+    validateCreate(body, context) {
+      const { name, root_disk_size_gb: disk } = body as Record<string, unknown>;
+      const isOdd = typeof name === 'number' || typeof disk === 'string';
+      return isOdd ? [] : rules.validateCreate(body, context);
+    },
+  });
+  const { records } = await runAgainst({ behave: lenient }, rows);
+  const { resources, run } = new Evidence(records);
+  const sold = resources.filter(({ step, id }) => step.startsWith('refusals/') && id !== undefined);
+  expect(sold).toHaveLength(2);
+  const { maxMinutes, readyTimeoutMs } = run.settings;
+  const longestUsd = ((sold[0]?.pricePerHour ?? 0) * (maxMinutes * 60_000 + readyTimeoutMs)) / 3_600_000;
+  const { judged } = await runAgainst({ behave: lenient, run: { maxCostUsd: longestUsd * 1.5 } }, rows);
+  const verdictOf = (id: string) => judged.find(({ requirement }) => requirement.id === id)?.verdict;
+  expect(verdictOf('NEG-IMAGE-001')).toBe('pass');
+  expect(verdictOf('INS-CREATE-001')).toBe('pass');
 });

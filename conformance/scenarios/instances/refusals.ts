@@ -1,4 +1,5 @@
 import { instancePath } from '../../contract/paths.ts';
+import { BudgetError } from '../../resources/budget.ts';
 import { isObject, stringsField } from '../../text/json.ts';
 import { BadCreates } from '../bad-creates.ts';
 import type { Placement } from '../placement.ts';
@@ -21,14 +22,30 @@ export const refusals: Scenario = {
     const family = new BadCreates(session);
     for (const refusal of REFUSAL_CASES) {
       const placement = choices.find((choice) => suits(session, choice, refusal));
-      if (placement === undefined) skip(session, refusal, choices);
-      else made.push(...(await ask(session, refusal, placement, family)));
+      if (placement === undefined) {
+        skip(session, refusal, choices);
+        continue;
+      }
+      const send = () => ask(session, refusal, placement, family);
+      made.push(...(await send().catch((error: unknown) => afterDestruction(session, made, error, send))));
     }
     made.push(...(await askWhereItIsNotSold(session, choices, family)));
     await session.get('refusals/list', '/instances');
     for (const instance of made) await confirmGone(session, 'refusals/destroy', instance);
   },
 };
+
+/** What was sold by mistake counts for the cap on the cost until it is gone: that is waited for where the cap is reached. */
+async function afterDestruction(
+  session: Session,
+  made: Instance[],
+  error: unknown,
+  send: () => Promise<Instance[]>,
+): Promise<Instance[]> {
+  if (!(error instanceof BudgetError) || made.length === 0) throw error;
+  for (const instance of made.splice(0)) await confirmGone(session, 'refusals/destroy', instance);
+  return send();
+}
 
 function suits(session: Session, { offer }: Placement, { needs }: RefusalCase): boolean {
   if (needs === 'cloud-init') return offer['supports_cloud_init'] === true;
