@@ -33,6 +33,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'volumes',
     'deployments',
     'sync',
+    'operate',
     'http',
   ],
   'src/http': ['wire', 'api'],

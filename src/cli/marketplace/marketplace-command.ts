@@ -9,6 +9,21 @@ import { withAllowPrivate } from './database.ts';
 
 const commands: readonly LazyCommand[] = [
   {
+    name: 'status',
+    description: 'what to look at first: providers, teams that spend, mail',
+    load: async () => (await import('./status-command.ts')).statusCommand(),
+  },
+  {
+    name: 'deployments',
+    description: 'list and show the deployments of every team',
+    load: async () => (await import('./deployments-command.ts')).deploymentsCommand(),
+  },
+  {
+    name: 'ledger',
+    description: 'the sums of the books: what teams have left, what was paid, granted and earned',
+    load: async () => (await import('./ledger-command.ts')).ledgerCommand(),
+  },
+  {
     name: 'users',
     description: 'add and list users, change their settings',
     load: async () => (await import('./users-command.ts')).usersCommand(),

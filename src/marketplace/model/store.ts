@@ -128,6 +128,7 @@ export interface DeploymentReader {
   list(filter: {
     teamIds?: readonly string[];
     userId?: string;
+    providerId?: string;
     statuses?: readonly DeploymentStatus[];
     /** Absent: all of them. `offset` of those that fit are left out before. */
     page?: { limit: number; offset: number };

@@ -264,6 +264,8 @@ export function describeMarketplaceStore(
         ]);
         expect(ids(await list({ userId: 'other' }))).toEqual(['foreign']);
         expect(ids(await list({ teamIds: [] }))).toEqual([]);
+        expect(ids(await list({ providerId: 'provider-b' }))).toEqual([]);
+        expect(await list({ providerId })).toHaveLength(4);
         expect(await list({})).toHaveLength(4);
         const active = await store.read.deployments.countActive();
         expect(active.reduce((sum, { count }) => sum + count, 0)).toBe(

@@ -74,10 +74,11 @@ export function deploymentReader(connection: Connection): DeploymentReader {
       const [record] = await deploymentById(connection, { id });
       return record ?? null;
     },
-    list: async ({ teamIds, userId, statuses, page }) => {
+    list: async ({ teamIds, userId, providerId, statuses, page }) => {
       const conditions: SQL[] = [];
       if (teamIds !== undefined) conditions.push(inArray(deployments.teamId, [...teamIds]));
       if (userId !== undefined) conditions.push(eq(deployments.userId, userId));
+      if (providerId !== undefined) conditions.push(eq(deployments.providerId, providerId));
       if (statuses !== undefined) conditions.push(inArray(deployments.status, [...statuses]));
       // What is active is found in an index of its own, however much is over.
       if (statuses?.every((status) => isActive({ status }))) conditions.push(inActive(deployments));

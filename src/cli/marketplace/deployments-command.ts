@@ -1,0 +1,152 @@
+import { Command } from 'commander';
+import { usdFromMicroUsd } from '../../contract/values.ts';
+import {
+  activeStatuses,
+  type DeploymentStatus,
+  deploymentStatuses,
+} from '../../marketplace/contract/deployment.ts';
+import { toDollars } from '../../marketplace/contract/values.ts';
+import { costsOf } from '../../marketplace/ledger/balance.ts';
+import type { DeploymentRecord } from '../../marketplace/model/deployment-record.ts';
+import { findTeam } from '../../marketplace/model/own-rows.ts';
+import { Fatal } from '../../ports/errors.ts';
+import { printLine } from '../../runtime/print.ts';
+import {
+  type Column,
+  type JsonFlag,
+  printJson,
+  printRecords,
+  toFields,
+  toJsonTime,
+  withJson,
+} from '../print-records.ts';
+import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
+
+interface ListFlags extends JsonFlag {
+  team?: string;
+  provider?: string;
+  status?: string;
+  limit: string;
+}
+
+/** `berth marketplace deployments`: those of every team, for an operator. It changes nothing. */
+export function deploymentsCommand(): Command {
+  const deployments = new Command('deployments');
+  withJson(onMarketplaceDatabase(deployments.command('ls'), printDeployments))
+    .description('list deployments, the newest first')
+    .option('--team <team>', 'of this team, by its id or slug')
+    .option('--provider <id>', 'at this provider')
+    .option('--status <status>', `active, all, or one of ${deploymentStatuses.join(', ')}`, 'active')
+    .option('--limit <count>', 'how many at most', '100');
+  withJson(onMarketplaceDatabase(deployments.command('show <id>'), printDeployment)).description(
+    'show all that is known of a deployment',
+  );
+  return deployments;
+}
+
+const columns: readonly Column<DeploymentRecord>[] = [
+  { head: 'ID', key: 'id', value: ({ id }) => id },
+  { head: 'STATUS', key: 'status', value: ({ status }) => status },
+  { head: 'PROVIDER', key: 'provider', value: ({ providerId }) => providerId },
+  { head: 'THERE', key: 'provider_instance_id', value: ({ providerInstanceId }) => providerInstanceId },
+  { head: 'OFFER', key: 'offer', value: ({ offerId }) => offerId },
+  { head: 'TEAM', key: 'team_id', value: ({ teamId }) => teamId },
+  {
+    head: 'AN HOUR',
+    key: 'usd_per_hour',
+    value: ({ rateMicroUsd }) => usdFromMicroUsd(rateMicroUsd),
+    text: ({ rateMicroUsd }) => toDollars(rateMicroUsd),
+  },
+  { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
+  { head: 'CONFIRMED', key: 'confirmed_at', value: ({ observedAt }) => toJsonTime(observedAt) },
+];
+
+async function printDeployments({ store: { read } }: CommandDeps, flags: ListFlags): Promise<void> {
+  const { team, provider, status, limit } = flags;
+  const statuses = toStatuses(status ?? 'active');
+  const found = await read.deployments.list({
+    ...(team !== undefined && { teamIds: [(await findTeam(read.teams, team)).id] }),
+    ...(provider !== undefined && { providerId: provider }),
+    ...(statuses !== undefined && { statuses }),
+    page: { limit: toLimit(limit), offset: 0 },
+  });
+  printRecords(found, columns, flags);
+}
+
+function toStatuses(text: string): readonly DeploymentStatus[] | undefined {
+  if (text === 'all') return undefined;
+  if (text === 'active') return activeStatuses;
+  const status = deploymentStatuses.find((known) => known === text);
+  if (status === undefined)
+    throw new Fatal(`--status ${text}: give active, all, or one of ${deploymentStatuses.join(', ')}.`);
+  return [status];
+}
+
+function toLimit(text: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new Fatal(`--limit ${text}: give a whole number from 1.`);
+  return Number(text);
+}
+
+/** What the list has, and what led to it. */
+const facts: readonly Column<DeploymentRecord>[] = [
+  ...columns,
+  { head: 'Name', key: 'name', value: ({ name }) => name },
+  { head: 'Name at the provider', key: 'provider_name', value: ({ providerName }) => providerName },
+  { head: 'Region', key: 'region', value: ({ region }) => region },
+  { head: 'User', key: 'user_id', value: ({ userId }) => userId },
+  { head: 'Launch', key: 'launch', value: ({ launch }) => launch.state },
+  { head: 'Request id', key: 'request_id', value: ({ launch }) => launch.requestId ?? null },
+  {
+    head: 'Endpoint',
+    key: 'endpoint',
+    value: ({ loginUser, ipAddress, sshPort }) =>
+      ipAddress === null ? null : `${loginUser}@${ipAddress}:${sshPort}`,
+  },
+  { head: 'Failure', key: 'failure_reason', value: ({ failureReason }) => failureReason },
+  { head: 'Failure in words', key: 'failure_details', value: ({ failureDetails }) => failureDetails },
+  {
+    head: 'Change under way',
+    key: 'action',
+    value: ({ action }) => (action === null ? null : `${action.kind} since ${toJsonTime(action.since)}`),
+  },
+  {
+    head: 'To be confirmed',
+    key: 'suspicion',
+    value: ({ suspicion }) =>
+      suspicion === null
+        ? null
+        : `${suspicion.status} since ${toJsonTime(suspicion.since)}, in ${suspicion.polls} polls${suspicion.isListed ? ' and the list' : ''}`,
+  },
+  {
+    head: 'SSH proof',
+    key: 'ssh',
+    value: ({ sshProof }) => {
+      if (sshProof === null) return null;
+      if (sshProof.provedAt !== null) return `proved ${toJsonTime(sshProof.provedAt)}`;
+      return `${sshProof.attempts} attempts failed, the last at ${sshProof.failedAt ?? 'none'}`;
+    },
+  },
+  { head: 'Clean-up at the provider', key: 'cleanup', value: ({ cleanup }) => cleanup },
+  { head: 'Started', key: 'started_at', value: ({ startedAt }) => toJsonTime(startedAt) },
+  { head: 'Stopped', key: 'paused_at', value: ({ pausedAt }) => toJsonTime(pausedAt) },
+  { head: 'Ended', key: 'ended_at', value: ({ stoppedAt }) => toJsonTime(stoppedAt) },
+];
+
+async function printDeployment(
+  { store: { read }, clock }: CommandDeps,
+  id: string,
+  { json }: JsonFlag,
+): Promise<void> {
+  const record = await read.deployments.byId(id);
+  if (record === null)
+    throw new Fatal(
+      `There is no deployment "${id}": \`berth marketplace deployments ls --status all\` lists them.`,
+    );
+  const cost = (await costsOf(read, [record], clock.now()))(record);
+  if (json) return printJson({ ...toFields(record, facts), cost_usd: usdFromMicroUsd(cost) });
+  for (const { head, value } of facts) {
+    const known = value(record);
+    if (known !== null) printLine(`${head.toLowerCase().padEnd(26)}${known}`);
+  }
+  printLine(`${'cost'.padEnd(26)}${toDollars(cost)}; rate by rate: berth marketplace explain-bill ${id}`);
+}

@@ -1,0 +1,58 @@
+import { Command } from 'commander';
+import { usdFromMicroUsd } from '../../contract/values.ts';
+import { toDollars } from '../../marketplace/contract/values.ts';
+import { printLine } from '../../runtime/print.ts';
+import { type Column, type JsonFlag, printRecords, withJson } from '../print-records.ts';
+import { onMarketplaceDatabase } from './database.ts';
+
+interface Account {
+  name: string;
+  amountMicroUsd: number;
+  meaning: string;
+}
+
+const meanings: Readonly<Record<string, string>> = {
+  cash: 'paid in by teams',
+  promotion: 'granted to teams',
+  'revenue:compute': 'earned with deployments',
+  'revenue:storage': 'earned with volumes',
+};
+
+const columns: readonly Column<Account>[] = [
+  { head: 'ACCOUNT', key: 'account', value: ({ name }) => name },
+  {
+    head: 'AMOUNT',
+    key: 'amount_usd',
+    value: ({ amountMicroUsd }) => usdFromMicroUsd(amountMicroUsd),
+    text: ({ amountMicroUsd }) => toDollars(amountMicroUsd),
+  },
+  { head: 'MEANING', key: 'meaning', value: ({ meaning }) => meaning },
+];
+
+/** `berth marketplace ledger`: the sums of the books. Those of one team: `credit list`. */
+export function ledgerCommand(): Command {
+  return withJson(
+    onMarketplaceDatabase(new Command('ledger'), async ({ store }, { json }: JsonFlag) => {
+      const balances = await store.read.ledger.balances();
+      const ofTeams = balances.filter(({ account }) => account.startsWith('team:'));
+      const house = balances.filter(({ account }) => !account.startsWith('team:'));
+      const accounts: Account[] = [
+        {
+          name: 'teams',
+          amountMicroUsd: ofTeams.reduce((sum, { amountMicroUsd }) => sum + amountMicroUsd, 0),
+          meaning: `what ${ofTeams.length} teams have left to spend`,
+        },
+        ...house.map(({ account, amountMicroUsd }) => ({
+          name: account,
+          amountMicroUsd,
+          meaning: meanings[account] ?? '',
+        })),
+      ];
+      printRecords(accounts, columns, json ? { json } : {});
+      if (!json)
+        printLine(
+          '\nWhat teams have left is what they were given less what they used. `berth marketplace verify-ledger` checks every entry.',
+        );
+    }),
+  );
+}

@@ -1,0 +1,133 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { runMain } from '../../../test/support/processes/run-main.ts';
+import { grant } from '../../marketplace/ledger/credit.ts';
+import { systemRandom } from '../../runtime/system.ts';
+import {
+  deployment,
+  now,
+  runningDeployment,
+  seed,
+  segment,
+  teamId,
+  volume,
+} from '../../store/marketplace/records.fixture.ts';
+import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-operator-'));
+const config = join(folder, 'marketplace.yaml');
+
+beforeAll(async () => {
+  vi.stubEnv('KEY_A', 'a-secret-of-the-provider');
+  writeFileSync(
+    config,
+    `database: sqlite:m.db
+log: { level: silent }
+providers:
+- { id: provider-a, base_url: "http://127.0.0.1:1/v1", api_key_env: KEY_A, allow_private: true }
+- { id: provider-b, base_url: "http://127.0.0.1:1/v1", api_key_env: KEY_A, allow_private: true }
+`,
+  );
+  const store = openMarketplaceSqliteStore(join(folder, 'm.db'));
+  await seed(store);
+  await grant({ store, clock: { now: () => now }, random: systemRandom } as Parameters<typeof grant>[0], {
+    teamId,
+    amountMicroUsd: 100_000_000,
+  });
+  await store.transact(async (tx) => {
+    await tx.deployments.insert(runningDeployment({ createdAt: now + 1 }));
+    await tx.deployments.insert(deployment({ id: 'dep-2', createdAt: now + 2 }));
+    await tx.deployments.insert(
+      deployment({
+        id: 'dep-3',
+        status: 'failed',
+        failureReason: 'out_of_stock',
+        failureDetails: 'The provider had no machine left.',
+        createdAt: now + 3,
+      }),
+    );
+    await tx.ledger.insertSegment(segment());
+    await tx.volumes.insert(volume());
+  });
+  await store.close();
+});
+afterAll(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true });
+});
+
+async function run(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runMain(['marketplace', ...args, '--config', config]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return stdout;
+}
+
+async function sentenceOf(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runMain(['marketplace', ...args, '--config', config]);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  return stderr;
+}
+
+describe('the commands for the operator of a marketplace', () => {
+  it('status: providers of the configuration and of rows, the teams that spend, and the mail', async () => {
+    const { providers, teams, mail_due_at: due } = JSON.parse(await run('status', '--json'));
+    const nothing = { deploying: 0, running: 0, stopped: 0, volumes: 0, waiting_for_ssh: 0, losses_held: 0 };
+    expect(providers).toEqual([
+      {
+        ...nothing,
+        provider: 'provider-a',
+        deploying: 1,
+        running: 1,
+        volumes: 1,
+        to_sync: 2,
+        confirmed_until: new Date(now).toISOString(),
+      },
+      { ...nothing, provider: 'provider-b', to_sync: 0, confirmed_until: null },
+    ]);
+    // Confirmed until it began: nothing beyond that is billed.
+    expect(teams).toEqual([{ team: teamId, balance_usd: 100, burn_usd_per_hour: 2, hours_left: 50 }]);
+    expect(due).not.toBeUndefined();
+    const text = await run('status');
+    expect(text).toMatch(/^PROVIDER +DEPLOYING[^\n]*\nprovider-a +1 +1 +0 +1/);
+    expect(text).toMatch(/team-1 +\$100\.00 +\$2\.00 +50/);
+  });
+
+  it('deployments ls: of all teams, by provider, team and status', async () => {
+    const idsOf = async (...flags: string[]): Promise<string[]> =>
+      JSON.parse(await run('deployments', 'ls', '--json', ...flags)).map(({ id }: { id: string }) => id);
+    expect(await idsOf()).toEqual(['dep-2', 'dep-1']);
+    expect(await idsOf('--status', 'all', '--limit', '2')).toEqual(['dep-3', 'dep-2']);
+    expect(await idsOf('--status', 'failed')).toEqual(['dep-3']);
+    expect(await idsOf('--provider', 'provider-b')).toEqual([]);
+    expect(await idsOf('--team', teamId, '--provider', 'provider-a')).toEqual(['dep-2', 'dep-1']);
+    expect(await sentenceOf('deployments', 'ls', '--status', 'gone')).toMatch(
+      '--status gone: give active, all, or one of',
+    );
+    expect(await sentenceOf('deployments', 'ls', '--limit', '0')).toMatch(
+      '--limit 0: give a whole number from 1',
+    );
+  });
+
+  it('deployments show: what is known of one, and why it failed', async () => {
+    expect(await run('deployments', 'show', 'dep-3')).toMatch(
+      /failure +out_of_stock\nfailure in words +The provider/,
+    );
+    expect(JSON.parse(await run('deployments', 'show', 'dep-1', '--json'))).toMatchObject({
+      status: 'running',
+      endpoint: 'ubuntu@192.0.2.1:22',
+      provider_instance_id: 'inst-dep-1',
+      cost_usd: 0,
+    });
+    expect(await sentenceOf('deployments', 'show', 'dep-9')).toMatch('There is no deployment "dep-9"');
+  });
+
+  it('ledger: what teams have left and what was given add up', async () => {
+    const accounts: { account: string; amount_usd: number }[] = JSON.parse(await run('ledger', '--json'));
+    const amountOf = (name: string) => accounts.find(({ account }) => account === name)?.amount_usd;
+    expect(amountOf('teams')).toBe(100);
+    expect(Math.abs(amountOf('promotion') ?? 0)).toBe(100);
+    expect(await run('ledger')).toMatch(/^ACCOUNT +AMOUNT +MEANING\nteams +\$100\.00/);
+  });
+});
