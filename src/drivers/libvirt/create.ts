@@ -92,7 +92,7 @@ async function place(
     await assertVolume(host, image.volume);
   } catch (error) {
     if (!(error instanceof VirshError && error.problem === 'no_volume')) throw error;
-    return refused('image_missing', `${host.name} has no ${image.volume}: berth image import puts it there`);
+    return refused('image_missing', noImage(host, image));
   }
   const nat = await natFor(host, offer);
   if (nat === 'none') return refused('capacity', `${host.name} has no port and address left`);
@@ -226,14 +226,25 @@ async function prepare(
 ): Promise<void> {
   const { host, domain } = machine;
   const image = imageOf(config, offerOf(catalog, spec.offerId), spec.image);
-  if (image === undefined) throw new VirshError('no_volume', `no image is called ${spec.image}`);
+  if (image === undefined) throw new VirshError('no_image', `no image is called ${spec.image}`);
   const hostKey = generateHostKey();
   const files = filesOf(spec.ref);
   await Promise.all([
-    makeOverlay(host, files.disk, image.volume, spec.rootDiskGb),
+    makeOverlay(host, files.disk, image.volume, spec.rootDiskGb).catch((error) =>
+      unlessNoImage(error, host, image),
+    ),
     writeFile(host, files.seed, seedOf(spec, image, host, domain.mark.nat, hostKey)),
   ]);
   await remark(machine, { memo: 'boot', hostKeyFingerprint: hostKey.fingerprint });
+}
+
+const noImage = (host: Member, { volume }: Image): string =>
+  `${host.name} has no ${volume}: berth image import puts it there`;
+
+/** What is missing where a disk is made is what it is based on. */
+function unlessNoImage(error: unknown, host: Member, image: Image): never {
+  const isMissing = error instanceof VirshError && error.problem === 'no_volume';
+  throw isMissing ? new VirshError('no_image', noImage(host, image)) : error;
 }
 
 function seedOf(

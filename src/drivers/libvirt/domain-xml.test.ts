@@ -54,7 +54,12 @@ describe('a domain', () => {
   });
 
   it('is refused where XML cannot hold a text', () => {
-    expect(() => toDomainXml(aDomain({ mark: aMark({ note: 'a\u0000b' }) }))).toThrow('U+0000');
+    expect(() => toDomainXml(aDomain({ name: 'a\u0000b' }))).toThrow('U+0000');
+  });
+
+  it('keeps a note that XML cannot hold', () => {
+    for (const note of ['a\u0000b', '{"name":"\u{fffe}東京"}', 'lone \ud800'])
+      expect(readDomainXml(toDomainXml(aDomain({ mark: aMark({ note }) }))).mark?.note).toBe(note);
   });
 
   it('on KVM has the processor of its host, without it all that QEMU has', () => {

@@ -8,6 +8,10 @@ export type VirshProblem =
   | 'refused'
   | 'no_domain'
   | 'no_volume'
+  /** The pool lacks what a machine is made from. */
+  | 'no_image'
+  /** A domain of ours whose mark somebody removed. */
+  | 'unmarked'
   | 'no_network'
   | 'no_pool'
   | 'exists'
@@ -64,6 +68,9 @@ const codes: Partial<Record<VirshProblem, FailureCode>> = {
   busy: 'transient',
   no_domain: 'gone',
   no_volume: 'gone',
+  no_image: 'image_missing',
+  unmarked: 'conflict',
+  exists: 'already_exists',
   no_space: 'capacity',
   no_memory: 'capacity',
   invalid: 'invalid',

@@ -1,7 +1,7 @@
 import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { Log } from '../../ports/log.ts';
 import { type Host, openHost } from './client.ts';
-import { type Accelerator, type DefinedDomain, readDomainElement } from './domain-xml.ts';
+import { type Accelerator, type DefinedDomain, readDomainElement, uuidOf } from './domain-xml.ts';
 import { VirshError } from './errors.ts';
 import { chooseAccelerator } from './hosts/accelerator.ts';
 import { readHostFacts } from './hosts/host-facts.ts';
@@ -29,7 +29,8 @@ export interface FoundMachine {
 }
 
 export type Search =
-  | { answer: 'found'; machine: FoundMachine }
+  /** `copies`: other hosts have it too, since somebody copied it. What runs is the machine. */
+  | { answer: 'found'; machine: FoundMachine; copies: readonly FoundMachine[] }
   | { answer: 'gone' }
   | { answer: 'unknown'; reason: string };
 
@@ -42,7 +43,11 @@ export interface Fleet {
 }
 
 export function openFleet(config: LibvirtConfig, log: Log): Fleet {
-  const hosts = config.hosts.map((options): Member => {
+  return fleetOf(openMembers(config, log));
+}
+
+function openMembers(config: LibvirtConfig, log: Log): Member[] {
+  return config.hosts.map((options): Member => {
     const host = openHost(options);
     const shell = openHostShell(options);
     const place = { stateDir: options.state_dir };
@@ -69,6 +74,9 @@ export function openFleet(config: LibvirtConfig, log: Log): Fleet {
     };
     return { ...host, shell, accelerator };
   });
+}
+
+export function fleetOf(hosts: readonly Member[]): Fleet {
   const tails = new Map<string, Promise<unknown>>();
   return {
     hosts,
@@ -86,13 +94,16 @@ export function openFleet(config: LibvirtConfig, log: Log): Fleet {
 
 async function search(hosts: readonly Member[], ref: OwnerRef): Promise<Search> {
   const answers = await Promise.allSettled(hosts.map((host) => readMachine(host, ref)));
+  const found: FoundMachine[] = [];
   let unknown: string | undefined;
   for (const answer of answers) {
     if (answer.status === 'fulfilled') {
-      if (answer.value !== undefined) return { answer: 'found', machine: answer.value };
+      if (answer.value !== undefined) found.push(answer.value);
     } else if (answer.reason instanceof VirshError) unknown ??= answer.reason.message;
     else throw answer.reason;
   }
+  const [machine, ...copies] = found.toSorted((a, b) => Number(b.running) - Number(a.running));
+  if (machine !== undefined) return { answer: 'found', machine, copies };
   return unknown === undefined ? { answer: 'gone' } : { answer: 'unknown', reason: unknown };
 }
 
@@ -105,6 +116,7 @@ export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMac
     ]);
     const [running, definition] = [parseXml(liveXml), parseXml(xml)];
     const domain = readDomainElement(definition);
+    if (isUnmarked(domain)) throw new VirshError('unmarked', `${host.name} has ${ref}, ${UNMARKED}`);
     if (domain.mark?.ref !== ref) return undefined;
     return {
       host,
@@ -118,6 +130,13 @@ export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMac
     if (await hasDomain(host, ref)) throw new VirshError('busy', error.message);
     return undefined;
   }
+}
+
+export const UNMARKED = 'which by its UUID is of Berth, without the metadata that say so';
+
+/** A domain of ours by name and UUID, which follow from the ref; without the mark nothing may be done with it. */
+export function isUnmarked({ name, uuid, mark }: DefinedDomain): boolean {
+  return mark === undefined && uuid === uuidOf(name);
 }
 
 /** Whether a domain of that name is there, ours or another's. @throws {VirshError} */

@@ -1,6 +1,6 @@
 import type { Note, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { PciAddress } from './gpus/pci-address.ts';
-import { childrenOf, descend, element, textOf, type XmlElement } from './xml.ts';
+import { childrenOf, descend, element, isXmlText, textOf, type XmlElement } from './xml.ts';
 
 /**
  * What a domain takes of its host.
@@ -47,6 +47,7 @@ export interface NatMark {
 
 const NAMESPACE = 'urn:berth:machine:1';
 const CREATED_BY = 'berth';
+const BASE64 = 'base64';
 
 export function toMarkElement(mark: MachineMark): XmlElement {
   return element('berth:machine', { 'xmlns:berth': NAMESPACE, ref: mark.ref, 'created-by': CREATED_BY }, [
@@ -64,9 +65,22 @@ export function toMarkElement(mark: MachineMark): XmlElement {
       'guest-ports': mark.nat?.guestPorts.join(' '),
       'host-key': mark.hostKeyFingerprint,
     }),
-    element('berth:note', {}, mark.note === '' ? [] : [mark.note]),
+    noteElement(mark.note),
     element('berth:memo', {}, mark.memo === undefined ? [] : [mark.memo]),
   ]);
+}
+
+/** As it is, or where XML could not hold it in base64 of its UTF-16. */
+function noteElement(note: Note): XmlElement {
+  if (note === '') return element('berth:note');
+  return isXmlText(note)
+    ? element('berth:note', {}, [note])
+    : element('berth:note', { encoding: BASE64 }, [Buffer.from(note, 'utf16le').toString('base64')]);
+}
+
+function noteOf(of: XmlElement | undefined): Note {
+  const text = textOf(of);
+  return of?.attributes['encoding'] === BASE64 ? Buffer.from(text, 'base64').toString('utf16le') : text;
 }
 
 const toGpu = (address: PciAddress): XmlElement => element('berth:gpu', { address });
@@ -86,7 +100,7 @@ export function markOf(metadata: XmlElement | undefined): MachineMark | undefine
   return {
     ref,
     createdAt: Number(descend(mark, 'berth:created')?.attributes['at']),
-    note: textOf(descend(mark, 'berth:note')),
+    note: noteOf(descend(mark, 'berth:note')),
     claim: state === 'open' || state === 'released' ? state : 'held',
     ...(holds === 'yes' && { holds: true }),
     diskGb: Number(diskGb ?? 0),

@@ -27,8 +27,12 @@ export function openLibvirt(
   config: LibvirtConfig,
   { catalog, clock, log }: Pick<DriverSetting, 'catalog' | 'clock' | 'log'>,
 ): PlatformDriver {
-  const fleet = openFleet(config, log);
-  const platform: Platform = { fleet, config, catalog, clock, log };
+  return driverOf({ fleet: openFleet(config, log), config, catalog, clock, log });
+}
+
+/** The driver over a fleet, however it was opened. */
+export function driverOf(platform: Platform): PlatformDriver {
+  const { fleet } = platform;
   const alone = <T>(ref: OwnerRef, task: () => Promise<Step<T>>): Promise<Step<T>> =>
     fleet.alone(ref, () => task().catch(toFailure));
   return {
@@ -70,13 +74,18 @@ export function openLibvirt(
 /** A host that does not answer makes the whole listing unknown: its machines must not seem lost. */
 async function listAll(hosts: readonly Member[]): Promise<Listing<ObservedMachine>> {
   try {
-    const items = await Promise.all(hosts.map(listHost));
-    return { answer: 'listed', items: items.flat() };
+    const items = (await Promise.all(hosts.map(listHost))).flat();
+    const first = Map.groupBy(items, ({ ref }) => ref).values();
+    return { answer: 'listed', items: [...first].map(theOne) };
   } catch (error) {
     if (error instanceof VirshError) return { answer: 'unknown', reason: error.message };
     throw error;
   }
 }
+
+/** Of a machine and its copies on other hosts. */
+const theOne = (of: readonly ObservedMachine[]): ObservedMachine =>
+  of.find(({ power }) => power === 'running') ?? (of[0] as ObservedMachine);
 
 async function listHost(host: Member): Promise<ObservedMachine[]> {
   const domains = await listDomains(host);

@@ -152,13 +152,14 @@ export async function destroyMachine({ fleet, config, log }: Platform, ref: Owne
     );
     return done(null);
   }
-  const { machine } = search;
-  const { host } = machine;
-  if (machine.running) await cutPower(machine);
-  await deleteFiles(host, ref);
-  await host.virsh(['undefine', '--nvram', '--managed-save', '--snapshots-metadata', '--', ref]);
-  const left = await readMachine(host, ref);
-  if (left !== undefined) return pending(host.name, POLL_MS);
-  if (machine.domain.mark.gpus.length > 0) await sweepHost(host, config.gpu_types, log);
-  return done(null);
+  let step: Step<null> = done(null);
+  for (const machine of [search.machine, ...search.copies]) {
+    const { host } = machine;
+    if (machine.running) await cutPower(machine);
+    await deleteFiles(host, ref);
+    await host.virsh(['undefine', '--nvram', '--managed-save', '--snapshots-metadata', '--', ref]);
+    if ((await readMachine(host, ref)) !== undefined) step = pending(host.name, POLL_MS);
+    else if (machine.domain.mark.gpus.length > 0) await sweepHost(host, config.gpu_types, log);
+  }
+  return step;
 }

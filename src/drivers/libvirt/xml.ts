@@ -32,6 +32,8 @@ const NAME = /^[A-Za-z_][\w.-]*(:[A-Za-z_][\w.-]*)?$/;
 /** XML 1.0, section 2.2: everything but its `Char`. A lone surrogate is none. */
 const NO_CHARACTER = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/u;
 
+export const isXmlText = (text: string): boolean => !NO_CHARACTER.test(text);
+
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',

@@ -1,10 +1,10 @@
 import { type Bench, CheckFailure, has, refused, same, show } from './bench.ts';
 import type { DriverCheck } from './check.ts';
 
-/** What a platform may trip over: quotes, braces, and more than one byte to a character. */
+/** What a platform may trip over: quotes, braces, more than one byte to a character, and what XML cannot hold. */
 export const NOTE = JSON.stringify({
   name: 'a "note" of {ours} <&>',
-  city: 'Köln 東京',
+  city: 'Köln 東京 \u{fffe}',
   filler: 'x'.repeat(4_000),
 });
 

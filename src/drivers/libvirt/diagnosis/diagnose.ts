@@ -7,6 +7,7 @@ import { VirshError } from '../errors.ts';
 import { openHostShell } from '../hosts/host-shell.ts';
 import { type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
 import { diagnoseConnection, diagnoseImages, diagnoseNetwork, diagnosePool } from './libvirt-checks.ts';
+import { diagnoseMachines } from './machine-checks.ts';
 import type { Patient } from './patient.ts';
 import { diagnoseAccelerator, diagnoseGpus, diagnoseShell } from './shell-checks.ts';
 
@@ -15,10 +16,10 @@ export async function* diagnose(
   config: LibvirtConfig,
   { catalog, clock }: { catalog: Catalog; clock: Clock },
 ): AsyncIterable<Diagnosis> {
-  for (const options of config.hosts) {
-    const host = openHost(options);
-    yield* diagnoseHost({ host, shell: openHostShell(options), config, catalog, clock });
-  }
+  const hosts = config.hosts.map((options) => openHost(options));
+  for (const host of hosts)
+    yield* diagnoseHost({ host, shell: openHostShell(host.options), config, catalog, clock });
+  yield* await diagnoseMachines(hosts);
   yield* diagnoseOffers(config, catalog);
 }
 

@@ -92,16 +92,16 @@ async function readHardware(host: Host): Promise<Hardware> {
 }
 
 /**
- * All domains of the host, ours and others'. One that goes while they are read is left out; one that is still there and
+ * All domains of the host, ours and others', as they run or as they are stored for their next start. One that goes while they are read is left out; one that is still there and
  * was not told fails the whole, since its machine would seem gone and its GPUs free. @throws {VirshError}
  */
-export async function listDomains(host: Host): Promise<HostDomain[]> {
+export async function listDomains(host: Host, as: 'live' | 'stored' = 'live'): Promise<HostDomain[]> {
   const uuids = async (...state: string[]): Promise<string[]> =>
     (await host.virsh(['list', '--uuid', ...state])).split(/\s+/).filter(Boolean);
   const [all, running] = await Promise.all([uuids('--all'), uuids()]);
   const domains: DefinedDomain[] = [];
   for (let from = 0; from < all.length; from += DUMPED_AT_ONCE)
-    domains.push(...(await dumpDomains(host, all.slice(from, from + DUMPED_AT_ONCE))));
+    domains.push(...(await dumpDomains(host, all.slice(from, from + DUMPED_AT_ONCE), as)));
   const told = new Set(domains.map(({ uuid }) => uuid));
   if (all.some((uuid) => !told.has(uuid))) {
     const still = await uuids('--all');
@@ -113,8 +113,13 @@ export async function listDomains(host: Host): Promise<HostDomain[]> {
 }
 
 /** Several commands in one call. One that fails does not end it, and the last, which never fails, says how it went. */
-async function dumpDomains(host: Host, uuids: readonly string[]): Promise<DefinedDomain[]> {
-  const commands = [...uuids.map((uuid) => `dumpxml ${uuid}`), 'hostname'];
+async function dumpDomains(
+  host: Host,
+  uuids: readonly string[],
+  as: 'live' | 'stored',
+): Promise<DefinedDomain[]> {
+  const dump = as === 'stored' ? 'dumpxml --inactive' : 'dumpxml';
+  const commands = [...uuids.map((uuid) => `${dump} ${uuid}`), 'hostname'];
   const output = await host.virsh([commands.join('; ')]);
   const [, documents] = /^([\s\S]*<\/domain>)?/.exec(output) ?? [];
   return childrenOf(parseXml(`<domains>${documents ?? ''}</domains>`)).map(readDomainElement);

@@ -1,0 +1,271 @@
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { collectLog } from '../../../test/support/collect-log.ts';
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
+import { Bench, type DriverContext } from '../kit/checks/bench.ts';
+import { aCatalog } from './catalog.fixture.ts';
+import type { VirshCall } from './client.ts';
+import { VirshError, type VirshProblem } from './errors.ts';
+import { fleetOf, type Member } from './fleet.ts';
+import { openHostWith, type SysfsTree } from './gpus/sysfs.fixture.ts';
+import { someHostOptions } from './host-options.fixture.ts';
+import type { HostShell } from './hosts/host-shell.ts';
+import { type HostOptions, libvirtConfigSchema } from './options.ts';
+import { driverOf } from './platform.ts';
+import { descend, element, parseXml, serializeXml, textOf, type XmlElement } from './xml.ts';
+
+const GIB = 1024 ** 3;
+const FOLDER = '/images';
+
+interface Domain {
+  uuid: string;
+  /** As it is defined. */
+  definition: XmlElement;
+  /** As it runs, with an id. */
+  live?: XmlElement;
+}
+
+/** A host whose libvirt is a map: it does what the driver asks of virsh, with libvirt's own refusals. */
+export class MemoryHost implements Member {
+  readonly name: string;
+  readonly options: HostOptions;
+  readonly shell: HostShell;
+  readonly domains = new Map<string, Domain>();
+  /** Content and size of each file of the pool. */
+  readonly files = new Map<string, { content: Buffer; bytes: number }>();
+  /** Where its `/sys` is, if it has one. */
+  readonly root: string | undefined;
+  isAway = false;
+
+  constructor(options: Partial<HostOptions> = {}, tree?: SysfsTree) {
+    this.options = someHostOptions({
+      network: NAT,
+      overcommit: { vcpus: 8, memory: 1, disk: 1 },
+      ...options,
+    });
+    this.name = this.options.name;
+    const opened = tree === undefined ? undefined : openHostWith(tree);
+    this.root = opened?.place.root;
+    this.shell = opened === undefined ? shellWithout(this.name) : shellAt(opened.shell, opened.place.root);
+    this.files.set('debian.qcow2', { content: Buffer.alloc(0), bytes: 0 });
+  }
+
+  accelerator = async () => 'tcg' as const;
+  virsh = async (args: readonly string[], call: VirshCall = {}): Promise<string> =>
+    this.#answer(args, call).toString();
+  virshBytes = async (args: readonly string[]): Promise<Buffer> => Buffer.from(this.#answer(args, {}));
+
+  #answer(args: readonly string[], { input = '' }: VirshCall): string | Buffer {
+    if (this.isAway) throw new VirshError('unreachable', `${this.name} is away`);
+    const [command = ''] = args;
+    if (args.length > 1) return this.#run(args, input);
+    // Several in one call: one that fails does not end it.
+    const each = command.split('; ').map((line) => {
+      try {
+        return this.#run(line.split(' '), '').toString();
+      } catch (error) {
+        if (error instanceof VirshError) return '';
+        throw error;
+      }
+    });
+    return each.join('\n');
+  }
+
+  #run([command = '', ...rest]: readonly string[], input: string | Uint8Array): string | Buffer {
+    const run = this.#commands[command];
+    if (run === undefined) throw new Error(`this host knows no ${command}`);
+    const flags = rest.filter((one) => one.startsWith('--'));
+    const pool = rest.indexOf('--pool');
+    const words = rest.filter((one, at) => !one.startsWith('--') && at !== pool + (pool < 0 ? 0 : 1));
+    const said = run(words, flags, Buffer.from(input));
+    return typeof said === 'string' || Buffer.isBuffer(said) ? said : '';
+  }
+
+  readonly #commands: Record<string, (words: string[], flags: string[], input: Buffer) => unknown> = {
+    hostname: () => this.name,
+    nodeinfo: () => 'CPU(s):  16\nMemory size:  67108864 KiB\n',
+    'pool-info': () => `Capacity:  ${500 * GIB}\nAvailable:  ${400 * GIB}\n`,
+    'pool-dumpxml': () => `<pool><target><path>${FOLDER}</path></target></pool>`,
+    'pool-refresh': () => '',
+    list: (_, flags) =>
+      [...this.domains]
+        .filter(([, { live }]) => flags.includes('--all') || live !== undefined)
+        .map(([name, { uuid }]) => (flags.includes('--uuid') ? uuid : name))
+        .join('\n'),
+    dumpxml: ([name = ''], flags) => {
+      const { definition, live } = this.#domain(name);
+      return serializeXml(flags.includes('--inactive') ? definition : (live ?? definition));
+    },
+    define: (_, _flags, input) => this.define(input.toString()),
+    undefine: ([name = '']) => {
+      this.#domain(name);
+      this.domains.delete(name);
+    },
+    start: ([name = '']) => {
+      const domain = this.#domain(name);
+      refuseIf(domain.live !== undefined, 'already_running');
+      for (const { path } of disksOf(domain.definition)) this.#file(path.slice(FOLDER.length + 1));
+      const { definition } = domain;
+      domain.live = { ...definition, attributes: { ...definition.attributes, id: '1' } };
+    },
+    destroy: ([name = '']) => this.#powerOff(name),
+    // Its guests obey at once.
+    shutdown: (words) => this.#powerOff(words.at(-1) ?? ''),
+    'vol-list': (_, flags) =>
+      [...this.files]
+        .map(([name, { bytes }]) =>
+          flags.includes('--details')
+            ? ` ${name}   ${FOLDER}/${name}   file   ${(bytes / GIB).toFixed(2)} GiB   0 B `
+            : ` ${name}   ${FOLDER}/${name}`,
+        )
+        .join('\n'),
+    'vol-info': ([name = '']) => `Capacity:  ${this.#file(name).bytes}\n`,
+    'vol-dumpxml': ([name = '']) =>
+      `<volume><name>${name}</name><capacity>${this.#file(name).bytes}</capacity><target><path>${FOLDER}/${name}</path></target></volume>`,
+    'vol-create-as': ([, name = '', size = '', , base], flags) => {
+      refuseIf(this.files.has(name), 'exists');
+      if (flags.includes('--backing-vol')) this.#file(base ?? '');
+      this.files.set(name, { content: Buffer.alloc(0), bytes: toBytes(size) });
+    },
+    'vol-upload': ([name = ''], _, input) =>
+      void this.files.set(name, { content: input, bytes: input.length }),
+    'vol-download': ([name = '']) => this.#file(name).content,
+    'vol-delete': ([name = '']) => {
+      this.#file(name);
+      this.files.delete(name);
+    },
+    'vol-resize': ([name = '', size = '']) => {
+      this.#file(name).bytes = toBytes(size);
+    },
+    blockresize: ([, path = '', size = '']) => {
+      this.#file(path.slice(FOLDER.length + 1)).bytes = toBytes(size);
+    },
+    'attach-device': ([name = ''], _, input) =>
+      this.#change(name, ['definition', 'live'], (devices) => [...devices, parseXml(input.toString())]),
+    'detach-disk': ([name = '', target], flags) =>
+      this.#change(name, [flags.includes('--live') ? 'live' : 'definition'], (devices) =>
+        devices.filter((one) => typeof one === 'string' || targetOf(one) !== target),
+      ),
+  };
+
+  /** Defines a domain from XML, as an operator can. */
+  define(xml: string): void {
+    const definition = parseXml(xml);
+    const [name, uuid] = [textOf(descend(definition, 'name')), textOf(descend(definition, 'uuid'))];
+    const before = this.domains.get(name);
+    refuseIf(before !== undefined && before.uuid !== uuid, 'exists');
+    this.domains.set(name, { ...before, uuid, definition });
+  }
+
+  #domain(of: string): Domain {
+    const found = this.domains.get(of) ?? [...this.domains.values()].find(({ uuid }) => uuid === of);
+    if (found === undefined) throw new VirshError('no_domain', `there is no ${of}`);
+    return found;
+  }
+
+  #file(name: string): { content: Buffer; bytes: number } {
+    const file = this.files.get(name);
+    if (file === undefined) throw new VirshError('no_volume', `there is no ${name}`);
+    return file;
+  }
+
+  #powerOff(name: string): void {
+    const domain = this.#domain(name);
+    refuseIf(domain.live === undefined, 'not_running');
+    delete domain.live;
+  }
+
+  #change(
+    name: string,
+    places: readonly ('definition' | 'live')[],
+    change: (devices: XmlElement['children']) => XmlElement['children'],
+  ): void {
+    const domain = this.#domain(name);
+    for (const place of places) {
+      const before = domain[place];
+      if (before === undefined) continue;
+      const children = before.children.map((child) =>
+        typeof child !== 'string' && child.name === 'devices'
+          ? element('devices', child.attributes, change(child.children))
+          : child,
+      );
+      domain[place] = { ...before, children };
+    }
+  }
+}
+
+const NAT = libvirtConfigSchema.parse({
+  driver: 'libvirt',
+  hosts: [{ name: 'h', datacenter: 'fra', public_ip: '192.0.2.1' }],
+}).hosts[0]?.network as HostOptions['network'];
+
+function refuseIf(isSo: boolean, problem: VirshProblem): void {
+  if (isSo) throw new VirshError(problem, problem);
+}
+
+function toBytes(size: string): number {
+  const [, number, unit] = /^(\d+)([MB])$/.exec(size) ?? [];
+  return Number(number) * (unit === 'M' ? 1024 ** 2 : 1);
+}
+
+const targetOf = (device: XmlElement): string | undefined => descend(device, 'target')?.attributes['dev'];
+
+function disksOf(domain: XmlElement): { path: string }[] {
+  const devices = descend(domain, 'devices')?.children ?? [];
+  return devices.flatMap((one) => {
+    const path = typeof one === 'string' ? undefined : descend(one, 'source')?.attributes['file'];
+    return path === undefined || (one as XmlElement).name !== 'disk' ? [] : [{ path }];
+  });
+}
+
+/** A host that only says what its clock is. */
+const shellWithout = (name: string): HostShell => ({
+  name,
+  run: async () => ({ status: 0, stdout: 'clock\t1\nstate\twritable\n', stderr: '' }),
+});
+
+/** The script for hosts on a file system of the test's own. */
+const shellAt = (shell: HostShell, root: string): HostShell => ({
+  ...shell,
+  run: (script, [command = '', , ...rest], timeoutMs) =>
+    shell.run(script, [command, root, ...rest], timeoutMs),
+});
+
+/** The driver over such hosts, which sells H100, and what the shared checks need of it. */
+export function openMemoryPlatform(hosts: readonly MemoryHost[], catalog: Catalog = aCatalog()) {
+  const clock = new VirtualClock();
+  const { log, lines } = collectLog();
+  const config = libvirtConfigSchema.parse({
+    driver: 'libvirt',
+    hosts: [{ name: 'h', datacenter: 'fra', public_ip: '192.0.2.1' }],
+    images: { 'debian-12': { volume: 'debian.qcow2', user: 'debian' } },
+    gpu_types: { H100: ['10de:2330'] },
+  });
+  const platform = { fleet: fleetOf(hosts), config, catalog, clock, log };
+  return { bench: new Bench(benchOf(driverOf(platform), clock)), lines };
+}
+
+function benchOf(driver: PlatformDriver, clock: VirtualClock): DriverContext {
+  return {
+    driver,
+    machineSpec: (ref) => ({
+      ref,
+      offerId: 'small',
+      datacenter: 'fra',
+      hostname: ref,
+      image: 'debian-12',
+      vcpus: 4,
+      memoryGb: 8,
+      rootDiskGb: 50,
+      gpuCount: 0,
+      gpuType: undefined,
+      sshKeys: [],
+      cloudInit: undefined,
+      note: 'a note',
+    }),
+    volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: 'a note' }),
+    units: undefined,
+    wait: (ms) => clock.advance(ms),
+    impossible: { image_missing: { image: 'no-such-image' }, capacity: { vcpus: 10_000 } },
+  };
+}
