@@ -9,6 +9,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'model',
     'cloud-init',
     'catalog',
+    'alarms',
     'accounts',
     'capacity',
     'volumes',

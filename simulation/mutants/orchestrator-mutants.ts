@@ -141,7 +141,7 @@ export const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/orchestrator/platform/drift-detector.ts',
-        find: 'await this.#orphans.sweep(await this.#unowned(listed), listed.begunAt);',
+        find: 'await this.#orphans.sweep(await this.#unowned(listed), listed);',
         replace: '',
       },
     ],

@@ -25,6 +25,11 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
       load: async () => (await import('./losses-command.ts')).lossesCommand(),
     },
     {
+      name: 'alarms',
+      description: 'what stands wrong, as every server sees it; who is at it',
+      load: async () => (await import('./alarms-command.ts')).alarmsCommand(),
+    },
+    {
       name: 'backup',
       description: 'copy the database, also while `berth serve` runs; docs/backup.md says how to restore it',
       load: async () => (await import('./backup-command.ts')).backupCommand(),

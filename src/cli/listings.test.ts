@@ -60,6 +60,43 @@ it('tells of losses as JSON', async () => {
   });
 });
 
+it('lists the alarms, and notes who is at one [alarms-command]', async () => {
+  expect(await run('alarms', 'ls')).toBe('No alarm stands.\n');
+  const store = openSqliteStore(join(folder, 'berth.db'));
+  const at = Date.UTC(2030, 0, 1);
+  const alarm = {
+    kind: 'platform_down',
+    platform: 'east',
+    text: 'it is down',
+    acknowledgedBy: null,
+  } as const;
+  await store.transact(async (tx) => {
+    await tx.alarms.put({ ...alarm, subject: 'east', since: at, lastSeenAt: at });
+    await tx.alarms.put({ ...alarm, subject: 'west', since: at + 1, lastSeenAt: at + 1 });
+  });
+  await store.close();
+  expect(await run('alarms', 'ack', 'platform_down', 'west', '--by', 'ann')).toContain('acknowledged by ann');
+  const [east, west] = JSON.parse(await run('alarms', 'ls', '--json'));
+  expect(east).toEqual({
+    kind: 'platform_down',
+    subject: 'east',
+    platform: 'east',
+    since: new Date(at).toISOString(),
+    last_seen_at: new Date(at).toISOString(),
+    acknowledged_by: null,
+    text: 'it is down',
+  });
+  expect(west).toMatchObject({ subject: 'west', acknowledged_by: 'ann' });
+});
+
+it.each([
+  [['platform_up'], 'There is no kind of alarm platform_up'],
+  [['clock_skew', 'elsewhere'], 'No alarm clock_skew elsewhere stands'],
+])('refuses to acknowledge %j', async (args, sentence) => {
+  const { code, stderr } = await runMain(['alarms', 'ack', ...args, '--database', database]);
+  expect([code, stderr]).toEqual([1, expect.stringContaining(sentence)]);
+});
+
 it('checks the database for damage', async () => {
   expect(JSON.parse(await run('check-database', '--json'))).toEqual({ ok: true, bytes: expect.any(Number) });
   expect(await run('check-database')).toMatch(/^OK, no damage found: \d+ bytes\.\n$/);

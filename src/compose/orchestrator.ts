@@ -1,10 +1,12 @@
 import type { RequestListener } from 'node:http';
+import { hostname } from 'node:os';
 import { packageVersion } from '../config/package-root.ts';
 import type { Config } from '../config/schema.ts';
 import { adminApp, readiness } from '../http/api/operations.ts';
 import { requestIds } from '../http/api/request-context.ts';
 import { Authenticator } from '../orchestrator/accounts/authenticate.ts';
 import { type CheckPassword, PasswordChecks } from '../orchestrator/accounts/password-checks.ts';
+import { Alarms } from '../orchestrator/alarms/alarms.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { createApp, createListener } from '../orchestrator/http/app.ts';
 import type { HttpDeps } from '../orchestrator/http/deps.ts';
@@ -69,7 +71,8 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const { clock, random, log } = given;
   const writes = new WriteHealth({ clock, log, prove: () => given.store.proveWrites() });
   const store = withWriteHealth(given.store, writes);
-  const deps = { ...given, store };
+  const alarms = new Alarms({ store, clock, log, server: hostname() });
+  const deps = { ...given, store, alarms };
   const options = toReconcileOptions(deps.config);
   const platforms = createPlatformStates(deps.drivers, { ...deps, options });
   const guards = [...platforms.values()].map(({ notFoundGuard }) => notFoundGuard);
@@ -87,6 +90,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     clock,
     log,
     authenticator: http.authenticator,
+    alarms,
     tombstonesKeptMs: deps.config.retention.tombstones_days * DAY_MS,
     prunable: () =>
       isClockInSync(clock, options) ? names.filter((name) => isPrunable(platforms, name)) : [],
@@ -102,6 +106,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const app = createApp(http, { nextId, findProblem, hasDocs: deps.config.server.docs });
   const admin = adminApp(findProblem, http.metrics);
   await store.endAbandonedLeases();
+  await alarms.sync();
   // One that does not answer delays no other.
   await Promise.all(works.map((work) => work.start()));
   housekeeping.start();
@@ -119,6 +124,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
       http.passwordChecks.close();
       await Promise.all(works.map((work) => work.stop()));
       await housekeeping.stop();
+      await alarms.close();
       http.polledReads.close();
       writes.stop();
     },
@@ -150,7 +156,8 @@ function composeHttp(
     random,
     log,
     writes,
-  }: OrchestratorDeps & { writes: WriteHealth },
+    alarms,
+  }: OrchestratorDeps & { writes: WriteHealth; alarms: Alarms },
   platforms: PlatformStates,
 ): HttpDeps {
   const { rate_limits: limits, quotas } = config;
@@ -178,7 +185,7 @@ function composeHttp(
     listStreams: new ListStreams(),
     passwordChecks: new PasswordChecks(random, checkPassword),
     failedLogins: new FailedLogins(clock, limits),
-    metrics: new Metrics({ version: packageVersion(), store, clock, platforms, writes }),
+    metrics: new Metrics({ version: packageVersion(), store, clock, platforms, writes, alarms }),
     tokenTtlMs: config.auth.token_ttl_s * 1000,
     quotas: {
       instances: quotas.instances,

@@ -1,4 +1,5 @@
 import { ApiError } from '../contract/errors.ts';
+import type { Alarms } from '../orchestrator/alarms/alarms.ts';
 import type { Sale } from '../orchestrator/capacity/deployable.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import type { Manifests, PlatformDriver } from '../orchestrator/model/platform-driver.ts';
@@ -41,20 +42,21 @@ interface StateDeps {
   catalog: Catalog;
   clock: Clock;
   log: Log;
+  alarms: Alarms;
   options: ReconcileOptions;
 }
 
 /** The state of each platform: trouble on one is none of another's. */
 export function createPlatformStates(drivers: Drivers, deps: StateDeps): PlatformStates {
-  const { store, clock, options } = deps;
+  const { store, clock, alarms, options } = deps;
   return new Map(
     [...drivers].map(([platform, driver]): [string, PlatformState] => {
       const log = logOf(platform, drivers.size, deps.log);
       const state = {
         driver,
         log,
-        health: new PlatformHealth({ store, clock, log, platform }),
-        losses: new LossCap({ clock, log, options }),
+        health: new PlatformHealth({ store, clock, log, alarms, platform }),
+        losses: new LossCap({ clock, log, alarms, options }),
         notFoundGuard: new NotFoundGuard(),
         inventory: new PlatformInventory({ ...deps, platform, driver, log }),
       };
@@ -103,7 +105,7 @@ export function manifestsOf(drivers: Drivers): Manifests {
   };
 }
 
-interface ReconcilingDeps extends Pick<ReconcileContext, 'installationId' | 'options'> {
+interface ReconcilingDeps extends Pick<ReconcileContext, 'installationId' | 'options' | 'alarms'> {
   store: Store;
   catalog: Catalog;
   clock: Clock;

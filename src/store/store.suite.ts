@@ -750,6 +750,37 @@ export function describeStore(
       });
     });
 
+    it('keeps alarms: since when they stand and who is at them, however often they are seen', async () => {
+      const alarm = {
+        kind: 'platform_down',
+        platform: 'east',
+        text: 'it is down',
+        acknowledgedBy: null,
+      } as const;
+      const put = (subject: string, at: number, text: string = alarm.text) =>
+        store.transact((tx) => tx.alarms.put({ ...alarm, subject, text, since: at, lastSeenAt: at }));
+      await put('west', now + 1);
+      await put('east', now);
+      const rows = await store.transact((tx) => tx.alarms.acknowledge({ kind: 'platform_down' }, 'ann'));
+      expect(rows).toHaveLength(2);
+      await put('east', now + 5, 'it is down still');
+      expect(await store.read.alarms.list()).toEqual([
+        {
+          ...alarm,
+          ...{ subject: 'east', text: 'it is down still', since: now, lastSeenAt: now + 5 },
+          acknowledgedBy: 'ann',
+        },
+        { ...alarm, subject: 'west', since: now + 1, lastSeenAt: now + 1, acknowledgedBy: 'ann' },
+      ]);
+      await store.transact((tx) => tx.alarms.removeSeenBefore(now + 5));
+      await store.transact((tx) => tx.alarms.remove({ kind: 'platform_suspect', subject: 'east' }));
+      expect((await store.read.alarms.list()).map(({ subject }) => subject)).toEqual(['east']);
+      await store.transact((tx) => tx.alarms.remove({ kind: 'platform_down', subject: 'east' }));
+      expect(await store.read.alarms.list()).toEqual([]);
+      const of = { kind: 'platform_down', subject: 'east' } as const;
+      expect(await store.transact((tx) => tx.alarms.acknowledge(of, 'ann'))).toEqual([]);
+    });
+
     it('keeps idempotency keys by account until they are old', async () => {
       await insert(instance('a'));
       const record = {

@@ -85,8 +85,12 @@ describe('a destroy', () => {
       step: 'destroy',
       attempt: 10,
     });
+    const standing = () => berth.orchestrator.store.read.alarms.list();
+    expect(await standing()).toMatchObject([{ kind: 'step_failing', subject: id, platform: 'default' }]);
     driver.destroy = remove;
     await berth.passUntil(path, 'GONE');
     expect([await isUnitHeld(), platform.machines.size]).toEqual([false, 0]);
+    await berth.clock.advance(MINUTE_MS);
+    expect(await standing()).toEqual([]);
   });
 });

@@ -199,10 +199,15 @@ describe('a platform that cannot be believed', () => {
     expect(alarms(/too many machines are missing/)).toMatchObject([
       { fields: { problem: 'its listing lacks 3 of 3 machines that it should have' } },
     ]);
+    expect(await metric(orchestrator, 'berth_alarms{kind="platform_suspect"}')).toBe('1');
+    const standing = () => orchestrator.store.read.alarms.list();
+    await until('the alarm is stored', async () => (await standing()).length === 1);
+    expect(await standing()).toMatchObject([{ kind: 'platform_suspect', subject: 'default' }]);
     const refused = await orchestrator.request('POST', '/instances', { body: instanceRequest() });
     expect(refused.body['error']).toMatchObject({ code: 'capacity_unavailable' });
     say({});
     await until('it is offered again', async () => (await offered(orchestrator)) > 0);
+    await until('no alarm stands', async () => (await standing()).length === 0);
     expect(await statuses(orchestrator, ids)).toEqual(['ONLINE', 'ONLINE', 'ONLINE']);
   });
 

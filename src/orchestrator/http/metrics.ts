@@ -1,5 +1,7 @@
 import { answerOf, cachedFigure, orZero, ServerMetrics, secondsOverdue } from '../../http/api/metrics.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Alarms } from '../alarms/alarms.ts';
+import { type AlarmKind, alarmKinds } from '../model/alarm.ts';
 import { markOf, type Store } from '../model/store.ts';
 import { instanceWorkKinds } from '../model/work.ts';
 
@@ -17,6 +19,7 @@ interface Deps {
   /** By name: as many as are configured. */
   platforms: ReadonlyMap<string, PlatformState>;
   writes: { areWritesTaken: boolean };
+  alarms: Pick<Alarms, 'standing'>;
 }
 
 /** What /metrics tells. */
@@ -39,6 +42,7 @@ export class Metrics extends ServerMetrics {
     this.#tellPlatforms(deps);
     this.#tellWork(deps);
     this.#tellOtherServers(deps);
+    this.#tellAlarms(deps);
   }
 
   /** Counted apart from the rest: one addition is all that the polled read may cost. */
@@ -117,6 +121,19 @@ export class Metrics extends ServerMetrics {
           instanceWorkKinds,
           (await countByStep())?.map(({ step, count }) => [step, count]),
         ),
+    );
+  }
+
+  #tellAlarms({ alarms, writes }: Deps): void {
+    this.gaugeBy('kind', 'berth_alarms', 'Alarms that stand, of all servers.', async () => {
+      const counts = new Map<AlarmKind, number>(alarmKinds.map((kind) => [kind, 0]));
+      for (const { kind } of alarms.standing()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+      return counts.set('store_unwritable', Number(!writes.areWritesTaken));
+    });
+    this.gauge(
+      'berth_alarms_unacknowledged',
+      'Alarms that stand and that nobody has acknowledged.',
+      () => alarms.standing().filter(({ acknowledgedBy }) => acknowledgedBy === null).length,
     );
   }
 

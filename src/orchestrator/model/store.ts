@@ -1,4 +1,5 @@
 import type { InstanceStatus } from '../../contract/instance.ts';
+import type { AlarmReader, AlarmWriter } from './alarm.ts';
 import { DEFAULT_PLATFORM } from './platform-resource.ts';
 import type {
   AccountRecord,
@@ -295,6 +296,7 @@ export interface Reader {
   credentials: CredentialReader;
   marks: MarkReader;
   losses: LossReader;
+  alarms: AlarmReader;
   installation: InstallationReader;
 }
 
@@ -315,6 +317,7 @@ export interface Transaction extends Reader {
   credentials: CredentialWriter;
   marks: MarkWriter;
   losses: LossWriter;
+  alarms: AlarmWriter;
   installation: InstallationWriter;
   idempotency: {
     find(accountId: string, key: string): Promise<IdempotencyRecord | null>;

@@ -1,6 +1,7 @@
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
+import type { Alarms } from '../alarms/alarms.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ObservedMachine, ObservedVolume, PlatformDriver } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
@@ -28,6 +29,7 @@ export interface ReconcileContext {
   clock: Clock;
   random: Random;
   log: Log;
+  alarms: Alarms;
   health: PlatformHealth;
   /** Knows which ids of the platform may be answered 404, and whether a restored database lacks its rows. */
   notFoundGuard: NotFoundGuard;

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { unstoredAlarms } from '../../../test/support/alarms.ts';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { instance } from '../../store/records.fixture.ts';
 import type { CommitListener, Store } from '../model/store.ts';
@@ -36,6 +37,7 @@ function setUp(
     {
       store,
       clock,
+      alarms: unstoredAlarms(clock),
       machines: { observe: async () => ({ items: new Map(), begunAt: clock.now(), silentHosts }) },
       inventory: { refresh },
       volumes: undefined,

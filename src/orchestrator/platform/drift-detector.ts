@@ -90,10 +90,10 @@ export class DriftDetector {
     const { log } = this.#context;
     try {
       await this.#compareMachines(listed);
-      await this.#orphans.sweep(await this.#unowned(listed), listed.begunAt);
+      await this.#orphans.sweep(await this.#unowned(listed), listed);
       const listedVolumes = await listVolumes();
       if (listedVolumes === null) return;
-      await this.#orphans.sweepVolumes([...listedVolumes.items.values()], listedVolumes.begunAt);
+      await this.#orphans.sweepVolumes([...listedVolumes.items.values()], listedVolumes);
     } catch (error) {
       log.error({ err: error }, 'the listing could not be compared with the database');
     }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { unstoredAlarms } from '../../../test/support/alarms.ts';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Inventory, ObservedMachine } from '../model/platform-driver.ts';
@@ -38,7 +39,8 @@ function counting(answer: unknown, claims: readonly HeldClaim[][] = [[], []]) {
       ]),
     } as unknown as Catalog,
     clock,
-    log: { debug: none, info: none, warn: (fields) => void warnings.push(fields), error: none },
+    alarms: unstoredAlarms(clock),
+    log: { debug: none, info: none, warn: none, error: (fields) => void warnings.push(fields) },
     options: { callTimeoutMs: 1_000 },
   });
   return { clock, driver, inventory, warnings, capacity: () => inventory.capacity('offer', 'here') };

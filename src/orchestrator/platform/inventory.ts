@@ -1,5 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
+import type { Alarms } from '../alarms/alarms.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { FreeUnits, ObservedMachine, OwnerRef, PlatformDriver } from '../model/platform-driver.ts';
 import type { HeldClaim, Store } from '../model/store.ts';
@@ -13,6 +14,7 @@ interface Deps {
   catalog: Catalog;
   clock: Clock;
   log: Log;
+  alarms: Alarms;
   options: { callTimeoutMs: number };
 }
 
@@ -62,7 +64,7 @@ export class PlatformInventory {
     listed: ReadonlyMap<OwnerRef, ObservedMachine>,
     unseen: ReadonlySet<OwnerRef> = new Set(),
   ): Promise<void> {
-    const { driver, store, clock, log } = this.#deps;
+    const { driver, store, clock, log, alarms, platform } = this.#deps;
     if (driver.inventory === undefined) return;
     const { inventory: ask } = driver;
     try {
@@ -78,6 +80,7 @@ export class PlatformInventory {
           : takenInCount([...before, ...after].filter(isHere), inventory.counted);
       this.#keep(inventory.free, [...taken, ...after.filter((claim) => !isHere(claim) && stays(claim))]);
       this.#countedAt = askedAt;
+      alarms.end({ kind: 'inventory_unknown', subject: platform });
       if (this.#isUnknown) log.info({}, 'the platform counts its free units again');
       this.#isUnknown = false;
     } catch (error) {
@@ -106,11 +109,14 @@ export class PlatformInventory {
   }
 
   #noteUnknown(reason: string): void {
-    if (!this.#isUnknown)
-      this.#deps.log.warn(
-        { reason, holdsMs: COUNT_HOLDS_MS },
-        'the platform does not count its free units: the last count holds for a while, then nothing more is sold',
-      );
+    const { alarms, platform, log } = this.#deps;
+    const text =
+      'the platform does not count its free units: the last count holds for a while, then nothing more is sold';
+    const fields = { reason, holdsMs: COUNT_HOLDS_MS };
+    alarms.raise(
+      { kind: 'inventory_unknown', subject: platform, platform, text, detail: reason, fields },
+      log,
+    );
     this.#isUnknown = true;
   }
 }

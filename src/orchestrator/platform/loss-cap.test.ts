@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { unstoredAlarms } from '../../../test/support/alarms.ts';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { accountId, instance } from '../../store/records.fixture.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
@@ -28,6 +29,7 @@ beforeEach(async () => {
   const none = () => undefined;
   losses = new LossCap({
     clock,
+    alarms: unstoredAlarms(clock),
     log: { debug: none, info: none, warn: none, error: (fields) => void alarms.push(fields) },
     options: {
       lastRetryMs: LAST_RETRY_MS,

@@ -1,5 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
+import type { Alarms } from '../alarms/alarms.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import { markOf, type PlatformPart, type Reader, type Transaction } from '../model/store.ts';
 import type { LossCapOptions } from './options.ts';
@@ -7,6 +8,7 @@ import type { LossCapOptions } from './options.ts';
 interface Deps {
   clock: Clock;
   log: Log;
+  alarms: Alarms;
   options: { maxLosses: LossCapOptions; lastRetryMs: number };
 }
 
@@ -56,8 +58,6 @@ export class LossCap {
   readonly #deps: Deps;
   /** When each instance that is held was last tried. */
   readonly #held = new Map<string, number>();
-  /** When each host was told of, and the platform itself under no name. */
-  readonly #alarmedAt = new Map<string | undefined, number>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -78,7 +78,7 @@ export class LossCap {
       const losses = await countLosses(tx, options.maxLosses, now, of);
       if (losses.acceptedUntil !== null || losses.count < losses.cap) continue;
       this.#held.set(id, now);
-      this.#alarm(losses, of, now);
+      this.#alarm(losses, of);
       return false;
     }
     await tx.losses.add({ instanceId: id, at: now });
@@ -86,18 +86,24 @@ export class LossCap {
     return true;
   }
 
-  /** Logs at most once per window, of the platform and of each host. */
-  #alarm({ count, cap }: LossCount, { host }: PlatformPart, now: number): void {
-    const { log, options } = this.#deps;
+  /** It stands while instances are held: the step of each is tried again and again. */
+  #alarm({ count, cap }: LossCount, { platform, host }: PlatformPart): void {
+    const { log, alarms, options } = this.#deps;
     const { windowMs } = options.maxLosses;
-    for (const [name, at] of this.#alarmedAt) if (now - at >= windowMs) this.#alarmedAt.delete(name);
-    if (this.#alarmedAt.has(host)) return;
-    this.#alarmedAt.set(host, now);
     const where = host === undefined ? 'the platform' : 'one host of the platform';
-    log.error(
-      { losses: count, cap, windowMs, ...(host !== undefined && { host }) },
-      `${where} has lost as many instances as the cap allows: further ones keep their state. ` +
-        'Check it; if they are really lost, `berth losses accept` ends them',
+    alarms.raise(
+      {
+        kind: 'losses_held',
+        subject: host === undefined ? platform : `${platform}/${host}`,
+        platform,
+        text:
+          `${where} has lost as many instances as the cap allows: further ones keep their state. ` +
+          'Check it; if they are really lost, `berth losses accept` ends them',
+        detail: `${count} lost, the cap is ${cap}`,
+        fields: { losses: count, cap, windowMs, ...(host !== undefined && { host }) },
+        forMs: 2 * options.lastRetryMs,
+      },
+      log,
     );
   }
 }

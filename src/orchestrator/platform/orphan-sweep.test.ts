@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { unstoredAlarms } from '../../../test/support/alarms.ts';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { PlainPlatform } from '../../../test/support/fakes/plain-platform.ts';
 import { withFaults } from '../../drivers/kit/faults.ts';
@@ -60,6 +61,7 @@ function setUp(
   const platform = new PlainPlatform(clock, { keepsNotes });
   void platform.driver.create(machineSpec({ ref, note }), null);
   platform.change(ref, { createdAt: clock.now() - ageMs });
+  const standing = unstoredAlarms(clock);
   const driver = withFaults(platform.driver, () => 'none');
   const alarms: object[] = [];
   const none = () => undefined;
@@ -73,6 +75,8 @@ function setUp(
     ...{
       driver,
       clock,
+      alarms: standing,
+      platform: 'default',
       installationId: 'here',
       notFoundGuard: Object.assign(guard, { isUnadopted: () => isUnadopted }),
       failpoint: none,
@@ -88,7 +92,7 @@ function setUp(
         }),
       read: {
         marks: { get: async () => prunedUntil },
-        instances: { byOwnerRef: async () => lost && { id: 'inst-lost', status: lost } },
+        instances: { byOwnerRef: async () => lost && { id: 'inst-lost', status: lost, platform: 'default' } },
         losses: { includes: async (id: string) => id === 'inst-lost' },
         work: { of: async () => (hasWork ? {} : null) },
       },
@@ -100,12 +104,16 @@ function setUp(
   return {
     platform,
     alarms,
+    standing: () => standing.standing().map(({ subject }) => subject),
     written,
     work,
     guard,
     /** One listing, in which the machine is as the platform has it, or not. */
-    async listing(isListed = true): Promise<void> {
-      await sweep.sweep(isListed ? [...platform.machines.values()] : [], clock.now());
+    async listing(isListed = true, ...silentHosts: string[]): Promise<void> {
+      await sweep.sweep(isListed ? [...platform.machines.values()] : [], {
+        begunAt: clock.now(),
+        silentHosts: new Set(silentHosts),
+      });
     },
     orders: () => driver.calls.map(({ method }) => method),
   };
@@ -226,6 +234,17 @@ it('no tombstone is pruned before the first listing was searched for what has no
   expect(guard.areRowsComplete).toBe(false);
   await listing(false);
   expect(guard.areRowsComplete).toBe(true);
+});
+
+it('is an alarm until it is not listed any more, by all hosts [orphan-alarm]', async () => {
+  const { listing, standing } = setUp('log');
+  await listing();
+  await listing();
+  expect(standing()).toEqual([REF]);
+  await listing(false, 'host-that-is-silent');
+  expect(standing()).toEqual([REF]);
+  await listing(false);
+  expect(standing()).toEqual([]);
 });
 
 it('log never calls the driver, however often it is seen', async () => {

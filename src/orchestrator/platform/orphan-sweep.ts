@@ -14,12 +14,16 @@ import { callStep } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore } from './expected-machines.ts';
 import { deletePruned, destroyPruned, wasPruned } from './pruned.ts';
+import type { Listed as SharedListed } from './shared-listing.ts';
 import { isNewlyVisible, markVolumeVisible } from './visibility.ts';
 import { compareVolume, reconcileDrift, toStateKey } from './volume-drift.ts';
 
 const AT_ONCE = 16;
 /** For how long a volume that stays listed is not read again, in milliseconds. */
 const OWNED_FOR_MS = 10 * 60_000;
+
+/** What is said of a listing as a whole: what is on a silent host may be there still. */
+type Listed = Pick<SharedListed<unknown>, 'begunAt' | 'silentHosts'>;
 
 interface Owned {
   readAt: number;
@@ -38,7 +42,9 @@ const anyNote = z.looseObject({ id: z.string() });
 export class OrphanSweep {
   readonly #context: ReconcileContext;
   #listedBefore: ReadonlySet<OwnerRef> = new Set();
-  readonly #logged = new Set<OwnerRef>();
+  /** Those of the sweep that runs. */
+  #orphans = new Set<OwnerRef>();
+  #orphanVolumes = new Set<OwnerRef>();
   readonly #foreign = new Set<OwnerRef>();
   /** The volumes that were listed last and are as their live row says, with when that was read. */
   #ownedVolumes = new Map<OwnerRef, Owned>();
@@ -49,10 +55,11 @@ export class OrphanSweep {
     this.#context = context;
   }
 
-  /** `unowned`: machines that no live row expects, of a listing that can be believed and began at `begunAt`. */
-  async sweep(unowned: readonly ObservedMachine[], begunAt: number): Promise<void> {
+  /** `unowned`: machines that no live row expects, of a listing that can be believed. */
+  async sweep(unowned: readonly ObservedMachine[], { begunAt, silentHosts }: Listed): Promise<void> {
     const before = this.#listedBefore;
     this.#listedBefore = new Set(unowned.map(({ ref }) => ref));
+    this.#orphans = new Set();
     const queue = unowned.filter((machine) => !this.#isForeign(machine));
     let withoutRow = 0;
     const take = async () => {
@@ -60,15 +67,18 @@ export class OrphanSweep {
         if (!(await this.#hadRow(machine, before.has(machine.ref), begunAt))) withoutRow++;
     };
     await Promise.all(Array.from({ length: AT_ONCE }, take));
-    this.#context.notFoundGuard.sweptWithoutRow('instance', withoutRow);
+    const { notFoundGuard, alarms, platform } = this.#context;
+    if (silentHosts.size === 0) alarms.endOthers('orphan_machine', platform, this.#orphans);
+    notFoundGuard.sweptWithoutRow('instance', withoutRow);
   }
 
   /**
    * Volumes hold data: one without a row is never touched, only logged. If the row is deleted, the deletion is
    * repeated, as with a machine. If a volume differs from its row in two listings, the two are reconciled.
    */
-  async sweepVolumes(volumes: readonly ObservedVolume[], begunAt: number): Promise<void> {
+  async sweepVolumes(volumes: readonly ObservedVolume[], { begunAt, silentHosts }: Listed): Promise<void> {
     const before = this.#volumesBefore;
+    this.#orphanVolumes = new Set();
     this.#volumesBefore = new Map(volumes.map((volume) => [volume.ref, toStateKey(volume)]));
     const owned = this.#ownedVolumes;
     this.#ownedVolumes = new Map();
@@ -79,7 +89,9 @@ export class OrphanSweep {
       if (known === 'without-row') withoutRow++;
       else if (known !== null) this.#ownedVolumes.set(volume.ref, known);
     }
-    this.#context.notFoundGuard.sweptWithoutRow('volume', withoutRow);
+    const { notFoundGuard, alarms, platform } = this.#context;
+    if (silentHosts.size === 0) alarms.endOthers('orphan_volume', platform, this.#orphanVolumes);
+    notFoundGuard.sweptWithoutRow('volume', withoutRow);
   }
 
   /** Null: it has no live row, or differs from it; it is handled if the listing before showed the same. */
@@ -114,15 +126,24 @@ export class OrphanSweep {
     const reading = readNote(volume, this.#context.installationId, volumeNoteSchema);
     const isPruned = reading.owner === 'ours' && (await wasPruned(this.#context, 'volume', reading.value));
     if (isPruned && isListedAgain) await deletePruned(this.#context, volume.ref, reading.value);
-    if (!isPruned && isListedAgain) this.#logVolume(volume);
+    if (!isPruned && isListedAgain) this.#raiseVolume(volume);
     return isPruned;
   }
 
-  #logVolume({ ref, createdAt }: ObservedVolume): void {
-    const { clock, options, log } = this.#context;
-    if (this.#logged.has(ref) || clock.now() - createdAt < options.orphanGraceMs) return;
-    this.#logged.add(ref);
-    log.error({ ref }, 'a volume with our tag has no row: it may be costing money, and it may hold data');
+  #raiseVolume({ ref, createdAt }: ObservedVolume): void {
+    const { clock, options, alarms, platform, log } = this.#context;
+    if (clock.now() - createdAt < options.orphanGraceMs) return;
+    this.#orphanVolumes.add(ref);
+    alarms.raise(
+      {
+        kind: 'orphan_volume',
+        subject: ref,
+        platform,
+        text: 'a volume with our tag has no row: it may be costing money, and it may hold data',
+        fields: { ref },
+      },
+      log,
+    );
   }
 
   /** A late create made it, or the volume only seemed gone. */
@@ -208,14 +229,20 @@ export class OrphanSweep {
   }
 
   async #act({ ref, power }: ObservedMachine, wanted: 'log' | 'stop' | 'reap'): Promise<void> {
-    const { driver, log } = this.#context;
+    const { driver, alarms, platform, log } = this.#context;
     const action = wanted === 'stop' && power !== 'running' ? 'log' : wanted;
-    if (!this.#logged.has(ref))
-      log.error(
-        { ref, power, action },
-        'a machine with our tag has no instance, or one that was lost: it may be costing money, and hold data',
-      );
-    this.#logged.add(ref);
+    this.#orphans.add(ref);
+    alarms.raise(
+      {
+        kind: 'orphan_machine',
+        subject: ref,
+        platform,
+        text: 'a machine with our tag has no instance, or one that was lost: it may be costing money, and hold data',
+        detail: `it is ${power}`,
+        fields: { ref, power, action },
+      },
+      log,
+    );
     if (action === 'log') return;
     const call = action === 'stop' ? () => driver.stop(ref, null) : () => driver.destroy(ref, null);
     const step = await callStep<unknown>(

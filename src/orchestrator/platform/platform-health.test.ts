@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { unstoredAlarms } from '../../../test/support/alarms.ts';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Store } from '../model/store.ts';
@@ -33,6 +34,7 @@ function newHealth(): PlatformHealth {
   return new PlatformHealth({
     store,
     clock,
+    alarms: unstoredAlarms(clock),
     platform: 'default',
     log: { debug: none, info: none, warn: none, error },
   });

@@ -1,5 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
+import type { Alarms } from '../alarms/alarms.ts';
 import { markOf, type Store } from '../model/store.ts';
 
 /** `down`: it does not answer, or refuses our credentials. `suspect`: it answers, but its listing lacks too much. */
@@ -8,7 +9,7 @@ export interface PlatformProblem {
   problem: string;
 }
 
-const alarms: Record<PlatformProblem['kind'], string> = {
+const texts: Record<PlatformProblem['kind'], string> = {
   down: 'the platform does not answer: nothing is sold and no state is changed until it does',
   suspect:
     'too many machines are missing from the platform: nothing is sold and no state is changed until it lists them again. ' +
@@ -19,6 +20,7 @@ interface Deps {
   store: Store;
   clock: Clock;
   log: Log;
+  alarms: Alarms;
   /** Its name. */
   platform: string;
 }
@@ -33,7 +35,7 @@ export class PlatformHealth {
   readonly #listeners = new Set<(recovery: { isOutage: boolean }) => void>();
   /** A process starts without trust: it has not listed the platform yet. */
   #current: PlatformProblem | undefined = { kind: 'down', problem: 'it has not been listed since the start' };
-  #hasLogged = false;
+  #isOutage = false;
   #isMarked = false;
   /** The resource of the last refused call, if none was accepted since. */
   #refusedResource: string | undefined;
@@ -88,19 +90,36 @@ export class PlatformHealth {
     if (this.#refusedAt >= begunAt) return this.#mark(this.#refusedAt);
     await this.#endOutage();
     if (this.#current === undefined) return;
-    const isOutage = this.#hasLogged;
+    const isOutage = this.#isOutage;
+    for (const kind of ['platform_down', 'platform_suspect'] as const) this.#end(kind);
     if (isOutage) this.#deps.log.info({}, 'the platform can be trusted again');
     this.#current = undefined;
-    this.#hasLogged = false;
+    this.#isOutage = false;
     this.#isMarked = false;
     for (const listener of this.#listeners) listener({ isOutage });
   }
 
   #enter(found: PlatformProblem): void {
-    if (!this.#hasLogged || this.#current?.kind !== found.kind)
-      this.#deps.log.error({ problem: found.problem }, alarms[found.kind]);
-    this.#hasLogged = true;
+    const { alarms, log, platform } = this.#deps;
+    const { kind, problem } = found;
+    this.#end(kind === 'down' ? 'platform_suspect' : 'platform_down');
+    alarms.raise(
+      {
+        kind: `platform_${kind}`,
+        subject: platform,
+        platform,
+        text: texts[kind],
+        detail: problem,
+        fields: { problem },
+      },
+      log,
+    );
+    this.#isOutage = true;
     this.#current = found;
+  }
+
+  #end(kind: 'platform_down' | 'platform_suspect'): void {
+    this.#deps.alarms.end({ kind, subject: this.#deps.platform });
   }
 
   /** The first of several processes, or an earlier one that ended meanwhile, has said since when. */

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { unstoredAlarms } from '../../../test/support/alarms.ts';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { instance } from '../../store/records.fixture.ts';
 import type { Store } from '../model/store.ts';
@@ -83,6 +84,7 @@ describe('a listing that lacks three of four volumes that nobody deleted', () =>
       health: { isUp: true },
       options: { suspectShare: 0.5 },
       clock: { now: () => now },
+      alarms: unstoredAlarms({ now: () => now }),
       log: { error: (_: object, message: string) => void alarms.push(message) },
     } as unknown as Parameters<typeof judgeVolumes>[0];
     const judging = judgeVolumes(deps);

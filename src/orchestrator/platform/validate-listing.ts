@@ -5,7 +5,10 @@ import { changedBefore, type ExpectedMachines, isExpected, isOn } from './expect
 import { inSlices } from './in-slices.ts';
 import type { Judge } from './shared-listing.ts';
 
-type Deps = Pick<ReconcileContext, 'store' | 'platform' | 'clock' | 'log' | 'health' | 'options' | 'driver'>;
+type Deps = Pick<
+  ReconcileContext,
+  'store' | 'platform' | 'clock' | 'log' | 'alarms' | 'health' | 'options' | 'driver'
+>;
 
 /** With fewer missing machines than this, unless all are missing, a listing is trusted. */
 const LEAST_SUSPECT = 3;
@@ -92,7 +95,7 @@ export function judgeVolumes(deps: Deps): Judge<ObservedVolume> {
   let known: OwnerRef[] = [];
   let suspectSince: number | null | undefined;
   return async (listing, begunAt) => {
-    const { log, options, health } = deps;
+    const { platform, log, alarms, options, health } = deps;
     const result = await countVolumes(deps, listing, known);
     if (result === undefined) return false;
     const isLong = typeof suspectSince === 'number' && begunAt - suspectSince >= MAX_VOLUMES_SUSPECT_MS;
@@ -100,11 +103,25 @@ export function judgeVolumes(deps: Deps): Judge<ObservedVolume> {
       if (typeof suspectSince === 'number') return false;
       await markVolumesSuspect(deps, begunAt);
       suspectSince = begunAt;
-      log.error(result, MISSING_VOLUMES);
+      const { missing, expected } = result;
+      alarms.raise(
+        {
+          kind: 'volumes_suspect',
+          subject: platform,
+          platform,
+          text: MISSING_VOLUMES,
+          detail: `${missing} of ${expected} are missing`,
+          fields: result,
+        },
+        log,
+      );
       return false;
     }
     if (!health.isUp) return false;
-    if (suspectSince !== null) await markVolumesSuspect(deps, null);
+    if (suspectSince !== null) {
+      await markVolumesSuspect(deps, null);
+      alarms.end({ kind: 'volumes_suspect', subject: platform });
+    }
     suspectSince = null;
     if (listing.answer === 'listed') known = listing.items.map(({ ref }) => ref);
     return true;

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { unstoredAlarms } from '../../../test/support/alarms.ts';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { account, instance } from '../../store/records.fixture.ts';
@@ -19,7 +20,11 @@ it('that is stopped in the middle of a round begins no other', async () => {
   const round = Promise.withResolvers<void>();
   const authenticator = { recordUses: () => round.promise } as unknown as Authenticator;
   const store = { transact: async () => undefined } as unknown as Store;
-  const pruning = { tombstonesKeptMs: 0, prunable: () => [] };
+  const pruning = {
+    alarms: unstoredAlarms(clock),
+    tombstonesKeptMs: 0,
+    prunable: () => [],
+  };
   const housekeeping = new Housekeeping({ store, clock, log: {} as Log, authenticator, ...pruning });
   housekeeping.start();
   await clock.advance(60_000);
@@ -87,6 +92,7 @@ it('prunes tombstones in small batches once they are old, and notes the newest c
     store,
     clock,
     log,
+    alarms: unstoredAlarms(clock),
     authenticator: { recordUses: async () => undefined } as unknown as Authenticator,
     tombstonesKeptMs: KEPT_MS,
     prunable: () => (mayPrune ? ['default'] : []),

@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Authenticator } from '../accounts/authenticate.ts';
+import type { Alarms } from '../alarms/alarms.ts';
 import type { Store } from '../model/store.ts';
 import { pruneTombstones } from './prune-tombstones.ts';
 
@@ -13,13 +14,14 @@ interface Deps {
   clock: Clock;
   log: Log;
   authenticator: Authenticator;
+  alarms: Pick<Alarms, 'sync'>;
   /** For how long a tombstone is kept, in milliseconds. */
   tombstonesKeptMs: number;
   /** The platforms whose tombstones may be pruned now: see docs/decisions/0022-retention.md. */
   prunable: () => readonly string[];
 }
 
-/** Deletes what has run out, and writes when each key was last used. */
+/** Deletes what has run out, writes when each key was last used, and stores and reads the alarms. */
 export class Housekeeping {
   readonly #deps: Deps;
   #timer: Timer | undefined;
@@ -42,7 +44,8 @@ export class Housekeeping {
 
   /** One round; it never rejects. */
   async run(): Promise<void> {
-    const { store, clock, log, authenticator, tombstonesKeptMs, prunable } = this.#deps;
+    const { store, clock, log, authenticator, alarms, tombstonesKeptMs, prunable } = this.#deps;
+    await alarms.sync();
     try {
       await authenticator.recordUses();
       const now = clock.now();

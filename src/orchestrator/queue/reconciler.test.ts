@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { unstoredAlarms } from '../../../test/support/alarms.ts';
 import type { Timer } from '../../ports/clock.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
@@ -30,6 +31,7 @@ async function start(offsetMs: number) {
         return { cancel: () => undefined };
       },
     },
+    alarms: unstoredAlarms({ now: () => 1_000 }),
     random: { next: () => 0, bytes: (length: number) => Buffer.alloc(length) },
     health: { isUp: true, onRecovery: () => () => undefined },
     log: { error: (_fields: object, message: string) => told.push(message), info: () => undefined },

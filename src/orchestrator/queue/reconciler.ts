@@ -65,12 +65,14 @@ export class Reconciler {
 
   /** Logs once when the clock here is too far from the database's for leases to be safe. */
   #checkClock(): boolean {
-    const { clock, options, log } = this.#context;
+    const { clock, options, log, alarms } = this.#context;
     const isSkewed = !isClockInSync(clock, options);
     if (isSkewed !== this.#isClockSkewed) {
       const offset = { offsetMs: Math.round(clock.offsetMs?.() ?? 0) };
-      if (isSkewed) log.error(offset, CLOCK_SKEW_ALARM);
-      else log.info(offset, "the clock here is close to the database's again");
+      const alarm = { kind: 'clock_skew', subject: alarms.server } as const;
+      if (isSkewed) alarms.raise({ ...alarm, platform: null, text: CLOCK_SKEW_ALARM, fields: offset }, log);
+      else alarms.end(alarm);
+      if (!isSkewed) log.info(offset, "the clock here is close to the database's again");
     }
     this.#isClockSkewed = isSkewed;
     return !isSkewed;

@@ -36,7 +36,8 @@ export class Recovery {
   readonly #begin: () => void;
   /** Owner refs that have a row, or had one: only a tombstone is ever deleted. */
   readonly #rows = new Set<OwnerRef>();
-  readonly #alarmed = new Set<OwnerRef>();
+  /** Those of the last round that have no row. */
+  readonly #rowLost: Record<ResourceKind, readonly OwnerRef[]> = { instance: [], volume: [] };
   readonly #reconciledVolumes = new Set<OwnerRef>();
   #isRestored = false;
   /** What changed before is of the backup, in milliseconds since the epoch. */
@@ -189,6 +190,9 @@ export class Recovery {
   #report(kind: ResourceKind, isTrusted: boolean, unadopted: readonly UnadoptedResource[]): boolean {
     if (isTrusted) this.#notFoundGuard.compared(kind, unadopted);
     else this.#notFoundGuard.listed(kind, unadopted);
+    this.#rowLost[kind] = unadopted.map(({ ref }) => ref);
+    const { alarms, platform } = this.#context;
+    alarms.endOthers('row_lost', platform, new Set([...this.#rowLost.instance, ...this.#rowLost.volume]));
     return isTrusted && unadopted.length === 0;
   }
 
@@ -242,11 +246,12 @@ export class Recovery {
   }
 
   #alarm(ref: OwnerRef, problem: string): void {
-    if (this.#alarmed.has(ref)) return;
-    this.#alarmed.add(ref);
-    this.#context.log.error(
-      { ref, problem },
-      'the platform has a resource with our tag that has no row, and its row cannot be restored: its id answers 503 until it can, or until the resource is removed there',
+    const { alarms, platform, log } = this.#context;
+    const text =
+      'the platform has a resource with our tag that has no row, and its row cannot be restored: its id answers 503 until it can, or until the resource is removed there';
+    alarms.raise(
+      { kind: 'row_lost', subject: ref, platform, text, detail: problem, fields: { ref, problem } },
+      log,
     );
   }
 

@@ -1,7 +1,7 @@
 import type { Step } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import type { Next } from './settle.ts';
+import { ALARM_AFTER_ATTEMPTS, type Next } from './settle.ts';
 
 export type Failed = Extract<Step<unknown>, { outcome: 'failed' }>;
 type Retrying = Pick<ReconcileContext, 'options' | 'random' | 'health'>;
@@ -18,7 +18,6 @@ const FINAL = new Set<Failed['code']>([
 ]);
 /** Codes that say nothing about the resource. */
 const INCONCLUSIVE = new Set<Failed['code']>(['unknown_outcome', 'transient', 'auth']);
-const ALARM_AFTER_ATTEMPTS = 10;
 /** A platform that refuses our credentials is not asked often: it may lock them. */
 const AFTER_AUTH_MS = 5_000;
 
@@ -50,9 +49,9 @@ export function pauseMs(
   return Math.round(pause * (0.75 + random.next() / 2));
 }
 
-/** Tries again after a pause, or when the platform asked for it. Every tenth attempt is an alarm. */
+/** Tries again after a pause, or when the platform asked for it. From the tenth attempt on it is an alarm, which every tenth repeats in the log. */
 export function retry(context: Retrying, lease: Lease, problem: string, retryAfterMs?: number): Next {
-  const isAlarm = lease.attempt % ALARM_AFTER_ATTEMPTS === 0;
+  const isAlarm = lease.attempt >= ALARM_AFTER_ATTEMPTS;
   return { step: 'again', afterMs: retryAfterMs ?? pauseMs(context, lease), problem, isAlarm };
 }
 

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { unstoredAlarms } from '../../../test/support/alarms.ts';
 import { account, claim, dueWork, instance, now } from '../../store/records.fixture.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import { transition } from '../instances/transition.ts';
@@ -40,6 +41,7 @@ function context(): ReconcileContext {
       health,
       log,
       clock: { now: () => now },
+      alarms: unstoredAlarms({ now: () => now }),
       options: { leaseMs: 1_000 },
       failpoint: () => undefined,
     },

@@ -12,13 +12,20 @@ import type { ReconcileContext } from '../platform/context.ts';
 import { isClockInSync } from '../platform/options.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
 
+export const ALARM_AFTER_ATTEMPTS = 10;
+/** For so long the alarm of a step that keeps failing stands after a try: longer than any pause between two. */
+const FAILING_FOR_MS = 15 * 60_000;
+
+const KEEPS_FAILING = 'a step keeps failing; it will be retried for ever: check the platform';
+const inLogAlready = { error: () => undefined };
+
 /** What follows a step. */
 export type Next =
   /** Nothing is left to do. */
   | { step: 'finish' }
   /**
-   * The same step runs again. `attempt` resets the count, if this claim must not count. `isAlarm`: logged as an
-   * error, since it keeps failing.
+   * The same step runs again. `attempt` resets the count, if this claim must not count. `isAlarm`: it keeps
+   * failing, which the operator must know.
    */
   | {
       step: 'again';
@@ -136,9 +143,11 @@ async function settle<Row>(
 ): Promise<void> {
   const { store, clock, health, log, failpoint } = context;
   let names: object = {};
-  let failure: { fields: object; isAlarm: boolean } | undefined;
+  let failure: { fields: object; reason: string; isAlarm: boolean } | undefined;
+  let isOver = false;
   const writing = store.transact(async (tx) => {
     failure = undefined;
+    isOver = false;
     const locked = await lock(tx);
     names = locked.names;
     const found = await tx.work.check(lease);
@@ -150,9 +159,11 @@ async function settle<Row>(
       const isSure = health.isUp && isClockInSync(clock, context.options);
       if (!isSure && isConclusion(lease, next)) throw new Frozen();
       await applyNext(context, tx, lease, next);
+      isOver = next.step !== 'again';
       if (next.step === 'again' && next.problem !== undefined)
         failure = {
           fields: { reason: next.problem, tryAgainMs: next.afterMs },
+          reason: next.problem,
           isAlarm: next.isAlarm === true,
         };
     }
@@ -170,11 +181,22 @@ async function settle<Row>(
     );
   if (state === 'held' && failure !== undefined) {
     const fields = { ...names, ...failure.fields, step: lease.kind, attempt: lease.attempt };
-    if (failure.isAlarm)
-      log.error(fields, 'a step keeps failing; it will be retried for ever: check the platform');
+    if (failure.isAlarm) raiseFailing(context, lease, failure.reason);
+    if (failure.isAlarm && lease.attempt % ALARM_AFTER_ATTEMPTS === 0) log.error(fields, KEEPS_FAILING);
     else log.info(fields, 'a step failed; it will be retried');
   }
+  if (isOver) context.alarms.end({ kind: 'step_failing', subject: lease.resourceId });
   failpoint(`${lease.kind}:settled`);
+}
+
+function raiseFailing(
+  { alarms, platform }: ReconcileContext,
+  { resourceId: subject, kind: step, attempt }: Lease,
+  reason: string,
+): void {
+  const detail = `${step}, attempt ${attempt}: ${reason}`;
+  const forMs = FAILING_FOR_MS;
+  alarms.raise({ kind: 'step_failing', subject, platform, text: KEEPS_FAILING, detail, forMs }, inLogAlready);
 }
 
 /** Whatever ends a resource has its machine or volume destroyed next, or has just done so. */

@@ -1,6 +1,7 @@
 import type { InstanceRecord } from '../../orchestrator/model/records.ts';
 import type { CommitListener, Reader, Transaction } from '../../orchestrator/model/store.ts';
 import { accountUse, credentialReader, credentialWriter, idempotencyWriter } from './accounts.ts';
+import { alarmReader, alarmWriter } from './alarms.ts';
 import { claimReader, claimWriter, storageClaimReader, storageClaimWriter } from './claims.ts';
 import type { Connection } from './connection.ts';
 import { instanceReader, instanceWriter } from './instances.ts';
@@ -35,6 +36,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     credentials: translated(credentialReader(connection)),
     marks: translated(markReader(connection)),
     losses: translated(lossReader(connection)),
+    alarms: translated(alarmReader(connection)),
     installation: translated(installationReader(connection)),
   };
 }
@@ -52,6 +54,7 @@ export function transactionOn(connection: Connection, changes: Changes): Transac
     credentials: credentialWriter(connection),
     marks: markWriter(connection),
     losses: lossWriter(connection),
+    alarms: alarmWriter(connection),
     installation: installationWriter(connection),
     idempotency: idempotencyWriter(connection),
   };

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { VolumeStatus } from '../../contract/volume.ts';
+import type { AlarmKind } from '../../orchestrator/model/alarm.ts';
 import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
 import type { AttachmentState, InstanceSpec } from '../../orchestrator/model/records.ts';
 import type { MarkName } from '../../orchestrator/model/store.ts';
@@ -210,6 +211,20 @@ export function orchestratorTables({
     (t) => [index('losses_by_time').on(t.at)],
   );
 
+  const alarms = table(
+    'alarms',
+    {
+      kind: text('kind').$type<AlarmKind>().notNull(),
+      subject: text('subject').notNull(),
+      platform: text('platform'),
+      text: text('text').notNull(),
+      since: bigint('since').notNull(),
+      lastSeenAt: bigint('last_seen_at').notNull(),
+      acknowledgedBy: text('acknowledged_by'),
+    },
+    (t) => [primaryKey({ columns: [t.kind, t.subject] })],
+  );
+
   const idempotency = table(
     'idempotency',
     {
@@ -235,6 +250,7 @@ export function orchestratorTables({
     marks,
     installation,
     losses,
+    alarms,
     idempotency,
   };
 }

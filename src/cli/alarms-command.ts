@@ -1,0 +1,65 @@
+import { userInfo } from 'node:os';
+import { Command } from 'commander';
+import { type AlarmKind, type AlarmRecord, alarmKinds } from '../orchestrator/model/alarm.ts';
+import { Fatal } from '../ports/errors.ts';
+import { printLine } from '../runtime/print.ts';
+import { onDatabase } from './orchestrator-database.ts';
+import { type Column, type JsonFlag, printRecords, toJsonTime, withJson } from './print-records.ts';
+
+/** `berth alarms`: what stands wrong, as every server that uses the database sees it. */
+export function alarmsCommand(): Command {
+  const alarms = new Command('alarms');
+  withJson(
+    onDatabase(alarms.command('ls'), async ({ store }, flags: JsonFlag) => {
+      const standing = await store.read.alarms.list();
+      if (standing.length === 0 && flags.json === undefined) return printLine('No alarm stands.');
+      printRecords(standing, alarmColumns, flags);
+    }),
+  ).description('list the alarms that stand, the oldest first');
+  onDatabase(
+    alarms.command('ack <kind> [subject]'),
+    async ({ store }, kind: string, subject: string | undefined, { by = userName() }: { by?: string }) => {
+      const of = { kind: toKind(kind), ...(subject !== undefined && { subject }) };
+      const acknowledged = await store.transact((tx) => tx.alarms.acknowledge(of, by));
+      if (acknowledged.length === 0)
+        throw new Fatal(
+          `No alarm ${[kind, subject ?? []].flat().join(' ')} stands: see \`berth alarms ls\`.`,
+        );
+      printLine(`${acknowledged.length} acknowledged by ${by}. An alarm ends when its cause does.`);
+    },
+  )
+    .option('--by <name>', 'who has taken it on; default: the user of this machine')
+    .description('say that somebody is at it; without a subject, at all of that kind');
+  return alarms;
+}
+
+const alarmColumns: readonly Column<AlarmRecord>[] = [
+  { head: 'KIND', key: 'kind', value: ({ kind }) => kind },
+  { head: 'SUBJECT', key: 'subject', value: ({ subject }) => subject },
+  { head: 'PLATFORM', key: 'platform', value: ({ platform }) => platform },
+  { head: 'SINCE', key: 'since', value: ({ since }) => toJsonTime(since) },
+  { head: 'LAST SEEN', key: 'last_seen_at', value: ({ lastSeenAt }) => toJsonTime(lastSeenAt) },
+  {
+    head: 'ACKNOWLEDGED BY',
+    key: 'acknowledged_by',
+    value: ({ acknowledgedBy }) => acknowledgedBy,
+  },
+  { head: 'TEXT', key: 'text', value: ({ text }) => text },
+];
+
+/** @throws {Fatal} */
+function toKind(text: string): AlarmKind {
+  const kind = alarmKinds.find((name) => name === text);
+  if (kind === undefined)
+    throw new Fatal(`There is no kind of alarm ${text}: give one of ${alarmKinds.join(', ')}.`);
+  return kind;
+}
+
+/** A user without a name, as in a container, is `operator`. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'operator';
+  }
+}

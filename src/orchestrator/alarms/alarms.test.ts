@@ -1,0 +1,160 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { StoreUnavailable } from '../../ports/errors.ts';
+import { openSqliteStore } from '../../store/sqlite/store.ts';
+import type { Store } from '../model/store.ts';
+import { Alarms, type Raised } from './alarms.ts';
+
+const MINUTE_MS = 60_000;
+const orphan = (subject: string): Raised => ({
+  kind: 'orphan_machine',
+  subject,
+  platform: 'default',
+  text: 'nobody knows it',
+  detail: 'it is running',
+});
+
+let folder: string;
+let store: Store;
+let clock: VirtualClock;
+let isDown: boolean;
+let logged: string[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'berth-alarms-'));
+  store = openSqliteStore(join(folder, 'berth.db'));
+  clock = new VirtualClock();
+  isDown = false;
+  logged = [];
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** What one server holds. */
+function server(name = 'one'): Alarms {
+  const log = { warn: () => undefined, error: (_: object, text: string) => void logged.push(text) };
+  const transact: Store['transact'] = async (body) => {
+    if (isDown) throw new StoreUnavailable('planted');
+    return store.transact(body);
+  };
+  return new Alarms({ store: { read: store.read, transact }, clock, log, server: name });
+}
+const rows = () => store.read.alarms.list();
+
+it('are logged once and stored, with since when they stand [alarm-row]', async () => {
+  const alarms = server();
+  const since = clock.now();
+  alarms.raise(orphan('a'));
+  await clock.advance(MINUTE_MS);
+  alarms.raise({ ...orphan('a'), detail: 'it is stopped' });
+  await alarms.sync();
+  expect(logged).toEqual(['nobody knows it']);
+  const row = {
+    kind: 'orphan_machine',
+    subject: 'a',
+    platform: 'default',
+    text: 'nobody knows it (it is stopped)',
+    since,
+    lastSeenAt: since + MINUTE_MS,
+    acknowledgedBy: null,
+  };
+  expect(await rows()).toEqual([row]);
+  expect(alarms.standing()).toEqual([row]);
+});
+
+it('end when their cause does, and are logged again when it returns', async () => {
+  const alarms = server();
+  alarms.raise(orphan('a'));
+  alarms.end(orphan('a'));
+  expect(alarms.standing()).toEqual([]);
+  await alarms.sync();
+  expect(await rows()).toEqual([]);
+  alarms.raise(orphan('a'));
+  expect(logged).toHaveLength(2);
+});
+
+it('end by themselves where they were raised for a while', async () => {
+  const alarms = server();
+  alarms.raise({ ...orphan('a'), forMs: MINUTE_MS });
+  await clock.advance(MINUTE_MS - 1);
+  await alarms.sync();
+  expect(await rows()).toHaveLength(1);
+  await clock.advance(1);
+  await alarms.sync();
+  expect(await rows()).toEqual([]);
+});
+
+it('end all of a kind on a platform but those that are named', async () => {
+  const alarms = server();
+  for (const subject of ['a', 'b', 'c']) alarms.raise(orphan(subject));
+  alarms.raise({ ...orphan('d'), platform: 'other' });
+  await alarms.sync();
+  // Another server has seen the same, and a later listing than the one that raised them.
+  const other = server('two');
+  await other.sync();
+  other.endOthers('orphan_machine', 'default', new Set(['b']));
+  await other.sync();
+  expect((await rows()).map(({ subject }) => subject)).toEqual(['b', 'd']);
+});
+
+it('are the same for every server: one that a second server still sees stands on [alarm-of-replicas]', async () => {
+  const [one, two] = [server('one'), server('two')];
+  one.raise(orphan('a'));
+  await one.sync();
+  const [first] = await rows();
+  await clock.advance(MINUTE_MS);
+  two.raise(orphan('a'));
+  await two.sync();
+  expect(two.standing()).toEqual([{ ...first, lastSeenAt: clock.now() }]);
+  await store.transact((tx) => tx.alarms.acknowledge(orphan('a'), 'ann'));
+  await two.sync();
+  one.end(orphan('a'));
+  await one.sync();
+  await two.sync();
+  await two.sync();
+  expect(await rows()).toEqual([{ ...first, acknowledgedBy: 'ann', lastSeenAt: clock.now() }]);
+  two.end(orphan('a'));
+  await two.sync();
+  expect(await rows()).toEqual([]);
+});
+
+it('of a server that has ended go some minutes after it was seen last, not before the next could see for itself', async () => {
+  const first = server();
+  first.raise(orphan('a'));
+  await first.sync();
+  await clock.advance(20 * MINUTE_MS);
+  const second = server();
+  await second.sync();
+  await second.sync();
+  expect(second.standing()).toHaveLength(1);
+  await clock.advance(10 * MINUTE_MS);
+  await second.sync();
+  await second.sync();
+  expect(second.standing()).toEqual([]);
+  expect(await rows()).toEqual([]);
+});
+
+it('stand in memory while the database takes no writes, and are stored after that [alarm-without-store]', async () => {
+  const alarms = server();
+  isDown = true;
+  alarms.raise(orphan('a'));
+  await alarms.sync();
+  expect(await rows()).toEqual([]);
+  expect(alarms.standing()).toHaveLength(1);
+  isDown = false;
+  await alarms.sync();
+  expect(await rows()).toHaveLength(1);
+});
+
+it('are not stored any more once they are closed', async () => {
+  const alarms = server();
+  await alarms.close();
+  alarms.raise(orphan('a'));
+  await alarms.sync();
+  expect(await rows()).toEqual([]);
+});

@@ -1,0 +1,51 @@
+/**
+ * What stands wrong until it is mended. Each kind says what its subject is:
+ * `platform_down`, `platform_suspect`, `volumes_suspect`, `inventory_unknown`: a platform · `losses_held`: a platform, or
+ * PLATFORM/HOST · `orphan_machine`, `orphan_volume`, `row_lost`: an owner ref · `step_failing`: an instance or a volume ·
+ * `clock_skew`: a server · `store_unwritable`: the database.
+ */
+export const alarmKinds = [
+  'platform_down',
+  'platform_suspect',
+  'volumes_suspect',
+  'inventory_unknown',
+  'losses_held',
+  'orphan_machine',
+  'orphan_volume',
+  'row_lost',
+  'step_failing',
+  'clock_skew',
+  'store_unwritable',
+] as const;
+export type AlarmKind = (typeof alarmKinds)[number];
+
+export interface AlarmKey {
+  kind: AlarmKind;
+  subject: string;
+}
+
+/** One row of the alarms: it is there while the alarm stands. Times are milliseconds since the Unix epoch. */
+export interface AlarmRecord extends AlarmKey {
+  /** Null: it is of no platform. */
+  platform: string | null;
+  /** What is wrong and what to do, for the operator. */
+  text: string;
+  since: number;
+  /** When a server saw it last; one that no server sees any more ends some minutes later. */
+  lastSeenAt: number;
+  /** Who has taken it on; null: nobody has. */
+  acknowledgedBy: string | null;
+}
+
+export interface AlarmReader {
+  /** The oldest first. */
+  list(): Promise<AlarmRecord[]>;
+}
+export interface AlarmWriter extends AlarmReader {
+  /** Inserts it. Where it stands already, only its text and when it was seen change. */
+  put(alarm: AlarmRecord): Promise<void>;
+  remove(alarm: AlarmKey): Promise<void>;
+  /** Of a kind, the one of the subject, or all; returns those that it acknowledged. */
+  acknowledge(of: { kind: AlarmKind; subject?: string }, by: string): Promise<AlarmRecord[]>;
+  removeSeenBefore(time: number): Promise<void>;
+}
