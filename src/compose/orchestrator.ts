@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { hostname } from 'node:os';
 import { packageVersion } from '../config/package-root.ts';
+import { platformsOf } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import { adminApp, readiness } from '../http/api/operations.ts';
 import { requestIds } from '../http/api/request-context.ts';
@@ -20,7 +21,7 @@ import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
 import { guardNotFound } from '../orchestrator/platform/not-found-guard.ts';
 import { isClockInSync } from '../orchestrator/platform/options.ts';
 import { Housekeeping } from '../orchestrator/queue/housekeeping.ts';
-import { ensureInstallation } from '../orchestrator/recovery/installation.ts';
+import { ensureInstallation, knownPlatforms, leftPlatforms } from '../orchestrator/recovery/installation.ts';
 import { shareRestore } from '../orchestrator/recovery/restore-marks.ts';
 import { type Clock, DAY_MS, type Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
@@ -76,11 +77,15 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const options = toReconcileOptions(deps.config);
   const platforms = createPlatformStates(deps.drivers, { ...deps, options });
   const guards = [...platforms.values()].map(({ notFoundGuard }) => notFoundGuard);
-  const http = composeHttp({ ...deps, store: guardNotFound(store, guards), writes }, platforms);
   const names = [...deps.drivers.keys()];
   const driverNames = new Map([...deps.drivers].map(([name, { manifest }]) => [name, manifest.name]));
-  const { id: installationId } = await ensureInstallation(deps, driverNames);
-  await shareRestore(store, names);
+  const installation = await ensureInstallation(deps, driverNames, settingsOf(deps.config));
+  const { id: installationId } = installation;
+  const known = new Set([...names, ...knownPlatforms(installation)]);
+  await shareRestore(store, [...known]);
+  await warnOfLeft(deps);
+  const unserved = [...known].filter((name) => !deps.drivers.has(name));
+  const http = composeHttp({ ...deps, store: guardNotFound(store, guards, unserved), writes }, platforms);
   const works = [...platforms].map(([name, state]) => {
     const others = new Set(names.filter((other) => other !== name));
     return composeWork(name, state, others, { ...deps, options, installationId });
@@ -129,6 +134,25 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
       writes.stop();
     },
   };
+}
+
+/** How each platform is reached, so that names that were swapped are noticed. */
+function settingsOf(config: Config): ReadonlyMap<string, string> {
+  return new Map([...platformsOf(config)].map(([name, options]) => [name, JSON.stringify(options)]));
+}
+
+/** Nobody looks at a platform that is not configured: a create that it carries out late is paid for, and not removed. */
+async function warnOfLeft({
+  store,
+  drivers,
+  log,
+}: Pick<OrchestratorDeps, 'store' | 'drivers' | 'log'>): Promise<void> {
+  for (const left of await leftPlatforms(store.read, drivers))
+    log.warn(
+      left,
+      'the configuration has no platform of this name any more: nobody looks there for machines and volumes of rows that have ended. ' +
+        'Check by its own tools that nothing of Berth is left, or configure it again',
+    );
 }
 
 /** Without notes a tombstone is all that tells whose a late machine is. */

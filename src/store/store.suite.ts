@@ -241,6 +241,7 @@ export function describeStore(
           { platform: 'east', count: 3, anId: 'e1' },
           { platform: 'west', count: 1, anId: 'w1' },
         ]);
+        expect(await instances.endedByPlatform()).toEqual([{ platform: 'west', count: 1 }]);
         expect(await instances.countByStatus({ platform: 'west' })).toEqual([{ status: 'ERROR', count: 1 }]);
         expect(await instances.countByStatus({ platform: 'east', host: 'two' })).toEqual([
           { status: 'ERROR', count: 1 },
@@ -591,6 +592,7 @@ export function describeStore(
         expect(await store.read.volumes.countByPlatform()).toMatchObject([{ platform: 'default', count: 1 }]);
         await store.transact((tx) => tx.volumes.update({ ...volume, status: 'ATTACHED', deletedAt: now }));
         expect(await store.read.volumes.countByPlatform()).toEqual([]);
+        expect(await store.read.volumes.endedByPlatform()).toEqual([{ platform: 'default', count: 1 }]);
         expect(await store.read.volumes.byId('v')).toEqual({ ...volume, status: 'ATTACHED', deletedAt: now });
         expect(await store.read.volumes.byOwnerRef('berth-v')).not.toBeNull();
         expect(await store.read.volumes.attachmentsOfVolume('v')).toEqual([

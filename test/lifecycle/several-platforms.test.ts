@@ -4,6 +4,7 @@ import { VirtualClock } from '../support/clocks/virtual-clock.ts';
 import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 import { PlainPlatform } from '../support/fakes/plain-platform.ts';
 import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
+import { backUp } from '../support/restored.ts';
 
 const MINUTE_MS = 60_000;
 const HERE = String(instanceRequest()['configuration_id']);
@@ -156,5 +157,36 @@ describe('an orchestrator on two platforms', () => {
     expect([made.status, made.text]).toEqual([400, expect.stringContaining('instance_ids[0]')]);
     for (const { text } of [attach, inline, made]) expect(text).not.toMatch(/default|"east"/);
     expect(berth.platform.volumes.size + east.volumes.size).toBe(1);
+  });
+
+  it('denies nothing after a restore that another server may still bring back [restored-elsewhere]', async () => {
+    const lives = await backUp(berth.orchestrator);
+    const unknown = `/instances/inst-${'0'.repeat(32)}`;
+    const starting = lives({ reconcile: { watch_interval_s: 5 } });
+    const here = await berth.clock.advanceUntilSettled(starting, 100);
+    await berth.clock.advance(MINUTE_MS);
+    const { marks } = here.store.read;
+    expect([await marks.get('restored_from:default'), await marks.get('restored_from:east')]).toEqual([
+      null,
+      expect.any(Number),
+    ]);
+    expect(await here.read(unknown)).toBe('503');
+    await here.store.transact((tx) => tx.marks.remove('restored_from:east'));
+    expect(await here.read(unknown)).toBe('404');
+    await here[Symbol.asyncDispose]();
+  });
+
+  it('tells of a platform that is not configured any more and has ended rows', async () => {
+    const there = await online(EAST);
+    await berth.orchestrator.request('DELETE', `/instances/${there}`);
+    await berth.passUntil(`/instances/${there}`, 'GONE');
+    const lives = await backUp(berth.orchestrator);
+    const starting = lives({ reconcile: { watch_interval_s: 5 } });
+    const here = await berth.clock.advanceUntilSettled(starting, 100);
+    expect(
+      here.lines.flatMap(({ fields, message }) => (/no platform of this name/.test(message) ? [fields] : [])),
+    ).toEqual([{ platform: 'east', instances: 1, volumes: 0 }]);
+    expect(await here.read(`/instances/${there}`)).toBe('404');
+    await here[Symbol.asyncDispose]();
   });
 });

@@ -66,6 +66,8 @@ export interface InstanceReader {
   countByStatus(of?: PlatformPart): Promise<{ status: InstanceStatus; count: number }[]>;
   /** Without the destroyed ones. */
   countByPlatform(): Promise<PlatformUse[]>;
+  /** The tombstones of each platform. */
+  endedByPlatform(): Promise<Omit<PlatformUse, 'anId'>[]>;
 }
 export interface InstanceWriter extends InstanceReader {
   insert(record: InstanceRecord): Promise<void>;
@@ -94,6 +96,8 @@ export interface VolumeReader {
   attachmentsOfInstance(instanceId: string): Promise<Attachment[]>;
   /** Those that are not proved gone. */
   countByPlatform(): Promise<PlatformUse[]>;
+  /** The tombstones of each platform. */
+  endedByPlatform(): Promise<Omit<PlatformUse, 'anId'>[]>;
 }
 export interface VolumeWriter extends VolumeReader {
   insert(record: VolumeRecord): Promise<void>;

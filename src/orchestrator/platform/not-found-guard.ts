@@ -139,14 +139,20 @@ export class NotFoundGuard {
 
 /**
  * The store as requests use it: a missing row is 503, not 404, while it does not prove absence. O: a client takes a
- * 404 for DESTROYED. An id does not tell its platform: a row that is missing may be one of any platform.
+ * 404 for DESTROYED. An id does not tell its platform: a row that is missing may be one of any platform. `others`: those that
+ * another server compares with the database after a restore.
  */
-export function guardNotFound(store: Store, guards: readonly NotFoundGuard[]): Store {
+export function guardNotFound(
+  store: Store,
+  guards: readonly NotFoundGuard[],
+  others: readonly string[] = [],
+): Store {
   const all: Certainty = {
     isProved: (id) => guards.every((guard) => guard.isProved(id)),
     get isListComplete() {
       return guards.every((guard) => guard.isListComplete);
     },
+    others,
   };
   return withOverrides(store, {
     read: guardReads(store.read, all),
@@ -154,34 +160,37 @@ export function guardNotFound(store: Store, guards: readonly NotFoundGuard[]): S
   });
 }
 
-type Certainty = Pick<NotFoundGuard, 'isProved' | 'isListComplete'>;
+interface Certainty extends Pick<NotFoundGuard, 'isProved' | 'isListComplete'> {
+  others: readonly string[];
+}
 
-function guardReads<Reads extends Pick<Reader, 'instances' | 'volumes'>>(
+function guardReads<Reads extends Pick<Reader, 'instances' | 'volumes' | 'marks'>>(
   reads: Reads,
   notFoundGuard: Certainty,
 ): Reads {
-  const { instances, volumes } = reads;
-  const guarded: Partial<Reads> = {
-    instances: withOverrides(instances, {
-      byId: (id) => assertCertain(notFoundGuard.isProved(id), instances.byId(id)),
-      page: (filter) => assertCertain(notFoundGuard.isListComplete, instances.page(filter)),
-      list: (filter) => assertCertain(notFoundGuard.isListComplete, instances.list(filter)),
-    }),
-    volumes: withOverrides(volumes, {
-      byId: (id) => assertCertain(notFoundGuard.isProved(id), volumes.byId(id)),
-    }),
-  } as Partial<Reads>;
-  return withOverrides(reads, guarded);
-}
-
-/** @throws {ApiError} `unavailable` */
-async function assertCertain<T>(isCertain: boolean, reading: Promise<T>): Promise<T> {
-  const found = await reading;
-  if (!isCertain && (found === null || Array.isArray(found)))
+  const { instances, volumes, marks } = reads;
+  /** @throws {ApiError} `unavailable` */
+  const assertCertain = async <T>(isProved: boolean, read: () => Promise<T>): Promise<T> => {
+    let isCertain = isProved;
+    for (const other of notFoundGuard.others)
+      if ((await marks.get(`restored_from:${other}`)) !== null) isCertain = false;
+    const found = await read();
+    if (isCertain || (found !== null && !Array.isArray(found))) return found;
     throw new ApiError(
       'unavailable',
       'The orchestrator has not yet compared its records with the platform; try again.',
       { retryAfterSeconds: RETRY_AFTER_SECONDS },
     );
-  return found;
+  };
+  const guarded: Partial<Reads> = {
+    instances: withOverrides(instances, {
+      byId: (id) => assertCertain(notFoundGuard.isProved(id), () => instances.byId(id)),
+      page: (filter) => assertCertain(notFoundGuard.isListComplete, () => instances.page(filter)),
+      list: (filter) => assertCertain(notFoundGuard.isListComplete, () => instances.list(filter)),
+    }),
+    volumes: withOverrides(volumes, {
+      byId: (id) => assertCertain(notFoundGuard.isProved(id), () => volumes.byId(id)),
+    }),
+  } as Partial<Reads>;
+  return withOverrides(reads, guarded);
 }

@@ -7,7 +7,7 @@ import { account, accountId, instance } from '../../store/records.fixture.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
-import { ensureInstallation, PlatformMismatch } from './installation.ts';
+import { ensureInstallation, knownPlatforms, leftPlatforms, PlatformMismatch } from './installation.ts';
 
 const here = { name: 'libvirt' };
 const elsewhere = { name: 'openstack' };
@@ -105,5 +105,40 @@ describe('several platforms', () => {
     await named('default', 'east');
     await expect(start({ name: 'other' })).rejects.toThrow(/of the platform "driver-of-default"/);
     await expect(named('east')).rejects.toThrow(/of the platform "default" \(such as inst-1\)/);
+  });
+
+  const settled = (settings: Record<string, string>) =>
+    ensureInstallation(
+      { store, random },
+      new Map(Object.keys(settings).map((name) => [name, 'libvirt'])),
+      new Map(Object.entries(settings)),
+    );
+
+  it('are refused where one has the settings that another had, and rows [platforms-swapped]', async () => {
+    await settled({ east: 'host: a', west: 'host: b' });
+    await hold('west');
+    await expect(settled({ east: 'host: b', west: 'host: a' })).rejects.toThrow(
+      'The database holds 1 instances and 0 volumes of the platform "west" (such as inst-1), and the configuration gives it what was configured as "east": there they would all look gone. Give each platform the name that it had.',
+    );
+    await expect(settled({ west: 'host: a' })).rejects.toThrow(/what was configured as "east"/);
+    await settled({ east: 'host: a', west: 'host: c' });
+    await expect(settled({ east: 'host: c', west: 'host: d' })).resolves.toBeDefined();
+  });
+
+  it('keep what was known of one that is not configured any more, while it has ended rows [platform-left]', async () => {
+    await named('east', 'west');
+    await store.transact((tx) => tx.instances.insert({ ...inStatus('DESTROYED'), platform: 'east' }));
+    const left = await named('west');
+    expect(knownPlatforms(left)).toEqual(['west', 'east']);
+    expect(await leftPlatforms(store.read, new Map([['west', 'driver-of-west']]))).toEqual([
+      { platform: 'east', instances: 1, volumes: 0 },
+    ]);
+    expect(await leftPlatforms(store.read, new Map([['east', 'driver-of-east']]))).toEqual([]);
+  });
+
+  it('are all to be compared with a restored database, also those that are not configured here', async () => {
+    await named('east', 'west');
+    await store.transact((tx) => tx.marks.put('restored_from', 5));
+    expect(knownPlatforms(await named('west'))).toEqual(['west', 'east']);
   });
 });

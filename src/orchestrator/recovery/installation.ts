@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import type { Random } from '../../ports/clock.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { DEFAULT_PLATFORM } from '../model/platform-resource.ts';
-import type { Installation, PlatformUse, Reader, Store } from '../model/store.ts';
+import type { Installation, PlatformUse, Reader, Store, Transaction } from '../model/store.ts';
 
 /** The database was filled on other platforms than those that are configured now. */
 export class PlatformMismatch extends Fatal {
@@ -13,19 +14,27 @@ export type PlatformDrivers = ReadonlyMap<string, string>;
 
 /**
  * What this database is called on its platforms, made at its first start. Every resource carries the id in its note:
- * a machine of another installation is never taken for one of ours.
+ * a machine of another installation is never taken for one of ours. `settings`: how each platform is reached, as text.
  *
- * @throws {PlatformMismatch} if the database has live instances or volumes of a platform that is not configured, or has
- *   another driver now: there they would all look gone.
+ * @throws {PlatformMismatch} if the database has live instances or volumes of a platform that is not configured, has
+ *   another driver now, or the settings that another one had: there they would all look gone.
  */
 export async function ensureInstallation(
   { store, random }: { store: Store; random: Random },
   drivers: PlatformDrivers,
+  settings: ReadonlyMap<string, string> = new Map(),
 ): Promise<Installation> {
+  const now = new Map(
+    [...drivers].map(([name, driver]): [string, Known] => [
+      name,
+      { driver, digest: digestOf(settings.get(name)) },
+    ]),
+  );
   return store.transact(async (tx) => {
-    const platform = toText(drivers);
     const known = await tx.installation.get();
-    await assertConfigured(tx, known === null ? new Map() : fromText(known.platform), drivers);
+    const before = known === null ? new Map<string, Known>() : fromText(known.platform);
+    await assertConfigured(tx, before, now);
+    const platform = toText(new Map([...now, ...(await kept(tx, before, now, store.isShared))]));
     if (known?.platform === platform) return known;
     const installation = { id: known?.id ?? random.bytes(12).toString('hex'), platform };
     await tx.installation.put(installation);
@@ -33,34 +42,119 @@ export async function ensureInstallation(
   });
 }
 
-/** A driver's name alone, for the platform `default` alone; otherwise `NAME=DRIVER` for each. */
-function toText(drivers: PlatformDrivers): string {
-  const only = drivers.size === 1 ? drivers.get(DEFAULT_PLATFORM) : undefined;
-  return only ?? [...drivers].map(([name, driver]) => `${name}=${driver}`).join(' ');
+/** What is known of a platform. */
+interface Known {
+  driver: string;
+  /** Of its settings; undefined: they are not known. */
+  digest: string | undefined;
 }
 
-function fromText(text: string): PlatformDrivers {
-  if (!text.includes('=')) return new Map([[DEFAULT_PLATFORM, text]]);
-  return new Map(text.split(' ').map((pair) => pair.split('=') as [string, string]));
+/** Tells settings apart, and nothing about what is secret in them. */
+function digestOf(settings: string | undefined): string | undefined {
+  return settings && createHash('sha256').update(settings).digest('hex').slice(0, 8);
 }
 
-async function assertConfigured(tx: Reader, before: PlatformDrivers, now: PlatformDrivers): Promise<void> {
+/** A driver's name alone, for the platform `default` alone; otherwise `NAME=DRIVER` for each, with `#DIGEST`. */
+function toText(platforms: ReadonlyMap<string, Known>): string {
+  const only = platforms.size === 1 ? platforms.get(DEFAULT_PLATFORM) : undefined;
+  const all = [...platforms].map(
+    ([name, { driver, digest }]) => `${name}=${driver}${digest === undefined ? '' : `#${digest}`}`,
+  );
+  return only?.driver ?? all.join(' ');
+}
+
+function fromText(text: string): ReadonlyMap<string, Known> {
+  if (!text.includes('=')) return new Map([[DEFAULT_PLATFORM, { driver: text, digest: undefined }]]);
+  return new Map(
+    text.split(' ').map((pair): [string, Known] => {
+      const [name = '', rest = ''] = pair.split('=');
+      const [driver = '', digest] = rest.split('#');
+      return [name, { driver, digest }];
+    }),
+  );
+}
+
+/** The platforms that the database knows of, those that are not configured here included. */
+export function knownPlatforms({ platform }: Installation): string[] {
+  return [...fromText(platform).keys()];
+}
+
+/** Platforms that are not configured, and whose machines or volumes may still turn up, or are another server's. */
+async function kept(
+  tx: Transaction,
+  before: ReadonlyMap<string, Known>,
+  now: ReadonlyMap<string, Known>,
+  isShared: boolean,
+): Promise<[string, Known][]> {
+  const others = [...before].filter(([name]) => !now.has(name));
+  if (isShared) return others;
+  const left = new Set((await leftPlatforms(tx, now)).map(({ platform }) => platform));
+  const isRestored = (await tx.marks.get('restored_from')) !== null;
+  for (const [name] of others)
+    if (isRestored || (await tx.marks.get(`restored_from:${name}`)) !== null) left.add(name);
+  return others.filter(([name]) => left.has(name));
+}
+
+/** Rows that have ended on a platform that is not configured any more: what it makes of them late stays there. */
+export interface LeftPlatform {
+  platform: string;
+  instances: number;
+  volumes: number;
+}
+
+export async function leftPlatforms(
+  { instances, volumes }: Pick<Reader, 'instances' | 'volumes'>,
+  configured: ReadonlyMap<string, unknown>,
+): Promise<LeftPlatform[]> {
+  const ended = new Map((await instances.endedByPlatform()).map(({ platform, count }) => [platform, count]));
+  const gone = new Map((await volumes.endedByPlatform()).map(({ platform, count }) => [platform, count]));
+  return [...new Set([...ended.keys(), ...gone.keys()])]
+    .filter((platform) => !configured.has(platform))
+    .map((platform) => ({
+      platform,
+      instances: ended.get(platform) ?? 0,
+      volumes: gone.get(platform) ?? 0,
+    }));
+}
+
+async function assertConfigured(
+  tx: Reader,
+  before: ReadonlyMap<string, Known>,
+  now: ReadonlyMap<string, Known>,
+): Promise<void> {
   const instances = byName(await tx.instances.countByPlatform());
   const volumes = byName(await tx.volumes.countByPlatform());
   for (const name of new Set([...instances.keys(), ...volumes.keys()])) {
     const uses = [instances.get(name), volumes.get(name)] as const;
     const held = `The database holds ${uses[0]?.count ?? 0} instances and ${uses[1]?.count ?? 0} volumes of the platform`;
-    const driver = now.get(name);
-    const driverBefore = before.get(name) ?? driver;
+    const such = `"${name}" (such as ${uses.flatMap((use) => use?.anId ?? []).join(' and ')})`;
+    const driver = now.get(name)?.driver;
+    const driverBefore = before.get(name)?.driver ?? driver;
     if (driver === undefined)
       throw new PlatformMismatch(
-        `${held} "${name}" (such as ${uses.flatMap((use) => use?.anId ?? []).join(' and ')}), and the configuration has no platform of that name: add the one that made them to \`platforms:\` as \`${name}\`, or delete them first.`,
+        `${held} ${such}, and the configuration has no platform of that name: add the one that made them to \`platforms:\` as \`${name}\`, or delete them first.`,
       );
     if (driver !== driverBefore)
       throw new PlatformMismatch(
         `${held} "${driverBefore}", and the configuration names "${driver}": configure the platform that made them, or delete them there first.`,
       );
+    const other = formerName(name, before, now);
+    if (other !== undefined)
+      throw new PlatformMismatch(
+        `${held} ${such}, and the configuration gives it what was configured as "${other}": there they would all look gone. Give each platform the name that it had.`,
+      );
   }
+}
+
+/** The other name that what is configured as `name` had before; undefined: it had this one, or is new. */
+function formerName(
+  name: string,
+  before: ReadonlyMap<string, Known>,
+  now: ReadonlyMap<string, Known>,
+): string | undefined {
+  const digest = now.get(name)?.digest;
+  if (digest === undefined || before.get(name)?.digest === digest) return undefined;
+  return [...before].find(([other, known]) => other !== name && known.digest === digest)?.[0];
 }
 
 function byName(uses: readonly PlatformUse[]): ReadonlyMap<string, PlatformUse> {

@@ -134,6 +134,13 @@ export function instanceReader(connection: Connection): InstanceReader {
         .where(isLive(instances))
         .groupBy(instances.platform)
         .orderBy(instances.platform),
+    endedByPlatform: async () =>
+      db
+        .select({ platform: instances.platform, count: count() })
+        .from(instances)
+        .where(eq(instances.status, 'DESTROYED'))
+        .groupBy(instances.platform)
+        .orderBy(instances.platform),
   };
 }
 

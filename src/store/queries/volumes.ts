@@ -50,6 +50,13 @@ export function volumeReader(connection: Connection): VolumeReader {
         .where(isNull(volumes.deletedAt))
         .groupBy(volumes.platform)
         .orderBy(volumes.platform),
+    endedByPlatform: async () =>
+      db
+        .select({ platform: volumes.platform, count: count() })
+        .from(volumes)
+        .where(isNotNull(volumes.deletedAt))
+        .groupBy(volumes.platform)
+        .orderBy(volumes.platform),
   };
 }
 
