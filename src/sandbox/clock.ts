@@ -88,6 +88,16 @@ export class SandboxClock implements Clock {
     };
   }
 
+  /** Says that something happens as long as `work` runs and right after it, so that time waits for what follows. */
+  async noting<T>(work: Promise<T>): Promise<T> {
+    this.#activity++;
+    try {
+      return await work;
+    } finally {
+      this.#activity++;
+    }
+  }
+
   /** Lets `ms` milliseconds pass: everything that comes due happens, in order. */
   advance(ms: number): Promise<void> {
     return this.#inTurn(async () => {

@@ -11,6 +11,14 @@ export interface Timing {
   volume: Range;
 }
 
+/** What the marketplace of a sandbox has beyond its defaults. */
+export interface MarketplaceSettings {
+  /** What the team of each account has to spend. Default 10,000 USD. */
+  creditUsd?: number;
+  /** The most that one team may have at the same time; null: any number. */
+  teamLimits?: { deployments?: number | null; volumes?: number | null; volumeGb?: number | null };
+}
+
 export interface SandboxOptions {
   /** Which of the providers whose profiles come with Berth: `a` or `provider-a`. Default: `['a']`. */
   providers?: readonly string[];
@@ -24,6 +32,12 @@ export interface SandboxOptions {
   /** When virtual time begins, in milliseconds since the Unix epoch. Default 2026-01-01T00:00:00Z. */
   startAt?: number;
   timing?: Partial<Timing>;
+  /** Whether the marketplace runs on top of the providers, at `/api`. Default: it does not. */
+  marketplace?: boolean | MarketplaceSettings;
+  /** `false`: nobody is answered 429. Default: the limits of production, for each account by itself. */
+  rateLimits?: boolean;
+  /** What base URLs begin with. Default `http://sandbox.test`, which only `fetch` of the sandbox knows. */
+  origin?: string;
   /** Default: nothing is logged. */
   log?: Log;
 }

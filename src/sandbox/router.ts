@@ -6,8 +6,8 @@ interface Server {
 }
 
 interface Parts {
-  /** Each with the name that an exchange has for it. */
-  servers: ReadonlyMap<string, Server>;
+  /** By name; more may come. */
+  providers: ReadonlyMap<string, { readonly app: Server }>;
   /** The outermost first. */
   layers: readonly Layer[];
   /** Of the key that a request carries. */
@@ -15,12 +15,16 @@ interface Parts {
 }
 
 const PROVIDER = /^\/providers\/([^/]+)(\/.*)$/;
+const MARKETPLACE = 'marketplace';
 
 /** Finds the server of a path, and passes the request to it through the layers. */
-export function createRouter({ servers, layers, accountOf }: Parts) {
+export function createRouter({ providers, layers, accountOf }: Parts) {
+  let marketplace: Server | undefined;
+  const addresses = new Addresses();
+
   /** Sends a request with the path of the server itself. */
   async function send(provider: string, request: Request): Promise<Response> {
-    const server = servers.get(provider);
+    const server = provider === MARKETPLACE ? marketplace : providers.get(provider)?.app;
     if (server === undefined) return notFound(`There is no provider ${provider} in this sandbox.`);
     const key = /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1];
     const account = key === undefined ? undefined : accountOf(key);
@@ -30,20 +34,40 @@ export function createRouter({ servers, layers, accountOf }: Parts) {
       if (layer === undefined) return Promise.resolve(server.fetch(passed));
       return layer({ ...about, request: passed }, (next) => pass(index + 1, next));
     };
+    if (provider === MARKETPLACE) request.headers.set('x-forwarded-for', addresses.of(account));
     return pass(0, request);
   }
 
   return {
     send,
+    serveMarketplace(server: Server): void {
+      marketplace = server;
+    },
     /** Sends a request with a path of the sandbox. */
     async route(request: Request): Promise<Response> {
       const { pathname, search } = new URL(request.url);
       const [, provider, path] = PROVIDER.exec(pathname) ?? [];
-      if (provider === undefined || path === undefined)
-        return notFound('Nothing is here: the providers are at /providers/NAME/v1.');
-      return send(provider, new Request(`${ORIGIN}${path}${search}`, request));
+      if (provider !== undefined && path !== undefined)
+        return send(provider, new Request(`${ORIGIN}${path}${search}`, request));
+      if (marketplace !== undefined && /^\/api(\/|$)/.test(pathname))
+        return send(MARKETPLACE, new Request(`${ORIGIN}${pathname}${search}`, request));
+      return notFound(
+        'Nothing is here: the providers are at /providers/NAME/v1, and the marketplace, if there is one, at /api.',
+      );
     },
   };
+}
+
+/** One for each account: what is limited by address, no account uses up for another. */
+class Addresses {
+  readonly #known = new Map<string | undefined, string>();
+
+  of(account: string | undefined): string {
+    const number = this.#known.size + 1;
+    const known = this.#known.get(account) ?? `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}`;
+    this.#known.set(account, known);
+    return known;
+  }
 }
 
 function notFound(message: string): Response {

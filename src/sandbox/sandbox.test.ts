@@ -62,8 +62,8 @@ it('gives each account its own instances', async () => {
 it('starts each of the seven providers, with the rules of its profile', async () => {
   const providers = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
   await using sandbox = await createSandbox({ providers });
-  const stops = [...sandbox.providers.values()].map(({ name }) => name);
-  expect(stops).toEqual(providers.map((letter) => `provider-${letter}`));
+  const names = [...sandbox.providers.values()].map(({ name }) => name);
+  expect(names).toEqual(providers.map((letter) => `provider-${letter}`));
   for (const provider of sandbox.providers.values())
     expect((await ask(sandbox, provider, 'GET', '/configurations')).status).toBe(200);
 });

@@ -1,11 +1,31 @@
 import type { SandboxClock } from './clock.ts';
 import type { SandboxProvider } from './provider.ts';
 
+/** A user of the marketplace with a key, and a team of their own that has credit. */
+export interface SandboxUser {
+  /** Such as `http://sandbox.test/api`. */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly email: string;
+  readonly userId: string;
+  readonly teamId: string;
+}
+
+/** A mail that the marketplace sent. */
+export interface SandboxMail {
+  at: number;
+  to: string;
+  subject: string;
+  text: string;
+}
+
 /** A tenant of every provider of the sandbox: what it makes, no other account sees. */
 export interface SandboxAccount {
   readonly name: string;
   /** By the names of the providers. */
   readonly providers: Readonly<Record<string, { baseUrl: string; apiKey: string }>>;
+  /** Absent where there is no marketplace. */
+  readonly marketplace?: SandboxUser;
 }
 
 /** Providers in this process, each the real orchestrator over a simulated platform. `await using` ends it. */
@@ -14,10 +34,14 @@ export interface Sandbox extends AsyncDisposable {
   readonly clock: SandboxClock;
   /** By name, such as `provider-a`. */
   readonly providers: ReadonlyMap<string, SandboxProvider>;
+  /** What the marketplace has sent, the oldest first. */
+  readonly mails: readonly SandboxMail[];
+  /** The account that is there from the start. */
+  readonly defaultAccount: SandboxAccount;
   /** @throws {Error} where there is none of that name; `a` stands for `provider-a` */
   provider(name: string): SandboxProvider;
   /**
-   * Answers as the address of the sandbox would, without a port: `/providers/NAME/v1/…`. A path, or any URL: only its
+   * Answers as the address of the sandbox would, without a port: `/providers/NAME/v1/…` and `/api/…`. A path, or any URL: only its
    * path and query count.
    */
   fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;
