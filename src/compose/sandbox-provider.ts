@@ -10,6 +10,7 @@ import { createAccount, createKey, DEFAULT_ACCOUNT } from '../orchestrator/accou
 import { isPassword } from '../orchestrator/accounts/password-checks.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { DEFAULT_PLATFORM } from '../orchestrator/model/platform-resource.ts';
+import type { Store } from '../orchestrator/model/store.ts';
 import { driverOf } from '../platform-model/platform.ts';
 import type { Random } from '../ports/clock.ts';
 import { Fatal } from '../ports/errors.ts';
@@ -33,11 +34,14 @@ export interface ProviderParts {
   faults: FaultInjection;
   timing: Timing;
   log: Log;
+  /** Called when a machine, a volume or an instance changes. */
+  changed(): void;
 }
 
 export interface StartedProvider extends SandboxProvider {
   profile: ProviderProfile;
   probe: SshProbe;
+  store: Pick<Store, 'nextWorkAt'>;
   /** Returns its key. */
   addAccount(name: string): Promise<string>;
   close(): Promise<void>;
@@ -45,16 +49,17 @@ export interface StartedProvider extends SandboxProvider {
 
 /** Starts the orchestrator of one provider over a platform of its own. @throws {Fatal} */
 export async function startProvider(parts: ProviderParts): Promise<StartedProvider> {
-  const { name, config, clock, faults, timing, log, origin } = parts;
+  const { name, config, clock, faults, timing, log, origin, changed } = parts;
   const { catalog, profile } = loadProvider(name);
   const seed = `${parts.seed}/${name}`;
   const random: Random = createSeededRandom(seed);
   const rules = faults.rules(name, rulesOf({ catalog, manifest: manifestOf(profile), timing, seed }));
-  const platform = createSandboxPlatform({ clock, rules, draws: new Draws(seed) });
+  const platform = createSandboxPlatform({ clock, rules, draws: new Draws(seed), changed });
   const probe = faults.probe(name, modelProbe(platform, clock));
   const driver = driverOf(platform, rules.manifest, faults.carry(name));
   const opened = openSqliteStore(':memory:');
   const store = withOverrides(opened, { transact: (body) => clock.noting(opened.transact(body)) });
+  opened.subscribe({ instancesChanged: changed, workChanged: changed });
   const deps = { store, clock, random };
   const addAccount = async (account: string): Promise<string> => {
     await createAccount(deps, account);
@@ -83,6 +88,7 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
     app: orchestrator.app,
     platform,
     probe,
+    store,
     addAccount,
     close: async () => {
       await orchestrator.close();

@@ -6,6 +6,7 @@ import { defaultTiming, type SandboxOptions, START_AT } from '../sandbox/options
 import type { FaultInjection, Layer } from '../sandbox/provider.ts';
 import { createRouter } from '../sandbox/router.ts';
 import { ORIGIN, type Sandbox, type SandboxAccount, toProviderName } from '../sandbox/sandbox.ts';
+import { createIdleness } from './sandbox-idleness.ts';
 import { type StartedMarketplace, startSandboxMarketplace } from './sandbox-marketplace.ts';
 import { type StartedProvider, startProvider } from './sandbox-provider.ts';
 
@@ -50,6 +51,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const opened = (key: string, account: string): void => void accounts.set(key, account);
   const router = createRouter({ providers, layers, accountOf: (key) => accounts.get(key) });
   let market: StartedMarketplace | undefined;
+  const idleness = createIdleness({ now: () => clock.now(), providers, store: () => market?.store });
+  const { changed } = idleness;
   let closing: Promise<void> | undefined;
 
   async function end(): Promise<void> {
@@ -64,7 +67,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
 
   try {
     for (const name of (options.providers ?? ['a']).map(toProviderName)) {
-      const parts = { name, config, clock, seed, faults, log, timing, origin };
+      const parts = { name, config, clock, seed, faults, log, timing, origin, changed };
       const provider = await clock.during(startProvider(parts));
       providers.set(name, provider);
       opened(provider.apiKey, DEFAULT_ACCOUNT);
@@ -80,6 +83,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     await close();
     throw error;
   }
+
+  clock.skipIdle(idleness);
 
   async function account(name: string): Promise<SandboxAccount> {
     const at: Record<string, { baseUrl: string; apiKey: string }> = {};
@@ -105,7 +110,10 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
       if (found === undefined) throw new Error(`There is no provider ${name} in this sandbox.`);
       return found;
     },
-    fetch: (input, init) => clock.during(router.route(toRequest(input, init))),
+    fetch: (input, init) => {
+      changed();
+      return clock.during(router.route(toRequest(input, init)));
+    },
     account: (name = `account-${++made}`) => clock.during(account(name)),
     close,
     [Symbol.asyncDispose]: close,

@@ -161,6 +161,12 @@ export class Machines<M extends MachineRecord> {
     this.#ports.observer?.removed?.(machine, cause);
   }
 
+  /** When the next one may end something by itself; undefined: none will. */
+  nextDueAt(): number | undefined {
+    this.advance();
+    return this.#due.nextAt();
+  }
+
   /** Ends what is due to end by itself, in the order of the machines' numbers. */
   advance(): void {
     const now = this.#ports.clock.now();

@@ -6,6 +6,27 @@ interface Entry {
   isOver: boolean;
 }
 
+/** What is known of what goes on, so that time in which nothing but the periodic happens can be skipped. */
+export interface Idleness {
+  /** When something last happened that may have consequences. */
+  lastEventAt(): number;
+  /** Whether something is under way that has an end. */
+  isBusy(): Promise<boolean>;
+  /** When something is due that is not periodic; undefined: nothing is. */
+  nextEventAt(): Promise<number | undefined>;
+  /** How much of the end of an advance is not skipped, so that what is seen then is of then. */
+  tailMs(): Promise<number>;
+}
+
+/** What happens is followed closely for so long: within that everybody has noticed. */
+const CALM_AFTER_MS = 5 * 60_000;
+/** What has been under way for so long without an event is stuck. */
+const STUCK_AFTER_MS = 60 * 60_000;
+/** Less is not worth skipping. */
+const LEAST_SKIP_MS = 60_000;
+/** How often it is asked whether time can be skipped. */
+const ASK_EVERY_MS = 30_000;
+
 /** So many turns of the event loop in which no timer was set are quiet. */
 const QUIET_TURNS = 3;
 /** More callbacks than this at one moment are an endless loop. */
@@ -28,6 +49,8 @@ export class SandboxClock implements Clock {
   #holds = 0;
   readonly #queue = new DueQueue<Entry>();
   readonly #pending = new Set<Entry>();
+  #idleness: Idleness | undefined;
+  #askedAt = 0;
   /** Who moves time does so one after another. */
   #lastMove: Promise<unknown> = Promise.resolve();
 
@@ -98,13 +121,39 @@ export class SandboxClock implements Clock {
     }
   }
 
-  /** Lets `ms` milliseconds pass: everything that comes due happens, in order. */
+  /** From now on {@link advance} skips time in which nothing but the periodic happens. */
+  skipIdle(idleness: Idleness): void {
+    this.#idleness = idleness;
+  }
+
+  /**
+   * Lets `ms` milliseconds pass: everything that comes due happens, in order. Where nothing is under way, what is
+   * periodic happens once for all of an idle time.
+   */
   advance(ms: number): Promise<void> {
+    if (!(ms >= 0)) throw new RangeError(`time cannot be advanced by ${ms} ms`);
     return this.#inTurn(async () => {
       const end = this.now() + ms;
       await this.settle();
-      while (await this.#fireNext(end));
+      while ((await this.#skip(end)) || (await this.#fireNext(end)));
       this.#moveTo(end);
+    });
+  }
+
+  /**
+   * Lets time pass until nothing is under way that has an end, at most `limitMs`; resolves with how much has passed.
+   *
+   * @throws {Error} where something is still under way then
+   */
+  advanceUntilIdle(limitMs = 24 * 3_600_000): Promise<number> {
+    return this.#inTurn(async () => {
+      const begunAt = this.now();
+      await this.settle();
+      while (await this.#idleness?.isBusy()) {
+        if (!(await this.#fireNext(begunAt + limitMs)))
+          throw new Error(`something is still under way after ${limitMs} ms`);
+      }
+      return this.now() - begunAt;
     });
   }
 
@@ -139,6 +188,28 @@ export class SandboxClock implements Clock {
     const turn = this.#lastMove.then(move);
     this.#lastMove = turn.catch(() => undefined);
     return turn;
+  }
+
+  /** Skips what is idle of the time until `end`; whether it did. */
+  async #skip(end: number): Promise<boolean> {
+    const idleness = this.#idleness;
+    const now = this.now();
+    if (idleness === undefined || end - now < LEAST_SKIP_MS) return false;
+    const calmMs = now - idleness.lastEventAt();
+    if (calmMs < CALM_AFTER_MS || now - this.#askedAt < ASK_EVERY_MS) return false;
+    this.#askedAt = now;
+    if (calmMs < STUCK_AFTER_MS && (await idleness.isBusy())) return false;
+    const target = Math.min((await idleness.nextEventAt()) ?? end, end - (await idleness.tailMs()));
+    if (target - now < LEAST_SKIP_MS) return false;
+    // As on a machine that slept: each timer that was due meanwhile fires once, in order, and what it does has its end.
+    const due: Entry[] = [];
+    for (let next = this.#take(target); next !== undefined; next = this.#take(target)) due.push(next.item);
+    this.#moveTo(target);
+    for (const { run } of due) {
+      run();
+      await this.settle();
+    }
+    return true;
   }
 
   #moveTo(at: number): void {

@@ -3,7 +3,7 @@ import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import type { DriverManifest, Endpoint } from '../orchestrator/model/platform-driver.ts';
 import { createPlatform, type Platform } from '../platform-model/platform.ts';
 import { isGuestUp, type MachineRecord } from '../platform-model/records.ts';
-import type { Draws, Observer, PlatformRules } from '../platform-model/rules.ts';
+import type { Draws, PlatformRules } from '../platform-model/rules.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ProbeResult, SshProbe } from '../ports/ssh-probe.ts';
 import type { Timing } from './options.ts';
@@ -58,11 +58,13 @@ interface PlatformParts {
   clock: Pick<Clock, 'now'>;
   rules: PlatformRules<SandboxMachine>;
   draws: Draws;
-  observer?: Partial<Observer<SandboxMachine>>;
+  /** Called with each change of a machine or a volume. */
+  changed(): void;
 }
 
-export function createSandboxPlatform({ draws, ...ports }: PlatformParts): SandboxPlatform {
-  return createPlatform({ ...ports, machineDraws: draws, volumeDraws: draws });
+export function createSandboxPlatform({ draws, changed, ...ports }: PlatformParts): SandboxPlatform {
+  const storage = { machine: changed, volume: changed, attachment: changed };
+  return createPlatform({ ...ports, machineDraws: draws, volumeDraws: draws, storage });
 }
 
 /** Addresses that are nobody's (RFC 5737); each machine has one with a port of its own there. */

@@ -1,0 +1,90 @@
+import { lowBalanceMinutes } from '../marketplace/ledger/balance-watch.ts';
+import { takeReading } from '../marketplace/ledger/watch-team.ts';
+import { remainingMinutes } from '../marketplace/model/ledger-records.ts';
+import { defaultOptions } from '../marketplace/model/options.ts';
+import type { BalanceWatch } from '../marketplace/model/people.ts';
+import type { Reader, Store } from '../marketplace/model/store.ts';
+import { DEFAULT_PLATFORM } from '../orchestrator/model/platform-resource.ts';
+import type { Idleness } from '../sandbox/clock.ts';
+import type { StartedProvider } from './sandbox-provider.ts';
+
+const MINUTE_MS = 60_000;
+/** What is due later is no reason to follow time closely until then. */
+const SOON_MS = 10 * MINUTE_MS;
+/** A reading of a balance counts when a second one confirms it: that is followed more shortly than other events. */
+const SHORTER_MS = 3 * MINUTE_MS;
+/** In so long each deployment is polled, and what that showed is billed. */
+const TAIL_MS = MINUTE_MS;
+/** Of so many deployments one is polled at each moment: what is billed after a skip was seen after it. */
+const MANY = 200;
+const { graceMs, stoppedGraceMs, volumes } = defaultOptions.billing.zeroBalance;
+
+interface Parts {
+  now(): number;
+  providers: ReadonlyMap<string, StartedProvider>;
+  /** Undefined: there is no marketplace. */
+  store(): Store | undefined;
+}
+
+/** What goes on in a sandbox; `changed` is told of what has consequences. */
+export function createIdleness({ now, providers, store }: Parts): Idleness & { changed(): void } {
+  let changedAt = now();
+  /** When a balance passes a threshold next, as it was last foreseen. */
+  let moneyAt = Number.POSITIVE_INFINITY;
+
+  const nextWorkAt = async (): Promise<number> => {
+    const each = [...providers.values()].map((provider) => provider.store.nextWorkAt(DEFAULT_PLATFORM));
+    return Math.min(...(await Promise.all(each)).map((at) => at ?? Number.POSITIVE_INFINITY));
+  };
+
+  return {
+    changed() {
+      changedAt = now();
+    },
+    lastEventAt: () => (moneyAt <= now() ? Math.max(changedAt, moneyAt - SHORTER_MS) : changedAt),
+    async isBusy() {
+      if ((await nextWorkAt()) < now() + SOON_MS) return true;
+      const active = (await store()?.read.deployments.countActive()) ?? [];
+      return active.some(({ status }) => status === 'deploying');
+    },
+    async nextEventAt() {
+      const { read } = store() ?? {};
+      moneyAt = read === undefined ? Number.POSITIVE_INFINITY : await nextMoneyEventAt(read, now());
+      const machines = [...providers.values()].map(
+        ({ platform }) => platform.machines.nextDueAt() ?? Infinity,
+      );
+      const at = Math.min(await nextWorkAt(), moneyAt, ...machines);
+      return at === Number.POSITIVE_INFINITY ? undefined : at;
+    },
+    async tailMs() {
+      const active = (await store()?.read.deployments.countActive()) ?? [];
+      return active.reduce((sum, { count }) => sum + count, 0) > MANY ? 0 : TAIL_MS;
+    },
+  };
+}
+
+/** When a balance passes the next threshold, or what follows an empty one is due; infinite: never, as things are. */
+async function nextMoneyEventAt(read: Reader, now: number): Promise<number> {
+  let first = Number.POSITIVE_INFINITY;
+  for (const { id, watch } of await read.teams.list()) {
+    const reading = await takeReading(read, id, now);
+    const left = remainingMinutes(reading);
+    const thresholds = [0, ...lowBalanceMinutes].map((minutes) => now + (left - minutes) * MINUTE_MS);
+    const deadlines = reading.balanceMicroUsd > 0 ? thresholds : deadlinesOf(watch);
+    first = Math.min(first, ...deadlines.filter((at) => at > now));
+  }
+  return Number.isFinite(first) ? Math.ceil(first) : first;
+}
+
+function deadlinesOf({ exhaustedAt, volumesDeleteAt }: BalanceWatch): number[] {
+  if (exhaustedAt === null) return [];
+  const deleteAt = volumesDeleteAt ?? exhaustedAt + volumes.keepMs;
+  return [
+    exhaustedAt + graceMs,
+    exhaustedAt + graceMs + 30 * MINUTE_MS,
+    exhaustedAt + stoppedGraceMs,
+    exhaustedAt + graceMs + stoppedGraceMs,
+    deleteAt,
+    ...volumes.noticesMs.map((noticeMs) => deleteAt - noticeMs),
+  ];
+}
