@@ -65,6 +65,8 @@ const operationSchema = z.object({
   status_code: z.number(),
   resources: z.record(z.string(), z.array(z.string()).nullish()).nullish(),
   err: z.string().optional(),
+  /** The member that it runs on. */
+  location: z.string().optional(),
 });
 export type Operation = z.infer<typeof operationSchema>;
 
@@ -72,6 +74,8 @@ const memberSchema = z.object({
   server_name: z.string(),
   status: z.string(),
   message: z.string(),
+  /** `database`: it votes in the cluster's database. */
+  roles: z.array(z.string()).nullish(),
   groups: z.array(z.string()).nullish(),
 });
 export type Member = z.infer<typeof memberSchema>;
@@ -144,13 +148,13 @@ export class IncusApi {
   }
 
   /** With its state; undefined: there is none of that name. */
-  async instance(name: string): Promise<Instance | undefined> {
+  async instance(name: string, withinMs?: number): Promise<Instance | undefined> {
     const path = `/1.0/instances/${name}`;
     try {
-      return (await this.#read(path, { recursion: '1' }, instanceSchema))?.value;
+      return (await this.#read(path, { recursion: '1' }, instanceSchema, withinMs))?.value;
     } catch (error) {
       if (!hasJustEnded(error)) throw error;
-      const bare = (await this.#read(path, {}, instanceSchema))?.value;
+      const bare = (await this.#read(path, {}, instanceSchema, withinMs))?.value;
       return bare && { ...bare, status_code: STOPPING };
     }
   }
@@ -163,8 +167,7 @@ export class IncusApi {
   /** In one call, unless a machine ends in the midst of it. */
   async instances(): Promise<Instance[]> {
     try {
-      const { metadata } = await this.client.get('/1.0/instances', { recursion: '2' });
-      return z.array(instanceSchema).parse(metadata);
+      return await this.#instances('2');
     } catch (error) {
       if (!hasJustEnded(error)) throw error;
       const known = await this.instancesWithoutState();
@@ -173,10 +176,38 @@ export class IncusApi {
     }
   }
 
-  /** What the database of Incus knows of them, without asking their members. */
   async instancesWithoutState(): Promise<Instance[]> {
-    const { metadata } = await this.client.get('/1.0/instances', { recursion: '1' });
-    return z.array(instanceSchema).parse(metadata);
+    return this.#instances('1');
+  }
+
+  /** What the database of Incus knows of them: no member is asked. */
+  async instanceNames(): Promise<string[]> {
+    const { metadata } = await this.client.get('/1.0/instances');
+    const names = z.array(z.string()).parse(metadata).map(nameIn);
+    if (names.length === 0) await this.assertProject();
+    return names;
+  }
+
+  async #instances(recursion: string): Promise<Instance[]> {
+    const { metadata } = await this.client.get('/1.0/instances', { recursion });
+    const instances = z.array(instanceSchema).parse(metadata);
+    if (instances.length === 0) await this.assertProject();
+    return instances;
+  }
+
+  /**
+   * Incus lists a project that does not exist as empty, and finds no instance in it.
+   *
+   * @throws {Error} if there is none of its name
+   */
+  async assertProject(): Promise<void> {
+    const { project } = this.client;
+    try {
+      await this.client.get(`/1.0/projects/${project}`);
+    } catch (error) {
+      if (!(error instanceof IncusRefusal && error.status === 404)) throw error;
+      throw new Error(`Incus has no project ${project}`, { cause: error });
+    }
   }
 
   /** By its alias, or by its fingerprint. */
@@ -236,9 +267,10 @@ export class IncusApi {
     path: string,
     query: Record<string, string>,
     schema: z.ZodType<T>,
+    withinMs?: number,
   ): Promise<Found<T> | undefined> {
     try {
-      const { metadata, etag } = await this.client.get(path, query);
+      const { metadata, etag } = await this.client.get(path, query, withinMs);
       return { value: schema.parse(metadata), etag };
     } catch (error) {
       if (isNotFound(error)) return undefined;
@@ -253,6 +285,11 @@ export class IncusApi {
  */
 function hasJustEnded(error: unknown): boolean {
   return error instanceof IncusRefusal && error.message.startsWith('Invalid PID');
+}
+
+/** Of `/1.0/instances/NAME?project=…`. */
+function nameIn(path: string): string {
+  return path.split('?')[0]?.split('/').at(-1) ?? '';
 }
 
 export function targetOf(member: string | undefined): Record<string, string> {

@@ -2,6 +2,7 @@ import { createHash, X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
 import { Agent, request } from 'undici';
 import { IncusRefusal, NotReached } from './errors.ts';
+import { hedged } from './hedged.ts';
 
 /** How a daemon, or any member of a cluster, is reached. */
 export interface Connection {
@@ -12,6 +13,8 @@ export interface Connection {
   /** Incus' own; each request names it. */
   project: string;
 }
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** The answer to one request. */
 export interface Reply {
@@ -27,11 +30,15 @@ export interface SendOptions {
   query?: Readonly<Record<string, string>>;
   /** Only if it still reads as it did. */
   etag?: string | undefined;
+  /** How long it may take, where that is less than usual. */
+  withinMs?: number | undefined;
 }
 
 /** A call is short, and the core's deadline is above it. */
 const REQUEST_TIMEOUT_MS = 6_500;
 const CONNECT_TIMEOUT_MS = 1_500;
+/** A read that is not answered for so long is sent to the next member too: this one may have lost its power. */
+const HEDGE_MS = 1_500;
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 /** What is said where no connection came about over which anything could have been sent. */
 const NO_CONNECTION = new Set([
@@ -64,16 +71,16 @@ interface Target {
 
 /** Incus' REST API, as far as a driver needs it. Decides nothing. */
 export class IncusClient {
+  readonly project: string;
   readonly #targets: Target[];
-  readonly #project: string;
 
   constructor({ addresses, tls, project }: Connection) {
-    this.#project = project;
+    this.project = project;
     this.#targets = addresses.map((address) => toTarget(address, tls));
   }
 
-  get(path: string, query?: Readonly<Record<string, string>>): Promise<Reply> {
-    return this.send('GET', path, { query: query ?? {} });
+  get(path: string, query: Readonly<Record<string, string>> = {}, withinMs?: number): Promise<Reply> {
+    return this.send('GET', path, { query, withinMs });
   }
 
   /**
@@ -81,12 +88,8 @@ export class IncusClient {
    * @throws {IncusRefusal} if the daemon said no
    * @throws {Error} if the answer is lost or makes no sense
    */
-  async send(
-    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
-    path: string,
-    { body, query = {}, etag }: SendOptions = {},
-  ): Promise<Reply> {
-    const { status, text, etag: found } = await this.#exchange(method, path, query, body, etag);
+  async send(method: Method, path: string, options: SendOptions = {}): Promise<Reply> {
+    const { status, text, etag: found } = await this.#exchange(method, path, options);
     const reply = parse(text, status);
     // Something before it, such as a proxy: its 404 does not say that a machine is gone.
     if (status >= 400 && reply.type !== 'error')
@@ -99,14 +102,14 @@ export class IncusClient {
 
   /** What is no JSON: the log of a console. @throws as `send` */
   async text(path: string): Promise<string> {
-    const { status, text } = await this.#exchange('GET', path, {}, undefined, undefined);
+    const { status, text } = await this.#exchange('GET', path, {});
     if (status >= 400) throw new IncusRefusal(status, String(parse(text, status).error), 'GET');
     return text;
   }
 
   /** What the daemon's clock says, in milliseconds since the epoch. @throws as `send` */
   async date(): Promise<number> {
-    const { date } = await this.#exchange('GET', '/1.0', {}, undefined, undefined);
+    const { date } = await this.#exchange('GET', '/1.0', {});
     return Date.parse(date ?? '');
   }
 
@@ -114,52 +117,89 @@ export class IncusClient {
     await Promise.all(this.#targets.map(({ agent }) => agent.destroy()));
   }
 
-  async #exchange(
-    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
-    path: string,
-    query: Readonly<Record<string, string>>,
-    body: unknown,
-    etag: string | undefined,
-  ): Promise<Answer> {
-    const problems: string[] = [];
-    // The one that answered last is asked first.
-    for (const target of [...this.#targets]) {
-      try {
-        const answer = await request(`${target.origin}${path}`, {
-          method,
-          query: { project: this.#project, ...query },
-          dispatcher: target.agent,
-          signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
-          headers: {
-            'User-Agent': 'berth',
-            ...(body !== undefined && { 'Content-Type': 'application/json' }),
-            ...(etag !== undefined && { 'If-Match': etag }),
-          },
-          ...(body !== undefined && { body: JSON.stringify(body) }),
-        });
-        const text = await answer.body.text();
-        this.#prefer(target);
-        const { etag: found, date } = answer.headers;
-        return {
-          status: answer.statusCode,
-          text,
-          etag: typeof found === 'string' ? found : undefined,
-          date: typeof date === 'string' ? date : undefined,
-        };
-      } catch (error) {
-        const problem = `${target.address}: ${reasonOf(error)}`;
-        if (!isUnsent(error) && method !== 'GET')
-          throw new Error(`the answer of Incus was lost (${problem})`, { cause: error });
-        problems.push(problem);
-      }
+  /** The one that answered last is asked first. */
+  async #exchange(method: Method, path: string, options: SendOptions): Promise<Answer> {
+    const over = new AbortController();
+    const limit = AbortSignal.timeout(options.withinMs ?? REQUEST_TIMEOUT_MS);
+    const signal = AbortSignal.any([over.signal, limit]);
+    const calls = [...this.#targets].map((target) => () => this.#ask(target, method, path, options, signal));
+    try {
+      return await (method === 'GET' ? hedged(calls, HEDGE_MS) : inTurn(calls));
+    } catch (error) {
+      const problems = error instanceof AggregateError ? error.errors : [error];
+      const lost = problems.find((one) => !(one instanceof NotReached));
+      if (lost !== undefined) throw lost;
+      throw new NotReached(`no Incus answers (${problems.map(({ message }) => message).join('; ')})`);
+    } finally {
+      over.abort();
     }
-    throw new NotReached(`no Incus answers (${problems.join('; ')})`);
+  }
+
+  /** @throws {NotReached} if it was not sent, or is a read */
+  async #ask(
+    target: Target,
+    method: Method,
+    path: string,
+    options: SendOptions,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    try {
+      return await this.#send(target, method, path, options, signal);
+    } catch (error) {
+      const problem = `${target.address}: ${reasonOf(error)}`;
+      if (method === 'GET' || isUnsent(error)) throw new NotReached(problem);
+      throw new Error(`the answer of Incus was lost (${problem})`, { cause: error });
+    }
+  }
+
+  async #send(
+    target: Target,
+    method: Method,
+    path: string,
+    { body, query = {}, etag }: SendOptions,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    const answer = await request(`${target.origin}${path}`, {
+      method,
+      query: { project: this.project, ...query },
+      dispatcher: target.agent,
+      signal,
+      headers: {
+        'User-Agent': 'berth',
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...(etag !== undefined && { 'If-Match': etag }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await answer.body.text();
+    this.#prefer(target);
+    const { etag: found, date } = answer.headers;
+    return {
+      status: answer.statusCode,
+      text,
+      etag: typeof found === 'string' ? found : undefined,
+      date: typeof date === 'string' ? date : undefined,
+    };
   }
 
   #prefer(target: Target): void {
     const index = this.#targets.indexOf(target);
     if (index > 0) this.#targets.unshift(...this.#targets.splice(index, 1));
   }
+}
+
+/** An order is sent to the next only where nothing was sent to the one before. @throws {AggregateError} of all problems */
+async function inTurn<T>(calls: readonly (() => Promise<T>)[]): Promise<T> {
+  const problems: unknown[] = [];
+  for (const call of calls) {
+    try {
+      return await call();
+    } catch (error) {
+      problems.push(error);
+      if (!(error instanceof NotReached)) break;
+    }
+  }
+  throw new AggregateError(problems);
 }
 
 function toTarget(address: string, tls: Connection['tls']): Target {

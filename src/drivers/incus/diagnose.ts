@@ -1,8 +1,10 @@
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import { broken, ok, warning } from '../kit/diagnosis.ts';
 import type { Diagnosis } from '../kit/driver-definition.ts';
-import { IncusApi } from './api.ts';
+import { IncusApi, targetOf } from './api.ts';
 import { type Connection, IncusClient } from './client.ts';
-import { isNotFound } from './errors.ts';
+import { IncusRefusal } from './errors.ts';
+import { InstanceReader } from './instances.ts';
 import type { IncusConfig } from './options.ts';
 import { countFree, FleetReader, offerOf } from './placement.ts';
 import { imageOf } from './translate.ts';
@@ -22,7 +24,12 @@ export async function* diagnose(
     const trusted = yield* connectionOf(api, connection);
     if (!trusted) return;
     const members = yield* membersOf(api);
-    yield* exists(client, `/1.0/projects/${options.project}`, `project ${options.project}`);
+    yield* exists(
+      client,
+      `/1.0/projects/${options.project}`,
+      `project ${options.project}`,
+      'Make it, or correct platform.project: Incus lists a project that does not exist as empty.',
+    );
     const offers = [...catalog.offers.values()].map((offer) => ({ offer, machine: offerOf(offer) }));
     const each = <T>(values: (T | undefined)[]): T[] => [
       ...new Set(values.filter((value) => value !== undefined)),
@@ -50,6 +57,8 @@ export async function* diagnose(
         `image ${alias}`,
         'incus image copy … --alias',
       );
+    if (offers.some(({ machine }) => machine.kind === 'virtual-machine'))
+      yield* virtualMachinesOn(client, members);
     yield* forwardsOf(options, members);
     yield* roomOf(api, options, catalog, now);
     yield* clockOf(client, now);
@@ -63,30 +72,28 @@ async function* connectionOf(api: IncusApi, { addresses }: Connection): AsyncGen
   try {
     const { auth, environment, api_extensions: extensions } = await api.server();
     if (auth !== 'trusted') {
-      yield {
+      yield broken(
         subject,
-        verdict: 'broken',
-        finding: 'Incus answers, and does not trust the client certificate.',
-        remedy: 'Run `incus config trust add-certificate CLIENT.crt` on the cluster.',
-      };
+        'Incus answers, and does not trust the client certificate.',
+        'Run `incus config trust add-certificate CLIENT.crt` on the cluster.',
+      );
       return false;
     }
-    yield { subject, verdict: 'ok', finding: `Incus ${environment.server_version} answers, and trusts us.` };
+    yield ok(subject, `Incus ${environment.server_version} answers, and trusts us.`);
     const missing = [
       'network_forward',
       'instance_state_started_at',
       'cluster_internal_custom_volume_copy',
     ].filter((name) => !extensions.includes(name));
     if (missing.length > 0)
-      yield {
-        subject: 'version of Incus',
-        verdict: 'broken',
-        finding: `Incus ${environment.server_version} lacks ${missing.join(', ')}.`,
-        remedy: 'Install Incus 6.0 or later.',
-      };
+      yield broken(
+        'version of Incus',
+        `Incus ${environment.server_version} lacks ${missing.join(', ')}.`,
+        'Install Incus 6.0 or later.',
+      );
     return true;
   } catch (error) {
-    yield broken(subject, error, 'Check platform.address, the certificates, and that incusd runs.');
+    yield failed(subject, error, 'Check platform.address, the certificates, and that incusd runs.');
     return false;
   }
 }
@@ -96,16 +103,15 @@ async function* membersOf(api: IncusApi): AsyncGenerator<Diagnosis, string[]> {
     const members = await api.members();
     for (const { server_name: name, status, message } of members)
       yield status === 'Online'
-        ? { subject: `member ${name}`, verdict: 'ok', finding: 'It is online.' }
-        : {
-            subject: `member ${name}`,
-            verdict: 'warning',
-            finding: `It is ${status}: ${message}. Nothing new is placed there, and its machines are unknown.`,
-            remedy: `Start incusd on ${name}, or see \`incus cluster list\`.`,
-          };
+        ? ok(`member ${name}`, 'It is online.')
+        : warning(
+            `member ${name}`,
+            `It is ${status}: ${message}. Nothing new is placed there, and its machines are unknown.`,
+            `Start incusd on ${name}, or see \`incus cluster list\`.`,
+          );
     return members.length === 0 ? ['none'] : members.map(({ server_name: name }) => name);
   } catch (error) {
-    yield broken('cluster members', error, 'See `incus cluster list`.');
+    yield failed('cluster members', error, 'See `incus cluster list`.');
     return [];
   }
 }
@@ -118,11 +124,11 @@ async function* exists(
 ): AsyncGenerator<Diagnosis> {
   try {
     await client.get(path);
-    yield { subject, verdict: 'ok', finding: 'It is there.' };
+    yield ok(subject, 'It is there.');
   } catch (error) {
-    yield isNotFound(error)
-      ? { subject, verdict: 'broken', finding: 'There is none of that name.', remedy }
-      : broken(subject, error, remedy);
+    yield error instanceof IncusRefusal && error.status === 404
+      ? broken(subject, 'There is none of that name.', remedy)
+      : failed(subject, error, remedy);
   }
 }
 
@@ -134,15 +140,14 @@ async function* poolOf(client: IncusClient, name: string): AsyncGenerator<Diagno
   try {
     const { driver } = (await client.get(`/1.0/storage-pools/${name}`)).metadata as { driver?: string };
     yield WITH_QUOTA.has(driver ?? '')
-      ? { subject, verdict: 'ok', finding: `It is there, of ${driver}.` }
-      : {
+      ? ok(subject, `It is there, of ${driver}.`)
+      : warning(
           subject,
-          verdict: 'warning',
-          finding: `It is of ${driver}, which may not hold a machine to the size of its disk.`,
-          remedy: 'Use a pool of zfs, btrfs, lvm or ceph.',
-        };
+          `It is of ${driver}, which may not hold a machine to the size of its disk.`,
+          'Use a pool of zfs, btrfs, lvm or ceph.',
+        );
   } catch (error) {
-    yield broken(subject, error, 'See `incus storage list`.');
+    yield failed(subject, error, 'See `incus storage list`.');
   }
 }
 
@@ -158,33 +163,45 @@ async function* networkOf(
       managed?: boolean;
       config?: Record<string, string>;
     };
-    if (managed !== true) {
-      yield {
-        subject,
-        verdict: 'broken',
-        finding: 'Incus does not manage it.',
-        remedy: 'Name one of `incus network list`.',
-      };
-      return;
-    }
-    yield { subject, verdict: 'ok', finding: `It is there, of type ${type}.` };
+    if (managed !== true)
+      return yield broken(subject, 'Incus does not manage it.', 'Name one of `incus network list`.');
+    yield ok(subject, `It is there, of type ${type}.`);
     const hasAcl = (config?.['security.acls'] ?? '') !== '' || acls.length > 0;
     if (!hasAcl)
-      yield {
-        subject: `what machines reach from ${name}`,
-        verdict: 'warning',
-        finding: 'No network ACL keeps machines from the services of their host.',
-        remedy: 'Set security.acls on the network, as docs/how-to/incus.md says.',
-      };
+      yield warning(
+        `what machines reach from ${name}`,
+        'No network ACL keeps machines from the services of their host.',
+        'Set security.acls on the network, as docs/how-to/incus.md says.',
+      );
     if (!isolation && acls.length === 0)
-      yield {
-        subject: `machines on ${name}`,
-        verdict: 'warning',
-        finding: 'platform.isolation is off: machines reach each other.',
-        remedy: 'Leave it on, unless one tenant has them all.',
-      };
+      yield warning(
+        `machines on ${name}`,
+        'platform.isolation is off: machines reach each other.',
+        'Leave it on, unless one tenant has them all.',
+      );
   } catch (error) {
-    yield broken(subject, error, 'See `incus network list`.');
+    yield failed(subject, error, 'See `incus network list`.');
+  }
+}
+
+/** Where an offer sells virtual machines: members that cannot run them. */
+async function* virtualMachinesOn(
+  client: IncusClient,
+  members: readonly string[],
+): AsyncGenerator<Diagnosis> {
+  for (const member of members) {
+    const subject = `virtual machines on ${member}`;
+    const remedy =
+      'Load kvm and vhost_vsock and install QEMU there, or give the offer a host_group without that member.';
+    try {
+      const { metadata } = await client.get('/1.0', targetOf(member));
+      const { driver = '' } = (metadata as { environment: { driver?: string } }).environment;
+      yield driver.includes('qemu')
+        ? ok(subject, 'Incus can run them.')
+        : broken(subject, `Incus runs ${driver} there, and no virtual machines.`, remedy);
+    } catch (error) {
+      yield failed(subject, error, remedy);
+    }
   }
 }
 
@@ -196,13 +213,12 @@ async function* forwardsOf(
   const [first, last] = forwards.ports;
   for (const member of members)
     if (forwards.addresses[member] === undefined)
-      yield {
-        subject: `port forwards on ${member}`,
-        verdict: 'broken',
-        finding: 'platform.port_forwards.addresses names no address of it.',
-        remedy: `Add \`${member}: ITS-ADDRESS\`.`,
-      };
-  yield { subject: 'ports', verdict: 'ok', finding: `${last - first + 1} ports for each member.` };
+      yield broken(
+        `port forwards on ${member}`,
+        'platform.port_forwards.addresses names no address of it.',
+        `Add \`${member}: ITS-ADDRESS\`.`,
+      );
+  yield ok('ports', `${last - first + 1} ports for each member.`);
 }
 
 async function* roomOf(
@@ -212,22 +228,21 @@ async function* roomOf(
   now: () => number,
 ): AsyncGenerator<Diagnosis> {
   try {
-    const fleet = await new FleetReader(api, options, catalog, now).read();
-    for (const { offerId, datacenter, units } of countFree(catalog, fleet, options))
-      yield {
-        subject: `room for ${offerId} in ${datacenter}`,
-        verdict: units > 0 ? 'ok' : 'warning',
-        finding: `${units} more would fit.`,
-        ...(units === 0 && {
-          remedy: 'Check host_group, GPUs and sizes of the offer against `incus info --resources`.',
-        }),
-      };
+    const reader = new FleetReader({ api, instances: new InstanceReader(api) }, options, catalog, now);
+    for (const { offerId, datacenter, units } of countFree(catalog, await reader.read(), options)) {
+      const subject = `room for ${offerId} in ${datacenter}`;
+      const finding = `${units} more would fit.`;
+      yield units > 0
+        ? ok(subject, finding)
+        : warning(
+            subject,
+            finding,
+            'Check host_group, GPUs and sizes of the offer against `incus info --resources`.',
+          );
+    }
   } catch (error) {
-    yield broken(
-      'resources of the members',
-      error,
-      'The certificate needs the right to read /1.0/resources.',
-    );
+    const remedy = 'The certificate needs the right to read /1.0/resources.';
+    yield failed('resources of the members', error, remedy);
   }
 }
 
@@ -239,20 +254,15 @@ async function* clockOf(client: IncusClient, now: () => number): AsyncGenerator<
     const date = await client.date();
     const offMs = Math.max(begunAt - date - 1_000, date - now(), 0);
     yield offMs <= CLOCK_TOLERANCE_MS
-      ? { subject, verdict: 'ok', finding: 'It agrees with that of Incus.' }
-      : {
-          subject,
-          verdict: 'broken',
-          finding: `It is ${Math.round(offMs / 1000)} s from that of Incus.`,
-          remedy: 'Run NTP on both.',
-        };
+      ? ok(subject, 'It agrees with that of Incus.')
+      : broken(subject, `It is ${Math.round(offMs / 1000)} s from that of Incus.`, 'Run NTP on both.');
   } catch (error) {
-    yield broken(subject, error, 'Run NTP on both.');
+    yield failed(subject, error, 'Run NTP on both.');
   }
 }
 
-function broken(subject: string, error: unknown, remedy: string): Diagnosis {
+/** What could not be looked at. */
+function failed(subject: string, error: unknown, remedy: string): Diagnosis {
   const message = error instanceof Error ? error.message : String(error);
-  const finding = message.endsWith('.') ? message : `${message}.`;
-  return { subject, verdict: 'broken', finding, remedy };
+  return broken(subject, message.endsWith('.') ? message : `${message}.`, remedy);
 }

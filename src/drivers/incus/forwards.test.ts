@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { Forward, ForwardPort, IncusApi, Instance } from './api.ts';
 import { Forwards } from './forwards.ts';
-import { incusOfferSchema } from './options.ts';
-import { forwardMark } from './translate.ts';
+import { type MachineDeps, Machines } from './machines.ts';
+import { incusConfigSchema, incusOfferSchema } from './options.ts';
+import { forwardMark, mark, phases } from './translate.ts';
 
 const port = (ref: string, listen: number, address: string): ForwardPort => ({
   description: forwardMark(ref),
@@ -45,4 +47,60 @@ it('ports of another Berth on the network stay; one that led to an address befor
   expect(forward.ports).toContainEqual(
     expect.objectContaining({ description: forwardMark('berth-a'), target_address: '10.0.0.5' }),
   );
+});
+
+it('a machine whose ports another Berth removed at the same moment gets them again when it is read [incus-forwards-undone]', async () => {
+  const listen = '192.0.2.1';
+  const stored: Forward = {
+    listen_address: listen,
+    description: 'x',
+    config: {},
+    location: 'none',
+    ports: [],
+  };
+  const instances = ['berth-a', 'berth-b'].map(
+    (name, index) =>
+      ({
+        name,
+        location: 'none',
+        status_code: 103,
+        created_at: '2026-11-23T01:00:00Z',
+        config: { [mark.createdBy]: 'berth', [mark.ref]: name, [mark.phase]: phases.created },
+        state: {
+          network: { eth0: { addresses: [{ family: 'inet', address: `10.0.0.${index}`, scope: 'global' }] } },
+        },
+      }) as unknown as Instance,
+  );
+  /** One Berth; Incus replaces the object as a whole, and each read of it waits for `mayRead`. */
+  const berth = (mayRead: () => Promise<void> = async () => undefined) => {
+    const api = {
+      instance: async (name: string) => instances.find((one) => one.name === name),
+      forwards: async () => {
+        const read = structuredClone(stored);
+        await mayRead();
+        return [read];
+      },
+      client: {
+        send: async (_method: string, _path: string, { body }: { body: { ports: ForwardPort[] } }) => {
+          stored.ports = body.ports;
+        },
+      },
+    } as unknown as IncusApi;
+    const port_forwards = { ports: '22000-22009', addresses: { none: listen } };
+    const options = incusConfigSchema.parse({ driver: 'incus', port_forwards });
+    const catalog = { offers: new Map(), regions: new Map() } as unknown as Catalog;
+    return new Machines({ api, options, catalog } as MachineDeps);
+  };
+  const { promise: isLate, resolve: goOn } = Promise.withResolvers<void>();
+  const late = berth(() => isLate).get('berth-b');
+  expect(await berth().get('berth-a')).toMatchObject({ value: { power: 'running' } });
+  goOn();
+  await late;
+  expect(stored.ports.map(({ description }) => description)).toEqual([forwardMark('berth-b')]);
+  const again = await berth().get('berth-a');
+  expect(again).toMatchObject({ value: { power: 'running', endpoint: { publicIp: listen } } });
+  expect(stored.ports.map(({ description }) => description).sort()).toEqual([
+    forwardMark('berth-a'),
+    forwardMark('berth-b'),
+  ]);
 });

@@ -12,6 +12,7 @@ import { done, failed, pending } from '../../platform-model/steps.ts';
 import { type Forward, type IncusApi, type Instance, type Operation, targetOf } from './api.ts';
 import { IncusRefusal, isConflict, isNotFound, toFailure } from './errors.ts';
 import { Forwards, NoPortLeft } from './forwards.ts';
+import type { InstanceReader } from './instances.ts';
 import type { IncusConfig, IncusOffer } from './options.ts';
 import { type FleetReader, freeGpus, isJudgeable, NO_MEMBER, offerOf, placeFor } from './placement.ts';
 import {
@@ -26,6 +27,7 @@ import {
   isUnknown,
   mark,
   phases,
+  rootOf,
   SSH_PORT,
   toPlatform,
 } from './translate.ts';
@@ -46,6 +48,7 @@ type Found =
 
 export interface MachineDeps {
   api: IncusApi;
+  instances: InstanceReader;
   options: IncusConfig;
   catalog: Catalog;
   fleet: FleetReader;
@@ -73,6 +76,7 @@ export class Machines {
       case 'coming':
         return { answer: 'observed', value: { ref, power: 'building', createdAt: Date.parse(found.since) } };
       case 'ours':
+        await this.#restoreForwards(found.instance);
         return { answer: 'observed', value: await this.#show(found.instance) };
       case 'foreign':
       case 'absent':
@@ -80,22 +84,36 @@ export class Machines {
     }
   }
 
+  /** Another Berth that changed the forwards of the same address at the same moment may have removed them. */
+  async #restoreForwards(instance: Instance): Promise<void> {
+    if (instance.config[mark.phase] !== phases.created || !isRunning(instance)) return;
+    const offer = this.#offerOf(instance);
+    try {
+      await this.#forwards?.ensure(instance, offer.network ?? this.#deps.options.network, offer);
+    } catch (error) {
+      if (!(error instanceof NoPortLeft) && !isConflict(error)) throw error;
+    }
+  }
+
   /** What is on a member that does not answer is left out: its absence proves nothing, and a `get` of it is unknown. */
   async list(): Promise<Listing<ObservedMachine>> {
-    const { api, options, catalog } = this.#deps;
-    const networks = [
-      options.network,
-      ...[...catalog.offers.values()].flatMap((one) => offerOf(one).network ?? []),
-    ];
-    const [instances, ...forwards] = await Promise.all([
-      api.instances(),
-      ...(this.#forwards === undefined ? [] : [...new Set(networks)].map((network) => api.forwards(network))),
+    const { api, instances: reader } = this.#deps;
+    const [{ instances, silent }, ...forwards] = await Promise.all([
+      reader.read({ state: true }),
+      ...(this.#forwards === undefined ? [] : this.#networks().map((network) => api.forwards(network))),
     ]);
     const known = instances.filter((instance) => isOurs(instance) && !isUnknown(instance));
     return {
       answer: 'listed',
       items: known.map((instance) => fromPlatform(instance, this.#endpointOf(instance, forwards.flat()))),
+      ...(silent.size > 0 && { silentHosts: [...silent] }),
     };
+  }
+
+  #networks(): string[] {
+    const { options, catalog } = this.#deps;
+    const ofOffers = [...catalog.offers.values()].flatMap((one) => offerOf(one).network ?? []);
+    return [...new Set([options.network, ...ofOffers])];
   }
 
   async create(spec: MachineSpec, cookie: string | null): Promise<Step<ObservedMachine>> {
@@ -184,7 +202,30 @@ export class Machines {
     }
     if (isRunning(instance)) return failed('conflict', 'it runs, and was never made in full', 'possible');
     await this.#delete(name);
+    await this.#dropImageCopy(instance);
     return pending('make', POLL_MS);
+  }
+
+  /**
+   * A pool has an unpacked copy of each image, on each member. Where the daemon ended while it unpacked it, Incus takes
+   * what there is of it for complete, and no machine made of it boots: it is unpacked anew.
+   */
+  async #dropImageCopy({ config, expanded_devices: devices, location }: Instance): Promise<void> {
+    const { api } = this.#deps;
+    const fingerprint = config['volatile.base_image'];
+    const pool = rootOf(devices)?.['pool'];
+    if (fingerprint === undefined || pool === undefined) return;
+    const isCopied = (await api.operations()).some(
+      ({ status_code: code, description, location: at }) =>
+        code < 200 && /^Creating/.test(description) && (at === undefined || at === location),
+    );
+    if (isCopied) return;
+    try {
+      const path = `/1.0/storage-pools/${pool}/volumes/image/${fingerprint}`;
+      await api.client.send('DELETE', path, { query: targetOf(location) });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
   }
 
   async stop(ref: OwnerRef, cookie: string | null): Promise<Step<ObservedMachine>> {
@@ -293,12 +334,7 @@ export class Machines {
   }
 
   async #removeForwards(ref: OwnerRef): Promise<void> {
-    const { options, catalog } = this.#deps;
-    const networks = [
-      options.network,
-      ...[...catalog.offers.values()].flatMap((one) => offerOf(one).network ?? []),
-    ];
-    for (const network of new Set(networks)) await this.#forwards?.remove(ref, network);
+    for (const network of this.#networks()) await this.#forwards?.remove(ref, network);
   }
 
   async consoleLog(ref: OwnerRef): Promise<string> {
@@ -342,7 +378,9 @@ export class Machines {
       if (coming !== undefined) return { is: 'coming', since: coming.created_at };
       // It may have been written, or its making ended, between the two.
       const again = await api.instance(name);
-      return again === undefined ? { is: 'absent' } : this.#judge(again);
+      if (again !== undefined) return this.#judge(again);
+      await api.assertProject();
+      return { is: 'absent' };
     }
     return this.#judge(instance);
   }

@@ -34,6 +34,7 @@ function host(name: string, changes: Partial<Host> = {}): Host {
     name,
     groups: ['default', 'frankfurt'],
     isOnline: true,
+    isVoter: false,
     resources,
     poolBytes: new Map([['local', 2000 * GIB]]),
     ...changes,
@@ -54,7 +55,12 @@ function instance(location: string, config: Instance['config'], devices: Instanc
   };
 }
 
-const fleet = (hosts: Host[], instances: Instance[] = []): Fleet => ({ hosts, instances, volumes: [] });
+const fleet = (hosts: Host[], instances: Instance[] = []): Fleet => ({
+  hosts,
+  instances,
+  names: [],
+  volumes: [],
+});
 const wanted = { vcpus: 8, memoryGb: 64, rootDiskGb: 100, gpuCount: 0 };
 
 describe('the room on a member', () => {
@@ -138,9 +144,16 @@ describe('a machine goes', () => {
     expect(placeFor(spec, fleet([...hosts, special], full), grouped, options)?.host.name).toBe('e');
   });
 
-  it('nowhere that is known while every member reads as offline: an election is no lack of room', () => {
-    expect(isJudgeable(fleet([host('a', { isOnline: false }), host('b')]))).toBe(true);
-    expect(isJudgeable(fleet([host('a', { isOnline: false }), host('b', { isOnline: false })]))).toBe(false);
+  it('nowhere that is known while most voters read as offline: late heartbeats are no lack of room', () => {
+    const voters = (...online: boolean[]): Host[] =>
+      online.map((isOnline, index) => host(`v${index}`, { isOnline, isVoter: true }));
+    expect(isJudgeable(fleet(voters(true)))).toBe(true);
+    expect(isJudgeable(fleet(voters(true, true, false)))).toBe(true);
+    expect(isJudgeable(fleet(voters(true, false, false)))).toBe(false);
+    expect(isJudgeable(fleet(voters(false, false, false)))).toBe(false);
+    // Of a larger cluster most members may be lost, and it goes on.
+    const others = ['d', 'e', 'f', 'g'].map((name) => host(name, { isOnline: false }));
+    expect(isJudgeable(fleet([...voters(true, true, true), ...others]))).toBe(true);
   });
 
   it('nowhere where none has room', () => {

@@ -1,15 +1,20 @@
 import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
 import type { FreeUnits, MachineSpec } from '../../orchestrator/model/platform-driver.ts';
 import type { Card, IncusApi, Instance, Member, Resources, Volume } from './api.ts';
+import { IncusRefusal } from './errors.ts';
+import type { InstanceReader } from './instances.ts';
 import { type IncusConfig, type IncusOffer, incusOfferSchema } from './options.ts';
-import { bytesOf, cpusOf } from './translate.ts';
+import { bytesOf, cpusOf, rootOf } from './translate.ts';
 
 /** A member, or the one daemon there is, and what it has. */
 export interface Host {
   /** `none` where there is no cluster, as in Incus' own answers. */
   name: string;
   groups: readonly string[];
+  /** By Incus' own word, and it shows its instances. */
   isOnline: boolean;
+  /** Whether it votes in the cluster's database. */
+  isVoter: boolean;
   resources: Resources | undefined;
   poolBytes: ReadonlyMap<string, number>;
 }
@@ -17,13 +22,16 @@ export interface Host {
 /** What members have changes with their hardware; what is left of it is counted each time. */
 const HARDWARE_KEPT_MS = 60_000;
 const SINGLE = 'none';
+const ALONE: Member = { server_name: SINGLE, status: 'Online', message: '', roles: ['database'] };
 /** Of a fleet that cannot be judged. */
-export const NO_MEMBER = 'no member of the cluster is online, by its own word';
+export const NO_MEMBER = 'most members that hold the database of the cluster are offline, by its own word';
 
 /** What every member has, and what of it is taken. */
 export interface Fleet {
   hosts: readonly Host[];
   instances: readonly Instance[];
+  /** Of all instances, also of those that could not be read. */
+  names: readonly string[];
   volumes: readonly (Volume & { pool: string })[];
 }
 
@@ -39,13 +47,20 @@ type Hardware = { at: number; resources: Resources; poolBytes: Map<string, numbe
 /** Reads the fleet; hardware is remembered for a minute. */
 export class FleetReader {
   readonly #api: IncusApi;
+  readonly #instances: InstanceReader;
   readonly #options: IncusConfig;
   readonly #pools: readonly string[];
   readonly #now: () => number;
   readonly #hardware = new Map<string, Hardware>();
 
-  constructor(api: IncusApi, options: IncusConfig, catalog: Catalog, now: () => number) {
+  constructor(
+    { api, instances }: { api: IncusApi; instances: InstanceReader },
+    options: IncusConfig,
+    catalog: Catalog,
+    now: () => number,
+  ) {
     this.#api = api;
+    this.#instances = instances;
     this.#options = options;
     this.#now = now;
     const named = [...catalog.offers.values()].flatMap((offer) => offerOf(offer).storage_pool ?? []);
@@ -54,42 +69,51 @@ export class FleetReader {
 
   async read(): Promise<Fleet> {
     const volumePool = this.#options.volume_pool ?? this.#options.storage_pool;
-    const [members, instances, volumes] = await Promise.all([
+    const [members, { instances, names, silent }, volumes] = await Promise.all([
       this.#api.members(),
-      this.#api.instancesWithoutState(),
+      this.#instances.read({ state: false }),
       this.#api.volumes(volumePool),
     ]);
     const hosts = await Promise.all(
-      members.length === 0
-        ? [this.#host({ server_name: SINGLE, status: 'Online', message: '', groups: [] })]
-        : members.map((member) => this.#host(member)),
+      (members.length === 0 ? [ALONE] : members).map((member) => this.#host(member, silent)),
     );
-    return { hosts, instances, volumes: volumes.map((volume) => ({ ...volume, pool: volumePool })) };
+    return { hosts, instances, names, volumes: volumes.map((volume) => ({ ...volume, pool: volumePool })) };
   }
 
-  async #host({ server_name: name, status, groups }: Member): Promise<Host> {
-    const isOnline = status === 'Online';
+  async #host(
+    { server_name: name, status, groups, roles }: Member,
+    silent: ReadonlySet<string>,
+  ): Promise<Host> {
+    const isOnline = status === 'Online' && !silent.has(name);
     const found = isOnline ? await this.#hardwareOf(name) : undefined;
     return {
       name,
       groups: groups ?? [],
       isOnline,
+      isVoter: roles?.includes('database') ?? false,
       resources: found?.resources,
       poolBytes: found?.poolBytes ?? new Map(),
     };
   }
 
-  async #hardwareOf(name: string): Promise<Hardware> {
+  /** Undefined: it does not answer. @throws {IncusRefusal} if Incus does not let us read it */
+  async #hardwareOf(name: string): Promise<Hardware | undefined> {
     const known = this.#hardware.get(name);
     if (known !== undefined && this.#now() - known.at < HARDWARE_KEPT_MS) return known;
-    const [resources, ...bytes] = await Promise.all([
+    const read = Promise.all([
       this.#api.resources(name),
       ...this.#pools.map((pool) => this.#api.poolBytes(pool, name)),
     ]);
+    const found = await read.catch((error) => {
+      if (error instanceof IncusRefusal) throw error;
+      return undefined;
+    });
+    if (found === undefined) return undefined;
+    const [resources, ...bytes] = found;
     const poolBytes = new Map(this.#pools.map((pool, index) => [pool, bytes[index] ?? 0]));
-    const read = { at: this.#now(), resources, poolBytes };
-    this.#hardware.set(name, read);
-    return read;
+    const hardware = { at: this.#now(), resources, poolBytes };
+    this.#hardware.set(name, hardware);
+    return hardware;
   }
 }
 
@@ -105,11 +129,13 @@ function isEligible(host: Host, offer: IncusOffer, group: string | undefined): b
 }
 
 /**
- * Whether the fleet can be judged. While a cluster elects its leader every member reads as offline, the one that answers
- * too: then nothing is known of what there is room for.
+ * Whether the fleet can be judged. A cluster answers only while most of its voters do. Where fewer of them read as online,
+ * it is late with its heartbeats: it elects a leader, or waits for a member that was lost.
  */
 export function isJudgeable({ hosts }: Fleet): boolean {
-  return hosts.some(({ isOnline }) => isOnline);
+  const voters = hosts.filter(({ isVoter }) => isVoter);
+  const online = voters.filter(({ isOnline }) => isOnline);
+  return online.length > 0 && online.length * 2 > voters.length;
 }
 
 /** How many more machines fit on a host. */
@@ -148,7 +174,7 @@ function volumesOn({ name }: Host, { volumes }: Fleet, pool: string): Volume[] {
 }
 
 function rootBytes({ expanded_devices: devices }: Instance, pool: string): number {
-  const root = Object.values(devices).find(({ type, path }) => type === 'disk' && path === '/');
+  const root = rootOf(devices);
   return root?.['pool'] === pool ? (bytesOf(root['size']) ?? 0) : 0;
 }
 

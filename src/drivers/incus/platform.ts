@@ -11,6 +11,7 @@ import type { DriverSetting } from '../kit/driver-definition.ts';
 import { IncusApi } from './api.ts';
 import { type Connection, IncusClient } from './client.ts';
 import { toFailure } from './errors.ts';
+import { InstanceReader } from './instances.ts';
 import { Machines } from './machines.ts';
 import type { IncusConfig } from './options.ts';
 import { countFree, FleetReader, isJudgeable, NO_MEMBER } from './placement.ts';
@@ -30,8 +31,9 @@ export function openIncus(
   const client = new IncusClient(connection);
   const api = new IncusApi(client);
   const now = (): number => clock.now();
-  const fleet = new FleetReader(api, options, catalog, now);
-  const machines = new Machines({ api, options, catalog, fleet, now, wait: sleep });
+  const instances = new InstanceReader(api);
+  const fleet = new FleetReader({ api, instances }, options, catalog, now);
+  const machines = new Machines({ api, instances, options, catalog, fleet, now, wait: sleep });
   return {
     manifest: manifestOf(options),
     get: (ref) => look(() => machines.get(ref)),
@@ -45,9 +47,8 @@ export function openIncus(
     async inventory() {
       try {
         const now = await fleet.read();
-        return isJudgeable(now)
-          ? { answer: 'counted', free: countFree(catalog, now, options) }
-          : { answer: 'unknown', reason: NO_MEMBER };
+        if (!isJudgeable(now)) return { answer: 'unknown', reason: NO_MEMBER };
+        return { answer: 'counted', free: countFree(catalog, now, options), counted: now.names };
       } catch (error) {
         return { answer: 'unknown', reason: reasonOf(error) };
       }

@@ -254,6 +254,11 @@ export function fromPlatformVolume(volume: Volume): ObservedVolume {
   };
 }
 
+/** The device that is its disk. */
+export function rootOf(devices: Instance['devices']): Record<string, string> | undefined {
+  return Object.values(devices).find(({ type, path }) => type === 'disk' && path === '/');
+}
+
 /** The machines that have it as a device. */
 export function usersOf({ used_by: usedBy }: Pick<Volume, 'used_by'>): OwnerRef[] {
   return (usedBy ?? []).flatMap((path) => /^\/1\.0\/instances\/([^/?]+)/.exec(path)?.[1] ?? []).sort();

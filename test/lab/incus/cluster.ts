@@ -17,6 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { IncusApi } from '../../../src/drivers/incus/api.ts';
 import { IncusClient } from '../../../src/drivers/incus/client.ts';
+import { isNotFound } from '../../../src/drivers/incus/errors.ts';
 
 const nodeInit = fileURLToPath(new URL('./node-init.sh', import.meta.url));
 const imageFile = join(process.env['BERTH_LAB_GUESTS'] ?? '', 'incus.tar.gz');
@@ -148,6 +149,8 @@ export interface Cluster extends AsyncDisposable {
   platform(more?: object): Record<string, unknown>;
   /** Every kind of thing that Berth makes, by name: what is there must be the same before and after. */
   contents(): Promise<string[]>;
+  /** Each member unpacks the image again for the next machine there. */
+  forgetUnpackedImage(): Promise<void>;
   /** Until a member is shown so. */
   shown(name: string, status: 'Online' | 'Offline'): Promise<void>;
 }
@@ -192,6 +195,14 @@ export async function startCluster(): Promise<Cluster> {
       ...more,
     }),
     contents: () => contentsOf(api),
+    async forgetUnpackedImage() {
+      const { metadata } = await first.get(`/1.0/images/aliases/${image.alias}`);
+      const path = `/1.0/storage-pools/local/volumes/image/${(metadata as { target: string }).target}`;
+      for (const { name: target } of nodes)
+        await first.send('DELETE', path, { query: { target } }).catch((error) => {
+          if (!isNotFound(error)) throw error;
+        });
+    },
     async shown(name, status) {
       await waitFor(`${name} is ${status}`, async () =>
         (await api.members()).some((member) => member.server_name === name && member.status === status),

@@ -1,0 +1,123 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { IncusApi } from './api.ts';
+import type { IncusClient, Reply } from './client.ts';
+import { IncusRefusal, NotReached } from './errors.ts';
+import { InstanceReader } from './instances.ts';
+
+/** Three members, with a machine on each; `lost` is one of them that does not answer Incus any more. */
+function cluster() {
+  const places: Record<string, string> = { a: 'n1', b: 'n2', c: 'n3' };
+  const state = { lost: '', isNoticed: false, projects: ['default'], asked: [] as string[], refusal: 0 };
+  const shown = (name: string) => ({
+    name,
+    type: 'container',
+    status_code: state.isNoticed && places[name] === state.lost ? 112 : 103,
+    created_at: '2026-11-23T01:00:00Z',
+    location: places[name],
+    config: {},
+    devices: {},
+    expanded_config: {},
+    expanded_devices: {},
+  });
+  const silence = (withinMs = 6_500): Promise<never> =>
+    new Promise((_, reject) => setTimeout(() => reject(new NotReached('no answer')), withinMs));
+  const get = async (
+    path: string,
+    query: Record<string, string> = {},
+    withinMs?: number,
+  ): Promise<unknown> => {
+    state.asked.push(path);
+    if (state.refusal > 0) throw new IncusRefusal(state.refusal, 'no', 'GET');
+    if (path.startsWith('/1.0/projects/')) {
+      if (state.projects.includes(path.split('/')[3] ?? '')) return {};
+      throw new IncusRefusal(404, 'Project not found', 'GET');
+    }
+    const name = path.split('/')[3];
+    const isWaitedFor = state.lost !== '' && !state.isNoticed;
+    if (name !== undefined) {
+      if (isWaitedFor && places[name] === state.lost) return silence(withinMs);
+      return shown(name);
+    }
+    if (query['recursion'] === undefined) return Object.keys(places).map((key) => `/1.0/instances/${key}`);
+    return isWaitedFor ? silence(withinMs) : Object.keys(places).map(shown);
+  };
+  const client = {
+    project: 'default',
+    get: async (...args: Parameters<typeof get>): Promise<Reply> => ({
+      metadata: await get(...args),
+      etag: undefined,
+      operation: undefined,
+    }),
+  };
+  return {
+    state,
+    places,
+    client,
+    reader: new InstanceReader(new IncusApi(client as unknown as IncusClient)),
+  };
+}
+
+describe('the instances of a cluster', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('are shown while Incus still waits for a member that lost its power, without those on it', async () => {
+    const { state, reader } = cluster();
+    await reader.read({ state: true });
+    state.lost = 'n3';
+    const reading = reader.read({ state: true });
+    await vi.advanceTimersByTimeAsync(4_500);
+    const { instances, names, silent } = await reading;
+    expect(instances.map(({ name }) => name).sort()).toEqual(['a', 'b']);
+    expect([names, [...silent]]).toEqual([['a', 'b', 'c'], ['n3']]);
+  });
+
+  it('name the member that Incus knows to be offline', async () => {
+    const { state, reader } = cluster();
+    state.lost = 'n2';
+    state.isNoticed = true;
+    const { instances, silent } = await reader.read({ state: true });
+    expect([instances.length, [...silent]]).toEqual([3, ['n2']]);
+    expect(state.asked).toEqual(['/1.0/instances']);
+  });
+
+  it('are unknown where nobody knows which member is silent', async () => {
+    const { state, reader } = cluster();
+    state.lost = 'n3';
+    const reading = expect(reader.read({ state: true })).rejects.toThrow(NotReached);
+    await vi.advanceTimersByTimeAsync(20_000);
+    await reading;
+  });
+
+  it('ask a silent member once for all that are on it', async () => {
+    const { state, places, reader } = cluster();
+    for (let index = 0; index < 50; index++) places[`more-${index}`] = 'n3';
+    await reader.read({ state: true });
+    state.lost = 'n3';
+    state.asked = [];
+    const reading = reader.read({ state: true });
+    await vi.advanceTimersByTimeAsync(4_500);
+    expect((await reading).names).toHaveLength(53);
+    expect(state.asked.length).toBeLessThan(10);
+  });
+
+  it('are not asked for one by one where Incus refuses to list them', async () => {
+    const { state, reader } = cluster();
+    state.refusal = 403;
+    await expect(reader.read({ state: true })).rejects.toThrow(IncusRefusal);
+    expect(state.asked).toEqual(['/1.0/instances']);
+  });
+
+  it('are never none because the project has another name: Incus lists that as empty [incus-no-such-project]', async () => {
+    const { state, places, reader } = cluster();
+    for (const name of Object.keys(places)) delete places[name];
+    expect(await reader.read({ state: true })).toMatchObject({ instances: [] });
+    state.projects = ['defualt'];
+    await expect(reader.read({ state: true })).rejects.toThrow('Incus has no project default');
+    await expect(reader.read({ state: false })).rejects.toThrow('Incus has no project default');
+  });
+});
