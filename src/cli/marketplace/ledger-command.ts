@@ -29,7 +29,7 @@ const columns: readonly Column<Account>[] = [
   { head: 'MEANING', key: 'meaning', value: ({ meaning }) => meaning },
 ];
 
-/** `berth marketplace ledger`: the sums of the books. Those of one team: `credit list`. */
+/** `berth marketplace ledger`: the sums of the books. Those of one team: `credit show`. */
 export function ledgerCommand(): Command {
   return withJson(
     onMarketplaceDatabase(new Command('ledger'), async ({ store }, { json }: JsonFlag) => {
