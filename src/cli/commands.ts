@@ -31,8 +31,13 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
     },
     {
       name: 'backup',
-      description: 'copy the database, also while `berth serve` runs; docs/backup.md says how to restore it',
+      description: 'copy the database, also while `berth serve` runs',
       load: async () => (await import('./backup-command.ts')).backupCommand(),
+    },
+    {
+      name: 'restore',
+      description: 'put a backup in the place of the database, or mark one that other tools restored',
+      load: async () => (await import('./restore-command.ts')).restoreCommand(),
     },
     {
       name: 'check-database',

@@ -3,8 +3,10 @@ import type { Store } from '../orchestrator/model/store.ts';
 import { Fatal } from '../ports/errors.ts';
 import { backUpDatabase } from '../store/sqlite/backup.ts';
 import { orchestratorFormat } from '../store/sqlite/orchestrator-format.ts';
+import { type Restored, restoreDatabase } from '../store/sqlite/restore.ts';
+import { assertNotServed, takeServeLock } from '../store/sqlite/serve-lock.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
-import { type DepsOn, openIn, type StoreOptions, type Stores } from './stores.ts';
+import { type DepsOn, openIn, type StoreOptions, type Stores, withExisting } from './stores.ts';
 
 export const orchestratorStores: Stores<Store> = {
   format: orchestratorFormat,
@@ -39,4 +41,32 @@ export async function backUp(database: string, target: string, now: number): Pro
       'A PostgreSQL database is backed up with its own tools, `pg_dump` for one: docs/backup.md says what to do after a restore.',
     );
   return (await backUpDatabase(sqlitePath(database), target, now)).bytes;
+}
+
+/** Puts a copy of a backup in the place of a SQLite database that nothing serves; that is kept under another name. @throws {Fatal} */
+export function restore(database: string, backup: string, now: number): Restored {
+  if (isPostgres(database))
+    throw new Fatal(
+      'A PostgreSQL database is restored with its own tools, `pg_restore` for one. Then run `berth restore --in-place`, before the first start.',
+    );
+  const path = sqlitePath(database);
+  assertNotServed(path);
+  const release = takeServeLock(path);
+  try {
+    return restoreDatabase(backup, path, new Date(now).toISOString().replaceAll(/[:.]/g, '-'));
+  } finally {
+    release();
+  }
+}
+
+/** Marks a database that other tools restored, so that the first start compares it with the platform. @throws {Fatal} */
+export async function markRestored(database: string, takenAt: number): Promise<void> {
+  const release = isPostgres(database) ? () => undefined : takeServeLock(sqlitePath(database));
+  try {
+    await withExisting(orchestratorStores, database, ({ store }) =>
+      store.transact((tx) => tx.marks.put('restored_from', takenAt)),
+    );
+  } finally {
+    release();
+  }
 }

@@ -11,7 +11,7 @@ import { damaged, fileProblem, refusalOf } from './errors.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
 /** The file holds the digests of keys and the contents of cloud_init. */
-const MODE = 0o600;
+export const MODE = 0o600;
 const ALL_PAGES = 0x7fff_ffff;
 /** The schema version that introduced the table of marks. */
 const MARKS_SINCE = 2;
@@ -66,7 +66,13 @@ function openSource(path: string): Database.Database {
   }
 }
 
-function finishCopy(draft: string, path: string, takenAt: number): void {
+/**
+ * Makes a copy a backup of the database at `path`: checked, by itself, and marked as taken then; undefined: it has that
+ * mark, or is older than marks.
+ *
+ * @throws {DatabaseRefused} if it is damaged
+ */
+export function finishCopy(draft: string, path: string, takenAt: number | undefined): void {
   const copy = new Database(draft, { fileMustExist: true });
   try {
     // A file by itself: with nothing beside it that would have to be moved along.
@@ -76,7 +82,7 @@ function finishCopy(draft: string, path: string, takenAt: number): void {
     const damage = findDamage(copy, draft, version, orchestratorFormat);
     if (damage !== undefined) throw damaged(path, damage);
     copy.transaction(() => {
-      if (version >= MARKS_SINCE)
+      if (version >= MARKS_SINCE && takenAt !== undefined)
         copy.prepare("INSERT OR REPLACE INTO marks (name, at) VALUES ('restored_from', ?)").run(takenAt);
       copy.pragma(`application_id = ${BACKUP_ID}`);
     })();

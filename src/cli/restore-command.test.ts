@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { runMain } from '../../test/support/processes/run-main.ts';
+import { takeServeLock } from '../store/sqlite/serve-lock.ts';
+import { openSqliteStore } from '../store/sqlite/store.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-restore-cli-'));
+const file = join(folder, 'berth.db');
+const backup = join(folder, 'backup.db');
+
+beforeAll(() => openSqliteStore(file).close());
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function run(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runMain([...args, '--database', `sqlite:${file}`]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return stdout;
+}
+
+async function sentenceOf(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runMain([...args, '--database', `sqlite:${file}`]);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  return stderr;
+}
+
+const accounts = async (): Promise<string[]> =>
+  JSON.parse(await run('accounts', 'list', '--json')).map(({ name }: { name: string }) => name);
+
+it('puts a backup back, says what to look at, and refuses while a server runs', async () => {
+  await run('accounts', 'create', 'ann');
+  await run('backup', backup);
+  await run('accounts', 'create', 'bob');
+  const release = takeServeLock(file);
+  expect(await sentenceOf('restore', backup)).toMatch(/^berth: Another .*berth\.db/);
+  release();
+  expect(await accounts()).toEqual(['ann', 'bob']);
+  const said = await run('restore', backup);
+  expect(said).toMatch(/^The database is the one of \S+backup\.db, as of \d{4}-/);
+  expect(said).toMatch(/What was there is \S+\.before-restore-\S+: delete it/);
+  expect(said).toContain('`berth keys list`');
+});
+
+it('marks a database that other tools restored', async () => {
+  const store = openSqliteStore(file);
+  await store.transact((tx) => tx.marks.remove('restored_from'));
+  await store.close();
+  const marked = JSON.parse(
+    await run('restore', '--in-place', '--taken-at', '2026-01-31T04:00:00Z', '--json'),
+  );
+  expect(marked).toEqual({ taken_at: '2026-01-31T04:00:00.000Z' });
+  const again = openSqliteStore(file);
+  expect(await again.read.marks.get('restored_from')).toBe(Date.UTC(2026, 0, 31, 4));
+  await again.close();
+});
+
+it('says what is wrong with the command line', async () => {
+  expect(await sentenceOf('restore')).toMatch('Give the backup, or --in-place');
+  expect(await sentenceOf('restore', backup, '--in-place')).toMatch('Give the backup, or --in-place');
+  expect(await sentenceOf('restore', '--in-place', '--taken-at', 'yesterday')).toMatch(
+    '--taken-at yesterday: give a time',
+  );
+});

@@ -1,0 +1,152 @@
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  openSync,
+  readSync,
+  renameSync,
+  statSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import Database from 'better-sqlite3';
+import { DatabaseRefused } from '../database-refused.ts';
+import { readMigrations } from '../migrations.ts';
+import { finishCopy, MODE } from './backup.ts';
+import { isBackup } from './backup-mark.ts';
+import { checkIdentity, isThere } from './check-database.ts';
+import { removeDraft, sync } from './database-file.ts';
+import { fileProblem, refusalOf } from './errors.ts';
+import { orchestratorFormat } from './orchestrator-format.ts';
+
+export interface Restored {
+  /** When the backup was taken, in milliseconds since the epoch; null: it is older than that mark. */
+  takenAt: number | null;
+  /** Where the database is now that was there before; null: there was none. */
+  before: string | null;
+}
+
+/**
+ * Puts a copy of a backup in the place of a database that no process uses. What was there is kept under another name. A
+ * file that something else than `berth backup` copied counts as taken when it was last written. Whenever the process ends,
+ * the database is the old one or the restored one, or is refused at the next start.
+ *
+ * @param stamp what the old database's new name ends with
+ * @throws {DatabaseRefused} if the backup cannot be read, is damaged, or is not this program's; then nothing was changed
+ */
+export function restoreDatabase(backup: string, path: string, stamp: string): Restored {
+  const draft = `${path}.restore-${process.pid}`;
+  try {
+    if (!isThere(backup)) throw new DatabaseRefused(`There is no backup ${backup}.`);
+    assertComplete(backup);
+    closeSync(openSync(draft, 'wx', MODE));
+    copyFileSync(backup, draft);
+    chmodSync(draft, MODE);
+    const takenAt = prepareCopy(backup, draft);
+    sync(draft);
+    const before = moveAside(path, stamp);
+    renameSync(draft, path);
+    sync(dirname(path));
+    return { takenAt, before };
+  } catch (error) {
+    throw toRefusal(error, backup, path);
+  } finally {
+    removeDraft(draft);
+  }
+}
+
+/** @throws {DatabaseRefused} where a part of it is in a journal beside it */
+function assertComplete(backup: string): void {
+  const journal = ['-wal', '-journal']
+    .map((suffix) => `${backup}${suffix}`)
+    .find((file) => existsSync(file) && statSync(file).size > 0);
+  if (journal !== undefined)
+    throw new DatabaseRefused(
+      `${backup} is no backup by itself: ${journal} beside it has a part of it, and it may be in use. Make one with \`berth backup\`.`,
+    );
+}
+
+/** Checks all of a copy and marks it, so that the first start compares it with the platform; returns when it was taken. */
+function prepareCopy(backup: string, draft: string): number | null {
+  const copy = new Database(draft, { fileMustExist: true });
+  try {
+    checkIdentity(copy, backup, readMigrations('sqlite').at(-1)?.version ?? 0, orchestratorFormat);
+    const takenAt = isBackup(backup) ? readMark(copy) : statSync(backup).mtimeMs;
+    copy.close();
+    finishCopy(draft, backup, takenAt === null ? undefined : Math.round(takenAt));
+    return takenAt;
+  } finally {
+    copy.close();
+  }
+}
+
+function readMark(copy: Database.Database): number | null {
+  const hasMarks = copy.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'marks'").get() !== undefined;
+  const at = hasMarks
+    ? copy.prepare("SELECT at FROM marks WHERE name = 'restored_from'").pluck().get()
+    : null;
+  return typeof at === 'number' ? at : null;
+}
+
+/** With its journal, which SQLite would write into the restored file. */
+function moveAside(path: string, stamp: string): string | null {
+  if (!existsSync(path)) return null;
+  emptyJournal(path);
+  const before = `${path}.before-restore-${stamp}`;
+  // The database stays in its place until the restored one takes it: a server that starts meanwhile never makes a new one.
+  keepAs(path, before);
+  for (const suffix of ['-wal', '-shm', '-journal'])
+    if (existsSync(`${path}${suffix}`)) renameSync(`${path}${suffix}`, `${before}${suffix}`);
+  return before;
+}
+
+const MAGIC = 'SQLite format 3\0';
+
+/** So that the file is whole by itself. SQLite would delete the journal of a file that is no database any more: it is kept. */
+function emptyJournal(path: string): void {
+  if (readHead(path, MAGIC.length) !== MAGIC) return;
+  try {
+    const old = new Database(path, { fileMustExist: true });
+    try {
+      old.pragma('wal_checkpoint(TRUNCATE)');
+    } finally {
+      old.close();
+    }
+  } catch {
+    // It is replaced because it is damaged.
+  }
+}
+
+function readHead(path: string, length: number): string {
+  const bytes = Buffer.alloc(length);
+  const descriptor = openSync(path, 'r');
+  try {
+    readSync(descriptor, bytes, 0, length, 0);
+  } finally {
+    closeSync(descriptor);
+  }
+  return bytes.toString('latin1');
+}
+
+function keepAs(path: string, before: string): void {
+  try {
+    linkSync(path, before);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Some file systems have no hard links.
+    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS') throw error;
+    copyFileSync(path, before);
+    sync(before);
+  }
+}
+
+function toRefusal(error: unknown, backup: string, path: string): Error {
+  if (error instanceof DatabaseRefused) return error;
+  if (error instanceof Error && 'syscall' in error)
+    return new DatabaseRefused(
+      `The backup ${backup} cannot be put in the place of ${path} (${fileProblem(error)}): give a place with room where this user may write; the database is as it was.`,
+      { cause: error },
+    );
+  return refusalOf(error, backup);
+}
