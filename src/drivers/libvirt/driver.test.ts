@@ -98,11 +98,17 @@ it('an image that goes missing in the midst of a create is image_missing', async
   });
 });
 
-it('a host that is away takes no machine, and what it has stays unknown', async () => {
+it('a host that is away takes no machine, what it has stays unknown, and the listing of the others names it', async () => {
   const hosts = twoHosts();
   const { bench } = openMemoryPlatform(hosts);
   hosts[0].isAway = true;
   expect(await bench.create(bench.ref('a'))).toMatchObject({ host: 'kvm-2' });
   expect(await bench.driver.get('suite-b')).toMatchObject({ answer: 'unknown' });
+  expect(await bench.driver.list()).toMatchObject({
+    answer: 'listed',
+    items: [{ ref: REF, host: 'kvm-2' }],
+    silentHosts: ['kvm-1'],
+  });
+  hosts[1].isAway = true;
   expect(await bench.driver.list()).toMatchObject({ answer: 'unknown' });
 });

@@ -71,12 +71,24 @@ export function driverOf(platform: Platform): PlatformDriver {
   };
 }
 
-/** A host that does not answer makes the whole listing unknown: its machines must not seem lost. */
+/** A host that does not answer is named: its machines must not seem lost. Where none answers, nothing is known. */
 async function listAll(hosts: readonly Member[]): Promise<Listing<ObservedMachine>> {
+  const silent = new Map<string, string>();
+  const listOne = (host: Member): Promise<ObservedMachine[]> =>
+    listHost(host).catch((error) => {
+      if (!(error instanceof VirshError) || error.problem !== 'unreachable') throw error;
+      silent.set(host.name, error.message);
+      return [];
+    });
   try {
-    const items = (await Promise.all(hosts.map(listHost))).flat();
+    const items = (await Promise.all(hosts.map(listOne))).flat();
+    if (silent.size === hosts.length) return { answer: 'unknown', reason: [...silent.values()].join('; ') };
     const first = Map.groupBy(items, ({ ref }) => ref).values();
-    return { answer: 'listed', items: [...first].map(theOne) };
+    return {
+      answer: 'listed',
+      items: [...first].map(theOne),
+      ...(silent.size > 0 && { silentHosts: [...silent.keys()] }),
+    };
   } catch (error) {
     if (error instanceof VirshError) return { answer: 'unknown', reason: error.message };
     throw error;
