@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { packageRoot } from '../../config/package-root.ts';
+
+/** A route of a published API. */
+export interface Operation {
+  id: string;
+  method: string;
+  /** With its parameters, such as `/v1/instances/{instanceId}`. */
+  path: string;
+}
+
+interface Route extends Operation {
+  pattern: RegExp;
+}
+
+interface Document {
+  servers: { url: string }[];
+  paths: Record<string, Record<string, { operationId: string }>>;
+}
+
+const files = { orchestrator: 'orchestrator.v1.json', marketplace: 'marketplace.json' };
+const known = new Map<keyof typeof files, Route[]>();
+
+/** The routes of the API that this provider, or the marketplace, has. */
+function routesOf(provider: string): Route[] {
+  const product = provider === 'marketplace' ? 'marketplace' : 'orchestrator';
+  const routes = known.get(product) ?? readRoutes(files[product]);
+  known.set(product, routes);
+  return routes;
+}
+
+function readRoutes(file: string): Route[] {
+  const text = readFileSync(join(packageRoot(), 'openapi', file), 'utf8');
+  const { servers, paths } = JSON.parse(text) as Document;
+  const prefix = (servers[0]?.url ?? '').replace(/\/$/, '');
+  const routes = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId }]) => ({
+      id: operationId,
+      method: method.toUpperCase(),
+      path: prefix + path,
+      pattern: new RegExp(`^${prefix}${path.replace(/\{[^}]+\}/g, '([^/]+)')}$`),
+    })),
+  );
+  // A word in a path goes before a parameter in its place.
+  return routes.sort((a, b) => a.path.split('{').length - b.path.split('{').length);
+}
+
+/** Which operation a request is, and the id in its path. Undefined: there is no such route. */
+export function operationOf(
+  provider: string,
+  method: string,
+  path: string,
+): { operation: Operation; resource: string | undefined } | undefined {
+  const [pathname = ''] = path.split('?');
+  const asked = method === 'HEAD' ? 'GET' : method;
+  for (const operation of routesOf(provider)) {
+    const match = operation.method === asked ? operation.pattern.exec(pathname) : null;
+    if (match !== null) return { operation, resource: match[1] && decodeURIComponent(match[1]) };
+  }
+  return undefined;
+}
+
+/** The routes that look most like this one, the most similar first. */
+export function nearestRoutes(provider: string, method: string, path: string, count = 3): Operation[] {
+  const [pathname = ''] = path.split('?');
+  const rated = routesOf(provider).map((route) => ({
+    route,
+    distance: pathDistance(route, pathname) + (route.method === method ? 0 : 1),
+  }));
+  return rated
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, count)
+    .map(({ route: { id, method, path } }) => ({ id, method, path }));
+}
+
+/** The edit distance, in which the parameters of the route are as they are in the path. */
+function pathDistance({ path }: Operation, pathname: string): number {
+  const given = pathname.split('/');
+  const words = path.split('/').map((word, index) => (word.startsWith('{') ? (given[index] ?? word) : word));
+  return editDistance(words.join('/'), pathname);
+}
+
+/** How many characters have to be inserted, removed or replaced (Levenshtein). */
+export function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

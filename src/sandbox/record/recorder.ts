@@ -1,0 +1,97 @@
+import { Journal } from '../journal/journal.ts';
+import type { RecordedExchange } from './recording-format.ts';
+import { ContractJudge } from './violations.ts';
+
+const MAX_BODY_BYTES = 8 * 1024 * 1024;
+/** These are about one connection, not about the message. */
+const HOP_BY_HOP = [
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+/** The body is handed on decoded. */
+const OF_THE_CODING = ['content-encoding', 'content-length', 'transfer-encoding', 'connection', 'keep-alive'];
+
+export interface RecorderDeps {
+  /** The base URL of a provider, with the version that its paths begin with. */
+  target: URL;
+  now: () => number;
+  fetch: (request: Request) => Promise<Response>;
+}
+
+/** Hands requests on to a real provider, and keeps what was asked and answered. */
+export class Recorder {
+  readonly #deps: RecorderDeps;
+  readonly #journal: Journal;
+
+  constructor(deps: RecorderDeps) {
+    this.#deps = deps;
+    this.#journal = new Journal(deps.now, MAX_BODY_BYTES);
+  }
+
+  /** A request of a client, whose paths begin with /v1. */
+  async fetch(request: Request): Promise<Response> {
+    const exchange = { provider: 'recorded', request };
+    return this.#journal
+      .layer(exchange, (sent) => this.#forward(sent))
+      .catch((error) =>
+        Response.json(
+          { error: { code: 'unavailable', message: `The target was not reached: ${reasonOf(error)}` } },
+          { status: 502 },
+        ),
+      );
+  }
+
+  async #forward(request: Request): Promise<Response> {
+    const { pathname, search } = new URL(request.url);
+    const { target, fetch } = this.#deps;
+    const url = new URL(target);
+    url.pathname = target.pathname.replace(/\/$/, '') + pathname.replace(/^\/v1(?=\/|$)/, '');
+    url.search = search;
+    const headers = new Headers(request.headers);
+    for (const name of HOP_BY_HOP) headers.delete(name);
+    const body = request.body === null ? undefined : await request.arrayBuffer();
+    const sent = new Request(url, {
+      method: request.method,
+      headers,
+      redirect: 'manual',
+      ...(body && { body }),
+    });
+    const reply = await fetch(sent);
+    const kept = new Headers(reply.headers);
+    for (const name of OF_THE_CODING) kept.delete(name);
+    return new Response(reply.body, { status: reply.status, headers: kept });
+  }
+
+  /** Every exchange so far, each judged by the contract. */
+  async exchanges(): Promise<RecordedExchange[]> {
+    const judge = new ContractJudge();
+    const entries = await this.#journal.entries();
+    const [first] = entries;
+    return entries.map((entry) => {
+      const { method, path, request, status, response } = entry;
+      const violations = judge.violationsOf(entry);
+      return {
+        at_ms: Date.parse(entry.at) - Date.parse(first?.at ?? entry.at),
+        request: { method, path, ...(request.body !== undefined && { body: request.body }) },
+        response: {
+          status,
+          headers: response.headers,
+          ...(response.body !== undefined && { body: response.body }),
+        },
+        ...(violations.length > 0 && { violations }),
+      };
+    });
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const { cause, message } = error as Error;
+  return cause instanceof Error ? cause.message : message;
+}
