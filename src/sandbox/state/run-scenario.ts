@@ -1,0 +1,279 @@
+import type { Configuration } from '../../contract/configuration.ts';
+import type { Instance } from '../../contract/instance.ts';
+import type { Volume, VolumeLocation } from '../../contract/volume.ts';
+import { Fatal } from '../../ports/errors.ts';
+import type { Scenario, ScenarioStep } from './scenario-format.ts';
+
+/** What a scenario does things to. Requests go to the servers themselves: no fault strikes them, no journal has them. */
+export interface ScenarioTarget {
+  /** The full names of the providers, the default first. */
+  providers: readonly string[];
+  send(request: ScenarioRequest): Promise<{ status: number; body: unknown }>;
+  now(): number;
+  advance(ms: number): Promise<void>;
+  advanceUntilIdle(): Promise<void>;
+  arm(fault: ScenarioFault): void;
+  startWeather(weather: { rate: number; seed?: number | string | undefined }): void;
+}
+
+export interface ScenarioRequest {
+  provider: string;
+  /** Undefined: the account of the sandbox. */
+  account: string | undefined;
+  method: string;
+  path: string;
+  body?: unknown;
+}
+
+export interface ScenarioFault {
+  name: string;
+  provider: string | undefined;
+  /** The id of an instance. */
+  instance: string | undefined;
+  times: number | 'sticky' | undefined;
+  probability: number | undefined;
+  params: Record<string, unknown>;
+}
+
+/** What a scenario made, by the names that it gave. */
+export interface Made {
+  provider: string;
+  account: string | undefined;
+  id: string;
+}
+
+type Step<Do extends ScenarioStep['do']> = Extract<ScenarioStep, { do: Do }>;
+
+const SAMPLE_KEY =
+  'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKjItPiOeL00NyJ28Ghk86GWpCoScix4tTl/A/EOqSmM scenario@example.com';
+/** The tenant that has what is sold out. */
+const NEIGHBOUR = 'neighbour';
+const LOOK_EVERY_MS = 2_000;
+/** Nothing takes longer, bare metal included. */
+const LONGEST_WAIT_MS = 4 * 3_600_000;
+
+/** Does the steps of a scenario, one after another. @throws {Fatal} that names the step that cannot be done */
+export async function runScenario(
+  target: ScenarioTarget,
+  { steps = [] }: Pick<Scenario, 'steps'>,
+): Promise<ReadonlyMap<string, Made>> {
+  const run = new ScenarioRun(target);
+  for (const [index, step] of steps.entries()) {
+    try {
+      await run.do(step);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new Fatal(`steps[${index}] (${step.do}): ${reason}`, { cause: error });
+    }
+  }
+  return run.made;
+}
+
+class ScenarioRun {
+  readonly made = new Map<string, Made>();
+  readonly #target: ScenarioTarget;
+
+  constructor(target: ScenarioTarget) {
+    this.#target = target;
+  }
+
+  async do(step: ScenarioStep): Promise<void> {
+    switch (step.do) {
+      case 'create_instance':
+        return this.#createInstances(step);
+      case 'create_volume':
+        return this.#createVolume(step);
+      case 'stop':
+      case 'start':
+      case 'destroy':
+        return this.#act(step);
+      case 'sell_out':
+        return this.#sellOut(step);
+      case 'fault':
+        return this.#arm(step);
+      case 'weather':
+        return this.#target.startWeather(step);
+      case 'advance':
+        return this.#target.advance(step.by);
+      case 'advance_until_idle':
+        return this.#target.advanceUntilIdle();
+      case 'request':
+        return this.#request(step);
+    }
+  }
+
+  async #createInstances(step: Step<'create_instance'>): Promise<void> {
+    const { as, account, count = 1, until = 'ONLINE' } = step;
+    const provider = this.#provider(step.provider);
+    const offer = await this.#offer({ ...step, provider });
+    const made: Made[] = [];
+    for (let nth = 1; nth <= count; nth++) {
+      const name = count === 1 ? as : `${as}-${nth}`;
+      const { id } = await this.#ask<Instance>(201, {
+        ...{ provider, account, method: 'POST', path: '/v1/instances' },
+        body: { ...offer, name, ssh_keys: [SAMPLE_KEY] },
+      });
+      made.push(this.#remember(name, { provider, account, id }));
+    }
+    if (until === 'STOPPED') {
+      await this.#waitFor(made, 'ONLINE');
+      for (const one of made) await this.#send(200, one, 'stop');
+    }
+    await this.#waitFor(made, until);
+  }
+
+  /** What is asked for; else the cheapest that is free, where it is. */
+  async #offer({
+    provider,
+    account,
+    configuration_id: id,
+    region,
+  }: Pick<Step<'create_instance'>, 'account' | 'configuration_id' | 'region'> & { provider: string }) {
+    const path = id === undefined ? '/v1/availability' : '/v1/configurations';
+    const { configurations } = await this.#ask<{ configurations: Configuration[] }>(200, {
+      ...{ provider, account, method: 'GET', path },
+    });
+    const [offer] = configurations
+      .filter((configuration) => id === undefined || configuration.id === id)
+      .filter(({ regions }) => region === undefined || regions.includes(region))
+      .sort((a, b) => a.price_per_hour - b.price_per_hour);
+    if (offer === undefined)
+      throw new Fatal(
+        `${provider} sells no ${id ?? 'offer'} ${region === undefined ? 'now' : `in ${region}`}`,
+      );
+    return { configuration_id: offer.id, region: region ?? offer.regions[0] };
+  }
+
+  async #createVolume({
+    as,
+    account,
+    size_gb = 100,
+    attach_to: labels = [],
+    ...step
+  }: Step<'create_volume'>) {
+    const provider = this.#provider(step.provider);
+    const to = { provider, account };
+    const { locations } = await this.#ask<{ locations: VolumeLocation[] }>(200, {
+      ...{ ...to, method: 'GET', path: '/v1/volumes/locations' },
+    });
+    const instances = labels.map((label) => this.#known(label).id);
+    const region = step.region ?? (await this.#regionOf(labels[0])) ?? locations[0]?.id;
+    const { id } = await this.#ask<Volume>(201, {
+      ...{ ...to, method: 'POST', path: '/v1/volumes' },
+      body: { name: as, size_gb, region, ...(instances.length > 0 && { instance_ids: instances }) },
+    });
+    this.#remember(as, { ...to, id });
+    const goal = instances.length > 0 ? 'ATTACHED' : 'AVAILABLE';
+    await this.#until(`volume ${as} is ${goal}`, async () => {
+      const { status } = await this.#ask<Volume>(200, { ...to, method: 'GET', path: `/v1/volumes/${id}` });
+      return status === goal;
+    });
+  }
+
+  async #regionOf(label: string | undefined): Promise<string | undefined> {
+    if (label === undefined) return undefined;
+    const { id, ...to } = this.#known(label);
+    return (await this.#ask<Instance>(200, { ...to, method: 'GET', path: `/v1/instances/${id}` })).region;
+  }
+
+  async #act({ do: action, instance, wait = true }: Step<'stop' | 'start' | 'destroy'>): Promise<void> {
+    const known = this.#known(instance);
+    await this.#send(200, known, action);
+    if (wait) await this.#waitFor([known], { stop: 'STOPPED', start: 'ONLINE', destroy: 'gone' }[action]);
+  }
+
+  async #sellOut({ configuration_id, region, leave = 0, ...step }: Step<'sell_out'>): Promise<void> {
+    const provider = this.#provider(step.provider);
+    const made: Made[] = [];
+    for (;;) {
+      const { status, body } = await this.#target.send({
+        ...{ provider, account: NEIGHBOUR, method: 'POST', path: '/v1/instances' },
+        body: { configuration_id, region, ssh_keys: [SAMPLE_KEY] },
+      });
+      if (status === 409) break;
+      if (status !== 201) throw new Fatal(`it was answered ${status} ${JSON.stringify(body)}`);
+      made.push({ provider, account: NEIGHBOUR, id: (body as Instance).id });
+    }
+    await this.#waitFor(made, 'ONLINE');
+    const freed = made.slice(0, leave);
+    for (const one of freed) await this.#send(200, one, 'destroy');
+    await this.#waitFor(freed, 'gone');
+  }
+
+  #arm({ name, provider, instance, times, probability, params = {} }: Step<'fault'>): void {
+    const known = instance === undefined ? undefined : this.#known(instance);
+    const full = provider === undefined ? known?.provider : this.#provider(provider);
+    this.#target.arm({ name, provider: full, instance: known?.id, times, probability, params });
+  }
+
+  async #request({ account, method, path, body, as, status, ...step }: Step<'request'>): Promise<void> {
+    const provider = step.provider === 'marketplace' ? 'marketplace' : this.#provider(step.provider);
+    const filled = path.replace(/\{([^}]+)\}/g, (_, label) => encodeURIComponent(this.#known(label).id));
+    const answer = await this.#target.send({ provider, account, method, path: filled, body });
+    if (status !== undefined && answer.status !== status)
+      throw new Fatal(`it was answered ${answer.status}, not ${status}: ${JSON.stringify(answer.body)}`);
+    const { id } = (answer.body ?? {}) as { id?: unknown };
+    if (as !== undefined && typeof id === 'string') this.#remember(as, { provider, account, id });
+  }
+
+  async #send(expected: number, { id, ...to }: Made, action: 'stop' | 'start' | 'destroy'): Promise<void> {
+    const path = `/v1/instances/${id}`;
+    const request =
+      action === 'destroy' ? { method: 'DELETE', path } : { method: 'POST', path: `${path}/${action}` };
+    await this.#ask(expected, { ...to, ...request });
+  }
+
+  async #ask<Body>(expected: number, request: ScenarioRequest): Promise<Body> {
+    const { status, body } = await this.#target.send(request);
+    if (status === expected) return body as Body;
+    const { error } = (body ?? {}) as { error?: { message?: string } };
+    throw new Fatal(
+      `${request.method} ${request.path} was answered ${status}: ${error?.message ?? 'no reason given'}`,
+    );
+  }
+
+  /** Has time pass until all of them read it. They are of one account. */
+  async #waitFor(made: readonly Made[], goal: string): Promise<void> {
+    const [first] = made;
+    if (first === undefined) return;
+    const { provider, account } = first;
+    await this.#until(
+      `${made.length === 1 ? first.id : `${made.length} instances`} are ${goal}`,
+      async () => {
+        const list = { provider, account, method: 'GET', path: '/v1/instances' };
+        const { instances } = await this.#ask<{ instances: Instance[] }>(200, list);
+        const statuses = new Map(instances.map(({ id, status }) => [id, status]));
+        return made.every(({ id }) => (statuses.get(id) ?? 'gone') === goal);
+      },
+    );
+  }
+
+  async #until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
+    const end = this.#target.now() + LONGEST_WAIT_MS;
+    while (!(await isTrue())) {
+      if (this.#target.now() > end) throw new Fatal(`it did not come about that ${what}`);
+      await this.#target.advance(LOOK_EVERY_MS);
+    }
+  }
+
+  #provider(name: string | undefined): string {
+    const [first] = this.#target.providers;
+    const full =
+      name === undefined
+        ? first
+        : this.#target.providers.find((one) => one === name || one === `provider-${name}`);
+    if (full === undefined) throw new Fatal(`the sandbox has no provider ${name}`);
+    return full;
+  }
+
+  #remember(label: string, made: Made): Made {
+    this.made.set(label, made);
+    return made;
+  }
+
+  #known(label: string): Made {
+    const made = this.made.get(label) ?? this.made.get(`${label}-1`);
+    if (made === undefined) throw new Fatal(`no earlier step made ${label}`);
+    return made;
+  }
+}

@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { recordedExchangeSchema } from '../record/recording-format.ts';
+import { durationSchema } from './duration.ts';
+
+const nameSchema = z.string().min(1).max(63);
+const providerSchema = nameSchema.meta({
+  description: 'A provider of the sandbox: `provider-a` or `a`. Default: the first.',
+});
+const labelSchema = nameSchema.meta({
+  description: 'What later steps call it; of several, the first is `NAME-1`.',
+});
+
+/** One thing that a scenario does. */
+const stepSchema = z.discriminatedUnion('do', [
+  z.object({
+    do: z.literal('create_instance'),
+    as: labelSchema,
+    provider: providerSchema.optional(),
+    account: nameSchema.optional().meta({ description: 'Default: the account of the sandbox.' }),
+    configuration_id: z.string().optional().meta({ description: 'Default: the cheapest that is free.' }),
+    region: z.string().optional().meta({ description: 'Default: the first of the offer.' }),
+    count: z.int().min(1).max(10_000).optional(),
+    until: z
+      .enum(['PROVISIONING', 'ONLINE', 'STOPPED', 'ERROR'])
+      .optional()
+      .meta({ description: 'Time passes until it is that. Default ONLINE.' }),
+  }),
+  z.object({
+    do: z.literal('create_volume'),
+    as: labelSchema,
+    provider: providerSchema.optional(),
+    account: nameSchema.optional(),
+    region: z.string().optional(),
+    size_gb: z.number().positive().optional(),
+    attach_to: z.array(nameSchema).optional().meta({ description: 'Instances of earlier steps.' }),
+  }),
+  z.object({
+    do: z.enum(['stop', 'start', 'destroy']),
+    instance: nameSchema,
+    wait: z.boolean().optional().meta({ description: 'Whether time passes until it is done. Default true.' }),
+  }),
+  z.object({
+    do: z.literal('sell_out'),
+    provider: providerSchema.optional(),
+    configuration_id: z.string(),
+    region: z.string(),
+    leave: z.int().nonnegative().optional().meta({ description: 'How many units stay free. Default 0.' }),
+  }),
+  z.object({
+    do: z.literal('fault'),
+    name: z.string().meta({ description: 'Of docs/sandbox-faults.md.' }),
+    provider: providerSchema.optional(),
+    instance: nameSchema.optional().meta({ description: 'Of an earlier step.' }),
+    times: z.union([z.int().positive(), z.literal('sticky')]).optional(),
+    probability: z.number().min(0).max(1).optional(),
+    params: z.record(z.string(), z.unknown()).optional(),
+  }),
+  z.object({
+    do: z.literal('weather'),
+    rate: z
+      .number()
+      .min(0)
+      .max(1)
+      .meta({ description: 'The share of requests and calls that a fault strikes.' }),
+    seed: z.union([z.string(), z.int()]).optional(),
+  }),
+  z.object({ do: z.literal('advance'), by: durationSchema }),
+  z.object({ do: z.literal('advance_until_idle') }),
+  z.object({
+    do: z.literal('request'),
+    provider: providerSchema.optional(),
+    account: nameSchema.optional(),
+    method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+    path: z.string().startsWith('/').meta({
+      description: 'Of the server itself, such as /v1/instances; `{NAME}` is the id of an earlier step.',
+    }),
+    body: z.record(z.string(), z.unknown()).optional(),
+    as: labelSchema.optional().meta({ description: 'Names the id in the answer.' }),
+    status: z.int().optional().meta({ description: 'What it has to answer; default: anything.' }),
+  }),
+]);
+export type ScenarioStep = z.infer<typeof stepSchema>;
+
+/** A scenario file: what a sandbox is started with, and what happens in it before a test begins. */
+export const scenarioSchema = z
+  .strictObject({
+    name: nameSchema,
+    description: z.string().optional(),
+    sandbox: z
+      .strictObject({
+        seed: z.union([z.int(), z.string()]).optional(),
+        providers: z.array(z.string()).min(1).optional(),
+        clock: z.enum(['virtual', 'real']).optional(),
+        marketplace: z.boolean().optional(),
+      })
+      .optional()
+      .meta({ description: 'How `berth sandbox replay` starts the sandbox.' }),
+    steps: z.array(stepSchema).optional(),
+    recording: z
+      .strictObject({
+        target: z.string().meta({ description: 'The base URL of the provider that was recorded.' }),
+        recorded_at: z.iso.datetime(),
+        exchanges: z.array(recordedExchangeSchema),
+      })
+      .optional()
+      .meta({ description: 'What `berth sandbox record` wrote: a provider that answers as this one did.' }),
+    not_reproduced: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'Events of a failing simulation that a sandbox cannot repeat.' }),
+  })
+  .meta({ id: 'Scenario' });
+export type Scenario = z.infer<typeof scenarioSchema>;
+export type ScenarioInput = z.input<typeof scenarioSchema>;
