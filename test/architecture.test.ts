@@ -95,6 +95,9 @@ const places: readonly Place[] = [
       HTTP,
       /^src\/(platform-model|client)\//,
       /^src\/marketplace\/(contract|providers)\//,
+      // The control API answers errors as the providers do, and the journal knows the published routes.
+      /^src\/orchestrator\/http\/errors\.ts$/,
+      /^src\/config\/package-root\.ts$/,
     ],
   },
   { path: /^src\/main\.ts$/, mayImport: [/^src\/(cli|compose|config|runtime)\//, /^conformance\/cli\.ts$/] },

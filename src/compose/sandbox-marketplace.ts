@@ -1,5 +1,5 @@
 import { createClient } from '../client/create-client.ts';
-import { createSeededRandom } from '../drivers/kit/seeded-random.ts';
+import type { RandomState } from '../drivers/kit/seeded-random.ts';
 import { grant } from '../marketplace/ledger/credit.ts';
 import { defaultOptions, defaultRateLimits } from '../marketplace/model/options.ts';
 import type { Store } from '../marketplace/model/store.ts';
@@ -7,14 +7,17 @@ import { noMarkups } from '../marketplace/providers/markup.ts';
 import { resolveTeam } from '../marketplace/teams/access.ts';
 import { createKey } from '../marketplace/teams/keys.ts';
 import { addUser } from '../marketplace/teams/users.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import { withOverrides } from '../ports/with-overrides.ts';
-import type { SandboxClock } from '../sandbox/clock.ts';
+import { revocable, type SandboxClock } from '../sandbox/clock.ts';
 import type { MarketplaceSettings } from '../sandbox/options.ts';
 import type { SandboxMail, SandboxUser } from '../sandbox/sandbox.ts';
-import { openMarketplaceSqliteStore } from '../store/marketplace/sqlite/store.ts';
+import type { Part } from '../sandbox/state/snapshots.ts';
+import { openMemoryMarketplaceStore } from '../store/marketplace/sqlite/store.ts';
 import { startMarketplace } from './marketplace.ts';
 import { loadGpuTypes } from './providers.ts';
+import { RestartRandom } from './restart-random.ts';
 import type { StartedProvider } from './sandbox-provider.ts';
 
 /** The account that the marketplace has at each provider. */
@@ -28,11 +31,11 @@ const UNLIMITED = 1_000_000_000;
 
 interface MarketplaceParts {
   settings: MarketplaceSettings;
-  providers: Iterable<StartedProvider>;
+  providers: readonly StartedProvider[];
   /** How a request reaches a provider, with the path of the provider itself. */
   send(provider: string, request: Request): Promise<Response>;
   /** The key of the marketplace at a provider. */
-  opened(key: string, account: string): void;
+  opened(key: string, account: string, provider: string): void;
   clock: SandboxClock;
   seed: string;
   origin: string;
@@ -40,9 +43,16 @@ interface MarketplaceParts {
   log: Log;
 }
 
-export interface StartedMarketplace {
+/** All that a marketplace is at one moment. */
+interface SavedMarketplace {
+  database: Buffer;
+  random: RandomState;
+  mails: readonly SandboxMail[];
+}
+
+export interface StartedMarketplace extends Part<SavedMarketplace> {
   app: { fetch(request: Request): Response | Promise<Response> };
-  store: Store;
+  readonly store: Store;
   mails: readonly SandboxMail[];
   addUser(name: string): Promise<SandboxUser>;
   close(): Promise<void>;
@@ -50,48 +60,18 @@ export interface StartedMarketplace {
 
 /** Starts the marketplace on top of the providers of a sandbox. */
 export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<StartedMarketplace> {
-  const { settings, clock, seed, origin, log } = parts;
-  const random = createSeededRandom(`${seed}/marketplace`);
-  const store = withLastingLeases(openMarketplaceSqliteStore(':memory:'), clock);
+  const { settings, clock, origin } = parts;
+  const keys = await keysOf(parts);
   const mails: SandboxMail[] = [];
-  const { app, close, providers } = await startMarketplace({
-    store,
-    clock,
-    random,
-    log,
-    options: {
-      ...defaultOptions,
-      spending: {
-        ...defaultOptions.spending,
-        teamLimits: { ...defaultOptions.spending.teamLimits, ...settings.teamLimits },
-      },
-    },
-    rateLimits: parts.hasRateLimits
-      ? defaultRateLimits
-      : {
-          ...defaultRateLimits,
-          catalogReads: UNLIMITED,
-          accountRequests: UNLIMITED,
-          creates: UNLIMITED,
-          otherRequests: UNLIMITED,
-        },
-    providers: await clientsOf(parts),
-    gpuTypes: loadGpuTypes(),
-    mailer: {
-      send: async ({ to, subject, text }) => void mails.push({ at: clock.now(), to, subject, text }),
-      close: () => undefined,
-    },
-    maxBodyBytes: MAX_BODY_BYTES,
-    // Each account has an address of its own, and with it its own rate limits.
-    trustedProxies: 1,
-  });
-  await providers.refresh();
-  const deps = { store, clock, random };
+  let current = await open(parts, keys, mails);
   return {
-    app,
-    store,
+    app: { fetch: (request) => current.app.fetch(request) },
+    get store() {
+      return current.deps.store;
+    },
     mails,
     async addUser(name) {
+      const { deps } = current;
       const email = `${name}@sandbox.test`;
       const { id: userId } = await addUser(deps, { email, mayMakeKeys: true });
       const { key: apiKey } = await createKey(deps, email);
@@ -100,29 +80,93 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
       if (creditUsd > 0) await grant(deps, { teamId, amountMicroUsd: Math.round(creditUsd * 1_000_000) });
       return { baseUrl: `${origin}/api`, apiKey, email, userId, teamId };
     },
-    close: async () => {
-      await close();
-      await store.close();
+    async save() {
+      const database = await current.opened.image();
+      return { database, random: current.deps.random.state(), mails: structuredClone(mails) };
+    },
+    /** What runs is left as a crash would leave it. */
+    async load(saved) {
+      current.time.revoke();
+      await current.opened.close();
+      mails.splice(0, mails.length, ...structuredClone(saved.mails));
+      current = await clock.during(open(parts, keys, mails, saved));
+    },
+    async close() {
+      await current.close();
+      await current.opened.close();
     },
   };
 }
 
-async function clientsOf({ providers, send, opened, clock }: MarketplaceParts) {
-  return Promise.all(
-    [...providers].map(async ({ name, profile, probe, addAccount }) => {
-      const apiKey = await addAccount(ACCOUNT);
-      opened(apiKey, ACCOUNT);
-      const client = createClient({
-        baseUrl: `http://${name}.test/v1`,
-        credential: { apiKey },
-        allowPrivate: true,
-        timeoutMs: defaultOptions.polling.callTimeoutMs,
-        clock,
-        fetch: (url, init) => send(name, new Request(url, init)),
-      });
-      return { profile, client, sshProbe: probe, markups: noMarkups };
-    }),
-  );
+/** Starts what a marketplace was when it was saved, or a new one. */
+async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], saved?: SavedMarketplace) {
+  const { settings, clock, seed, log } = parts;
+  const time = revocable(clock);
+  const random = new RestartRandom(`${seed}/marketplace`, saved?.random);
+  const opened = openMemoryMarketplaceStore(saved?.database);
+  const deps = { store: withLastingLeases(opened, clock), clock: time.clock, random };
+  const { app, close } = await random.duringStart(async () => {
+    const started = await startMarketplace({
+      ...deps,
+      log,
+      options: {
+        ...defaultOptions,
+        spending: {
+          ...defaultOptions.spending,
+          teamLimits: { ...defaultOptions.spending.teamLimits, ...settings.teamLimits },
+        },
+      },
+      rateLimits: parts.hasRateLimits
+        ? defaultRateLimits
+        : {
+            ...defaultRateLimits,
+            catalogReads: UNLIMITED,
+            accountRequests: UNLIMITED,
+            creates: UNLIMITED,
+            otherRequests: UNLIMITED,
+          },
+      providers: clientsOf(parts, keys, time.clock),
+      gpuTypes: loadGpuTypes(),
+      mailer: {
+        send: async ({ to, subject, text }) => void mails.push({ at: clock.now(), to, subject, text }),
+        close: () => undefined,
+      },
+      maxBodyBytes: MAX_BODY_BYTES,
+      // Each account has an address of its own, and with it its own rate limits.
+      trustedProxies: 1,
+    });
+    await started.providers.refresh();
+    return started;
+  });
+  return { deps, app, close, opened, time };
+}
+
+/** By the names of the providers. */
+type Keys = ReadonlyMap<string, string>;
+
+/** The keys of the marketplace's account at each provider. */
+async function keysOf({ providers, opened }: MarketplaceParts): Promise<Keys> {
+  const keys = new Map<string, string>();
+  for (const { name, addAccount } of providers) {
+    const apiKey = await addAccount(ACCOUNT);
+    opened(apiKey, ACCOUNT, name);
+    keys.set(name, apiKey);
+  }
+  return keys;
+}
+
+function clientsOf({ providers, send }: MarketplaceParts, keys: Keys, clock: Clock) {
+  return providers.map(({ name, profile, probe }) => {
+    const client = createClient({
+      baseUrl: `http://${name}.test/v1`,
+      credential: { apiKey: keys.get(name) ?? '' },
+      allowPrivate: true,
+      timeoutMs: defaultOptions.polling.callTimeoutMs,
+      clock,
+      fetch: (url, init) => send(name, new Request(url, init)),
+    });
+    return { profile, client, sshProbe: probe, markups: noMarkups };
+  });
 }
 
 function withLastingLeases(opened: Store, clock: SandboxClock): Store {

@@ -3,7 +3,7 @@ import { loadCatalog } from '../config/load.ts';
 import { bundledProfileFile, loadProfile } from '../config/marketplace/load-profile.ts';
 import { packageRoot } from '../config/package-root.ts';
 import type { Config } from '../config/schema.ts';
-import { createSeededRandom } from '../drivers/kit/seeded-random.ts';
+import type { RandomState } from '../drivers/kit/seeded-random.ts';
 import { Draws } from '../drivers/simulator/options.ts';
 import type { ProviderProfile } from '../marketplace/providers/profile.ts';
 import { createAccount, createKey, DEFAULT_ACCOUNT } from '../orchestrator/accounts/accounts.ts';
@@ -11,19 +11,20 @@ import { isPassword } from '../orchestrator/accounts/password-checks.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { DEFAULT_PLATFORM } from '../orchestrator/model/platform-resource.ts';
 import type { Store } from '../orchestrator/model/store.ts';
-import { driverOf } from '../platform-model/platform.ts';
-import type { Random } from '../ports/clock.ts';
+import { driverOf, type Stored } from '../platform-model/platform.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
 import { withOverrides } from '../ports/with-overrides.ts';
-import type { SandboxClock } from '../sandbox/clock.ts';
-import { createSandboxPlatform, modelProbe, rulesOf } from '../sandbox/machines.ts';
+import { revocable, type SandboxClock } from '../sandbox/clock.ts';
+import { createSandboxPlatform, modelProbe, rulesOf, type SandboxMachine } from '../sandbox/machines.ts';
 import { manifestOf } from '../sandbox/manifest.ts';
 import type { Timing } from '../sandbox/options.ts';
 import type { FaultInjection, SandboxProvider } from '../sandbox/provider.ts';
-import { openSqliteStore } from '../store/sqlite/store.ts';
-import { startOrchestrator } from './orchestrator.ts';
+import type { Part } from '../sandbox/state/snapshots.ts';
+import { openMemoryStore } from '../store/sqlite/store.ts';
+import { type Orchestrator, startOrchestrator } from './orchestrator.ts';
+import { RestartRandom } from './restart-random.ts';
 
 export interface ProviderParts {
   name: string;
@@ -38,63 +39,122 @@ export interface ProviderParts {
   changed(): void;
 }
 
-export interface StartedProvider extends SandboxProvider {
+/** All that a provider is at one moment. */
+interface SavedProvider {
+  database: Buffer;
+  platform: Stored<SandboxMachine>;
+  random: RandomState;
+}
+
+export interface StartedProvider extends SandboxProvider, Part<SavedProvider> {
   profile: ProviderProfile;
   probe: SshProbe;
-  store: Pick<Store, 'nextWorkAt'>;
+  readonly store: Pick<Store, 'nextWorkAt'>;
   /** Returns its key. */
   addAccount(name: string): Promise<string>;
   close(): Promise<void>;
 }
 
-/** Starts the orchestrator of one provider over a platform of its own. @throws {Fatal} */
+/**
+ * One provider, with a platform of its own. Its orchestrator starts with the first request: until then it has nothing
+ * to do.
+ *
+ * @throws {Fatal}
+ */
 export async function startProvider(parts: ProviderParts): Promise<StartedProvider> {
-  const { name, config, clock, faults, timing, log, origin, changed } = parts;
+  const { name, clock, origin } = parts;
   const { catalog, profile } = loadProvider(name);
-  const seed = `${parts.seed}/${name}`;
-  const random: Random = createSeededRandom(seed);
-  const rules = faults.rules(name, rulesOf({ catalog, manifest: manifestOf(profile), timing, seed }));
-  const platform = createSandboxPlatform({ clock, rules, draws: new Draws(seed), changed });
-  const probe = faults.probe(name, modelProbe(platform, clock));
-  const driver = driverOf(platform, rules.manifest, faults.carry(name));
-  const opened = openSqliteStore(':memory:');
-  const store = withOverrides(opened, { transact: (body) => clock.noting(opened.transact(body)) });
-  opened.subscribe({ instancesChanged: changed, workChanged: changed });
-  const deps = { store, clock, random };
+  const open = opener(parts, catalog, profile);
+  let current = open();
   const addAccount = async (account: string): Promise<string> => {
-    await createAccount(deps, account);
-    return (await createKey(deps, account)).key;
+    await createAccount(current.deps, account);
+    return (await createKey(current.deps, account)).key;
   };
-  const apiKey = await addAccount(DEFAULT_ACCOUNT);
-  const orchestrator = await startOrchestrator({
-    ...deps,
-    config,
-    catalog,
-    drivers: new Map([[DEFAULT_PLATFORM, driver]]),
-    probe,
-    checkPassword: async (password, stored) => {
-      const release = clock.hold();
-      return isPassword(password, stored).finally(release);
-    },
-    environmentKey: undefined,
-    log,
-    failpoint: () => undefined,
-  });
   return {
     name,
     profile,
     baseUrl: `${origin}/providers/${name}/v1`,
-    apiKey,
-    app: orchestrator.app,
-    platform,
-    probe,
-    store,
-    addAccount,
-    close: async () => {
-      await orchestrator.close();
-      await driver.close();
-      await store.close();
+    apiKey: await addAccount(DEFAULT_ACCOUNT),
+    app: { fetch: async (request) => (await current.wake()).app.fetch(request) },
+    get platform() {
+      return current.platform;
     },
+    probe: { probe: (...question) => current.probe.probe(...question) },
+    get store() {
+      return current.deps.store;
+    },
+    addAccount,
+    async save() {
+      const { machines, volumes } = current.platform;
+      const platform = {
+        machines: machines.all(),
+        volumes: volumes.all(),
+        attachments: volumes.attachments(),
+      };
+      const database = await current.opened.image();
+      return { database, platform: structuredClone(platform), random: current.deps.random.state() };
+    },
+    /** What runs is left as a crash would leave it. */
+    async load(saved) {
+      current.time.revoke();
+      await current.opened.close();
+      current = open(saved);
+      if (!current.isEmpty()) await clock.during(current.wake());
+    },
+    async close() {
+      await current.close();
+      await current.opened.close();
+    },
+  };
+}
+
+/** Opens what a provider was when it was saved, or a new one. */
+function opener(
+  { name, config, clock, seed: whole, faults, timing, log, changed }: ProviderParts,
+  catalog: Catalog,
+  profile: ProviderProfile,
+) {
+  const seed = `${whole}/${name}`;
+  const rules = faults.rules(name, rulesOf({ catalog, manifest: manifestOf(profile), timing, seed }));
+  return (saved?: SavedProvider) => {
+    const time = revocable(clock);
+    const random = new RestartRandom(seed, saved?.random);
+    const stored = saved && structuredClone(saved.platform);
+    const platform = createSandboxPlatform({ clock, rules, draws: new Draws(seed), changed, stored });
+    const probe = faults.probe(name, modelProbe(platform, clock));
+    const driver = driverOf(platform, rules.manifest, faults.carry(name));
+    const opened = openMemoryStore(saved?.database);
+    const store = withOverrides(opened, { transact: (body) => clock.noting(opened.transact(body)) });
+    opened.subscribe({ instancesChanged: changed, workChanged: changed });
+    const deps = { store, clock: time.clock, random };
+    const start = () =>
+      startOrchestrator({
+        ...deps,
+        config,
+        catalog,
+        drivers: new Map([[DEFAULT_PLATFORM, driver]]),
+        probe,
+        checkPassword: async (password, stored) => {
+          const release = clock.hold();
+          return isPassword(password, stored).finally(release);
+        },
+        environmentKey: undefined,
+        log,
+        failpoint: () => undefined,
+      });
+    let running: Promise<Orchestrator> | undefined;
+    return {
+      ...{ deps, platform, probe, opened, time },
+      isEmpty: () => platform.machines.all().length === 0 && platform.volumes.all().length === 0,
+      wake(): Promise<Orchestrator> {
+        running ??= random.duringStart(start);
+        return running;
+      },
+      async close(): Promise<void> {
+        await (await running)?.close();
+        await driver.close();
+      },
+    };
   };
 }
 

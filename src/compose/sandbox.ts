@@ -2,10 +2,13 @@ import { loadConfig } from '../config/load.ts';
 import { DEFAULT_ACCOUNT } from '../orchestrator/accounts/accounts.ts';
 import type { Log } from '../ports/log.ts';
 import { SandboxClock } from '../sandbox/clock.ts';
+import { Journal } from '../sandbox/journal/journal.ts';
 import { defaultTiming, type SandboxOptions, START_AT } from '../sandbox/options.ts';
 import type { FaultInjection, Layer } from '../sandbox/provider.ts';
 import { createRouter } from '../sandbox/router.ts';
 import { ORIGIN, type Sandbox, type SandboxAccount, toProviderName } from '../sandbox/sandbox.ts';
+import { Snapshots } from '../sandbox/state/snapshots.ts';
+import { createControl, isControl, SandboxKeys } from './sandbox-control.ts';
 import { createIdleness } from './sandbox-idleness.ts';
 import { type StartedMarketplace, startSandboxMarketplace } from './sandbox-marketplace.ts';
 import { type StartedProvider, startProvider } from './sandbox-provider.ts';
@@ -42,14 +45,15 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const seed = String(given);
   const clock = new SandboxClock(kind, kind === 'real' ? Date.now() : (options.startAt ?? START_AT));
   const faults = noFaults;
-  const layers: Layer[] = [faults.layer];
+  const journal = new Journal(() => clock.now());
+  const layers: Layer[] = [journal.layer, faults.layer, journal.serverLayer];
   const timing = { ...defaultTiming, ...options.timing };
   const { config: defaults } = loadConfig({ flags: {}, env: {} });
   const config = { ...defaults, rate_limits: { ...defaults.rate_limits, enabled: rateLimits } };
   const providers = new Map<string, StartedProvider>();
-  const accounts = new Map<string, string>();
-  const opened = (key: string, account: string): void => void accounts.set(key, account);
-  const router = createRouter({ providers, layers, accountOf: (key) => accounts.get(key) });
+  const keys = new SandboxKeys();
+  const opened = keys.add.bind(keys);
+  const router = createRouter({ providers, layers, accountOf: (key) => keys.accountOf(key) });
   let market: StartedMarketplace | undefined;
   const idleness = createIdleness({ now: () => clock.now(), providers, store: () => market?.store });
   const { changed } = idleness;
@@ -70,12 +74,12 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
       const parts = { name, config, clock, seed, faults, log, timing, origin, changed };
       const provider = await clock.during(startProvider(parts));
       providers.set(name, provider);
-      opened(provider.apiKey, DEFAULT_ACCOUNT);
+      opened(provider.apiKey, DEFAULT_ACCOUNT, name);
     }
     if (options.marketplace) {
       const settings = options.marketplace === true ? {} : options.marketplace;
       const { send } = router;
-      const parts = { settings, providers: providers.values(), send, opened, clock, seed, origin, log };
+      const parts = { settings, providers: [...providers.values()], send, opened, clock, seed, origin, log };
       market = await clock.during(startSandboxMarketplace({ ...parts, hasRateLimits: rateLimits }));
       router.serveMarketplace(market.app);
     }
@@ -90,31 +94,41 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     const at: Record<string, { baseUrl: string; apiKey: string }> = {};
     for (const provider of providers.values()) {
       const apiKey = name === DEFAULT_ACCOUNT ? provider.apiKey : await provider.addAccount(name);
-      opened(apiKey, name);
+      opened(apiKey, name, provider.name);
       at[provider.name] = { baseUrl: provider.baseUrl, apiKey };
     }
     const user = await market?.addUser(name);
-    if (user !== undefined) opened(user.apiKey, name);
+    if (user !== undefined) opened(user.apiKey, name, 'marketplace');
     return { name, providers: at, ...(user !== undefined && { marketplace: user }) };
   }
 
   let made = 0;
-  return {
+  const sandbox = {
     seed,
     clock,
     providers,
     mails: market?.mails ?? [],
     defaultAccount: await clock.during(account(DEFAULT_ACCOUNT)),
+    account: (name = `account-${++made}`) => clock.during(account(name)),
+  };
+  const running = [...providers.values(), ...(market === undefined ? [] : [market])];
+  const snapshots = new Snapshots(clock, [...running, journal, keys], changed);
+  await snapshots.begin();
+  const { key, fetch, client } = createControl({ sandbox, keys, journal, snapshots, market, log });
+  return {
+    ...sandbox,
+    control: client,
+    controlKey: key,
     provider(name) {
       const found = providers.get(toProviderName(name));
       if (found === undefined) throw new Error(`There is no provider ${name} in this sandbox.`);
       return found;
     },
     fetch: (input, init) => {
+      const request = toRequest(input, init);
       changed();
-      return clock.during(router.route(toRequest(input, init)));
+      return isControl(request) ? fetch(request) : clock.during(router.route(request));
     },
-    account: (name = `account-${++made}`) => clock.during(account(name)),
     close,
     [Symbol.asyncDispose]: close,
   };

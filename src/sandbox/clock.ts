@@ -256,9 +256,46 @@ export class SandboxClock implements Clock {
     this.#setAlarm();
   }
 
+  /** Sets the time, back too. Whoever set timers drops them first. */
+  set(at: number): void {
+    this.#now = at;
+    this.#askedAt = 0;
+    if (this.#runsSince !== undefined) this.#runsSince = performance.now();
+  }
+
   /** No timer fires any more. */
   stop(): void {
     clearTimeout(this.#alarm);
     this.#runsSince = undefined;
   }
+}
+
+/** The clock for one server, which can be taken away from it: then its timers are gone, and those that it sets do nothing. */
+export function revocable(clock: Clock): { clock: Clock; revoke(): void } {
+  const timers = new Set<Timer>();
+  let isRevoked = false;
+  return {
+    clock: {
+      now: () => clock.now(),
+      setTimer(delayMs, callback) {
+        if (isRevoked) return { cancel: () => undefined };
+        const timer = clock.setTimer(delayMs, () => {
+          timers.delete(timer);
+          callback();
+        });
+        timers.add(timer);
+        return {
+          cancel: () => {
+            timers.delete(timer);
+            timer.cancel();
+          },
+        };
+      },
+    },
+    revoke() {
+      isRevoked = true;
+      for (const timer of timers) timer.cancel();
+      timers.clear();
+    },
+  };
 }

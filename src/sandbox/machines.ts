@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import type { DriverManifest, Endpoint } from '../orchestrator/model/platform-driver.ts';
-import { createPlatform, type Platform } from '../platform-model/platform.ts';
+import { createPlatform, type Platform, type Stored } from '../platform-model/platform.ts';
 import { isGuestUp, type MachineRecord } from '../platform-model/records.ts';
 import type { Draws, PlatformRules } from '../platform-model/rules.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -60,11 +60,13 @@ interface PlatformParts {
   draws: Draws;
   /** Called with each change of a machine or a volume. */
   changed(): void;
+  /** What it has; absent: nothing. */
+  stored?: Stored<SandboxMachine> | undefined;
 }
 
-export function createSandboxPlatform({ draws, changed, ...ports }: PlatformParts): SandboxPlatform {
+export function createSandboxPlatform({ draws, changed, stored, ...ports }: PlatformParts): SandboxPlatform {
   const storage = { machine: changed, volume: changed, attachment: changed };
-  return createPlatform({ ...ports, machineDraws: draws, volumeDraws: draws, storage });
+  return createPlatform({ ...ports, machineDraws: draws, volumeDraws: draws, storage }, stored);
 }
 
 /** Addresses that are nobody's (RFC 5737); each machine has one with a port of its own there. */

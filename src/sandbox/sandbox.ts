@@ -1,4 +1,5 @@
 import type { SandboxClock } from './clock.ts';
+import type { SandboxControl } from './control/client.ts';
 import type { SandboxProvider } from './provider.ts';
 
 /** A user of the marketplace with a key, and a team of their own that has credit. */
@@ -45,6 +46,10 @@ export interface Sandbox extends AsyncDisposable {
    * path and query count.
    */
   fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;
+  /** The control API: reset, snapshots, scenarios, the journal. */
+  readonly control: SandboxControl;
+  /** What requests to `/control/…` carry as their bearer token. */
+  readonly controlKey: string;
   /** Makes an account with a key at every provider; for one test each. Without a name it gets one. */
   account(name?: string): Promise<SandboxAccount>;
   close(): Promise<void>;

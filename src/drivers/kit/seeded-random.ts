@@ -1,18 +1,21 @@
 import { createHash } from 'node:crypto';
 import type { Random } from '../../ports/clock.ts';
 
+/** Where a sequence of numbers is. */
+export type RandomState = readonly [number, number, number, number];
+
+export interface SeededRandom extends Random {
+  /** A random that is made from it gives the numbers that this one is about to give. */
+  state(): RandomState;
+}
+
 /**
  * Chance that repeats itself: the same seed gives the same numbers. sfc32 (Chris Doty-Humphrey's
- * Small Fast Counter, 32 bit), its state filled from SHA-256 of the seed. Not fit for secrets.
+ * Small Fast Counter, 32 bit), its state filled from SHA-256 of the seed. Not fit for secrets. `from`: where
+ * it begins, if not at the start.
  */
-export function createSeededRandom(seed: string): Random {
-  const digest = createHash('sha256').update(seed).digest();
-  let [a, b, c, counter] = [0, 4, 8, 12].map((offset) => digest.readInt32LE(offset)) as [
-    number,
-    number,
-    number,
-    number,
-  ];
+export function createSeededRandom(seed: string, from = stateOf(seed)): SeededRandom {
+  let [a, b, c, counter] = from;
 
   const nextUint32 = (): number => {
     const sum = (a + b + counter) | 0;
@@ -26,5 +29,11 @@ export function createSeededRandom(seed: string): Random {
   return {
     next: () => nextUint32() / 2 ** 32,
     bytes: (length) => Buffer.from(Array.from({ length }, () => nextUint32() & 0xff)),
+    state: () => [a, b, c, counter],
   };
+}
+
+function stateOf(seed: string): RandomState {
+  const digest = createHash('sha256').update(seed).digest();
+  return [digest.readInt32LE(0), digest.readInt32LE(4), digest.readInt32LE(8), digest.readInt32LE(12)];
 }

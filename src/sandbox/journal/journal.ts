@@ -8,6 +8,12 @@ import { Reading, Recording } from './recording.ts';
 const MAX_ENTRIES = 10_000;
 const MAX_BODY_BYTES = 64 * 1024;
 
+/** What a journal had at one moment. */
+export interface SavedJournal {
+  count: number;
+  entries: readonly Recording[];
+}
+
 /** Every exchange with the servers of a sandbox, in the order in which the requests came. */
 export class Journal {
   readonly #now: () => number;
@@ -66,8 +72,16 @@ export class Journal {
   }
 
   clear(): void {
-    this.#entries.length = 0;
-    this.#count = 0;
+    this.load({ count: 0, entries: [] });
+  }
+
+  save(): SavedJournal {
+    return { count: this.#count, entries: this.#kept() };
+  }
+
+  load({ count, entries }: SavedJournal): void {
+    this.#count = count;
+    this.#entries.splice(0, this.#entries.length, ...entries);
   }
 
   #kept(): Recording[] {

@@ -102,10 +102,14 @@ function mostLike(text: string, choices: readonly string[]): string | undefined 
   return best !== undefined && best.distance < (2 * text.length) / 3 ? best.choice : undefined;
 }
 
-/** Sets a field to the allowed value that is most like the one it has. A field that may be absent stays so. */
+/** Sets a field to the allowed value that is most like the one it has; undefined: it is left out. */
 function choose(body: JsonObject, field: string, values: readonly unknown[]): void {
   const value = body[field];
   if (values.includes(value) || values.length === 0) return;
+  if (values[0] === undefined) {
+    delete body[field];
+    return;
+  }
   const texts = values.filter((choice) => typeof choice === 'string');
   body[field] = (typeof value === 'string' ? mostLike(value, texts) : undefined) ?? values[0];
 }
@@ -120,7 +124,7 @@ function repair({ schema, samples }: RequestKind, body: JsonObject): void {
     if (issue === undefined) return;
     const [field] = issue.path;
     if (field === undefined) return;
-    const meant = converted(issue, valueAt(body, issue.path));
+    const meant = converted(issue, valueAt(body, issue.path), String(field) in samples);
     const place = formatPath(issue.path);
     if (meant !== undefined && !tried.has(place)) set(body, issue.path, meant);
     else if (String(field) in samples && issue.path.length === 1)
@@ -132,13 +136,13 @@ function repair({ schema, samples }: RequestKind, body: JsonObject): void {
 }
 
 /** The value in the type that is expected, where it can be read as one. */
-function converted(issue: z.core.$ZodIssue, value: unknown): unknown {
+function converted(issue: z.core.$ZodIssue, value: unknown, isNeeded: boolean): unknown {
   if (issue.code !== 'invalid_type' || value === undefined || value === null) return undefined;
   const { expected } = issue;
   if (expected === 'string' && typeof value === 'number') return String(value);
   const isNumber = (expected === 'number' || expected === 'int') && typeof value === 'string';
   if (isNumber) return value.trim() === '' || Number.isNaN(Number(value)) ? undefined : Number(value);
-  return expected === 'array' && !isObject(value) ? [value] : undefined;
+  return expected === 'array' && isNeeded && typeof value === 'string' ? [value] : undefined;
 }
 
 function set(body: JsonObject, path: readonly PropertyKey[], value: unknown): void {

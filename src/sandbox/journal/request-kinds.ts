@@ -24,13 +24,15 @@ const SAMPLE_KEY =
 const createInstance: RequestKind = {
   schema: createInstanceRequestSchema,
   samples: { ssh_keys: [SAMPLE_KEY] },
-  async choices({ configuration_id: id, operating_system_image: image }, ask) {
+  async choices({ configuration_id: id, operating_system_image: image, ...body }, ask) {
     const { configurations } = (await ask('/v1/configurations')) as { configurations: Configuration[] };
     const offer = nearestTo(id, configurations, (configuration) => configuration.id);
     return {
       configuration_id: offer === undefined ? [] : [offer.id],
       region: offer?.regions ?? [],
       ...(image !== undefined && { operating_system_image: offer?.os_options ?? [] }),
+      ...(offer?.id !== id && body['root_disk_size_gb'] !== undefined && { root_disk_size_gb: [undefined] }),
+      ...(offer?.supports_cloud_init === false && { cloud_init: [undefined] }),
     };
   },
 };

@@ -12,8 +12,6 @@ export interface ScenarioTarget {
   now(): number;
   advance(ms: number): Promise<void>;
   advanceUntilIdle(): Promise<void>;
-  arm(fault: ScenarioFault): void;
-  startWeather(weather: { rate: number; seed?: number | string | undefined }): void;
 }
 
 export interface ScenarioRequest {
@@ -23,16 +21,6 @@ export interface ScenarioRequest {
   method: string;
   path: string;
   body?: unknown;
-}
-
-export interface ScenarioFault {
-  name: string;
-  provider: string | undefined;
-  /** The id of an instance. */
-  instance: string | undefined;
-  times: number | 'sticky' | undefined;
-  probability: number | undefined;
-  params: Record<string, unknown>;
 }
 
 /** What a scenario made, by the names that it gave. */
@@ -89,10 +77,6 @@ class ScenarioRun {
         return this.#act(step);
       case 'sell_out':
         return this.#sellOut(step);
-      case 'fault':
-        return this.#arm(step);
-      case 'weather':
-        return this.#target.startWeather(step);
       case 'advance':
         return this.#target.advance(step.by);
       case 'advance_until_idle':
@@ -198,12 +182,6 @@ class ScenarioRun {
     const freed = made.slice(0, leave);
     for (const one of freed) await this.#send(200, one, 'destroy');
     await this.#waitFor(freed, 'gone');
-  }
-
-  #arm({ name, provider, instance, times, probability, params = {} }: Step<'fault'>): void {
-    const known = instance === undefined ? undefined : this.#known(instance);
-    const full = provider === undefined ? known?.provider : this.#provider(provider);
-    this.#target.arm({ name, provider: full, instance: known?.id, times, probability, params });
   }
 
   async #request({ account, method, path, body, as, status, ...step }: Step<'request'>): Promise<void> {

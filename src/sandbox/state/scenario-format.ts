@@ -46,24 +46,6 @@ const stepSchema = z.discriminatedUnion('do', [
     region: z.string(),
     leave: z.int().nonnegative().optional().meta({ description: 'How many units stay free. Default 0.' }),
   }),
-  z.object({
-    do: z.literal('fault'),
-    name: z.string().meta({ description: 'Of docs/sandbox-faults.md.' }),
-    provider: providerSchema.optional(),
-    instance: nameSchema.optional().meta({ description: 'Of an earlier step.' }),
-    times: z.union([z.int().positive(), z.literal('sticky')]).optional(),
-    probability: z.number().min(0).max(1).optional(),
-    params: z.record(z.string(), z.unknown()).optional(),
-  }),
-  z.object({
-    do: z.literal('weather'),
-    rate: z
-      .number()
-      .min(0)
-      .max(1)
-      .meta({ description: 'The share of requests and calls that a fault strikes.' }),
-    seed: z.union([z.string(), z.int()]).optional(),
-  }),
   z.object({ do: z.literal('advance'), by: durationSchema }),
   z.object({ do: z.literal('advance_until_idle') }),
   z.object({

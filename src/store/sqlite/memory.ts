@@ -21,8 +21,9 @@ export class MemoryDatabase implements StoreDatabase {
   readonly writer: Database.Database;
   #lastTurn: Promise<unknown> = Promise.resolve();
 
-  constructor(format: DatabaseFormat) {
-    this.writer = new Database(emptyDatabase(format));
+  /** `image`: what another one contained; absent: it is empty. */
+  constructor(format: DatabaseFormat, image: Buffer = emptyDatabase(format)) {
+    this.writer = new Database(image);
     this.writer.pragma('foreign_keys = ON');
   }
 
@@ -38,6 +39,12 @@ export class MemoryDatabase implements StoreDatabase {
 
   /** Memory has room, or the process ends. */
   async proveWrites(): Promise<void> {}
+
+  /** All that is committed, as a database that a {@link MemoryDatabase} can be made of. */
+  async image(): Promise<Buffer> {
+    await this.#lastTurn;
+    return this.writer.serialize();
+  }
 
   readonly toCoreError = fromSqlite;
 

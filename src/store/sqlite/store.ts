@@ -17,10 +17,20 @@ const tables = orchestratorTables(sqlite);
  * @throws {DatabaseRefused} if the file cannot be used as it is.
  */
 export function openSqliteStore(path: string, options: OpenOptions = {}): Store {
-  const database: StoreDatabase =
+  return storeOn(
     path === MEMORY
       ? new MemoryDatabase(orchestratorFormat)
-      : new EmbeddedDatabase(path, options, orchestratorFormat);
+      : new EmbeddedDatabase(path, options, orchestratorFormat),
+  );
+}
+
+/** A store in memory that can be copied: `image` is what another one contained. */
+export function openMemoryStore(image?: Buffer): Store & Pick<MemoryDatabase, 'image'> {
+  const database = new MemoryDatabase(orchestratorFormat, image);
+  return { ...storeOn(database), image: () => database.image() };
+}
+
+function storeOn(database: StoreDatabase): Store {
   const connection = toConnection(database.writer, tables);
   const readConnection = toConnection(database.reader, tables);
   const listeners = new Set<CommitListener>();

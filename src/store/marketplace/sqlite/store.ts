@@ -20,10 +20,19 @@ const tables = marketplaceTables(sqlite);
  * @throws {DatabaseRefused} if the file cannot be used as it is.
  */
 export function openMarketplaceSqliteStore(path: string, options: OpenOptions = {}): Store {
-  const database: StoreDatabase =
-    path === MEMORY
-      ? new MemoryDatabase(marketplaceFormat)
-      : new EmbeddedDatabase(path, options, marketplaceFormat);
+  return path === MEMORY
+    ? openMemoryMarketplaceStore()
+    : storeOn(new EmbeddedDatabase(path, options, marketplaceFormat), () => openSnapshot(path));
+}
+
+/** A store in memory that can be copied: `image` is what another one contained. */
+export function openMemoryMarketplaceStore(image?: Buffer): Store & Pick<MemoryDatabase, 'image'> {
+  const database = new MemoryDatabase(marketplaceFormat, image);
+  const snapshot = () => new Database(database.writer.serialize(), { readonly: true });
+  return { ...storeOn(database, snapshot), image: () => database.image() };
+}
+
+function storeOn(database: StoreDatabase, openSnapshot: () => Database.Database): Store {
   const connection = toConnection(database.writer, tables);
   const requests = new RequestCounts();
   const toCoreError = (error: unknown): unknown => asDuplicate(database.toCoreError(error));
@@ -34,7 +43,7 @@ export function openMarketplaceSqliteStore(path: string, options: OpenOptions = 
         .transact(() => body(transactionOn(connection)))
         .catch((error) => Promise.reject(toCoreError(error))),
     snapshot: async (body) => {
-      const reader = openSnapshot(path, database);
+      const reader = openSnapshot();
       try {
         return await body(readerOn(toConnection(reader, tables), toCoreError));
       } finally {
@@ -48,8 +57,7 @@ export function openMarketplaceSqliteStore(path: string, options: OpenOptions = 
 }
 
 /** A connection whose reads all see the same snapshot. */
-function openSnapshot(path: string, { writer }: StoreDatabase): Database.Database {
-  if (path === MEMORY) return new Database(writer.serialize(), { readonly: true });
+function openSnapshot(path: string): Database.Database {
   try {
     const reader = openReader(path);
     // An audit reads whole tables by their indexes.

@@ -1,0 +1,102 @@
+import { createSeededRandom } from '../drivers/kit/seeded-random.ts';
+import { DEFAULT_ACCOUNT } from '../orchestrator/accounts/accounts.ts';
+import type { Log } from '../ports/log.ts';
+import { CONTROL, createControlApp } from '../sandbox/control/app.ts';
+import { createControlClient } from '../sandbox/control/client.ts';
+import type { Journal } from '../sandbox/journal/journal.ts';
+import { ORIGIN, type Sandbox } from '../sandbox/sandbox.ts';
+import type { ScenarioTarget } from '../sandbox/state/run-scenario.ts';
+import type { Part, Snapshots } from '../sandbox/state/snapshots.ts';
+
+/** A key, whose it is, and for which provider, or `marketplace`. */
+interface KeyOfAccount {
+  apiKey: string;
+  account: string;
+  provider: string;
+}
+
+/** Which key is whose. */
+export class SandboxKeys implements Part<readonly KeyOfAccount[]> {
+  #byKey = new Map<string, KeyOfAccount>();
+
+  add(apiKey: string, account: string, provider: string): void {
+    this.#byKey.set(apiKey, { apiKey, account, provider });
+  }
+
+  accountOf(apiKey: string): string | undefined {
+    return this.#byKey.get(apiKey)?.account;
+  }
+
+  keyOf(account: string, provider: string): string | undefined {
+    return this.all().find((one) => one.account === account && one.provider === provider)?.apiKey;
+  }
+
+  all(): readonly KeyOfAccount[] {
+    return [...this.#byKey.values()];
+  }
+
+  save(): readonly KeyOfAccount[] {
+    return this.all();
+  }
+
+  load(saved: readonly KeyOfAccount[]): void {
+    this.#byKey = new Map(saved.map((one) => [one.apiKey, one]));
+  }
+}
+
+type Server = { fetch(request: Request): Response | Promise<Response> };
+
+interface ControlParts {
+  sandbox: Pick<Sandbox, 'seed' | 'clock' | 'providers' | 'mails' | 'account' | 'defaultAccount'>;
+  keys: SandboxKeys;
+  journal: Journal;
+  snapshots: Snapshots;
+  market: { app: Server } | undefined;
+  log: Log;
+}
+
+/** The control API and its client. The API is put together when it is first asked. */
+export function createControl({ sandbox, keys, journal, snapshots, market, log }: ControlParts) {
+  const key = `control_${createSeededRandom(`${sandbox.seed}/control`).bytes(24).toString('base64url')}`;
+  const scenarios = scenarioTarget(sandbox, keys, market?.app);
+  let app: ReturnType<typeof createControlApp> | undefined;
+  const fetch = (request: Request): Promise<Response> => {
+    app ??= createControlApp({ key, sandbox, keys: () => keys.all(), journal, snapshots, scenarios, log });
+    return app.fetch(request);
+  };
+  return { key, fetch, client: createControlClient({ baseUrl: ORIGIN, key, fetch }) };
+}
+
+export function isControl({ url }: Request): boolean {
+  return new URL(url).pathname.startsWith(`${CONTROL}/`);
+}
+
+/** Sends requests to the servers themselves. */
+function scenarioTarget(
+  { clock, providers, account: open }: ControlParts['sandbox'],
+  keys: SandboxKeys,
+  marketplace: Server | undefined,
+): ScenarioTarget {
+  return {
+    providers: [...providers.keys()],
+    now: () => clock.now(),
+    advance: (ms) => clock.advance(ms),
+    advanceUntilIdle: async () => void (await clock.advanceUntilIdle()),
+    async send({ provider, account = DEFAULT_ACCOUNT, method, path, body }) {
+      const server = provider === 'marketplace' ? marketplace : providers.get(provider)?.app;
+      if (server === undefined) throw new Error(`There is no ${provider} in this sandbox.`);
+      if (keys.keyOf(account, provider) === undefined) await open(account);
+      const request = new Request(`${ORIGIN}${path}`, {
+        method,
+        headers: {
+          Authorization: `Bearer ${keys.keyOf(account, provider)}`,
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      const response = await clock.during(Promise.resolve(server.fetch(request)));
+      const text = await response.text();
+      return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { OpenAPIHono } from '@hono/zod-openapi';
+import { ApiError } from '../../contract/errors.ts';
+import { readBody } from '../../http/api/body.ts';
+import { describeRoutes } from '../../http/api/create-app.ts';
+import type { RequestEnv } from '../../http/api/request-context.ts';
+import { errors } from '../../orchestrator/http/errors.ts';
+import { clockRoutes } from './clock-routes.ts';
+import type { ControlDeps } from './deps.ts';
+import { journalRoutes } from './journal-routes.ts';
+import { createRouter } from './router.ts';
+import { stateRoutes } from './state-routes.ts';
+
+/** Where the control API is. No server of production has it. */
+export const CONTROL = '/control';
+const MAX_BODY_BYTES = 32 * 1024 * 1024;
+
+/** The control API, under {@link CONTROL}. */
+export function createControlApp(deps: ControlDeps): { fetch(request: Request): Promise<Response> } {
+  const routes = createRouter();
+  routes.use(async ({ req }, next) => {
+    if (!isKey(req.header('authorization'), deps.key))
+      throw new ApiError(
+        'unauthorized',
+        'Send the key of the control API: Authorization: Bearer CONTROL_KEY.',
+      );
+    return next();
+  });
+  const read = readBody(MAX_BODY_BYTES, errors.body);
+  routes.use((context, next) => (isYaml(context.req.header('content-type')) ? next() : read(context, next)));
+  for (const part of [clockRoutes, stateRoutes, journalRoutes]) routes.route('/', part(deps));
+  const app = new OpenAPIHono<RequestEnv>();
+  const document = JSON.stringify(describe(routes));
+  app.get(`${CONTROL}/openapi.json`, (context) =>
+    context.body(document, 200, { 'Content-Type': 'application/json' }),
+  );
+  app.route(CONTROL, routes);
+  app.onError((error, context) => errors.respond(context, error, deps.log));
+  app.notFound((context) => {
+    const { method, path } = context.req;
+    const message = `There is no ${method} ${path.slice(0, 100)}; the control API is described at ${CONTROL}/openapi.json.`;
+    return errors.respond(context, errors.notFound(message), deps.log);
+  });
+  return { fetch: async (request) => app.fetch(request) };
+}
+
+function describe(routes: OpenAPIHono<RequestEnv>) {
+  return describeRoutes(routes, {
+    title: 'Sandbox Control API',
+    version: '1.0.0',
+    description:
+      'Controls a `berth sandbox`: its clock, its state and its journal. Only a sandbox has it, at /control and with a key of its own.',
+    credential: 'The control key that `berth sandbox --json` prints.',
+    url: CONTROL,
+    tags: [
+      { name: 'Sandbox', description: 'What is in it, and accounts: one for each test.' },
+      { name: 'Clock', description: 'All servers of a sandbox have one clock.' },
+      { name: 'State', description: 'Reset, snapshots and scenarios.' },
+      { name: 'Journal', description: 'What the client sent, and claims about it.' },
+    ],
+  });
+}
+
+function isYaml(type = ''): boolean {
+  return /^(application|text)\/(x-)?yaml\s*(;|$)/i.test(type);
+}
+
+/** Takes as long whatever is wrong. */
+function isKey(authorization: string | undefined, key: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(authorization ?? ''), digest(`Bearer ${key}`));
+}

@@ -1,0 +1,112 @@
+import type { z } from 'zod';
+import type { Assertion, AssertionResult } from '../journal/assertions.ts';
+import type { JournalEntry } from '../journal/entry.ts';
+import type { JournalFilter } from '../journal/filter.ts';
+import type { NearestRequest } from '../journal/nearest.ts';
+import type { Made } from '../state/run-scenario.ts';
+import type { ScenarioInput } from '../state/scenario-format.ts';
+import type { Snapshot } from '../state/snapshots.ts';
+import type { accountSchema, clockSchema, dumpSchema, infoSchema, mailsSchema } from './schemas.ts';
+
+type Clock = z.infer<typeof clockSchema>;
+
+/** What the control API answers to a request that it refuses. */
+export class ControlError extends Error {
+  override readonly name = 'ControlError';
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export interface ControlClientOptions {
+  /** Of the sandbox, such as `http://127.0.0.1:8100`. */
+  baseUrl: string;
+  /** The control key. */
+  key: string;
+  /** Default: the global one. */
+  fetch?: (request: Request) => Promise<Response>;
+}
+
+/** A duration: milliseconds, or text such as `90s` or `30d`. */
+export type Duration = number | string;
+
+/** The control API of a sandbox, in this process or at an address. Each call rejects with a {@link ControlError}. */
+export type SandboxControl = ReturnType<typeof createControlClient>;
+
+export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: ControlClientOptions) {
+  async function send<Reply>(
+    method: string,
+    path: string,
+    body?: unknown,
+    type = 'application/json',
+  ): Promise<Reply> {
+    const response = await fetch(
+      new Request(`${baseUrl}/control${path}`, {
+        method,
+        headers: { Authorization: `Bearer ${key}`, ...(body !== undefined && { 'Content-Type': type }) },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      }),
+    );
+    const reply = await response.json();
+    if (response.ok) return reply as Reply;
+    throw new ControlError(response.status, (reply as { error: { message: string } }).error.message);
+  }
+  const post = <Reply>(path: string, body?: unknown) => send<Reply>('POST', path, body);
+
+  return {
+    info: () => send<z.infer<typeof infoSchema>>('GET', '/info'),
+    createAccount: (name?: string) => post<z.infer<typeof accountSchema>>('/accounts', { name }),
+    clock: {
+      now: () => send<Clock>('GET', '/clock'),
+      advance: (by: Duration) => post<Clock>('/clock/advance', { by }),
+      advanceUntilIdle: () => post<Clock>('/clock/advance-until-idle'),
+      freeze: () => post<Clock>('/clock/freeze'),
+      resume: () => post<Clock>('/clock/resume'),
+    },
+    /** Everything is as it was at the start. */
+    reset: async () => void (await post('/reset')),
+    snapshots: {
+      take: (name?: string) => post<Snapshot>('/snapshots', { name }),
+      restore: (name: string) => post<Snapshot>(`/snapshots/${encodeURIComponent(name)}/restore`),
+      list: async () => (await send<{ snapshots: Snapshot[] }>('GET', '/snapshots')).snapshots,
+      remove: async (name: string) => void (await send('DELETE', `/snapshots/${encodeURIComponent(name)}`)),
+    },
+    mails: async () => (await send<z.infer<typeof mailsSchema>>('GET', '/mails')).mails,
+    dump: () => send<z.infer<typeof dumpSchema>>('GET', '/dump'),
+    /** Does what a scenario says: an object, or the text of a scenario file. What it made, by name. */
+    play: async (scenario: ScenarioInput | string) =>
+      (
+        await send<{ made: Record<string, Made> }>(
+          'POST',
+          '/scenarios',
+          scenario,
+          typeof scenario === 'string' ? 'application/yaml' : undefined,
+        )
+      ).made,
+    journal: {
+      entries: async (filter: JournalFilter = {}) =>
+        (await send<{ entries: JournalEntry[] }>('GET', `/journal${toQuery(filter)}`)).entries,
+      clear: async () => void (await send('DELETE', '/journal')),
+      /** Which of the claims hold. */
+      check: (...assertions: Assertion[]) =>
+        post<{ holds: boolean; results: AssertionResult[] }>('/journal/assertions', { assertions }),
+      /** @throws {Error} that says which of the claims does not hold, and why */
+      async assert(...assertions: Assertion[]): Promise<void> {
+        const { results } = await this.check(...assertions);
+        const broken = results.filter(({ holds }) => !holds);
+        if (broken.length === 0) return;
+        throw new Error(broken.map(({ assert, message }) => `${assert}: ${message}`).join('\n'));
+      },
+      nearest: (number: number) => send<NearestRequest>('GET', `/journal/${number}/nearest`),
+    },
+  };
+}
+
+function toQuery(filter: JournalFilter): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, String(value));
+  return query.size === 0 ? '' : `?${query}`;
+}

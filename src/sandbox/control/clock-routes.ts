@@ -1,0 +1,149 @@
+import { createRoute } from '@hono/zod-openapi';
+import { bearer, jsonContent } from '../../http/api/create-app.ts';
+import { errors } from '../../orchestrator/http/errors.ts';
+import type { ControlDeps, ControlledAccount } from './deps.ts';
+import { createRouter } from './router.ts';
+import {
+  accountSchema,
+  advanceSchema,
+  clockSchema,
+  infoSchema,
+  mailsSchema,
+  newAccountSchema,
+} from './schemas.ts';
+
+const shared = { tags: ['Clock'], security: bearer };
+const clockReply = errors.replies(200, 'The clock.', clockSchema, ['unauthorized']);
+
+const infoRoute = createRoute({
+  tags: ['Sandbox'],
+  security: bearer,
+  method: 'get',
+  path: '/info',
+  operationId: 'getSandbox',
+  summary: 'Where the providers are, and a key of each',
+  responses: errors.replies(200, 'The sandbox.', infoSchema, ['unauthorized']),
+});
+
+const accountRoute = createRoute({
+  tags: ['Sandbox'],
+  security: bearer,
+  method: 'post',
+  path: '/accounts',
+  operationId: 'createAccount',
+  summary: 'A tenant of every provider: what it makes, no other account sees',
+  request: { body: { required: false, content: jsonContent(newAccountSchema, { name: 'my-test' }) } },
+  responses: errors.replies(201, 'The account, and its keys.', accountSchema, [
+    'unauthorized',
+    ...errors.ofBodies,
+  ]),
+});
+
+const mailsRoute = createRoute({
+  tags: ['Journal'],
+  security: bearer,
+  method: 'get',
+  path: '/mails',
+  operationId: 'listMails',
+  summary: 'What the marketplace has mailed, the oldest first',
+  responses: errors.replies(200, 'None where there is no marketplace.', mailsSchema, ['unauthorized']),
+});
+
+const idleRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/clock/advance-until-idle',
+  operationId: 'advanceClockUntilIdle',
+  summary: 'Let time pass until nothing is under way that has an end',
+  responses: clockReply,
+});
+
+const readRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/clock',
+  operationId: 'getClock',
+  summary: 'The time that all servers of the sandbox have',
+  responses: clockReply,
+});
+
+const advanceRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/clock/advance',
+  operationId: 'advanceClock',
+  summary: 'Let time pass: everything that comes due happens, in order',
+  request: { body: { required: true, content: jsonContent(advanceSchema, { by: '30d' }) } },
+  responses: errors.replies(200, 'The clock, then.', clockSchema, ['unauthorized', ...errors.ofBodies]),
+});
+
+const freezeRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/clock/freeze',
+  operationId: 'freezeClock',
+  summary: 'Time stands still, also for requests that wait for it; it can be advanced',
+  responses: clockReply,
+});
+
+const resumeRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/clock/resume',
+  operationId: 'resumeClock',
+  summary: 'The end of a freeze',
+  responses: clockReply,
+});
+
+export function clockRoutes({ sandbox }: ControlDeps) {
+  const { clock } = sandbox;
+  const show = () => ({
+    now: new Date(clock.now()).toISOString(),
+    kind: clock.kind,
+    is_frozen: clock.isFrozen,
+    timers: clock.timers,
+  });
+  return createRouter()
+    .openapi(infoRoute, (context) =>
+      context.json({ seed: sandbox.seed, account: toAccount(sandbox.defaultAccount) }, 200),
+    )
+    .openapi(accountRoute, async (context) =>
+      context.json(toAccount(await sandbox.account(context.req.valid('json').name)), 201),
+    )
+    .openapi(mailsRoute, (context) => {
+      const mails = sandbox.mails.map(({ at, ...mail }) => ({ at: new Date(at).toISOString(), ...mail }));
+      return context.json({ mails }, 200);
+    })
+    .openapi(idleRoute, async (context) => {
+      await clock.advanceUntilIdle();
+      return context.json(show(), 200);
+    })
+    .openapi(readRoute, (context) => context.json(show(), 200))
+    .openapi(advanceRoute, async (context) => {
+      await clock.advance(context.req.valid('json').by);
+      return context.json(show(), 200);
+    })
+    .openapi(freezeRoute, (context) => {
+      clock.freeze();
+      return context.json(show(), 200);
+    })
+    .openapi(resumeRoute, (context) => {
+      clock.resume();
+      return context.json(show(), 200);
+    });
+}
+
+function toAccount({ name, providers, marketplace }: ControlledAccount) {
+  const access = ({ baseUrl, apiKey }: { baseUrl: string; apiKey: string }) => ({
+    base_url: baseUrl,
+    api_key: apiKey,
+  });
+  const at = Object.entries(providers).map(([provider, one]) => [provider, access(one)] as const);
+  return {
+    name,
+    providers: Object.fromEntries(at),
+    ...(marketplace !== undefined && {
+      marketplace: { ...access(marketplace), email: marketplace.email, team_id: marketplace.teamId },
+    }),
+  };
+}

@@ -1,0 +1,40 @@
+import type { Log } from '../../ports/log.ts';
+import type { SandboxClock } from '../clock.ts';
+import type { Journal } from '../journal/journal.ts';
+import type { SandboxProvider } from '../provider.ts';
+import type { ScenarioTarget } from '../state/run-scenario.ts';
+import type { Snapshots } from '../state/snapshots.ts';
+
+/** Where a provider is, and a key for it. */
+interface Access {
+  baseUrl: string;
+  apiKey: string;
+}
+
+/** A tenant of every provider, and of the marketplace where there is one. */
+export interface ControlledAccount {
+  readonly name: string;
+  readonly providers: Readonly<Record<string, Access>>;
+  readonly marketplace?: Access & { readonly email: string; readonly teamId: string };
+}
+
+/** What the control API controls. */
+export interface ControlDeps {
+  /** What its requests have to carry. */
+  key: string;
+  sandbox: {
+    readonly seed: string;
+    readonly clock: SandboxClock;
+    readonly providers: ReadonlyMap<string, SandboxProvider>;
+    /** What the marketplace has sent. */
+    readonly mails: readonly { at: number; to: string; subject: string; text: string }[];
+    readonly defaultAccount: ControlledAccount;
+    account(name?: string): Promise<ControlledAccount>;
+  };
+  /** All keys that there are. */
+  keys(): readonly { account: string; provider: string }[];
+  journal: Journal;
+  snapshots: Snapshots;
+  scenarios: ScenarioTarget;
+  log: Log;
+}

@@ -1,0 +1,94 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { ApiError } from '../../contract/errors.ts';
+import { bearer, jsonContent } from '../../http/api/create-app.ts';
+import { errors } from '../../orchestrator/http/errors.ts';
+import { checkAssertion } from '../journal/assertions.ts';
+import { journalFilterSchema } from '../journal/filter.ts';
+import { nearestRequest, nearestRequestSchema } from '../journal/nearest.ts';
+import type { ControlDeps } from './deps.ts';
+import { createRouter } from './router.ts';
+import { assertionResultsSchema, assertionsSchema, doneSchema, journalSchema } from './schemas.ts';
+
+const shared = { tags: ['Journal'], security: bearer };
+
+const readRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/journal',
+  operationId: 'readJournal',
+  summary: 'Every request to a provider or the marketplace, and what came of it',
+  description:
+    'The oldest first. Requests to the control API are not in it. Of very many, the newest 10,000 are kept.',
+  request: { query: journalFilterSchema },
+  responses: errors.replies(200, 'Those that fit.', journalSchema, ['unauthorized']),
+});
+
+const clearRoute = createRoute({
+  ...shared,
+  method: 'delete',
+  path: '/journal',
+  operationId: 'clearJournal',
+  summary: 'Begin a new journal',
+  responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
+});
+
+const assertRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/journal/assertions',
+  operationId: 'checkAssertions',
+  summary: 'Check claims about what the client did',
+  description: 'A claim that does not hold is no error: `holds` says it, and `message` why.',
+  request: {
+    body: {
+      required: true,
+      content: jsonContent(assertionsSchema, {
+        assertions: [{ assert: 'polled_at_least_every', seconds: 30 }, { assert: 'never_created_twice' }],
+      }),
+    },
+  },
+  responses: errors.replies(200, 'Which hold.', assertionResultsSchema, ['unauthorized', ...errors.ofBodies]),
+});
+
+const nearestRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/journal/{number}/nearest',
+  operationId: 'nearestRequest',
+  summary: 'For a request that was refused as invalid or led nowhere: the valid one that is most like it',
+  request: { params: z.object({ number: z.coerce.number().int().positive() }) },
+  responses: errors.replies(200, 'What to change.', nearestRequestSchema, ['unauthorized', 'not_found']),
+});
+
+export function journalRoutes(deps: ControlDeps) {
+  const { journal } = deps;
+  const { clock } = deps.sandbox;
+  return createRouter()
+    .openapi(readRoute, async (context) => {
+      const entries = await journal.entries(context.req.valid('query'));
+      return context.json({ count: journal.count, entries }, 200);
+    })
+    .openapi(clearRoute, (context) => {
+      journal.clear();
+      return context.json({ done: true as const }, 200);
+    })
+    .openapi(assertRoute, async (context) => {
+      const entries = await journal.entries();
+      const { assertions } = context.req.valid('json');
+      const results = assertions.map((assertion) => checkAssertion(assertion, entries, clock.now()));
+      return context.json({ holds: results.every(({ holds }) => holds), results }, 200);
+    })
+    .openapi(nearestRoute, async (context) => {
+      const { number } = context.req.valid('param');
+      const entries = await journal.entries();
+      const entry = entries.find((one) => one.number === number);
+      if (entry === undefined) throw new ApiError('not_found', `The journal has no entry ${number}.`);
+      const { provider, account } = entry;
+      const known = entries.flatMap((one) =>
+        one.provider === provider && one.status !== 404 ? (one.resource ?? []) : [],
+      );
+      const ask = async (path: string): Promise<unknown> =>
+        (await deps.scenarios.send({ provider, account, method: 'GET', path })).body;
+      return context.json(await nearestRequest(entry, [...new Set(known)], ask), 200);
+    });
+}

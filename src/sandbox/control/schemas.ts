@@ -1,0 +1,91 @@
+import { z } from '@hono/zod-openapi';
+import { assertionResultSchema, assertionSchema } from '../journal/assertions.ts';
+import { journalEntrySchema } from '../journal/entry.ts';
+import { durationSchema } from '../state/duration.ts';
+import { snapshotSchema } from '../state/snapshots.ts';
+
+const accessSchema = z.object({ base_url: z.string(), api_key: z.string() });
+
+export const newAccountSchema = z
+  .object({ name: z.string().min(1).max(63).optional() })
+  .meta({ id: 'NewAccount' });
+export const accountSchema = z
+  .object({
+    name: z.string(),
+    providers: z.record(z.string(), accessSchema).meta({ description: 'By name.' }),
+    marketplace: accessSchema
+      .extend({ email: z.string(), team_id: z.string() })
+      .optional()
+      .meta({ description: 'Absent where there is no marketplace.' }),
+  })
+  .meta({ id: 'Account' });
+export const infoSchema = z
+  .object({
+    seed: z.string(),
+    account: accountSchema.meta({ description: 'The one that is there from the start.' }),
+  })
+  .meta({ id: 'Sandbox' });
+
+export const mailsSchema = z
+  .object({
+    mails: z.array(z.object({ at: z.iso.datetime(), to: z.string(), subject: z.string(), text: z.string() })),
+  })
+  .meta({ id: 'Mails' });
+
+export const clockSchema = z
+  .object({
+    now: z.iso.datetime(),
+    kind: z.enum(['virtual', 'real']),
+    is_frozen: z.boolean(),
+    timers: z.int().meta({ description: 'How many are set.' }),
+  })
+  .meta({ id: 'Clock' });
+export const advanceSchema = z.object({ by: durationSchema }).meta({ id: 'Advance' });
+
+export const journalSchema = z
+  .object({
+    count: z
+      .int()
+      .meta({ description: 'Of all exchanges since the last reset, those that are dropped included.' }),
+    entries: z.array(journalEntrySchema),
+  })
+  .meta({ id: 'Journal' });
+export const assertionsSchema = z
+  .object({ assertions: z.array(assertionSchema).min(1) })
+  .meta({ id: 'Assertions' });
+export const assertionResultsSchema = z
+  .object({ holds: z.boolean(), results: z.array(assertionResultSchema) })
+  .meta({ id: 'AssertionResults' });
+
+export const newSnapshotSchema = z
+  .object({ name: z.string().min(1).max(63).optional() })
+  .meta({ id: 'NewSnapshot' });
+export const snapshotListSchema = z
+  .object({ snapshots: z.array(snapshotSchema) })
+  .meta({ id: 'SnapshotList' });
+
+const madeSchema = z.object({ provider: z.string(), account: z.string().optional(), id: z.string() });
+export const playedSchema = z
+  .object({
+    made: z.record(z.string(), madeSchema).meta({ description: 'By the names that its steps gave.' }),
+  })
+  .meta({ id: 'Played' });
+
+const anyObject = z.record(z.string(), z.unknown());
+export const dumpSchema = z
+  .object({
+    seed: z.string(),
+    now: z.iso.datetime(),
+    providers: z.record(
+      z.string(),
+      z.object({
+        machines: z.array(anyObject).meta({ description: 'What the platform has, as it keeps it.' }),
+        volumes: z.array(anyObject),
+        attachments: z.array(anyObject),
+        instances: z.array(anyObject).meta({ description: 'Of all accounts, as the contract shows them.' }),
+      }),
+    ),
+  })
+  .meta({ id: 'Dump' });
+
+export const doneSchema = z.object({ done: z.literal(true) }).meta({ id: 'Done' });

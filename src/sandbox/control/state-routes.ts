@@ -1,0 +1,153 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { parse } from 'yaml';
+import { ApiError, invalidRequest } from '../../contract/errors.ts';
+import { toIssues } from '../../contract/issue-words.ts';
+import { bearer, jsonContent } from '../../http/api/create-app.ts';
+import { errors } from '../../orchestrator/http/errors.ts';
+import { Fatal } from '../../ports/errors.ts';
+import { runScenario } from '../state/run-scenario.ts';
+import { scenarioSchema } from '../state/scenario-format.ts';
+import { snapshotSchema } from '../state/snapshots.ts';
+import type { ControlDeps } from './deps.ts';
+import { dump } from './dump.ts';
+import { createRouter } from './router.ts';
+import { doneSchema, dumpSchema, newSnapshotSchema, playedSchema, snapshotListSchema } from './schemas.ts';
+
+const shared = { tags: ['State'], security: bearer };
+const oneSnapshot = z.object({ name: z.string() });
+
+const resetRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/reset',
+  operationId: 'reset',
+  summary: 'Everything is as it was at the start',
+  description: 'The time, what was made, armed faults and the journal. Keys stay valid; snapshots stay.',
+  responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
+});
+
+const listRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/snapshots',
+  operationId: 'listSnapshots',
+  summary: 'The snapshots, in memory',
+  responses: errors.replies(200, 'The oldest first.', snapshotListSchema, ['unauthorized']),
+});
+
+const takeRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/snapshots',
+  operationId: 'takeSnapshot',
+  summary: 'Keep everything as it is now',
+  description: 'One of the same name is replaced.',
+  request: { body: { required: false, content: jsonContent(newSnapshotSchema, { name: 'ten-running' }) } },
+  responses: errors.replies(201, 'The snapshot.', snapshotSchema, ['unauthorized', ...errors.ofBodies]),
+});
+
+const restoreRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/snapshots/{name}/restore',
+  operationId: 'restoreSnapshot',
+  summary: 'Everything is as it was then',
+  description:
+    'The time, what was made, armed faults and the journal. The servers start as after a crash, and draw the same numbers as then.',
+  request: { params: oneSnapshot },
+  responses: errors.replies(200, 'The snapshot.', snapshotSchema, ['unauthorized', 'not_found']),
+});
+
+const removeRoute = createRoute({
+  ...shared,
+  method: 'delete',
+  path: '/snapshots/{name}',
+  operationId: 'removeSnapshot',
+  summary: 'Forget a snapshot',
+  request: { params: oneSnapshot },
+  responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized', 'not_found']),
+});
+
+const dumpRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/dump',
+  operationId: 'dump',
+  summary: 'What there is: the machines and volumes of each platform, and the instances of all accounts',
+  responses: errors.replies(200, 'Now.', dumpSchema, ['unauthorized']),
+});
+
+const scenarioRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/scenarios',
+  operationId: 'playScenario',
+  summary: 'Do what a scenario file says',
+  description:
+    'Its requests go to the servers themselves: no fault strikes them, and the journal does not have them. Time passes as its steps say.',
+  request: {
+    body: {
+      required: true,
+      content: {
+        ...jsonContent(scenarioSchema),
+        'application/yaml': { schema: z.string().meta({ description: 'The same, as YAML.' }) },
+      },
+    },
+  },
+  responses: errors.replies(200, 'What it made.', playedSchema, ['unauthorized', ...errors.ofBodies]),
+});
+
+export function stateRoutes(deps: ControlDeps) {
+  const { snapshots } = deps;
+  return createRouter()
+    .openapi(resetRoute, async (context) => {
+      await snapshots.reset();
+      return context.json({ done: true as const }, 200);
+    })
+    .openapi(listRoute, (context) => context.json({ snapshots: snapshots.list() }, 200))
+    .openapi(takeRoute, async (context) =>
+      context.json(await snapshots.take(context.req.valid('json').name), 201),
+    )
+    .openapi(restoreRoute, async (context) => {
+      const { name } = context.req.valid('param');
+      if (!snapshots.list().some((snapshot) => snapshot.name === name)) throw noSnapshot(name);
+      return context.json(await snapshots.restore(name), 200);
+    })
+    .openapi(removeRoute, (context) => {
+      const { name } = context.req.valid('param');
+      if (!snapshots.remove(name)) throw noSnapshot(name);
+      return context.json({ done: true as const }, 200);
+    })
+    .openapi(dumpRoute, async (context) => context.json(await dump(deps), 200))
+    .openapi(scenarioRoute, async (context) => {
+      const made = await play(deps, await context.req.text());
+      return context.json({ made }, 200);
+    });
+}
+
+function noSnapshot(name: string): ApiError {
+  return new ApiError('not_found', `There is no snapshot ${name}.`);
+}
+
+/** JSON is YAML. @throws {ApiError} */
+async function play({ scenarios }: ControlDeps, text: string) {
+  let data: unknown;
+  try {
+    data = parse(text);
+  } catch (error) {
+    throw invalidRequest([{ path: '', message: (error as Error).message }]);
+  }
+  const { data: scenario, error } = scenarioSchema.safeParse(data);
+  if (scenario === undefined) throw invalidRequest(toIssues({ error, data }));
+  try {
+    const made = [...(await runScenario(scenarios, scenario))];
+    return Object.fromEntries(
+      made.map(([name, { account, ...rest }]) => [
+        name,
+        { ...rest, ...(account !== undefined && { account }) },
+      ]),
+    );
+  } catch (problem) {
+    throw problem instanceof Fatal ? invalidRequest([{ path: '', message: problem.message }]) : problem;
+  }
+}

@@ -1,0 +1,93 @@
+import { z } from '@hono/zod-openapi';
+import { Fatal } from '../../ports/errors.ts';
+import type { SandboxClock } from '../clock.ts';
+
+/** Something of a sandbox that can be saved and become again what it was. What it saves is never changed. */
+export interface Part<Saved = unknown> {
+  save(): Saved | Promise<Saved>;
+  load(saved: Saved): void | Promise<void>;
+}
+
+export const snapshotSchema = z
+  .object({
+    name: z.string(),
+    at: z.iso.datetime().meta({ description: 'The time of the sandbox in it.' }),
+  })
+  .meta({ id: 'Snapshot' });
+export type Snapshot = z.infer<typeof snapshotSchema>;
+
+interface Moment {
+  at: number;
+  parts: { part: Part; saved: unknown }[];
+}
+
+/** What a sandbox was at some moments, in memory. */
+export class Snapshots {
+  readonly #clock: SandboxClock;
+  readonly #parts: readonly Part[];
+  readonly #loaded: () => void;
+  readonly #taken = new Map<string, Moment>();
+  #first: Moment | undefined;
+  #count = 0;
+
+  /** The parts are loaded in their order; then `loaded` is called. */
+  constructor(clock: SandboxClock, parts: readonly Part[], loaded: () => void) {
+    this.#loaded = loaded;
+    this.#clock = clock;
+    this.#parts = parts;
+  }
+
+  /** What {@link reset} goes back to. */
+  async begin(): Promise<void> {
+    this.#first = await this.#save();
+  }
+
+  /** Everything is as it was at the start; snapshots stay. */
+  async reset(): Promise<void> {
+    if (this.#first !== undefined) await this.#load(this.#first);
+  }
+
+  /** Another one of the same name is replaced. */
+  async take(name = `snapshot-${++this.#count}`): Promise<Snapshot> {
+    await this.#clock.settle();
+    const moment = await this.#save();
+    this.#taken.set(name, moment);
+    return toSnapshot(name, moment);
+  }
+
+  /** @throws {Fatal} if there is none of the name */
+  async restore(name: string): Promise<Snapshot> {
+    const moment = this.#taken.get(name);
+    if (moment === undefined) throw new Fatal(`There is no snapshot ${name}.`);
+    await this.#load(moment);
+    return toSnapshot(name, moment);
+  }
+
+  list(): Snapshot[] {
+    return [...this.#taken].map(([name, moment]) => toSnapshot(name, moment));
+  }
+
+  /** Whether there was one. */
+  remove(name: string): boolean {
+    return this.#taken.delete(name);
+  }
+
+  async #save(): Promise<Moment> {
+    const at = this.#clock.now();
+    const parts: Moment['parts'] = [];
+    for (const part of this.#parts) parts.push({ part, saved: await part.save() });
+    return { at, parts };
+  }
+
+  async #load({ at, parts }: Moment): Promise<void> {
+    await this.#clock.settle();
+    this.#clock.set(at);
+    for (const { part, saved } of parts) await part.load(saved);
+    this.#clock.set(at);
+    this.#loaded();
+  }
+}
+
+function toSnapshot(name: string, { at }: Moment): Snapshot {
+  return { name, at: new Date(at).toISOString() };
+}
