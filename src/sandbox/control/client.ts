@@ -11,7 +11,7 @@ import type { accountSchema, clockSchema, dumpSchema, infoSchema, mailsSchema } 
 type Clock = z.infer<typeof clockSchema>;
 
 /** What the control API answers to a request that it refuses. */
-export class ControlError extends Error {
+class ControlError extends Error {
   override readonly name = 'ControlError';
   readonly status: number;
 
