@@ -5,6 +5,7 @@ import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { packageRoot } from '../../src/config/package-root.ts';
+import { alarmKinds } from '../../src/orchestrator/model/alarm.ts';
 import { cliPage } from './cli-page.ts';
 import { configSchemas } from './config-schemas.ts';
 import { configurationPage } from './configuration-page.ts';
@@ -91,6 +92,13 @@ describe('docs/operations', () => {
           expect.arrayContaining([label]),
         ]);
     }
+  });
+
+  it('the runbook knows every alarm', () => {
+    const named = [...read('runbook.md').matchAll(/^\| (`[a-z_` ]+`) \|/gm)].flatMap(
+      ([, kinds = '']) => kinds.match(/[a-z_]+/g) ?? [],
+    );
+    expect(named.toSorted()).toEqual([...alarmKinds].toSorted());
   });
 
   it('each alert leads to its section of the runbook', () => {
