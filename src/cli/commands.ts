@@ -25,6 +25,11 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
       load: async () => (await import('./losses-command.ts')).lossesCommand(),
     },
     {
+      name: 'instances',
+      description: 'the instances, what is done about each, and what happened to it',
+      load: async () => (await import('./instances-command.ts')).instancesCommand(),
+    },
+    {
       name: 'alarms',
       description: 'what stands wrong, as every server sees it; who is at it',
       load: async () => (await import('./alarms-command.ts')).alarmsCommand(),

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runMain } from '../../test/support/processes/run-main.ts';
+import { dueWork, instance } from '../store/records.fixture.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-listings-'));
@@ -58,6 +59,79 @@ it('tells of losses as JSON', async () => {
     platform_down_since: null,
     volumes_doubted_since: null,
   });
+});
+
+it('lists instances, shows one, and tells what happened to it [instances-command]', async () => {
+  const store = openSqliteStore(join(folder, 'berth.db'));
+  const [owner] = await store.read.credentials.listAccounts();
+  const accountId = owner?.id ?? '';
+  const at = Date.UTC(2030, 0, 1);
+  const failed = { ...instance('inst-1'), accountId, createdAt: at, error: 'it did not boot' };
+  await store.transact(async (tx) => {
+    await tx.instances.insert({ ...failed, status: 'ERROR' });
+    await tx.instances.insert({ ...instance('inst-2'), accountId, createdAt: at + 1, region: 'there' });
+    await tx.work.put({ ...dueWork, resourceId: 'inst-2' });
+    const moved = { fromStatus: 'PROVISIONING', toStatus: 'ERROR', detail: 'it did not boot' } as const;
+    await tx.history.moved({ instanceId: 'inst-1', at: at + 5, cause: 'request', ...moved });
+    await tx.history.step(
+      {
+        instanceId: 'inst-1',
+        at: at + 5,
+        cause: 'create',
+        attempt: 2,
+        next: 'destroy',
+        detail: null,
+        calls: [{ call: 'create', outcome: 'boot_failed', tookMs: 4, detail: 'no kernel' }],
+        console: 'kernel panic',
+        tookMs: 5,
+      },
+      true,
+    );
+  });
+  await store.close();
+  const listed = async (...flags: string[]) =>
+    JSON.parse(await run('instances', 'ls', '--json', ...flags)).map(({ id }: { id: string }) => id);
+  expect(await listed()).toEqual(['inst-1', 'inst-2']);
+  expect(await listed('--status', 'ERROR')).toEqual(['inst-1']);
+  expect(await listed('--region', 'there', '--account', 'ann', '--offer', 'offer')).toEqual(['inst-2']);
+  expect(await run('instances', 'ls')).toMatch(/^ID +STATUS .*\ninst-1 +ERROR .* it did not boot\n/);
+  const created = { cause: 'request', to: 'PROVISIONING', at: new Date(at).toISOString() };
+  const ended = {
+    at: new Date(at + 5).toISOString(),
+    cause: 'create',
+    attempt: 2,
+    from: 'PROVISIONING',
+    to: 'ERROR',
+    next: 'destroy',
+    detail: 'it did not boot',
+    calls: [{ call: 'create', outcome: 'boot_failed', took_ms: 4, detail: 'no kernel' }],
+    console: 'kernel panic',
+    took_ms: 5,
+  };
+  const events = [expect.objectContaining(created), ended];
+  expect(JSON.parse(await run('instances', 'events', 'inst-1', '--json'))).toEqual(events);
+  expect(JSON.parse(await run('instances', 'show', 'inst-1', '--json'))).toMatchObject({
+    id: 'inst-1',
+    status: 'ERROR',
+    work: null,
+    events,
+  });
+  const shown = await run('instances', 'show', 'inst-1');
+  expect(shown).toMatch(/\nerror +it did not boot\n/);
+  expect(shown).toContain('create (2)  PROVISIONING → ERROR  5 ms');
+  expect(shown).toContain('create boot_failed 4 ms (no kernel)');
+  expect(shown).toMatch(/console:\nkernel panic\n$/);
+  expect(await run('instances', 'show', 'inst-2')).toMatch(/\nwork +create\nattempt +0\n/);
+});
+
+it.each([
+  [['show', 'inst-9'], 'There is no instance inst-9'],
+  [['events', 'inst-9'], 'There is no instance inst-9'],
+  [['ls', '--status', 'LOST'], '--status LOST: give one of PROVISIONING'],
+  [['ls', '--account', 'bob'], 'There is no account bob'],
+])('tells of instances %j what is wrong', async (args, sentence) => {
+  const { code, stderr } = await runMain(['instances', ...args, '--database', database]);
+  expect([code, stderr]).toEqual([1, expect.stringContaining(sentence)]);
 });
 
 it('lists the alarms, and notes who is at one [alarms-command]', async () => {

@@ -97,6 +97,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     authenticator: http.authenticator,
     alarms,
     tombstonesKeptMs: deps.config.retention.tombstones_days * DAY_MS,
+    historyKeptMs: deps.config.retention.history_days * DAY_MS,
     prunable: () =>
       isClockInSync(clock, options) ? names.filter((name) => isPrunable(platforms, name)) : [],
   });

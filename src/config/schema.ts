@@ -86,6 +86,8 @@ const retentionSchema = z
   .strictObject({
     /** Of destroyed instances and deleted volumes; longer than an Idempotency-Key. */
     tombstones_days: z.int().min(2).max(3650).default(30),
+    /** What happened to each instance, which `berth instances events` shows. */
+    history_days: z.int().min(1).max(3650).default(30),
   })
   .prefault({});
 

@@ -783,6 +783,62 @@ export function describeStore(
       expect(await store.transact((tx) => tx.alarms.acknowledge(of, 'ann'))).toEqual([]);
     });
 
+    describe('the history of instances', () => {
+      const moved = {
+        at: now,
+        cause: 'request',
+        fromStatus: 'ONLINE',
+        toStatus: 'STOPPING',
+        detail: null,
+      } as const;
+      const step = {
+        at: now + 1,
+        cause: 'stop',
+        attempt: 1,
+        next: 'finish',
+        detail: null,
+        calls: [{ call: 'stop', outcome: 'done', tookMs: 5 }],
+        console: null,
+        tookMs: 7,
+      } as const;
+      const toStep = (instanceId: string) => ({ ...step, instanceId, calls: [...step.calls] });
+
+      it('is in order, with what is merged of one transaction', async () => {
+        await store.transact((tx) => tx.history.moved({ ...moved, instanceId: 'a' }));
+        await store.transact(async (tx) => {
+          const to = { ...moved, instanceId: 'a', fromStatus: 'STOPPING', toStatus: 'STOPPED' } as const;
+          await tx.history.moved(to);
+          await tx.history.step(toStep('a'), false);
+          await tx.history.step(toStep('b'), false);
+        });
+        const none = { attempt: null, next: null, calls: [], console: null, tookMs: null };
+        expect(await store.read.history.of('a')).toEqual([
+          { ...moved, ...none, instanceId: 'a' },
+          { ...toStep('a'), fromStatus: 'STOPPING', toStatus: 'STOPPED' },
+        ]);
+        expect(await store.read.history.of('b')).toEqual([]);
+      });
+
+      it('has nothing of a transaction that failed', async () => {
+        const broken = store.transact(async (tx) => {
+          await tx.history.step(toStep('a'), true);
+          throw new Error('broken off');
+        });
+        await expect(broken).rejects.toThrow('broken off');
+        expect(await store.read.history.of('a')).toEqual([]);
+      });
+
+      it('is pruned from its oldest event on', async () => {
+        for (const at of [now, now + 1, now + 2])
+          await store.transact((tx) => tx.history.step({ ...toStep('a'), at }, true));
+        const prune = (before: number) => store.transact((tx) => tx.history.prune(before, 2));
+        expect(await prune(now)).toBe(0);
+        expect(await prune(now + 3)).toBe(2);
+        expect((await store.read.history.of('a')).map(({ at }) => at)).toEqual([now + 2]);
+        expect(await prune(now + 3)).toBe(1);
+      });
+    });
+
     it('keeps idempotency keys by account until they are old', async () => {
       await insert(instance('a'));
       const record = {

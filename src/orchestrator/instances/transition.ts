@@ -11,7 +11,7 @@ type Changes = Partial<
 >;
 
 /**
- * The one writer of an instance's status.
+ * The one writer of an instance's status. `cause` is for the history, where it is no step of its own work.
  *
  * @throws {IllegalTransition} if the table has no such edge.
  */
@@ -21,8 +21,12 @@ export async function transition(
   to: InstanceStatus,
   now: number,
   changes: Changes = {},
+  cause: 'request' | 'attach' = 'request',
 ): Promise<InstanceRecord> {
   assertTransition(instanceTransitions, record.status, to, `instance ${record.id}`);
+  const { id: instanceId, status: fromStatus } = record;
+  const detail = changes.error ?? null;
+  await tx.history.moved({ instanceId, at: now, cause, fromStatus, toStatus: to, detail });
   return write(tx, { ...record, ...changes, status: to, updatedAt: Math.max(now, record.updatedAt) });
 }
 

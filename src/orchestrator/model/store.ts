@@ -1,5 +1,6 @@
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { AlarmReader, AlarmWriter } from './alarm.ts';
+import type { HistoryReader, HistoryWriter } from './history.ts';
 import { DEFAULT_PLATFORM } from './platform-resource.ts';
 import type {
   AccountRecord,
@@ -301,6 +302,7 @@ export interface Reader {
   marks: MarkReader;
   losses: LossReader;
   alarms: AlarmReader;
+  history: HistoryReader;
   installation: InstallationReader;
 }
 
@@ -322,6 +324,7 @@ export interface Transaction extends Reader {
   marks: MarkWriter;
   losses: LossWriter;
   alarms: AlarmWriter;
+  history: HistoryWriter;
   installation: InstallationWriter;
   idempotency: {
     find(accountId: string, key: string): Promise<IdempotencyRecord | null>;

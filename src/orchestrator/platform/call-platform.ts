@@ -12,10 +12,13 @@ import { cleanText } from '../model/platform-resource.ts';
 import type { Lease } from '../model/work.ts';
 import { inSlices } from './in-slices.ts';
 import type { PlatformHealth } from './platform-health.ts';
+import type { StepTrace } from './step-trace.ts';
 
 interface Waiting {
   clock: Clock;
   options: { callTimeoutMs: number };
+  /** Of the step that waits. */
+  trace?: StepTrace;
 }
 
 /** A point at which a test may kill the process: around each call to the platform and each write after it. */
@@ -51,11 +54,17 @@ export async function callStep<T>(
   // If the clock here is behind, the lease expires sooner than it seems.
   if (context.clock.now() + behindMs + context.options.callTimeoutMs > until)
     throw new LeaseEnding(`the lease ends before a ${kind} would`);
+  const sentAt = context.clock.now();
   const answer = await answerInTime(context, call, sane);
   context.failpoint(`${kind}:after-call`);
-  if (!('value' in answer))
+  const took = context.clock.now() - sentAt;
+  if (!('value' in answer)) {
+    context.trace?.add(kind, 'unknown_outcome', took, answer.problem);
     return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail: answer.problem };
+  }
   const step = answer.value;
+  if (step.outcome === 'failed') context.trace?.add(kind, step.code, took, step.detail);
+  else context.trace?.add(kind, step.outcome, took);
   if (step.outcome === 'failed' && step.code === 'auth')
     context.health.refused(resourceId, `the platform refuses our credentials: ${step.detail}`);
   if (step.outcome !== 'failed') context.health.accepted();
@@ -67,8 +76,12 @@ export async function observe<Answer extends Presence<unknown> | Listing<unknown
   context: Waiting,
   call: () => Promise<Answer>,
 ): Promise<Answer | { answer: 'unknown'; reason: string }> {
+  const sentAt = context.clock.now();
   const answer = await answerInTime(context, call, read<Answer>);
-  return 'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };
+  const found = 'value' in answer ? answer.value : { answer: 'unknown' as const, reason: answer.problem };
+  const took = context.clock.now() - sentAt;
+  context.trace?.add('get', found.answer, took, found.answer === 'unknown' ? found.reason : undefined);
+  return found;
 }
 
 /** @throws {Error} if the answer is malformed: a driver may pass on what its platform sent. */
@@ -118,10 +131,16 @@ function assertCounted({ answer, free, counted = [] }: Extract<Inventory, { answ
 
 /** One SSH proof with a deadline. The machine's own texts are cleaned like those of the platform. */
 export async function prove(context: Waiting, probe: () => Promise<ProbeResult>): Promise<ProbeResult> {
+  const sentAt = context.clock.now();
   const answer = await answerInTime(context, probe, (result) =>
     result.ok ? result : { ...result, detail: cleanText(result.detail) },
   );
-  return 'value' in answer ? answer.value : { ok: false, step: 'connect', detail: answer.problem };
+  const result: ProbeResult =
+    'value' in answer ? answer.value : { ok: false, step: 'connect', detail: answer.problem };
+  const took = context.clock.now() - sentAt;
+  if (result.ok) context.trace?.add('ssh', 'proved', took);
+  else context.trace?.add('ssh', result.step, took, result.detail);
+  return result;
 }
 
 /** Waits for an answer no longer than a call may take; never rejects, also where `read` throws. */

@@ -13,6 +13,7 @@ import type { ReconcileOptions } from './options.ts';
 import type { PlatformHealth } from './platform-health.ts';
 import type { RestoreHold } from './restore-hold.ts';
 import type { SharedListing } from './shared-listing.ts';
+import type { StepTrace } from './step-trace.ts';
 
 /** What the steps of durable work use: one for each platform, which knows nothing of the health of another. */
 export interface ReconcileContext {
@@ -43,4 +44,6 @@ export interface ReconcileContext {
   inventory: PlatformInventory;
   options: ReconcileOptions;
   failpoint: Failpoint;
+  /** Of the step that runs. */
+  trace?: StepTrace;
 }

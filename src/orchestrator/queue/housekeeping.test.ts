@@ -23,6 +23,7 @@ it('that is stopped in the middle of a round begins no other', async () => {
   const pruning = {
     alarms: unstoredAlarms(clock),
     tombstonesKeptMs: 0,
+    historyKeptMs: 0,
     prunable: () => [],
   };
   const housekeeping = new Housekeeping({ store, clock, log: {} as Log, authenticator, ...pruning });
@@ -86,6 +87,11 @@ it('prunes tombstones in small batches once they are old, and notes the newest c
         }),
       );
   });
+  const stepped = { instanceId: 'i1', cause: 'stop', attempt: 1, next: 'finish', detail: null } as const;
+  await store.transact((tx) =>
+    tx.history.step({ ...stepped, at: endedAt, calls: [], console: null, tookMs: 1 }, true),
+  );
+  const history = async () => (await store.read.history.of('i1')).length;
   let mayPrune = false;
   const log = { error: (fields: object) => expect(fields).toBeUndefined() } as unknown as Log;
   const housekeeping = new Housekeeping({
@@ -95,6 +101,7 @@ it('prunes tombstones in small batches once they are old, and notes the newest c
     alarms: unstoredAlarms(clock),
     authenticator: { recordUses: async () => undefined } as unknown as Authenticator,
     tombstonesKeptMs: KEPT_MS,
+    historyKeptMs: KEPT_MS,
     prunable: () => (mayPrune ? ['default'] : []),
   });
   const left = async (): Promise<number[]> => {
@@ -107,6 +114,7 @@ it('prunes tombstones in small batches once they are old, and notes the newest c
   const until = () => store.read.marks.get('instances_pruned_until');
   mayPrune = true;
   expect(await left()).toHaveLength(150);
+  expect(await history()).toBe(1);
   await clock.advance(KEPT_MS - 100);
   expect(await left()).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
   expect(await until()).toBe(endedAt - 101);
@@ -115,5 +123,6 @@ it('prunes tombstones in small batches once they are old, and notes the newest c
   expect(await left()).toHaveLength(100);
   mayPrune = true;
   expect(await left()).toEqual([]);
+  expect(await history()).toBe(0);
   expect(await until()).toBe(endedAt - 1);
 });

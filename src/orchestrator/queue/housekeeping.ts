@@ -6,6 +6,8 @@ import type { Store } from '../model/store.ts';
 import { pruneTombstones } from './prune-tombstones.ts';
 
 const INTERVAL_MS = 10_000;
+const HISTORY_BATCH = 200;
+const MAX_HISTORY_BATCHES = 20;
 /** Settled: an Idempotency-Key is kept for 24 hours. */
 const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 
@@ -17,8 +19,16 @@ interface Deps {
   alarms: Pick<Alarms, 'sync'>;
   /** For how long a tombstone is kept, in milliseconds. */
   tombstonesKeptMs: number;
+  /** For how long the history of instances is kept, in milliseconds. */
+  historyKeptMs: number;
   /** The platforms whose tombstones may be pruned now: see docs/decisions/0022-retention.md. */
   prunable: () => readonly string[];
+}
+
+/** Small transactions, and so many of them in a round that pruning keeps up with what is added. */
+async function pruneHistory(store: Pick<Store, 'transact'>, before: number): Promise<void> {
+  for (let batch = 0; batch < MAX_HISTORY_BATCHES; batch++)
+    if ((await store.transact((tx) => tx.history.prune(before, HISTORY_BATCH))) < HISTORY_BATCH) return;
 }
 
 /** Deletes what has run out, writes when each key was last used, and stores and reads the alarms. */
@@ -44,7 +54,8 @@ export class Housekeeping {
 
   /** One round; it never rejects. */
   async run(): Promise<void> {
-    const { store, clock, log, authenticator, alarms, tombstonesKeptMs, prunable } = this.#deps;
+    const { store, clock, log, authenticator, alarms, tombstonesKeptMs, historyKeptMs, prunable } =
+      this.#deps;
     await alarms.sync();
     try {
       await authenticator.recordUses();
@@ -53,6 +64,7 @@ export class Housekeeping {
         await tx.credentials.deleteTokensExpiredBefore(now);
         await tx.idempotency.deleteCreatedBefore(now - IDEMPOTENCY_MS);
       });
+      await pruneHistory(store, now - historyKeptMs);
       for (const platform of prunable()) await pruneTombstones(store, platform, now - tombstonesKeptMs);
     } catch (error) {
       log.error({ err: error }, 'housekeeping failed; it will be retried in some seconds');

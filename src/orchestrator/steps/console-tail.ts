@@ -15,7 +15,7 @@ const SECRET =
 
 /**
  * Logs what a machine that failed wrote to its console last, before the machine is removed: once, as one line, where the
- * platform can tell. That it cannot delays nothing.
+ * platform can tell; and keeps it for the history. That it cannot delays nothing.
  */
 export async function logConsole(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const { driver, log } = context;
@@ -26,8 +26,10 @@ export async function logConsole(context: StepContext, lease: Lease, record: Ins
   const names = instanceLogNames(record);
   if ('problem' in answer)
     log.info({ ...names, reason: answer.problem }, 'the console of a failed machine could not be read');
-  else if (answer.value.length > 0)
+  else if (answer.value.length > 0) {
     log.warn({ ...names, console: answer.value }, 'the end of the console of a failed machine');
+    if (context.trace !== undefined) context.trace.console = answer.value.join('\n');
+  }
 }
 
 /** The last lines, each cleaned. */

@@ -1,6 +1,7 @@
 import type { VolumeDriver } from '../model/platform-driver.ts';
 import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
 import type { InstanceWorkKind, Lease, VolumeWorkKind } from '../model/work.ts';
+import { StepTrace } from '../platform/step-trace.ts';
 import type { StepContext } from './context.ts';
 import { stepDestroy, stepDestroyVolume } from './destroy.ts';
 import { stepCreate } from './instance/create.ts';
@@ -46,7 +47,8 @@ async function putOff(context: StepContext, lease: Lease): Promise<void> {
 }
 
 /** Runs the step that a lease is for. Throws only if the store does, or for a fault of our own. */
-export async function runStep(context: StepContext, lease: Lease): Promise<void> {
+export async function runStep(given: StepContext, lease: Lease): Promise<void> {
+  const context = { ...given, trace: new StepTrace(given.clock.now()) };
   const { store, driver, restoreHold } = context;
   if (restoreHold.holds(lease)) return putOff(context, lease);
   if (lease.resourceKind === 'instance') {

@@ -7,7 +7,7 @@ import {
 } from '../model/records.ts';
 import { lockInstances, lockVolumesOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
-import type { Lease, Work } from '../model/work.ts';
+import type { InstanceWorkKind, Lease, Work } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { isClockInSync } from '../platform/options.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
@@ -159,6 +159,7 @@ async function settle<Row>(
       const isSure = health.isUp && isClockInSync(clock, context.options);
       if (!isSure && isConclusion(lease, next)) throw new Frozen();
       await applyNext(context, tx, lease, next);
+      if (lease.resourceKind === 'instance') await addToHistory(context, tx, lease, next);
       isOver = next.step !== 'again';
       if (next.step === 'again' && next.problem !== undefined)
         failure = {
@@ -187,6 +188,35 @@ async function settle<Row>(
   }
   if (isOver) context.alarms.end({ kind: 'step_failing', subject: lease.resourceId });
   failpoint(`${lease.kind}:settled`);
+}
+
+/**
+ * Adds the step to the history of its instance. Of a step that is tried again and again only what changes is told, and
+ * where it goes on for long, each tenth try.
+ */
+async function addToHistory(
+  { clock, trace }: ReconcileContext,
+  tx: Transaction,
+  { resourceId: instanceId, kind, attempt, lastError }: Lease,
+  next: Next,
+): Promise<void> {
+  const now = clock.now();
+  const problem = next.step === 'again' ? next.problem : undefined;
+  const isNew = problem !== undefined && problem !== lastError;
+  const isOften = attempt > ALARM_AFTER_ATTEMPTS && attempt % ALARM_AFTER_ATTEMPTS !== 0;
+  const isNews = next.step !== 'again' || trace?.console !== undefined || (isNew && !isOften);
+  const event = {
+    instanceId,
+    at: now,
+    cause: kind as InstanceWorkKind,
+    attempt,
+    next: next.step,
+    detail: problem ?? null,
+    calls: trace?.calls ?? [],
+    console: trace?.console ?? null,
+    tookMs: trace === undefined ? null : Math.max(0, Math.round(now - trace.begunAt)),
+  };
+  await tx.history.step(event, isNews);
 }
 
 function raiseFailing(

@@ -1,5 +1,6 @@
 import type { CommitListener, Store } from '../../orchestrator/model/store.ts';
 import type { Log } from '../../ports/log.ts';
+import { writeHistory } from '../queries/history.ts';
 import { instancesByIds } from '../queries/instances.ts';
 import { Changes, notifyListeners, readerOn, transactionOn } from '../queries/repositories.ts';
 import { claimWork, nextWorkAt } from '../queries/work.ts';
@@ -95,6 +96,7 @@ export async function openPostgresStore(
           ended();
           const changes = new Changes();
           const value = await body(transactionOn(connection, changes));
+          await writeHistory(connection, changes.history);
           commit = feed.announce([...changes.instances.keys()]);
           return { result: { value, changes }, last: commit.notices };
         },

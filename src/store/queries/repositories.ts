@@ -4,6 +4,7 @@ import { accountUse, credentialReader, credentialWriter, idempotencyWriter } fro
 import { alarmReader, alarmWriter } from './alarms.ts';
 import { claimReader, claimWriter, storageClaimReader, storageClaimWriter } from './claims.ts';
 import type { Connection } from './connection.ts';
+import { type AddedHistory, historyReader, historyWriter } from './history.ts';
 import { instanceReader, instanceWriter } from './instances.ts';
 import {
   installationReader,
@@ -21,6 +22,8 @@ import { workReader, workWriter } from './work.ts';
 export class Changes {
   readonly instances = new Map<string, InstanceRecord>();
   work = false;
+  /** Written by `writeHistory`. */
+  readonly history: AddedHistory = new Map();
 }
 
 /** `toCoreError` translates a query's error into one that the core knows. */
@@ -37,6 +40,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     marks: translated(markReader(connection)),
     losses: translated(lossReader(connection)),
     alarms: translated(alarmReader(connection)),
+    history: translated(historyReader(connection)),
     installation: translated(installationReader(connection)),
   };
 }
@@ -55,6 +59,7 @@ export function transactionOn(connection: Connection, changes: Changes): Transac
     marks: markWriter(connection),
     losses: lossWriter(connection),
     alarms: alarmWriter(connection),
+    history: historyWriter(connection, changes.history),
     installation: installationWriter(connection),
     idempotency: idempotencyWriter(connection),
   };

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { VolumeStatus } from '../../contract/volume.ts';
 import type { AlarmKind } from '../../orchestrator/model/alarm.ts';
+import type { HistoryEvent } from '../../orchestrator/model/history.ts';
 import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
 import type { AttachmentState, InstanceSpec } from '../../orchestrator/model/records.ts';
 import type { MarkName } from '../../orchestrator/model/store.ts';
@@ -20,6 +21,7 @@ export function orchestratorTables({
   boolean,
   integer,
   bigint,
+  sequence,
   double,
   json,
   primaryKey,
@@ -225,6 +227,26 @@ export function orchestratorTables({
     (t) => [primaryKey({ columns: [t.kind, t.subject] })],
   );
 
+  /** Without a reference: it outlives the row that it is about. */
+  const history = table(
+    'history',
+    {
+      id: sequence('id'),
+      instanceId: text('instance_id').notNull(),
+      at: bigint('at').notNull(),
+      cause: text('cause').$type<HistoryEvent['cause']>().notNull(),
+      attempt: integer('attempt'),
+      fromStatus: text('from_status').$type<InstanceStatus>(),
+      toStatus: text('to_status').$type<InstanceStatus>(),
+      next: text('next'),
+      detail: text('detail'),
+      calls: json('calls').$type<HistoryEvent['calls']>().notNull(),
+      console: text('console'),
+      tookMs: bigint('took_ms'),
+    },
+    (t) => [index('history_by_instance').on(t.instanceId)],
+  );
+
   const idempotency = table(
     'idempotency',
     {
@@ -251,6 +273,7 @@ export function orchestratorTables({
     installation,
     losses,
     alarms,
+    history,
     idempotency,
   };
 }

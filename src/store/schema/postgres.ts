@@ -36,6 +36,8 @@ export const postgres = {
   integer,
   /** A timestamp, an amount of money, or another whole number that 32 bits do not hold. */
   bigint: (name: string) => bigint(name, { mode: 'number' }),
+  /** Numbers rows in the order in which they are inserted. */
+  sequence: (name: string) => bigint(name, { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
   double: doublePrecision,
   json,
   primaryKey,

@@ -26,6 +26,7 @@ const builders: Record<keyof Dialect, unknown> = {
   boolean: (name: string) => integer(name, { mode: 'boolean' }),
   integer,
   bigint: integer,
+  sequence: (name: string) => integer(name).primaryKey(),
   double: real,
   json: (name: string) => text(name, { mode: 'json' }),
   primaryKey,

@@ -1,4 +1,5 @@
 import type { CommitListener, Store } from '../../orchestrator/model/store.ts';
+import { writeHistory } from '../queries/history.ts';
 import { Changes, notifyListeners, readerOn, transactionOn } from '../queries/repositories.ts';
 import { claimWork, endAbandonedLeases, nextWorkAt } from '../queries/work.ts';
 import { orchestratorTables } from '../schema/orchestrator.ts';
@@ -42,7 +43,11 @@ function storeOn(database: StoreDatabase): Store {
     transact: async (body) => {
       const changes = new Changes();
       return database.transact(
-        () => body(transactionOn(connection, changes)),
+        async () => {
+          const value = await body(transactionOn(connection, changes));
+          await writeHistory(connection, changes.history);
+          return value;
+        },
         () => notifyListeners(listeners, changes.instances.values(), changes.work),
       );
     },

@@ -1,0 +1,61 @@
+import { and, asc, eq, inArray, lt } from 'drizzle-orm';
+import type { HistoryEvent, HistoryReader, HistoryWriter } from '../../orchestrator/model/history.ts';
+import type { Connection } from './connection.ts';
+import { prepared } from './prepared.ts';
+
+/** What a transaction adds to the history, by instance. */
+export type AddedHistory = Map<string, HistoryEvent>;
+
+const insertEvent = prepared(({ db, tables: { history } }: Connection, event: HistoryEvent) =>
+  db.insert(history).values(event),
+);
+
+/** Writes what the transaction has added; its last statement. */
+export async function writeHistory(connection: Connection, added: AddedHistory): Promise<void> {
+  for (const event of added.values()) await insertEvent(connection, event);
+}
+
+export function historyReader({ db, tables: { history } }: Connection): HistoryReader {
+  return {
+    of: async (instanceId) => {
+      const rows = await db
+        .select()
+        .from(history)
+        .where(eq(history.instanceId, instanceId))
+        .orderBy(asc(history.id));
+      return rows.map(({ id: _, ...event }) => event);
+    },
+  };
+}
+
+export function historyWriter(connection: Connection, added: AddedHistory): HistoryWriter {
+  const {
+    db,
+    tables: { history },
+  } = connection;
+  return {
+    ...historyReader(connection),
+    moved: async (moved) => {
+      const { instanceId } = moved;
+      // Of two changes in one transaction, the first says from where.
+      const { fromStatus } = added.get(instanceId) ?? moved;
+      added.set(instanceId, { ...notAStep, ...moved, fromStatus: fromStatus ?? moved.fromStatus });
+    },
+    step: async (step, isNews) => {
+      const moved = added.get(step.instanceId);
+      if (moved === undefined && !isNews) return;
+      const { fromStatus = null, toStatus = null, detail = null } = moved ?? {};
+      added.set(step.instanceId, { ...step, fromStatus, toStatus, detail: step.detail ?? detail });
+    },
+    prune: async (before, limit) => {
+      const oldest = db.select({ id: history.id }).from(history).orderBy(asc(history.id)).limit(limit);
+      const pruned = await db
+        .delete(history)
+        .where(and(inArray(history.id, oldest), lt(history.at, before)))
+        .returning({ id: history.id });
+      return pruned.length;
+    },
+  };
+}
+
+const notAStep = { attempt: null, next: null, calls: [], console: null, tookMs: null };

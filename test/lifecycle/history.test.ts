@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { type Plan, startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+
+const short = ({ cause, fromStatus, toStatus, next, calls }: Recorded) => [
+  cause,
+  fromStatus === null ? '' : `${fromStatus} → ${toStatus}`,
+  next,
+  calls.map(({ call, outcome }) => `${call} ${outcome}`).join(', '),
+];
+type Berth = Awaited<ReturnType<typeof startPlainOrchestrator>>;
+type Recorded = Awaited<ReturnType<Berth['orchestrator']['store']['read']['history']['of']>>[number];
+
+const historyOf = (berth: Berth, id: string) => berth.orchestrator.store.read.history.of(id);
+
+describe('the history of an instance', () => {
+  it('has each change of its status with its cause, and what the platform answered [history-of-a-life]', async () => {
+    await using berth = await startPlainOrchestrator();
+    const id = await berth.create();
+    const path = `/instances/${id}`;
+    await berth.passUntil(path, 'ONLINE');
+    await berth.post(`${path}/stop`);
+    await berth.passUntil(path, 'STOPPED');
+    await berth.orchestrator.request('DELETE', path);
+    await berth.passUntil(path, 'GONE');
+    const events = await historyOf(berth, id);
+    expect(events.map(short)).toEqual([
+      ['create', '', 'verify', 'create done'],
+      ['verify', 'PROVISIONING → ONLINE', 'finish', expect.stringContaining('ssh proved')],
+      ['request', 'ONLINE → STOPPING', null, ''],
+      ['stop', 'STOPPING → STOPPED', 'finish', 'stop done'],
+      ['request', 'STOPPED → DESTROYING', null, ''],
+      ['destroy', 'DESTROYING → DESTROYED', 'finish', expect.stringContaining('destroy done')],
+    ]);
+    expect(events.map(({ at }) => at)).toEqual(events.map(({ at }) => at).toSorted((a, b) => a - b));
+  });
+
+  it('tells a failure that repeats itself once, and each tenth try later [history-of-retries]', async () => {
+    const refused: Plan = ({ method }) =>
+      method === 'destroy'
+        ? { kind: 'misclaim', code: 'conflict', sideEffect: 'none', isDone: false }
+        : 'none';
+    await using berth = await startPlainOrchestrator();
+    const id = await berth.create();
+    await berth.passUntil(`/instances/${id}`, 'ONLINE');
+    berth.setPlan(refused);
+    await berth.orchestrator.request('DELETE', `/instances/${id}`);
+    await berth.clock.advance(15 * 60_000);
+    expect(berth.count('destroy')).toBeGreaterThan(20);
+    const failed = (await historyOf(berth, id)).filter(({ next }) => next === 'again');
+    expect(failed).toHaveLength(1);
+    expect(failed[0]).toMatchObject({
+      cause: 'destroy',
+      attempt: 1,
+      detail: expect.stringContaining('conflict'),
+      calls: [{ call: 'destroy', outcome: 'conflict' }],
+    });
+  });
+
+  it('keeps of one that fails the calls, the sentence for its user and the end of its console [failure-dossier]', async () => {
+    const neverBoots: Plan = ({ method }) =>
+      method === 'create'
+        ? { kind: 'misclaim', code: 'boot_failed', sideEffect: 'certain', isDone: true }
+        : 'none';
+    await using berth = await startPlainOrchestrator(neverBoots, {
+      wrapDriver: (driver) => ({ ...driver, consoleTail: async () => 'Linux\nkernel panic\n' }),
+    });
+    const id = await berth.create();
+    await berth.passUntil(`/instances/${id}`, 'ERROR');
+    await berth.clock.advance(60_000);
+    const [create, destroy] = await historyOf(berth, id);
+    expect(create).toMatchObject({
+      cause: 'create',
+      toStatus: 'ERROR',
+      detail: expect.stringMatching(/^The platform could not make the machine \(boot_failed: .+\)\.$/),
+      calls: [{ call: 'create', outcome: 'boot_failed', detail: expect.any(String) }],
+      console: null,
+    });
+    expect(destroy).toMatchObject({ cause: 'destroy', toStatus: null, console: 'Linux\nkernel panic' });
+    expect((await berth.read(`/instances/${id}`))['error']).toBe(create?.detail);
+  });
+
+  it('names the steps of the SSH proof that failed, one after another', async () => {
+    const failures = ['connect', 'handshake', 'handshake', 'auth'] as const;
+    let tries = 0;
+    await using berth = await startPlainOrchestrator(() => 'none', {
+      probe: {
+        probe: async () => {
+          const step = failures[tries++];
+          return step === undefined
+            ? { ok: true, hostKeyFingerprint: 'SHA256:x' }
+            : { ok: false, step: step as 'connect', detail: 'planted' };
+        },
+      },
+    });
+    const id = await berth.create();
+    await berth.passUntil(`/instances/${id}`, 'ONLINE');
+    const proofs = (await historyOf(berth, id)).filter(({ cause }) => cause === 'verify');
+    expect(proofs.map(({ attempt, detail }) => [attempt, detail])).toEqual([
+      [1, 'connect: planted'],
+      [2, 'handshake: planted'],
+      [4, 'auth: planted'],
+      [5, null],
+    ]);
+  });
+});
