@@ -831,7 +831,7 @@ export function describeStore(
       it('is pruned from its oldest event on', async () => {
         for (const at of [now, now + 1, now + 2])
           await store.transact((tx) => tx.history.step({ ...toStep('a'), at }, true));
-        const prune = (before: number) => store.transact((tx) => tx.history.prune(before, 2));
+        const prune = (before: number) => store.transact((tx) => tx.history.pruneOldest(before, 2));
         expect(await prune(now)).toBe(0);
         expect(await prune(now + 3)).toBe(2);
         expect((await store.read.history.of('a')).map(({ at }) => at)).toEqual([now + 2]);

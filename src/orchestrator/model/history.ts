@@ -48,5 +48,5 @@ export interface HistoryWriter extends HistoryReader {
   /** `isNews` false: it is left out, unless the instance has changed its status with it. */
   step(event: Omit<HistoryEvent, 'fromStatus' | 'toStatus'>, isNews: boolean): Promise<void>;
   /** Of the oldest `limit` events, deletes those from before a time; returns how many. */
-  prune(before: number, limit: number): Promise<number>;
+  pruneOldest(before: number, limit: number): Promise<number>;
 }

@@ -28,7 +28,7 @@ interface Deps {
 /** Small transactions, and so many of them in a round that pruning keeps up with what is added. */
 async function pruneHistory(store: Pick<Store, 'transact'>, before: number): Promise<void> {
   for (let batch = 0; batch < MAX_HISTORY_BATCHES; batch++)
-    if ((await store.transact((tx) => tx.history.prune(before, HISTORY_BATCH))) < HISTORY_BATCH) return;
+    if ((await store.transact((tx) => tx.history.pruneOldest(before, HISTORY_BATCH))) < HISTORY_BATCH) return;
 }
 
 /** Deletes what has run out, writes when each key was last used, and stores and reads the alarms. */

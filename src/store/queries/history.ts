@@ -47,7 +47,7 @@ export function historyWriter(connection: Connection, added: AddedHistory): Hist
       const { fromStatus = null, toStatus = null, detail = null } = moved ?? {};
       added.set(step.instanceId, { ...step, fromStatus, toStatus, detail: step.detail ?? detail });
     },
-    prune: async (before, limit) => {
+    pruneOldest: async (before, limit) => {
       const oldest = db.select({ id: history.id }).from(history).orderBy(asc(history.id)).limit(limit);
       const pruned = await db
         .delete(history)
