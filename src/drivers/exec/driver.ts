@@ -6,6 +6,7 @@ import { Fatal } from '../../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
 import { usualEnvironment } from '../kit/environment.ts';
 import type { Channel, Greeter } from './channel.ts';
+import type { Connected } from './diagnose.ts';
 import { messageOf } from './errors.ts';
 import { type ExecConfig, execConfigSchema, execOfferSchema } from './options.ts';
 
@@ -20,6 +21,16 @@ export const exec: DriverDefinition<ExecConfig> = {
     environmentOf(options.environment, env);
     if (options.command !== undefined) assertProgram(options.command[0] ?? '', env);
   },
+  async *diagnose(options, setting) {
+    const { diagnose } = await import('./diagnose.ts');
+    const { command, url } = options;
+    yield* diagnose({
+      ...setting,
+      subject: command?.join(' ') ?? `driver at ${url}`,
+      connect: () => connect(options, setting),
+      timeoutMs: options.timeout_s * 1000,
+    });
+  },
   open: (options, setting) => openExec(options, setting),
 };
 
@@ -33,8 +44,18 @@ export async function openExec(
   setting: DriverSetting,
   wrap: (channel: Channel) => Channel = (channel) => channel,
 ): Promise<PlatformDriver> {
-  const { Greeter } = await import('./channel.ts');
   const { createPlatform } = await import('./platform.ts');
+  const { channel, info } = await connect(options, setting, wrap);
+  return createPlatform(channel, { ...setting, info, timeoutMs: options.timeout_s * 1000 });
+}
+
+/** @throws {Fatal} with a sentence for the operator */
+async function connect(
+  options: ExecConfig,
+  setting: DriverSetting,
+  wrap: (channel: Channel) => Channel = (channel) => channel,
+): Promise<Connected> {
+  const { Greeter } = await import('./channel.ts');
   const greeter = new Greeter();
   const channel = wrap(await createChannel(options, setting, greeter));
   try {
@@ -43,7 +64,7 @@ export async function openExec(
     await channel.close();
     throw new Fatal(`${nameOf(options)} cannot be used: ${messageOf(error)}.`, { cause: error });
   }
-  return createPlatform(channel, { ...setting, info: greeter.info, timeoutMs: options.timeout_s * 1000 });
+  return { channel, info: greeter.info };
 }
 
 function nameOf({ command, url }: ExecConfig): string {

@@ -1,8 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Diagnosis } from '../kit/driver-definition.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';
-import { GREETING, infoAnswer, prepareProgram, say, startProgram } from './program.fixture.ts';
+import { exec } from './driver.ts';
+import { GREETING, infoAnswer, prepareProgram, say, setting, startProgram } from './program.fixture.ts';
 
 const gone = (id: string) => say({ id, result: { answer: 'gone' } });
 const done = (id: string) => say({ id, result: { outcome: 'done', value: null } });
@@ -318,5 +320,62 @@ describe('a program that misbehaves', () => {
     await expect(asked).rejects.toThrow('was closed');
     expect(existsSync(join(program.place, 'ended'))).toBe(true);
     expect(program.clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('a program that berth doctor looks at', () => {
+  const diagnosed = async (script: string, isEnded = true): Promise<Diagnosis[]> => {
+    await using program = prepareProgram(script, { start_timeout_s: 5 });
+    const { place, clock } = program;
+    const options = exec.configSchema.parse({
+      driver: 'exec',
+      command: ['sh', '-c', script],
+      start_timeout_s: 5,
+      environment: ['PLACE'],
+    });
+    const findings = exec.diagnose?.(options, setting({ env: { ...process.env, PLACE: place }, clock }));
+    const told: Diagnosis[] = [];
+    const all = (async () => {
+      for await (const finding of findings ?? []) told.push(finding);
+      return told;
+    })();
+    return isEnded ? all : clock.advanceUntilSettled(all, 1_000);
+  };
+
+  it('tells what it can do, what it has and what is free', async () => {
+    const counted = say({
+      id: '3',
+      result: { answer: 'counted', free: [{ offer_id: 'o', datacenter: 'd', units: 2 }] },
+    });
+    const info = infoAnswer({ version: '1.2' });
+    Object.assign((info as { result: { capabilities: object } }).result.capabilities, { inventory: true });
+    const findings = await diagnosed(
+      `read -r a; ${say(info)}; read -r b; ${say({ id: '2', result: { answer: 'listed', items: [] } })}; read -r c; ${counted}; ${LISTEN}`,
+    );
+    expect(findings.map(({ verdict, finding }) => [verdict, finding])).toEqual([
+      ['ok', 'it is script 1.2, speaks version 1 and answered info in 0 ms'],
+      ['ok', expect.stringMatching(/^stop true, .*attach_volume none.*inventory true/)],
+      ['ok', 'it has 0 machines of Berth; that took 0 ms'],
+      ['ok', 'free are 2 of o in d; that took 0 ms'],
+    ]);
+  });
+
+  it('is broken where it ends, or its answer is none, with what to do', async () => {
+    expect(await diagnosed('exit 3')).toMatchObject([
+      { verdict: 'broken', finding: expect.stringContaining('exit code 3') },
+    ]);
+    const findings = await diagnosed(
+      `${GREETING}; read -r b; ${say({ id: '2', result: { answer: 'perhaps' } })}; ${LISTEN}`,
+    );
+    expect(findings.at(-1)).toMatchObject({
+      verdict: 'broken',
+      remedy: expect.stringContaining('berth driver test'),
+    });
+  });
+
+  it('is no more than a warning where it is silent, as beside the berth serve that runs it', async () => {
+    expect(await diagnosed(LISTEN, false)).toMatchObject([
+      { verdict: 'warning', remedy: expect.stringContaining('berth serve') },
+    ]);
   });
 });

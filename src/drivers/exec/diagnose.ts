@@ -1,0 +1,112 @@
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { broken, ok, warning } from '../kit/diagnosis.ts';
+import type { Diagnosis } from '../kit/driver-definition.ts';
+import type { Channel } from './channel.ts';
+import { messageOf } from './errors.ts';
+import { createPlatform } from './platform.ts';
+import type { Capabilities, Info } from './protocol.ts';
+
+/** A driver that was opened, and what it said of itself. */
+export interface Connected {
+  channel: Channel;
+  info: Info;
+}
+
+interface Deps {
+  /** What the findings call it. */
+  subject: string;
+  connect: () => Promise<Connected>;
+  catalog: Catalog;
+  clock: Clock;
+  timeoutMs: number;
+}
+
+const LOOK_AT_STDERR = 'Run `berth driver test` with it, and read what it writes to standard error.';
+
+/** Asks the driver for what it can do, its machines and its units, and measures how long it takes; changes nothing. */
+export async function* diagnose({
+  subject,
+  connect,
+  catalog,
+  clock,
+  timeoutMs,
+}: Deps): AsyncGenerator<Diagnosis> {
+  const startedAt = clock.now();
+  let connected: Connected;
+  try {
+    connected = await connect();
+  } catch (error) {
+    yield notOpened(subject, error);
+    return;
+  }
+  const { channel, info } = connected;
+  try {
+    const { name, version, protocol } = info;
+    const ms = Math.round(clock.now() - startedAt);
+    yield ok(
+      subject,
+      `it is ${[name, version].filter(Boolean).join(' ')}, speaks version ${protocol} and answered info in ${ms} ms`,
+    );
+    yield ok(`${subject}: capabilities`, sentenceOf(info.capabilities));
+    const quiet = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+    const driver = createPlatform(channel, { info, catalog, timeoutMs, log: quiet });
+    yield await timed(`${subject}: list`, clock, timeoutMs, async () => {
+      const listing = await driver.list();
+      return listing.answer === 'listed'
+        ? `it has ${listing.items.length} machines of Berth`
+        : { problem: listing.reason };
+    });
+    if (driver.inventory === undefined) return;
+    const { inventory: count } = driver;
+    yield await timed(`${subject}: inventory`, clock, timeoutMs, async () => {
+      const inventory = await count.call(driver);
+      if (inventory.answer === 'unknown') return { problem: inventory.reason };
+      const free = inventory.free.map(
+        ({ offerId, datacenter, units }) => `${units} of ${offerId} in ${datacenter}`,
+      );
+      return `free are ${free.join(', ') || 'units of no offer'}`;
+    });
+  } finally {
+    await channel.close();
+  }
+}
+
+const ignore = (): void => undefined;
+
+/** A driver of which only one process may run at a time waits for the one of `berth serve`. */
+function notOpened(subject: string, error: unknown): Diagnosis {
+  const finding = messageOf(error);
+  const isSilent = / did not answer info within /.test(finding);
+  return isSilent
+    ? warning(
+        subject,
+        finding,
+        `Nothing, if it waits for the process that \`berth serve\` runs; otherwise: ${LOOK_AT_STDERR}`,
+      )
+    : broken(subject, finding, LOOK_AT_STDERR);
+}
+
+function sentenceOf(capabilities: Capabilities): string {
+  const entries = Object.entries(capabilities).map(([name, value]) => `${name} ${String(value)}`);
+  return entries.join(', ');
+}
+
+/** What a look found, and how long it took of the time that there is. */
+async function timed(
+  subject: string,
+  clock: Clock,
+  timeoutMs: number,
+  look: () => Promise<string | { problem: string }>,
+): Promise<Diagnosis> {
+  const askedAt = clock.now();
+  const found = await look();
+  if (typeof found !== 'string') return broken(subject, found.problem, LOOK_AT_STDERR);
+  const ms = Math.round(clock.now() - askedAt);
+  if (ms * 2 <= timeoutMs) return ok(subject, `${found}; that took ${ms} ms`);
+  return warning(
+    subject,
+    `${found}; that took ${ms} of at most ${timeoutMs} ms`,
+    'Have it answer sooner, or make `timeout_s` longer.',
+  );
+}
