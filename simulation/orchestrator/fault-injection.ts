@@ -100,9 +100,15 @@ function outage(world: World, chance: Chance): void {
   world.callFaults.beginOutage(ms);
 }
 
-/** Some of an offer's units go for a while, or more are there for good. */
+/** Some of an offer's units go for a while, or more are there for good; or nothing can be counted for a while. */
 function cordon(world: World, chance: Chance): void {
   const { troubled, scheduler, journal } = world;
+  if (chance.happens(0.15)) {
+    const ms = chance.between(60_000, 1_800_000);
+    journal.note('platform', `counts nothing for ${Math.round(ms / 1_000)} s`);
+    world.callFaults.stopCounting(ms);
+    return;
+  }
   const { capacity } = troubled;
   const place = chance.pick(capacity.places);
   const units = capacity.units(place.offerId, place.datacenter);

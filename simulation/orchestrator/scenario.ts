@@ -1,5 +1,5 @@
 import type { Chance } from '../kernel/chance.ts';
-import { drawTraits, type Traits } from './platform/traits.ts';
+import { drawHostTraits, drawTraits, type Traits } from './platform/traits.ts';
 import { noTrouble, type StoreTrouble } from './replicas/store.ts';
 
 /** How often each fault is injected, for each command. */
@@ -46,12 +46,20 @@ export interface Scenario {
 export const LEAST_GRACE_S = 60;
 
 /**
- * The scenario of a run with two platforms. In half of the seeds the servers and their store are sound, so that nothing
+ * The scenario of a run with two platforms of hosts. In half of the seeds the servers and their store are sound, so that nothing
  * but the other platform's trouble could harm what is on the sound one.
  */
-export function withTwoPlatforms(scenario: Scenario, chance: Chance): Scenario {
-  const { faultRates } = scenario;
-  const rates = { ...faultRates, outage: 0.02, revokedCredential: 0.01, wrongPlatform: 0 };
+export function withTwoPlatforms(drawn: Scenario, chance: Chance): Scenario {
+  const traits = { ...drawn.traits, ...drawHostTraits(chance.fork('hosts')) };
+  const scenario = { ...drawn, traits };
+  const cordon = traits.counts === 'not' ? 0 : 0.03;
+  const rates = {
+    ...drawn.faultRates,
+    outage: 0.02,
+    revokedCredential: 0.01,
+    wrongPlatform: 0,
+    cordon,
+  };
   if (chance.happens(0.5))
     return { ...scenario, faultRates: rates, callFaultRate: 0.3, hasSoundServers: false };
   const none = { crash: 0, powerCut: 0, pause: 0, partition: 0, clockJump: 0 };
@@ -68,11 +76,9 @@ export function withTwoPlatforms(scenario: Scenario, chance: Chance): Scenario {
 export function drawScenario(chance: Chance): Scenario {
   const isCalm = chance.happens(0.1);
   const severity = isCalm ? 0 : chance.pick([0.5, 1, 1, 2]);
-  const replicas = chance.pick([1, 1, 2, 2, 3]);
-  const traits = drawTraits(chance);
   return {
-    replicas,
-    traits,
+    replicas: chance.pick([1, 1, 2, 2, 3]),
+    traits: drawTraits(chance),
     callFaultRate: isCalm ? 0 : chance.pick([0.1, 0.2, 0.3, 0.5]),
     trouble: {
       unavailable: 0.0008 * severity,
@@ -94,7 +100,7 @@ export function drawScenario(chance: Chance): Scenario {
       loss: 0.002 * severity,
       move: 0.003 * severity,
       wrongPlatform: 0.001 * severity,
-      cordon: traits.counts === 'not' ? 0 : 0.02 * severity,
+      cordon: 0,
     },
     lostReplies: isCalm ? 0 : 0.03,
     paceMs: chance.pick([1_000, 3_000, 9_000]),

@@ -65,6 +65,7 @@ export class CallFaults {
   #isOver = false;
   #outageUntil = 0;
   #revokedUntil = 0;
+  #countlessUntil = 0;
   /** Whether the servers would recognise an empty account as a fault; where not, an outage takes its place. */
   readonly #canLie: () => boolean;
   readonly counts = new Map<Fault, number>();
@@ -93,6 +94,11 @@ export class CallFaults {
     this.#revokedUntil = this.#scheduler.now + ms;
   }
 
+  /** For so long the platform counts nothing, while all else goes on. */
+  stopCounting(ms: number): void {
+    this.#countlessUntil = this.#scheduler.now + ms;
+  }
+
   /** From now on no call meets a fault. */
   end(): void {
     this.#isOver = true;
@@ -112,6 +118,8 @@ export class CallFaults {
     if (this.#isOver) return undefined;
     if (this.#outageUntil > this.#scheduler.now) return 'outage';
     if (this.isRevoked) return this.#canLie() ? 'revoked' : 'outage';
+    if (method === 'inventory' && this.#countlessUntil > this.#scheduler.now)
+      return this.#chance.pick(['unknown', 'hang']);
     if (!this.#chance.happens(this.#rate)) return undefined;
     return this.#chance.weighted(weights[method] as Record<Fault, number>);
   }

@@ -61,11 +61,20 @@ export function drawTraits(chance: Chance): Traits {
     // Nobody could notice an old address without a host key.
     staleAddressMs: tellsHostKeys && chance.happens(0.7) ? 8_000 : 0,
     recordsLinger: chance.happens(0.4),
-    counts: chance.fork('inventory').weighted({ not: 4, unnamed: 3, named: 3 }),
-    createCalls: chance.fork('create calls').pick([1, 1, 2, 4]),
-    partRefusalRate: chance.fork('create parts').pick([0, 0.05, 0.2]),
+    counts: 'not',
+    createCalls: 1,
+    partRefusalRate: 0,
     releasesUnits: new Set(
       [...catalog.offers.values()].filter(({ onStop }) => onStop === 'release').map(({ id }) => id),
     ),
+  };
+}
+
+/** What a platform of hosts has besides: it counts what they have room for, and makes a machine in several calls. */
+export function drawHostTraits(chance: Chance): Pick<Traits, 'counts' | 'createCalls' | 'partRefusalRate'> {
+  return {
+    counts: chance.weighted({ not: 1, unnamed: 2, named: 2 }),
+    createCalls: chance.pick([1, 2, 4]),
+    partRefusalRate: chance.pick([0, 0.05, 0.2]),
   };
 }
