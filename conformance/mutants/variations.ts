@@ -76,6 +76,11 @@ const tiers: readonly Variation[] = [
     options: { volumes: false },
   },
   {
+    id: 'no-volume-location',
+    why: 'the storage tier is optional: a provider that sells no volumes may list no location',
+    behave: (rules) => ({ ...rules, isLocationListed: () => false }),
+  },
+  {
     id: 'token-for-an-api-key',
     why: 'POST /auth/token is optional',
     options: { token: 'api_key' },

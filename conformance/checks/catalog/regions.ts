@@ -1,5 +1,5 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { type Finding, judgeEach, notTested } from '../../evidence/finding.ts';
+import { type Finding, judgeEach, notApplicable, notTested } from '../../evidence/finding.ts';
 import { type OfferRead, seenOffers, wholeReads } from '../../evidence/offers.ts';
 import { stringField, stringsField } from '../../text/json.ts';
 import { listed, shortJson } from '../../text/wording.ts';
@@ -119,7 +119,9 @@ function judgeAvailability(evidence: Evidence): Finding {
 }
 
 function judgeLocations(evidence: Evidence): Finding {
-  evidence.steps('catalog/locations');
+  const reads = evidence.steps('catalog/locations');
+  if (reads.length > 0 && evidence.objects.locations.length === 0)
+    return notApplicable('storage tier', 'GET /volumes/locations lists no location');
   const known = regionsOf(wholeReads(evidence, 'configurations'));
   return judgeEach(
     evidence.objects.locations,
