@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { describeDriver } from '../kit/driver.suite.ts';
 import { diagnoseMachines } from './diagnosis/machine-checks.ts';
 import { MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
@@ -96,6 +96,20 @@ it('an image that goes missing in the midst of a create is image_missing', async
     code: 'image_missing',
     detail: 'kvm-1 has no debian.qcow2: berth image import puts it there',
   });
+});
+
+it('a host that hangs keeps neither the listing nor the count of the others', async () => {
+  const hosts = twoHosts();
+  const { bench } = openMemoryPlatform(hosts);
+  vi.useFakeTimers();
+  try {
+    hosts[0].virsh = () => new Promise(() => {});
+    const answers = Promise.all([bench.driver.list(), bench.driver.inventory?.()]);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await answers).toMatchObject([{ silentHosts: ['kvm-1'] }, { answer: 'counted' }]);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 it('a host that is away takes no machine, what it has stays unknown, and the listing of the others names it', async () => {

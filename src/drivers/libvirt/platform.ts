@@ -19,6 +19,8 @@ import { destroyMachine, restartMachine, startMachine, stopMachine } from './pow
 import { toObserved } from './translate.ts';
 import { createVolumes } from './volumes.ts';
 
+/** Of one host among several: less than the core gives one call, at the default `lease_s`. */
+const HOST_WITHIN_MS = 5_000;
 const CONSOLE_BYTES = 16 * 1024;
 /** What the NoCloud disk is made for; cloud-init itself takes more. */
 const CLOUD_INIT_BYTES = 1024 * 1024;
@@ -75,7 +77,7 @@ export function driverOf(platform: Platform): PlatformDriver {
 async function listAll(hosts: readonly Member[]): Promise<Listing<ObservedMachine>> {
   const silent = new Map<string, string>();
   const listOne = (host: Member): Promise<ObservedMachine[]> =>
-    listHost(host).catch((error) => {
+    inTime(hosts, host, listHost(host)).catch((error) => {
       if (!(error instanceof VirshError) || error.problem !== 'unreachable') throw error;
       silent.set(host.name, error.message);
       return [];
@@ -92,6 +94,19 @@ async function listAll(hosts: readonly Member[]): Promise<Listing<ObservedMachin
   } catch (error) {
     if (error instanceof VirshError) return { answer: 'unknown', reason: error.message };
     throw error;
+  }
+}
+
+/** Of several hosts one that hangs, such as one that lost its power, does not take the answers of the others with it. */
+async function inTime<T>(hosts: readonly Member[], { name }: Member, reading: Promise<T>): Promise<T> {
+  if (hosts.length === 1) return reading;
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const problem = new VirshError('unreachable', `${name} does not answer within ${HOST_WITHIN_MS} ms`);
+  const timer = setTimeout(() => reject(problem), HOST_WITHIN_MS);
+  try {
+    return await Promise.race([reading, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
@@ -113,8 +128,10 @@ async function readInventory({ fleet, config, catalog, log }: Platform): Promise
   const answers = await Promise.all(
     fleet.hosts.map(async (host): Promise<HostAnswer> => {
       try {
-        await sweepHost(host, config.gpu_types, log);
-        return { host: host.name, view: await readHostView(host, host.shell, config.gpu_types) };
+        const reading = sweepHost(host, config.gpu_types, log).then(() =>
+          readHostView(host, host.shell, config.gpu_types),
+        );
+        return { host: host.name, view: await inTime(fleet.hosts, host, reading) };
       } catch (error) {
         if (error instanceof VirshError) return { host: host.name, unknown: error.message };
         throw error;
