@@ -1,7 +1,7 @@
 import { type OutputChunk, type Plugin, rolldown } from 'rolldown';
 
-/** What stays outside: the one package with a native module, and what is loaded on a terminal alone. */
-const EXTERNAL = /^(node:.+|(better-sqlite3|pino-pretty)(\/.+)?)$/;
+/** What stays outside: the one package with a native module, what is loaded on a terminal alone, and the user's own vitest. */
+const EXTERNAL = /^(node:.+|(better-sqlite3|pino-pretty|vitest)(\/.+)?)$/;
 /** Native parts that libraries look for and can do without. */
 const OPTIONAL_NATIVE = /(\.node|^cpu-features|^pg-native|^pg-cloudflare)$/;
 const MISSING = '\0missing';

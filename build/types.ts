@@ -6,8 +6,8 @@ import { importsOf } from '../test/support/imports.ts';
 // name only packages that an installation has: others would be missing there.
 
 const TYPES = 'dist/types';
-const { exports, dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
-const installed = new Set(['node:', ...Object.keys(dependencies)]);
+const { exports, dependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+const installed = new Set(['node:', ...Object.keys({ ...dependencies, ...peerDependencies })]);
 const kept = new Set<string>();
 
 for (const target of Object.values<string | { types: string }>(exports))

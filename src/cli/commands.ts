@@ -77,6 +77,12 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
       load: async () => (await import('./simulator-command.ts')).simulatorCommand(),
     },
     {
+      name: 'sandbox',
+      description:
+        'run providers, and on request the marketplace on top of them, in memory and at one port: what to test a client against',
+      load: async () => (await import('./sandbox-command.ts')).sandboxCommand(),
+    },
+    {
       name: 'marketplace',
       description: 'serve the marketplace API on top of provider orchestrators; manage its users and teams',
       load: async () => (await import('./marketplace/marketplace-command.ts')).marketplaceCommand(argv),

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { Fatal } from '../ports/errors.ts';
 import { printLine } from '../runtime/print.ts';
 
 /** What the process makes, others may not read: the database and the machines' state hold what tenants sent. */
@@ -57,4 +58,12 @@ function stopOnSignal(server: Stoppable): void {
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
+}
+
+/** A port as a flag names it. @throws {Fatal} */
+export function toPort(text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535)
+    throw new Fatal(`--port ${text}: give a whole number from 0 to 65535.`);
+  return port;
 }

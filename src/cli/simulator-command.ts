@@ -2,9 +2,8 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { type ServingSimulator, serveSimulator } from '../compose/simulator.ts';
 import { loadConfig } from '../config/load.ts';
-import { Fatal } from '../ports/errors.ts';
 import { printLine } from '../runtime/print.ts';
-import { serveUntilSignal } from './serving.ts';
+import { serveUntilSignal, toPort } from './serving.ts';
 
 interface SimulatorFlags {
   config?: string;
@@ -51,11 +50,4 @@ function welcome({ address, stateFile, machines }: ServingSimulator): void {
       : `with its state ${stateFile} (machines: ${machines})`;
   printLine(`The simulator answers at ${address}, ${contents}`);
   printLine(`\nIn the berth.yaml of each server:\n  platform: { driver: simulator, address: '${address}' }`);
-}
-
-function toPort(text: string): number {
-  const port = Number(text);
-  if (!/^\d{1,5}$/.test(text) || port > 65_535)
-    throw new Fatal(`--port ${text}: give a whole number from 0 to 65535.`);
-  return port;
 }

@@ -5,7 +5,7 @@ import { packageRoot } from '../config/package-root.ts';
 import type { Config } from '../config/schema.ts';
 import type { RandomState } from '../drivers/kit/seeded-random.ts';
 import { Draws } from '../drivers/simulator/options.ts';
-import type { ProviderProfile } from '../marketplace/providers/profile.ts';
+import { type ProviderProfile, providerProfileSchema } from '../marketplace/providers/profile.ts';
 import { createAccount, createKey, DEFAULT_ACCOUNT } from '../orchestrator/accounts/accounts.ts';
 import { isPassword } from '../orchestrator/accounts/password-checks.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
@@ -27,7 +27,9 @@ import { type Orchestrator, startOrchestrator } from './orchestrator.ts';
 import { RestartRandom } from './restart-random.ts';
 
 export interface ProviderParts {
+  /** `custom`: one that sells `catalogFile`. */
   name: string;
+  catalogFile: string | undefined;
   config: Config;
   clock: SandboxClock;
   seed: string;
@@ -63,7 +65,7 @@ export interface StartedProvider extends SandboxProvider, Part<SavedProvider> {
  */
 export async function startProvider(parts: ProviderParts): Promise<StartedProvider> {
   const { name, clock, origin } = parts;
-  const { catalog, profile } = loadProvider(name);
+  const { catalog, profile } = loadProvider(name, parts.catalogFile);
   const open = opener(parts, catalog, profile);
   let current = open();
   const addAccount = async (account: string): Promise<string> => {
@@ -158,8 +160,38 @@ function opener(
   };
 }
 
-/** What comes with Berth of a provider: what it sells, and its rules. @throws {Fatal} */
-function loadProvider(name: string): { catalog: Catalog; profile: ProviderProfile } {
+/** The provider that sells a catalog of the caller's. */
+export const CUSTOM = 'custom';
+
+const customProfile = providerProfileSchema.parse({
+  id: CUSTOM,
+  name: 'Custom',
+  instances: {
+    stop: { supported: true },
+    restart: { supported: true },
+    deploy_timeouts: [{ minutes: 20 }],
+  },
+  volumes: {
+    size_gb: { min: 1, max: 100_000 },
+    price_per_gb_hour: 0.0001,
+    name_max_length: 60,
+    max_per_instance: null,
+    shareable: true,
+    attach_at_create: true,
+    attach: { supported: true },
+    detach: { allowed: 'always' },
+    grow: true,
+    rename: true,
+  },
+});
+
+/** What a provider sells, and its rules. @throws {Fatal | ConfigError} */
+function loadProvider(
+  name: string,
+  catalogFile: string | undefined,
+): { catalog: Catalog; profile: ProviderProfile } {
+  if (name === CUSTOM && catalogFile !== undefined)
+    return { catalog: loadCatalog(catalogFile), profile: customProfile };
   const file = bundledProfileFile(name);
   if (file === undefined) throw new Fatal(`There is no provider ${name}: those of the sandbox are a to g.`);
   return {

@@ -11,7 +11,7 @@ import { Snapshots } from '../sandbox/state/snapshots.ts';
 import { createControl, isControl, SandboxKeys } from './sandbox-control.ts';
 import { createIdleness } from './sandbox-idleness.ts';
 import { type StartedMarketplace, startSandboxMarketplace } from './sandbox-marketplace.ts';
-import { type StartedProvider, startProvider } from './sandbox-provider.ts';
+import { CUSTOM, type StartedProvider, startProvider } from './sandbox-provider.ts';
 
 export type { SandboxClock } from '../sandbox/clock.ts';
 export type { MarketplaceSettings, SandboxOptions, Timing } from '../sandbox/options.ts';
@@ -70,8 +70,19 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   }
 
   try {
-    for (const name of (options.providers ?? ['a']).map(toProviderName)) {
-      const parts = { name, config, clock, seed, faults, log, timing, origin, changed };
+    for (const name of namesOf(options)) {
+      const parts = {
+        name,
+        catalogFile: options.catalog,
+        config,
+        clock,
+        seed,
+        faults,
+        log,
+        timing,
+        origin,
+        changed,
+      };
       const provider = await clock.during(startProvider(parts));
       providers.set(name, provider);
       opened(provider.apiKey, DEFAULT_ACCOUNT, name);
@@ -132,6 +143,11 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+function namesOf({ providers, catalog }: SandboxOptions): string[] {
+  const given = providers ?? (catalog === undefined ? ['a'] : []);
+  return [...new Set([...given.map(toProviderName), ...(catalog === undefined ? [] : [CUSTOM])])];
 }
 
 /** Only the path and the query of an address count. */

@@ -20,8 +20,10 @@ export interface MarketplaceSettings {
 }
 
 export interface SandboxOptions {
-  /** Which of the providers whose profiles come with Berth: `a` or `provider-a`. Default: `['a']`. */
+  /** Which of the providers whose profiles come with Berth: `a` or `provider-a`. Default: `['a']`, or none beside a catalog. */
   providers?: readonly string[];
+  /** A catalog file of your own: the provider `custom` sells what it has, and can do everything. Default: none. */
+  catalog?: string;
   /** The same seed gives the same keys, ids, draws and faults. Default 1. */
   seed?: number | string;
   /**

@@ -13,6 +13,8 @@ import type { AddressInfo } from 'node:net';
 import { type Config, loadConfig, type Marketplace, type Orchestrator, serveOrchestrator } from 'berth';
 import { type Configuration, createClient, ProviderError, systemClock } from 'berth/client';
 import { loadRequirements, type RunOptions, run, suiteVersion } from 'berth/conformance';
+import { createSandbox } from 'berth/sandbox';
+import { type Container, startSandboxContainer } from 'berth/sandbox/testcontainers';
 import metadata from 'berth/package.json' with { type: 'json' };
 
 const server = createServer((_request, response) => {
@@ -50,6 +52,15 @@ try {
 } finally {
   await serving.stop();
 }
+{
+  await using sandbox = await createSandbox({ providers: ['a'], marketplace: true });
+  const { baseUrl, apiKey } = sandbox.provider('a');
+  const { status } = await sandbox.fetch(`${baseUrl}/availability`, {
+    headers: { Authorization: `Bearer ${apiKey}` },
+  });
+  if (status !== 200) throw new Error(`the sandbox answers ${status}`);
+}
+export const contained = (container: Container) => startSandboxContainer(container, { clock: 'virtual' });
 export const apps = (servers: { orchestrator: Orchestrator; marketplace: Marketplace }) =>
   Promise.all([servers.orchestrator.app.request('/healthz'), servers.marketplace.app.request('/healthz')]);
 const start: (options: RunOptions, ...more: never[]) => unknown = run;
@@ -73,4 +84,22 @@ printf '{ "type": "module" }\n' | "$bin/node" -e '
   const own = JSON.parse(fs.readFileSync("package.json", "utf8"));
   fs.writeFileSync("package.json", JSON.stringify({ ...own, ...given }, null, 2));'
 "$bin/node" consumer.ts
+
+# The fixture is for the user's own vitest.
+ln -s "$bin/../vitest" node_modules/vitest
+cat >sandbox.test.ts <<'END_OF_FILE'
+import { sandboxTest } from 'berth/sandbox/vitest';
+import { expect } from 'vitest';
+
+const test = sandboxTest({ providers: ['b'] });
+
+test('a client sees what is for sale', async ({ sandbox, account }) => {
+  const at = account.providers['provider-b'];
+  const headers = { authorization: `Bearer ${at?.apiKey}` };
+  expect((await sandbox.fetch(`${at?.baseUrl}/availability`, { headers })).status).toBe(200);
+});
+END_OF_FILE
+"$bin/vitest" run
+sed 's/consumer.ts/sandbox.test.ts/; s/"noEmit"/"skipLibCheck": true, "noEmit"/' tsconfig.json >tsconfig.vitest.json
+"$bin/tsc" -p tsconfig.vitest.json
 "$bin/tsc" -p tsconfig.json

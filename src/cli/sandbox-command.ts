@@ -1,0 +1,78 @@
+import { Command, Option } from 'commander';
+import { type ServingSandbox, serveSandbox } from '../compose/serve-sandbox.ts';
+import { printLine } from '../runtime/print.ts';
+import { serveUntilSignal, toPort } from './serving.ts';
+
+interface SandboxFlags {
+  host: string;
+  port: string;
+  providers?: string;
+  catalog?: string;
+  seed: string;
+  clock: 'real' | 'virtual';
+  marketplace?: true;
+  json?: true;
+}
+
+/** `berth sandbox`: providers and a marketplace to test clients against, in memory. */
+export function sandboxCommand(): Command {
+  return new Command('sandbox')
+    .option('--host <address>', 'where to listen', '127.0.0.1')
+    .option('--port <number>', '0 takes any free one', '8099')
+    .option('--providers <letters>', 'which of the providers a to g, such as a,b,g; default a')
+    .option('--catalog <file>', 'a catalog of your own, sold by the provider `custom`')
+    .option('--seed <text>', 'the same seed gives the same keys, ids, times and faults', '1')
+    .addOption(
+      new Option('--clock <kind>', 'whether time passes by itself, or is advanced')
+        .choices(['real', 'virtual'])
+        .default('real'),
+    )
+    .option('--marketplace', 'serve the marketplace on top of the providers, at /api')
+    .option('--json', 'print one line of JSON when ready')
+    .action(async ({ host, port, json, ...flags }: SandboxFlags) => {
+      const { providers, catalog, seed, clock, marketplace = false } = flags;
+      const options = {
+        seed,
+        clock,
+        marketplace,
+        ...(providers !== undefined && { providers: providers.split(',') }),
+        ...(catalog !== undefined && { catalog }),
+      };
+      const start = () => serveSandbox(options, { host, port: toPort(port) });
+      await serveUntilSignal(start, { json, toJson: toReadyLine, welcome });
+    });
+}
+
+function toReadyLine({ origin, sandbox: { defaultAccount, seed, clock } }: ServingSandbox): object {
+  const { providers, marketplace } = defaultAccount;
+  const each = Object.entries(providers).map(([name, { baseUrl, apiKey }]) => [
+    name,
+    { base_url: baseUrl, api_key: apiKey },
+  ]);
+  return {
+    origin,
+    seed,
+    clock: clock.kind,
+    providers: Object.fromEntries(each),
+    ...(marketplace !== undefined && {
+      marketplace: {
+        base_url: marketplace.baseUrl,
+        api_key: marketplace.apiKey,
+        user_id: marketplace.userId,
+        team_id: marketplace.teamId,
+      },
+    }),
+  };
+}
+
+function welcome({ origin, sandbox: { defaultAccount } }: ServingSandbox): void {
+  const { providers, marketplace } = defaultAccount;
+  printLine(`The sandbox answers at ${origin}; all of it is in memory`);
+  for (const [name, { baseUrl, apiKey }] of Object.entries(providers))
+    printLine(`  ${name}   ${baseUrl}   API key ${apiKey}`);
+  if (marketplace !== undefined)
+    printLine(`  marketplace  ${marketplace.baseUrl}   API key ${marketplace.apiKey}`);
+  const [first] = Object.values(providers);
+  if (first !== undefined)
+    printLine(`\nTry it:\n  curl -H 'Authorization: Bearer ${first.apiKey}' ${first.baseUrl}/availability`);
+}

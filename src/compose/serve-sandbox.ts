@@ -1,0 +1,49 @@
+import type { RequestListener } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import { loadConfig } from '../config/load.ts';
+import { requestIds } from '../http/api/request-context.ts';
+import { refuseWire } from '../orchestrator/http/errors.ts';
+import { createLog } from '../runtime/log.ts';
+import { systemRandom } from '../runtime/system.ts';
+import type { SandboxOptions } from '../sandbox/options.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+import { listen } from './listen.ts';
+import { createSandbox } from './sandbox.ts';
+
+export interface ServingSandbox {
+  /** Such as `http://127.0.0.1:8099`. */
+  origin: string;
+  sandbox: Sandbox;
+  stop(): Promise<void>;
+}
+
+/** Serves a sandbox at one port. @throws {Fatal} with a sentence for the person at the terminal */
+export async function serveSandbox(
+  options: Omit<SandboxOptions, 'origin'>,
+  { host, port }: { host: string; port: number },
+): Promise<ServingSandbox> {
+  const { config } = loadConfig({ flags: {}, env: {} });
+  const log = options.log ?? createLog('warn');
+  const starting = getRequestListener(() => new Response('The sandbox is starting.\n', { status: 503 }));
+  let listener: RequestListener = starting;
+  const { server, origin } = await listen(
+    { ...config, server: { ...config.server, host, port } },
+    { nextId: requestIds(systemRandom), refuse: refuseWire, log },
+    (request, response) => listener(request, response),
+  );
+  try {
+    const sandbox = await createSandbox({ ...options, log, origin });
+    listener = getRequestListener((request) => sandbox.fetch(request));
+    return {
+      origin,
+      sandbox,
+      stop: async () => {
+        await server.close(0);
+        await sandbox.close();
+      },
+    };
+  } catch (error) {
+    await server.close(0);
+    throw error;
+  }
+}
