@@ -1,0 +1,181 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { printLine, printTable } from '../src/runtime/print.ts';
+
+// How fast the sandbox starts and how much memory it takes, beside other doubles: `npm run build && npm run bench:sandbox`.
+// `--peers` installs these from the npm registry into a folder of its own.
+
+const ROOT = new URL('..', import.meta.url).pathname;
+const ROUNDS = 5;
+const OPENAPI = join(ROOT, 'openapi/orchestrator.v1.json');
+
+interface Figures {
+  firstMs: number;
+  memoryMb: number;
+}
+
+/** In one process: after the import, and above a process that has imported nothing. */
+const IN_PROCESS = `
+const before = process.memoryUsage().rss;
+const { createSandbox } = await import('${join(ROOT, 'dist/sandbox.js')}');
+const begunAt = performance.now();
+const sandbox = await createSandbox();
+const { baseUrl, apiKey } = sandbox.provider('a');
+const headers = { authorization: 'Bearer ' + apiKey };
+const { status } = await sandbox.fetch(baseUrl + '/availability', { headers });
+if (status !== 200) throw new Error('it answers ' + status);
+const firstMs = performance.now() - begunAt;
+const memoryMb = (process.memoryUsage().rss - before) / 2 ** 20;
+console.log(JSON.stringify({ firstMs, memoryMb }));
+await sandbox.close();`;
+
+const MONTH = `
+const { createSandbox } = await import('${join(ROOT, 'dist/sandbox.js')}');
+const many = { deployments: null };
+const providers = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+const marketplace = { creditUsd: 100_000_000, teamLimits: many };
+const sandbox = await createSandbox({ providers, marketplace, rateLimits: false });
+const headers = { authorization: 'Bearer ' + sandbox.defaultAccount.marketplace.apiKey, 'content-type': 'application/json' };
+const ask = async (method, path, body) =>
+  (await sandbox.fetch('/api' + path, { method, headers, body: body && JSON.stringify(body) })).json();
+const key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVvbPHlyOu4Rzn6yIy3N+mIZLDBkd5yTJPYJVgSuSMK bench';
+const list = [...sandbox.providers.values()];
+let made = 0;
+for (const provider of list) {
+  const offers = await (await sandbox.fetch(provider.baseUrl + '/availability', { headers: { authorization: 'Bearer ' + provider.apiKey } })).json();
+  for (const offer of offers.configurations)
+    for (const region of offer.regions)
+      for (let count = 0; made < 1_000; count++) {
+        const { id } = await ask('POST', '/deployments', {
+          provider: provider.name, offerId: offer.id, gpuCount: offer.gpu_count ?? 0, region,
+          operatingSystem: offer.os_options[0], instanceType: offer.instance_type, ssh_public_key: key });
+        if (id === undefined) break;
+        made++;
+      }
+}
+await sandbox.clock.advance(20 * 60_000);
+const running = (await ask('GET', '/deployments?status=active')).filter(({ status }) => status === 'running');
+const before = process.cpuUsage();
+const begunAt = performance.now();
+await sandbox.clock.advance(30 * 86_400_000);
+const wallMs = performance.now() - begunAt;
+const { user, system } = process.cpuUsage(before);
+for (const { id } of running) await ask('DELETE', '/deployments/' + id);
+const ended = (await ask('GET', '/deployments?status=inactive')).filter(({ startedAt }) => startedAt !== null);
+const wrong = ended.filter(({ startedAt, stoppedAt, hourlyRate, totalCost }) => {
+  const micro = BigInt(Math.round(hourlyRate * 1e6)) * BigInt(Date.parse(stoppedAt) - Date.parse(startedAt)) / 3_600_000n;
+  return Math.round(totalCost * 1e6) !== Number(micro);
+});
+console.log(JSON.stringify({ made, running: running.length, wallMs, cpuMs: (user + system) / 1000, ended: ended.length, wrong: wrong.length }));
+await sandbox.close();`;
+
+function runScript<T>(script: string): T {
+  const args = ['--input-type=module', '-e', script];
+  return JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8', cwd: ROOT }));
+}
+
+/** A server in a process of its own: until its first 200, and its resident memory then. */
+async function measureServer(
+  args: readonly string[],
+  url: (output: string) => string | undefined,
+): Promise<Figures> {
+  const begunAt = performance.now();
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], cwd: ROOT });
+  try {
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      output += text;
+    });
+    for (;;) {
+      if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}: ${output}`);
+      const address = url(output);
+      const status = address === undefined ? 0 : await statusOf(address);
+      if (status === 200) break;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    const firstMs = performance.now() - begunAt;
+    const [, kb] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];
+    return { firstMs, memoryMb: Number(kb) / 1024 };
+  } finally {
+    child.kill();
+  }
+}
+
+async function statusOf(address: string): Promise<number> {
+  const { origin, pathname, username } = new URL(address);
+  const headers = { authorization: `Bearer ${username}` };
+  return fetch(`${origin}${pathname}`, { headers }).then(
+    ({ status }) => status,
+    () => 0,
+  );
+}
+
+/** The base URL of a ready sandbox, with the key as its user. */
+function readyUrl(output: string): string | undefined {
+  if (!output.includes('\n')) return undefined;
+  const [provider] = Object.values<{ base_url: string; api_key: string }>(JSON.parse(output).providers);
+  return provider && `${provider.base_url.replace('://', `://${provider.api_key}@`)}/availability`;
+}
+
+async function best(measure: () => Figures | Promise<Figures>): Promise<Figures> {
+  const rounds: Figures[] = [];
+  for (let round = 0; round < ROUNDS; round++) rounds.push(await measure());
+  return {
+    firstMs: Math.min(...rounds.map(({ firstMs }) => firstMs)),
+    memoryMb: Math.min(...rounds.map(({ memoryMb }) => memoryMb)),
+  };
+}
+
+async function measurePeers(): Promise<[string, Figures][]> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-peers-'));
+  try {
+    const npm = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', folder];
+    execFileSync('npm', [...npm, '@stoplight/prism-cli@5', 'json-server@0.17'], { stdio: 'inherit' });
+    const prism = join(folder, 'node_modules/@stoplight/prism-cli/dist/index.js');
+    const jsonServer = join(folder, 'node_modules/json-server/lib/cli/bin.js');
+    return [
+      [
+        'Prism, mock of openapi/orchestrator.v1.json',
+        await best(() =>
+          measureServer(
+            [prism, 'mock', '-p', '4510', OPENAPI],
+            () => 'http://key@127.0.0.1:4510/v1/availability',
+          ),
+        ),
+      ],
+      [
+        'json-server, of the same document',
+        await best(() =>
+          measureServer([jsonServer, '--port', '4511', OPENAPI], () => 'http://key@127.0.0.1:4511/info'),
+        ),
+      ],
+    ];
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const { values } = parseArgs({ options: { peers: { type: 'boolean', default: false } } });
+if (!existsSync(join(ROOT, 'dist/sandbox.js')))
+  throw new Error('there is no dist/: run `npm run build` first');
+const cli = ['dist/main.js', 'sandbox', '--port', '0', '--json'];
+const figures: [string, Figures, string][] = [
+  ['createSandbox in process', await best(() => runScript<Figures>(IN_PROCESS)), '150 ms, 60 MB'],
+  ['berth sandbox', await best(() => measureServer(cli, readyUrl)), '700 ms, 130 MB'],
+  ...(values.peers ? await measurePeers() : []).map(([name, found]): [string, Figures, string] => [
+    name,
+    found,
+    '',
+  ]),
+];
+printTable(
+  [`least of ${ROUNDS}`, 'first 200, ms', 'memory, MB', 'aim'],
+  figures.map(([name, { firstMs, memoryMb }, aim]) => [name, firstMs.toFixed(0), memoryMb.toFixed(0), aim]),
+);
+const month = runScript<Record<string, number>>(MONTH);
+printLine(
+  `30 days with ${month['running']} running deployments (aim: 1,000 in 1,000 ms): ${month['wallMs']?.toFixed(0)} ms, of which CPU ${month['cpuMs']?.toFixed(0)} ms; of ${month['ended']} bills ${month['wrong']} are not exact`,
+);
