@@ -43,7 +43,8 @@ export function sandboxCommand(): Command {
     });
 }
 
-function toReadyLine({ origin, sandbox: { defaultAccount, seed, clock } }: ServingSandbox): object {
+function toReadyLine({ origin, sandbox }: ServingSandbox): object {
+  const { defaultAccount, seed, clock, controlKey } = sandbox;
   const { providers, marketplace } = defaultAccount;
   const each = Object.entries(providers).map(([name, { baseUrl, apiKey }]) => [
     name,
@@ -53,6 +54,7 @@ function toReadyLine({ origin, sandbox: { defaultAccount, seed, clock } }: Servi
     origin,
     seed,
     clock: clock.kind,
+    control: { base_url: `${origin}/control`, api_key: controlKey },
     providers: Object.fromEntries(each),
     ...(marketplace !== undefined && {
       marketplace: {
@@ -65,13 +67,14 @@ function toReadyLine({ origin, sandbox: { defaultAccount, seed, clock } }: Servi
   };
 }
 
-function welcome({ origin, sandbox: { defaultAccount } }: ServingSandbox): void {
+function welcome({ origin, sandbox: { defaultAccount, controlKey } }: ServingSandbox): void {
   const { providers, marketplace } = defaultAccount;
   printLine(`The sandbox answers at ${origin}; all of it is in memory`);
   for (const [name, { baseUrl, apiKey }] of Object.entries(providers))
     printLine(`  ${name}   ${baseUrl}   API key ${apiKey}`);
   if (marketplace !== undefined)
     printLine(`  marketplace  ${marketplace.baseUrl}   API key ${marketplace.apiKey}`);
+  printLine(`  control      ${origin}/control   API key ${controlKey}`);
   const [first] = Object.values(providers);
   if (first !== undefined)
     printLine(`\nTry it:\n  curl -H 'Authorization: Bearer ${first.apiKey}' ${first.baseUrl}/availability`);

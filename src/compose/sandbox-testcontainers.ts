@@ -38,6 +38,7 @@ export interface SandboxContainer extends AsyncDisposable {
   /** By name, such as `provider-a`. */
   providers: Record<string, Access>;
   marketplace?: Access;
+  control: Access;
   stop(): Promise<void>;
 }
 
@@ -71,6 +72,7 @@ export async function startSandboxContainer(
     return {
       origin,
       providers: Object.fromEntries(each),
+      control: reached(ready.control),
       ...(ready.marketplace !== undefined && { marketplace: reached(ready.marketplace) }),
       stop,
       [Symbol.asyncDispose]: stop,
@@ -90,6 +92,7 @@ interface Ready {
   origin: string;
   providers: Record<string, ReadyAccess>;
   marketplace?: ReadyAccess;
+  control: ReadyAccess;
 }
 
 async function readReadyLine(logs: Readable): Promise<Ready> {

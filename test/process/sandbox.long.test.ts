@@ -56,5 +56,10 @@ it('serves providers and the marketplace at one port, in a process that testcont
   const { baseUrl, apiKey } = sandbox.marketplace ?? { baseUrl: '', apiKey: '' };
   const response = await fetch(`${baseUrl}/balance`, { headers: { authorization: `Bearer ${apiKey}` } });
   expect(await response.json()).toMatchObject({ teams: [{ balance: 10_000 }] });
+  const { control } = sandbox;
+  const clock = await fetch(`${control.baseUrl}/clock`, {
+    headers: { authorization: `Bearer ${control.apiKey}` },
+  });
+  expect(clock.status).toBe(200);
   expect(await process.end()).toMatchObject({ code: 0, stderr: '' });
 });
