@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -79,7 +79,7 @@ class Node {
     this.#answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     await this.#expect('ready');
     const pid = this.#initPid();
-    const outer = `v${this.name}`;
+    const outer = this.#cable();
     ip('link', 'add', outer, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(pid));
     ip('link', 'set', outer, 'master', 'lab0', 'up');
     const inside = (...args: string[]) => execFileSync('nsenter', ['-t', String(pid), '-n', 'ip', ...args]);
@@ -111,6 +111,12 @@ class Node {
     process.kill(this.#initPid(), 'SIGKILL');
     await ended;
     this.#child = undefined;
+    // It goes with the namespace, but later, and the next node of that name cannot wait for it.
+    spawnSync('ip', ['link', 'del', this.#cable()]);
+  }
+
+  #cable(): string {
+    return `v${this.name}`;
   }
 
   /** Runs a program in the node, as root of it. */

@@ -138,6 +138,29 @@ describe('the diagnosis of a cluster', () => {
     });
   });
 
+  it('names a project that does not exist, and nothing in it is believed [incus-no-such-project-lab]', async () => {
+    expect(await verdictsOf({ project: 'defualt' })).toMatchObject({ 'project defualt': 'broken' });
+    const driver = await open({ project: 'defualt' });
+    const answers = [await driver.list(), await driver.get('berth-a'), await driver.volumes?.list()];
+    await driver.close();
+    expect(answers.map((one) => one?.answer)).toEqual(['unknown', 'unknown', 'unknown']);
+  });
+
+  it('says that its members run no virtual machines', async () => {
+    const before = small.machine;
+    small.machine = { kind: 'virtual-machine' };
+    const canRun = (await cluster.api.server()).environment.driver?.includes('qemu');
+    try {
+      expect(await verdictsOf({})).toEqual(
+        canRun === true
+          ? {}
+          : Object.fromEntries(['n1', 'n2', 'n3'].map((name) => [`virtual machines on ${name}`, 'broken'])),
+      );
+    } finally {
+      small.machine = before ?? {};
+    }
+  });
+
   it('says that nobody answers, and that a certificate is not trusted', async () => {
     expect(Object.values(await verdictsOf({ address: 'unix:/nowhere/unix.socket' }))).toEqual(['broken']);
     const { certificate, key } = makeCertificate(cluster.folder, 'stranger');
