@@ -1,8 +1,9 @@
 import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
-import { type Host, openHost } from './client.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { failFastWhileSilent, type Host, openHost } from './client.ts';
+import { VirshError } from './errors.ts';
 import { someHostOptions } from './host-options.fixture.ts';
 import { openHostShell } from './hosts/host-shell.ts';
 
@@ -54,4 +55,28 @@ it('a virsh that hangs is given up with all that it started', async () => {
 
 it('a virsh that never ceases to write is given up', async () => {
   await expect(openHostOf('exec cat /dev/zero').virsh(['list'])).rejects.toThrow('more than 64 MiB');
+});
+
+describe('a host that swallows calls', () => {
+  it('is tried by one call at a time, and the others fail at once, until it answers', async () => {
+    const call = failFastWhileSilent('kvm-1');
+    const silence = new VirshError('unreachable', 'no answer within 15000 ms');
+    await expect(call(() => Promise.reject(silence))).rejects.toBe(silence);
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const tried = call(() => promise);
+    let asked = 0;
+    const ask = () => call(async () => `${++asked}`);
+    await expect(ask()).rejects.toMatchObject({ problem: 'unreachable' });
+    expect(asked).toBe(0);
+    resolve('an answer');
+    expect(await tried).toBe('an answer');
+    expect(await Promise.all([ask(), ask()])).toEqual(['1', '2']);
+  });
+
+  it('is none where libvirt refuses what it is asked', async () => {
+    const call = failFastWhileSilent('kvm-1');
+    const refusal = new VirshError('no_domain', 'none');
+    await expect(call(() => Promise.reject(refusal))).rejects.toBe(refusal);
+    expect(await Promise.all([call(async () => 1), call(async () => 2)])).toEqual([1, 2]);
+  });
 });

@@ -31,19 +31,22 @@ export interface Host {
 /** Runs `virsh` as a process for each call, so that no connection is kept that a restart of libvirtd would break. */
 export function openHost(options: HostOptions, program = 'virsh'): Host {
   const slots = createSlots(MAX_CALLS);
+  const unlessSilent = failFastWhileSilent(options.name);
   const run = (args: readonly string[], call: VirshCall, bytes = false): Promise<Buffer> =>
-    slots(async () => {
-      const input = call.file ?? anonymousFile(call.input ?? '');
-      const files = { input, output: bytes ? anonymousFile('') : undefined };
-      try {
-        const argv = ['-q', '-c', withoutQuestions(options.uri), ...args];
-        const printed = await callVirsh(program, argv, describe(options, args), files, call.timeoutMs);
-        return files.output === undefined ? printed : contentOf(files.output);
-      } finally {
-        if (call.file === undefined) closeSync(input);
-        if (files.output !== undefined) closeSync(files.output);
-      }
-    });
+    unlessSilent(() =>
+      slots(async () => {
+        const input = call.file ?? anonymousFile(call.input ?? '');
+        const files = { input, output: bytes ? anonymousFile('') : undefined };
+        try {
+          const argv = ['-q', '-c', withoutQuestions(options.uri), ...args];
+          const printed = await callVirsh(program, argv, describe(options, args), files, call.timeoutMs);
+          return files.output === undefined ? printed : contentOf(files.output);
+        } finally {
+          if (call.file === undefined) closeSync(input);
+          if (files.output !== undefined) closeSync(files.output);
+        }
+      }),
+    );
   return {
     name: options.name,
     options,
@@ -101,6 +104,30 @@ async function callVirsh(
     .replace(/^error: /gm, '')
     .trim();
   throw new VirshError(problemOf(words), `${what}: ${words.replace(/\s*\n\s*/g, ' · ').slice(0, 1_000)}`);
+}
+
+/**
+ * A host that swallows every call would delay what is asked of the others by the time limit of a call. Once a call of it found
+ * no answer, one at a time finds out whether it answers again, and the rest fail at once.
+ */
+export function failFastWhileSilent(name: string): <T>(call: () => Promise<T>) => Promise<T> {
+  let isSilent = false;
+  let isTrying = false;
+  return async (call) => {
+    if (isSilent && isTrying) throw new VirshError('unreachable', `${name} does not answer`);
+    const isTry = isSilent;
+    if (isTry) isTrying = true;
+    try {
+      const answer = await call();
+      isSilent = false;
+      return answer;
+    } catch (error) {
+      isSilent = error instanceof VirshError && error.problem === 'unreachable';
+      throw error;
+    } finally {
+      if (isTry) isTrying = false;
+    }
+  };
 }
 
 /** Lets so many run at once; the others wait in order. */
