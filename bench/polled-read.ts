@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { parse as parseYaml } from 'yaml';
 import { printLine, printTable } from '../src/runtime/print.ts';
 import { startPostgres } from '../test/support/databases/postgres.ts';
 import type { RecordedReplies } from './orchestrator/node-server.ts';
@@ -16,19 +17,19 @@ const WARM_UP_REQUESTS = 20_000;
 const AIMS = { toNode: 1.3, toFew: 1.1 };
 const FEW = 100;
 
-const RATE_LIMITS_FILE = 'berth.yaml';
 const NODE = 'node:http, the same bytes';
 const BERTH = 'Berth';
 const BERTH_MANY = 'Berth, many rows';
 const BERTH_POSTGRES = 'Berth, on PostgreSQL';
 const NOT_MODIFIED = 'Berth, 304';
 const THROUGH_HONO = 'Berth, through Hono';
+const ON_PLATFORM = 'Berth, on the platform of --platform';
 
-const RATE_LIMITS = `rate_limits:
-  polls_per_instance: { per_second: 1000000, burst: 1000000 }
-  requests_per_account: { per_second: 1000000, burst: 1000000 }
-log: { level: warn }
-`;
+const UNLIMITED = { per_second: 1_000_000, burst: 1_000_000 };
+const RATE_LIMITS = {
+  rate_limits: { polls_per_instance: UNLIMITED, requests_per_account: UNLIMITED },
+  log: { level: 'warn' },
+};
 
 interface Options {
   rounds: number;
@@ -36,6 +37,8 @@ interface Options {
   /** Instances that are polled, in a database of `rows`: the others are tombstones. */
   many: number;
   rows: number;
+  /** A berth.yaml whose platform and catalog one more server has, in place of the simulator. */
+  platform: string | undefined;
 }
 
 const options = readOptions();
@@ -56,7 +59,7 @@ interface Results {
   rssManyMb: number;
 }
 
-async function measure({ rounds, requests, many, rows }: Options): Promise<Results> {
+async function measure({ rounds, requests, many, rows, platform }: Options): Promise<Results> {
   const stored = {
     few: await storeInstances(`sqlite:${join(folder, 'few.db')}`, FEW),
     many: await storeAmongTombstones(`sqlite:${join(folder, 'many.db')}`, many, rows - many),
@@ -81,6 +84,11 @@ async function measure({ rounds, requests, many, rows }: Options): Promise<Resul
       requests: pollsOf(stored.few, { 'X-Request-Id': 'bench' }),
     },
   ];
+  if (platform !== undefined) {
+    const stored = await storeInstances(`sqlite:${join(folder, 'platform.db')}`, FEW);
+    const server = await startBerth(stored, readPlatform(platform));
+    candidates.push({ name: ON_PLATFORM, server, requests: pollsOf(stored), expectedStatus: 200 });
+  }
   for (const candidate of candidates)
     await warmUp(candidate, Math.max(WARM_UP_REQUESTS, candidate.requests.length), CONNECTIONS);
   const cpuUs = await measureRounds(candidates, { rounds, requests, connections: CONNECTIONS });
@@ -108,10 +116,18 @@ async function startServer(file: string, args: readonly string[]): Promise<Serve
   return server;
 }
 
-async function startBerth({ database }: StoredInstances): Promise<ServerProcess> {
-  const configFile = join(folder, RATE_LIMITS_FILE);
-  writeFileSync(configFile, RATE_LIMITS);
+async function startBerth({ database }: StoredInstances, platform: object = {}): Promise<ServerProcess> {
+  const configFile = join(mkdtempSync(join(folder, 'server-')), 'berth.yaml');
+  writeFileSync(configFile, JSON.stringify({ ...RATE_LIMITS, ...platform }));
   return startServer('./orchestrator/berth-server.ts', [database, configFile]);
+}
+
+/** What a server takes of a berth.yaml to sell what it sells, on the same platform. */
+function readPlatform(file: string): object {
+  const { platform, catalog }: { platform?: unknown; catalog?: string } = parseYaml(
+    readFileSync(file, 'utf8'),
+  );
+  return { platform, ...(catalog !== undefined && { catalog: resolve(dirname(file), catalog) }) };
 }
 
 /** Takes Berth's replies down, has plain node:http serve them, and sees that they are the same on the wire. */
@@ -172,13 +188,17 @@ async function revalidations(server: ServerProcess, { ids, apiKey }: StoredInsta
   return requests;
 }
 
-function report({ cpuUs, rssFewMb, rssManyMb }: Results, { rounds, requests, many, rows }: Options): void {
+function report(
+  { cpuUs, rssFewMb, rssManyMb }: Results,
+  { rounds, requests, many, rows, platform }: Options,
+): void {
   const ratios = {
     berthToNode: ratio(cpuUs, BERTH, NODE),
     postgresToNode: ratio(cpuUs, BERTH_POSTGRES, NODE),
     manyToFew: ratio(cpuUs, BERTH_MANY, BERTH),
     notModifiedToBerth: ratio(cpuUs, NOT_MODIFIED, BERTH),
     honoToBerth: ratio(cpuUs, THROUGH_HONO, BERTH),
+    ...(platform !== undefined && { platformToBerth: ratio(cpuUs, ON_PLATFORM, BERTH) }),
   };
   const machine = {
     cpu: cpus()[0]?.model ?? 'unknown',
@@ -208,6 +228,9 @@ function report({ cpuUs, rssFewMb, rssManyMb }: Results, { rounds, requests, man
       ],
       ['304 / 200', ratios.notModifiedToBerth.toFixed(2), ''],
       ['through Hono / direct', ratios.honoToBerth.toFixed(2), ''],
+      ...(ratios.platformToBerth === undefined
+        ? []
+        : [['on that platform / on the simulator', ratios.platformToBerth.toFixed(2), '']]),
     ],
   );
   printLine(`\nRSS with ${FEW} instances ${rssFewMb} MB, with ${many} instances ${rssManyMb} MB`);
@@ -231,6 +254,7 @@ function readOptions(): Options {
       requests: { type: 'string' },
       instances: { type: 'string' },
       rows: { type: 'string' },
+      platform: { type: 'string' },
     },
   });
   return {
@@ -238,5 +262,6 @@ function readOptions(): Options {
     requests: Number(values.requests ?? (values.quick ? 8_000 : 20_000)),
     many: Number(values.instances ?? (values.quick ? 20_000 : 100_000)),
     rows: Number(values.rows ?? (values.quick ? 100_000 : 1_000_000)),
+    platform: values.platform,
   };
 }
