@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import type { Failpoint } from '../support/processes/serve-with-failpoint.ts';
 import { ServerLives } from '../support/processes/server-lives.ts';
 
+/** Emulated guests take both cores, and who looks all the time takes them from these. */
+const PACE = { everyMs: 250, withinMs: 540_000 };
+
 /** `berth serve` on a real platform, a process of its own over many lives on one database. */
 export class LabServer extends ServerLives {
   constructor(catalog: object, platform: object) {
@@ -19,7 +22,7 @@ export class LabServer extends ServerLives {
       const file = join(folder, 'berth.yaml');
       writeFileSync(file, JSON.stringify(config));
       return file;
-    });
+    }, PACE);
   }
 
   /** Waits for the death that was prepared, and begins the next life. */

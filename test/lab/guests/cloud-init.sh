@@ -16,7 +16,7 @@ apt: {preserve_sources_list: true}
 no_ssh_fingerprints: true
 ssh: {emit_keys_to_console: false}
 ssh_genkeytypes: [ed25519]
-network: {renderers: [networkd]}
+system_info: {network: {renderers: [networkd]}}
 cloud_init_modules: [bootcmd, write-files, set_hostname, update_hostname, update_etc_hosts, users-groups, ssh]
 cloud_config_modules: [runcmd]
 cloud_final_modules: [package-update-upgrade-install, write-files-deferred, scripts-user, final-message]

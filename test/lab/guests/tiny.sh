@@ -30,10 +30,10 @@ for applet in init poweroff reboot halt acpid; do ln -sf ../bin/busybox "sbin/$a
 # The login shell that cloud-init is given; busybox has none of that name.
 printf '#!/bin/sh\nexec /bin/sh "$@"\n' >bin/bash
 chmod +x bin/bash
-echo 'root:x:0:0:root:/root:/bin/sh' >etc/passwd
-echo 'root:*:19000:0:99999:7:::' >etc/shadow
+printf 'root:x:0:0:root:/root:/bin/sh\ndaemon:x:1:1:daemon:/:/bin/false\n' >etc/passwd
+printf '%s:*:19000:0:99999:7:::\n' root daemon >etc/shadow
 chmod 600 etc/shadow
-printf 'root:x:0:\nsudo:x:27:\n' >etc/group
+printf 'root:x:0:\ndaemon:x:1:\nsudo:x:27:\n' >etc/group
 printf '/bin/sh\n/bin/bash\n' >etc/shells
 echo 'NAME="tiny"' >etc/os-release
 echo tiny >etc/hostname

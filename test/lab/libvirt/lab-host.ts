@@ -13,6 +13,8 @@ export interface LabHost extends Namespace {
   virsh(...args: string[]): string;
   /** Domains, files, rules and leases of the host, but for the image and what guards the bridge. */
   contents(): string[];
+  /** What a domain has written to its serial console. */
+  consoleOf(domain: string): string;
   /** Ends libvirtd and starts it again; machines run on. */
   restartLibvirt(): void;
 }
@@ -80,6 +82,7 @@ export async function openLabHost(index: number): Promise<LabHost> {
         ...lines(virsh('net-dhcp-leases', 'berth')),
       ];
     },
+    consoleOf: (domain) => run('cat', `${IMAGES}/${domain}.console`),
     restartLibvirt: () => void run('sh', '-c', `${STOP}; ${START}`),
     async close() {
       await namespace.close();

@@ -3,33 +3,45 @@ import type { LabHost } from './lab-host.ts';
 export const region = 'eu-lab';
 export const offer = { configuration_id: 'tiny', region };
 
-/** The tiny guest, with a user or as root. */
-export const catalog = {
+const tiny = {
+  id: 'tiny',
+  name: 'tiny',
+  instance_type: 'DEDICATED',
+  vcpus: 1,
+  memory_gb: 0.1875,
+  storage_gb: 1,
+  price_per_hour: 0.01,
+  os_options: ['tiny', 'tiny-root'],
+  supports_cloud_init: true,
+  online_within_s: 600,
+  machine: { ports: [8080] },
+};
+
+/** The tiny guest, with a user or as root, so many of them; and Debian, whose image is in no pool. */
+export const catalogOf = (units: number) => ({
   regions: {
     [region]: {
       name: 'Lab',
       country_code: 'DE',
       datacenter: 'lab1',
-      volume_types: [{ name: 'local', price_per_gb_hour: 0.0001, min_size_gb: 1, max_size_gb: 4 }],
+      volume_types: [{ name: 'local', price_per_gb_hour: 0.0001, min_size_gb: 1, max_size_gb: 10 }],
     },
   },
   offers: [
+    { ...tiny, capacity: { [region]: units } },
     {
-      id: 'tiny',
-      name: 'tiny',
-      instance_type: 'DEDICATED',
-      vcpus: 1,
-      memory_gb: 0.1875,
-      storage_gb: 1,
-      price_per_hour: 0.01,
-      os_options: ['tiny', 'tiny-root'],
-      supports_cloud_init: true,
-      online_within_s: 600,
-      capacity: { [region]: 10 },
-      machine: { ports: [8080] },
+      ...tiny,
+      id: 'debian',
+      name: 'Debian',
+      vcpus: 2,
+      memory_gb: 0.5,
+      storage_gb: 2,
+      price_per_hour: 0.02,
+      os_options: ['debian'],
+      capacity: { [region]: 1 },
     },
   ],
-};
+});
 
 /** The hosts as an operator writes them, each promising more than it has: its guests are small. */
 export function platformOf(hosts: readonly LabHost[]) {
@@ -46,6 +58,7 @@ export function platformOf(hosts: readonly LabHost[]) {
     images: {
       tiny: { volume: 'tiny.qcow2', user: 'debian' },
       'tiny-root': { volume: 'tiny.qcow2', user: 'root' },
+      debian: { volume: 'cloud-init.qcow2', user: 'debian' },
     },
     accelerator: 'tcg',
     stop_grace_s: 20,

@@ -1,41 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { generateKeyPair, type KeyPair, ssh } from '../../support/processes/openssh.ts';
-import { LabServer, nameOf } from '../lab-server.ts';
-import { type LabHost, openLabHost } from './lab-host.ts';
-import { catalog, findDisk, offer, platformOf, region } from './platform.ts';
+import { describe, expect, it } from 'vitest';
+import { generateKeyPair } from '../../support/processes/openssh.ts';
+import { nameOf } from '../lab-server.ts';
+import { findDisk, region } from './platform.ts';
+import { type Machine, serveEachTest } from './serving.ts';
 
-let host: LabHost;
-let server: LabServer;
-let keys: [KeyPair, KeyPair];
-
-// Each test has a host of its own, so that none is about what another left.
-let opened = 0;
-beforeEach(async () => {
-  host = await openLabHost(++opened);
-  server = new LabServer(catalog, platformOf([host]));
-  await server.start();
-  keys = [await generateKeyPair(server.folder, 'ed25519'), await generateKeyPair(server.folder, 'ecdsa')];
-});
-afterEach(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await host?.close();
-});
-
-type Machine = Record<string, unknown>;
-
-const create = (more: object = {}): Promise<string> =>
-  server.create({ ...offer, ssh_keys: keys.map(({ publicKey }) => publicKey), ...more });
-const online = (path: string): Promise<Machine> => server.client.waitFor(path, 'ONLINE');
-const login = (machine: Machine, command: string, key = keys[0]) => ssh(machine, key, command);
-
-const nothingIsLeft = () => expect.poll(() => host.contents()).toEqual([]);
+const lab = serveEachTest();
+const { create, online, login, nothingIsLeft } = lab;
 
 describe('the life of a machine', () => {
   it('goes from a create with everything to nothing that is left [libvirt-life]', async () => {
-    const volume = await server.client.request('POST', '/volumes', {
+    const volume = await lab.server.client.request('POST', '/volumes', {
       body: { name: 'data', size_gb: 1, region },
     });
     const volumePath = `/volumes/${volume.body['id']}`;
@@ -55,8 +32,9 @@ describe('the life of a machine', () => {
       },
     });
     const machine = await online(path);
-    for (const key of keys) expect(await login(machine, 'id -un', key)).toMatchObject({ stdout: 'debian\n' });
-    expect(await login(machine, 'true', await generateKeyPair(server.folder, 'ed25519'))).toMatchObject({
+    for (const key of lab.keys)
+      expect(await login(machine, 'id -un', key)).toMatchObject({ stdout: 'debian\n' });
+    expect(await login(machine, 'true', await generateKeyPair(lab.server.folder, 'ed25519'))).toMatchObject({
       code: 255,
     });
     expect(machine['port_forwards']).toHaveLength(1);
@@ -65,9 +43,10 @@ describe('the life of a machine', () => {
     expect(files.stdout).toContain(`from cloud-init\nquotes ' and " and 東京\nran as root\ntrainer-one-`);
 
     await login(machine, 'echo on the disk >text; sync');
-    await server.client.request('POST', `${path}/stop`);
-    await server.client.waitFor(path, 'STOPPED');
-    await server.client.request('POST', `${path}/start`);
+    await lab.server.client.request('POST', `${path}/stop`);
+    await lab.server.client.waitFor(path, 'STOPPED');
+    expect(lab.host.consoleOf(nameOf(path)), 'it shut down by itself').toContain('Power down');
+    await lab.server.client.request('POST', `${path}/start`);
     const again = await online(path);
     expect([again['public_ip'], again['ssh_port']]).toEqual([machine['public_ip'], machine['ssh_port']]);
     expect(await login(again, 'cat text')).toMatchObject({ stdout: 'on the disk\n' });
@@ -75,8 +54,8 @@ describe('the life of a machine', () => {
     // Root finds the volume by its serial, writes, and another machine reads what was written.
     const disk = String(volume.body['id']);
     const attach = async (to: Machine): Promise<void> => {
-      await server.client.request('POST', `${volumePath}/attach`, { body: { instance_ids: [to['id']] } });
-      await server.client.waitFor(volumePath, 'ATTACHED');
+      await lab.server.client.request('POST', `${volumePath}/attach`, { body: { instance_ids: [to['id']] } });
+      await lab.server.client.waitFor(volumePath, 'ATTACHED');
     };
     const [first, second] = await Promise.all([
       create({ operating_system_image: 'tiny-root' }),
@@ -87,15 +66,15 @@ describe('the life of a machine', () => {
     expect(
       await login(one, `${findDisk(disk)}; echo on the volume | dd of=$d bs=512 conv=sync && sync`),
     ).toMatchObject({ code: 0 });
-    await server.client.request('POST', `${volumePath}/detach`);
-    await server.client.waitFor(volumePath, 'AVAILABLE');
+    await lab.server.client.request('POST', `${volumePath}/detach`);
+    await lab.server.client.waitFor(volumePath, 'AVAILABLE');
     expect(await login(one, `${findDisk(disk, 0)}; echo found $d`)).toMatchObject({ stdout: 'found\n' });
     await attach(two);
     expect((await login(two, `${findDisk(disk)}; head -n 1 $d`)).stdout).toBe('on the volume\n');
 
-    await Promise.all([path, first, second].map((each) => server.destroy(each)));
-    await server.client.waitFor(volumePath, 'AVAILABLE');
-    expect(await server.client.request('DELETE', volumePath)).toMatchObject({ status: 204 });
+    await Promise.all([path, first, second].map((each) => lab.server.destroy(each)));
+    await lab.server.client.waitFor(volumePath, 'AVAILABLE');
+    expect(await lab.server.client.request('DELETE', volumePath)).toMatchObject({ status: 204 });
     await nothingIsLeft();
   });
 });
@@ -115,18 +94,19 @@ it('keeps tenants from each other and from the host [libvirt-isolation]', async 
   const connect = (address: string, port: number): string =>
     `nc -w 5 ${address} ${port} </dev/null 2>/dev/null; true`;
   const fromA = async (address: string, port: number) => (await login(a, connect(address, port))).stdout;
-  const fromHost = (address: string, port: number) => host.run('busybox', 'sh', '-c', connect(address, port));
+  const fromHost = (address: string, port: number) =>
+    lab.host.run('busybox', 'sh', '-c', connect(address, port));
 
-  const listener = spawn(...host.enter(process.execPath, '-e', LISTEN), {
+  const listener = spawn(...lab.host.enter(process.execPath, '-e', LISTEN), {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const outside = createServer((socket) => socket.end(GREETING)).listen(8888, host.outside);
+  const outside = createServer((socket) => socket.end(GREETING)).listen(8888, lab.host.outside);
   try {
     await Promise.all([once(listener.stdout, 'data'), once(outside, 'listening')]);
     // What is meant for them: their own, and the world outside the host.
     expect(await fromA('127.0.0.1', 22)).toMatch(/^SSH-/);
-    expect(await fromA(host.outside, 8888)).toBe(GREETING);
-    for (const address of ['192.168.150.1', host.address]) {
+    expect(await fromA(lab.host.outside, 8888)).toBe(GREETING);
+    for (const address of ['192.168.150.1', lab.host.address]) {
       expect([address, fromHost(address, 8888)]).toEqual([address, GREETING]);
       expect([address, await fromA(address, 8888)]).toEqual([address, '']);
     }
@@ -139,7 +119,7 @@ it('keeps tenants from each other and from the host [libvirt-isolation]', async 
     // Nor does anything leave with an address that is not its own, which would be answered to it.
     const stolen = '192.168.150.77';
     await login(a, `ip addr add ${stolen}/32 dev eth0`);
-    const pingFrom = (source: string) => login(a, `ping -c 1 -W 5 -I ${source} ${host.outside}`);
+    const pingFrom = (source: string) => login(a, `ping -c 1 -W 5 -I ${source} ${lab.host.outside}`);
     expect((await pingFrom(addressOfA)).stdout).toContain('1 packets received');
     expect((await pingFrom(stolen)).stdout).toContain('0 packets received');
     expect(await login(b, 'echo still here')).toMatchObject({ stdout: 'still here\n' });
@@ -147,7 +127,7 @@ it('keeps tenants from each other and from the host [libvirt-isolation]', async 
     listener.kill('SIGKILL');
     outside.close();
   }
-  await Promise.all(paths.map((path) => server.destroy(path)));
+  await Promise.all(paths.map((path) => lab.server.destroy(path)));
   await nothingIsLeft();
 });
 
@@ -155,52 +135,31 @@ describe('what happens behind the back', () => {
   it('takes a machine that was destroyed for STOPPED, one that was deleted for lost, and touches no other [libvirt-behind]', async () => {
     const foreign =
       "<domain type='qemu'><name>berth-foreign</name><memory unit='MiB'>64</memory><os><type arch='x86_64' machine='q35'>hvm</type></os></domain>";
-    host.run('sh', '-c', 'printf %s "$1" >/run/foreign.xml', 'foreign', foreign);
-    host.virsh('define', '/run/foreign.xml');
+    lab.host.run('sh', '-c', 'printf %s "$1" >/run/foreign.xml', 'foreign', foreign);
+    lab.host.virsh('define', '/run/foreign.xml');
     const [stopped, deleted] = await Promise.all([create(), create()]);
     await Promise.all([online(stopped), online(deleted)]);
-    host.virsh('destroy', nameOf(stopped));
-    host.virsh('destroy', nameOf(deleted));
-    host.virsh('undefine', nameOf(deleted));
-    await server.client.waitFor(stopped, 'STOPPED');
-    await server.client.waitFor(deleted, 'OFFLINE', 'ERROR', 'GONE');
-    await server.client.request('POST', `${stopped}/start`);
+    lab.host.virsh('destroy', nameOf(stopped));
+    lab.host.virsh('destroy', nameOf(deleted));
+    lab.host.virsh('undefine', nameOf(deleted));
+    await lab.server.client.waitFor(stopped, 'STOPPED');
+    await lab.server.client.waitFor(deleted, 'OFFLINE', 'ERROR', 'GONE');
+    await lab.server.client.request('POST', `${stopped}/start`);
     await online(stopped);
-    await Promise.all([server.destroy(stopped), server.destroy(deleted)]);
-    await expect.poll(() => host.contents()).toEqual(['berth-foreign']);
-    host.virsh('undefine', 'berth-foreign');
+    await Promise.all([lab.server.destroy(stopped), lab.server.destroy(deleted)]);
+    await expect.poll(() => lab.host.contents()).toEqual(['berth-foreign']);
+    lab.host.virsh('undefine', 'berth-foreign');
   });
 
   it('goes on with a create in the midst of which libvirtd was killed, and machines run on [libvirt-daemon-killed]', async () => {
     const running = await create();
     const machine = await online(running);
     const path = await create();
-    await expect.poll(() => host.virsh('list', '--all', '--name')).toContain(nameOf(path));
-    host.restartLibvirt();
+    await expect.poll(() => lab.host.virsh('list', '--all', '--name')).toContain(nameOf(path));
+    lab.host.restartLibvirt();
     await online(path);
     expect(await login(machine, 'echo still here')).toMatchObject({ stdout: 'still here\n' });
-    await Promise.all([running, path].map((each) => server.destroy(each)));
-    await nothingIsLeft();
-  });
-});
-
-describe('kill -9 of Berth at each moment [libvirt-kill-at-each-step]', () => {
-  const moments = ['before-call', 'after-call', 'settled', 'after-call 2', 'after-call 3'];
-  const failpointOf = (kind: string, moment: string) => {
-    const [name = '', hit = '1'] = moment.split(' ');
-    return { name: `${kind}:${name}`, hit: Number(hit) };
-  };
-  it.each(moments)('create:%s', async (moment) => {
-    const failpoint = failpointOf('create', moment);
-    await server.arm(failpoint);
-    const headers = { 'Idempotency-Key': `create-${moment.replace(' ', '-')}` };
-    const body = { ...offer, ssh_keys: keys.map(({ publicKey }) => publicKey) };
-    const { body: made } = await server.client.request('POST', '/instances', { headers, body });
-    await server.diedAndStart(failpoint);
-    const path = `/instances/${made['id']}`;
-    await online(path);
-    expect(host.contents().filter((one) => one === nameOf(path))).toHaveLength(1);
-    await server.destroy(path);
+    await Promise.all([running, path].map((each) => lab.server.destroy(each)));
     await nothingIsLeft();
   });
 });

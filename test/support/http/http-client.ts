@@ -14,10 +14,16 @@ export interface ClientRequest {
   key?: string;
 }
 
+/** How often it is looked whether something has come, and for how long. */
+export interface Pace {
+  everyMs: number;
+  withinMs: number;
+}
+
 export type Client = ReturnType<typeof createClient>;
 
 /** A marketplace's client over real HTTP; every reply must keep the published contract. */
-export function createClient(baseUrl: string, apiKey: string) {
+export function createClient(baseUrl: string, apiKey: string, pace?: Pace) {
   /** Rejects when there is no reply. */
   async function request(
     method: string,
@@ -62,19 +68,22 @@ export function createClient(baseUrl: string, apiKey: string) {
           return states.includes(last);
         },
         () => `${path} reads ${last}, not ${states.join(' or ')}: ${JSON.stringify(found)}`,
+        pace,
       );
       return found;
     },
   };
 }
 
-const POLL_MS = 10;
-
 /** Waits until a condition holds. */
-export async function until(condition: () => Promise<boolean>, complaint: () => string): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS;
+export async function until(
+  condition: () => Promise<boolean>,
+  complaint: () => string,
+  { everyMs, withinMs }: Pace = { everyMs: 10, withinMs: PATIENCE_MS },
+): Promise<void> {
+  const deadline = Date.now() + withinMs;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(complaint());
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

@@ -1,7 +1,7 @@
 import { main } from '../../../src/main.ts';
 import type { Store, Transaction } from '../../../src/orchestrator/model/store.ts';
 
-// A test build of `berth`: it kills itself with SIGKILL when a moment that a message named is reached.
+// A test build of `berth`: it kills itself with SIGKILL when a moment that a message, or its environment, named is reached.
 
 /** Which moment, and at which time that it is reached. */
 export interface Failpoint {
@@ -9,7 +9,7 @@ export interface Failpoint {
   hit: number;
 }
 
-let armed: Failpoint = { name: '', hit: 0 };
+let armed: Failpoint = JSON.parse(process.env['BERTH_TEST_FAILPOINT'] ?? '{"name":"","hit":0}');
 process.on('message', (message: Failpoint) => {
   armed = message;
   process.send?.('armed');

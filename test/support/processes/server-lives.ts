@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { PATIENCE_MS } from '../clocks/patience.ts';
-import { type Client, createClient } from '../http/http-client.ts';
-import { type ServingProcess, startServing, temporaryFolder } from './process.ts';
+import { type Client, createClient, type Pace } from '../http/http-client.ts';
+import { BerthProcess, startServing, temporaryFolder } from './process.ts';
 import type { Failpoint } from './serve-with-failpoint.ts';
 
 const entry = fileURLToPath(new URL('./serve-with-failpoint.ts', import.meta.url));
@@ -12,12 +12,15 @@ export class ServerLives implements AsyncDisposable {
   /** Of the first life. */
   apiKey = '';
   readonly #folder = temporaryFolder();
-  #process: ServingProcess | undefined;
+  readonly #pace: Pace | undefined;
+  #process: BerthProcess | undefined;
+  #baseUrl = '';
   #client: Client | undefined;
 
   /** `writeConfig` puts a berth.yaml into the folder and returns its path. */
-  constructor(writeConfig: (folder: string) => string) {
+  constructor(writeConfig: (folder: string) => string, pace?: Pace) {
     this.config = writeConfig(this.#folder.path);
+    this.#pace = pace;
   }
 
   get folder(): string {
@@ -25,13 +28,25 @@ export class ServerLives implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    this.#process = await startServing(['--config', this.config], { entry, ipc: true });
-    this.apiKey ||= this.#process.apiKey;
-    this.#client = createClient(this.#process.baseUrl, this.apiKey);
+    const serving = await startServing(['--config', this.config], { entry, ipc: true });
+    this.#process = serving;
+    this.#baseUrl = serving.baseUrl;
+    this.apiKey ||= serving.apiKey;
+    this.#client = createClient(serving.baseUrl, this.apiKey, this.#pace);
+  }
+
+  /** One life to that moment, which may come before it serves anybody. */
+  async liveUntil(failpoint: Failpoint): Promise<void> {
+    const env = { BERTH_TEST_FAILPOINT: JSON.stringify(failpoint) };
+    this.#process = new BerthProcess(['serve', '--port', '0', '--json', '--config', this.config], {
+      entry,
+      env,
+    });
+    await this.died(failpoint);
   }
 
   get baseUrl(): string {
-    return this.#process?.baseUrl ?? '';
+    return this.#baseUrl;
   }
 
   /** What it has written to its log in this life. */
@@ -57,7 +72,8 @@ export class ServerLives implements AsyncDisposable {
   /** Waits for the death that was prepared. */
   async died({ name }: Failpoint): Promise<void> {
     const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(new Error(`${name} was not reached`)), PATIENCE_MS);
+    const within = this.#pace?.withinMs ?? PATIENCE_MS;
+    const timer = setTimeout(() => reject(new Error(`${name} was not reached`)), within);
     const end = await Promise.race([this.#process?.ended, late]).finally(() => clearTimeout(timer));
     if (end?.signal !== 'SIGKILL') throw new Error(`it ended otherwise at ${name}: ${JSON.stringify(end)}`);
   }
