@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import { type ServingSandbox, serveSandbox } from '../compose/serve-sandbox.ts';
 import { printLine } from '../runtime/print.ts';
+import { recordCommand, replayCommand } from './sandbox-record-command.ts';
 import { serveUntilSignal, toPort } from './serving.ts';
 
 interface SandboxFlags {
@@ -29,6 +30,8 @@ export function sandboxCommand(): Command {
     )
     .option('--marketplace', 'serve the marketplace on top of the providers, at /api')
     .option('--json', 'print one line of JSON when ready')
+    .addCommand(recordCommand())
+    .addCommand(replayCommand())
     .action(async ({ host, port, json, ...flags }: SandboxFlags) => {
       const { providers, catalog, seed, clock, marketplace = false } = flags;
       const options = {

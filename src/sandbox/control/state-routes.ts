@@ -1,10 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { parse } from 'yaml';
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
-import { toIssues } from '../../contract/issue-words.ts';
 import { bearer, jsonContent } from '../../http/api/create-app.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
 import { Fatal } from '../../ports/errors.ts';
+import { parseScenario } from '../state/read-scenario.ts';
 import { runScenario } from '../state/run-scenario.ts';
 import { scenarioSchema } from '../state/scenario-format.ts';
 import { snapshotSchema } from '../state/snapshots.ts';
@@ -87,7 +86,8 @@ const scenarioRoute = createRoute({
     'Its requests go to the servers themselves: no fault strikes them, and the journal does not have them. Time passes as its steps say.',
   request: {
     body: {
-      required: true,
+      // Required, the body would be read as JSON whatever it is.
+      required: false,
       content: {
         ...jsonContent(scenarioSchema),
         'application/yaml': { schema: z.string().meta({ description: 'The same, as YAML.' }) },
@@ -129,18 +129,12 @@ function noSnapshot(name: string): ApiError {
   return new ApiError('not_found', `There is no snapshot ${name}.`);
 }
 
-/** JSON is YAML. @throws {ApiError} */
+/** @throws {ApiError} */
 async function play({ scenarios }: ControlDeps, text: string) {
-  let data: unknown;
+  const read = parseScenario(text);
+  if ('issues' in read) throw invalidRequest(read.issues);
   try {
-    data = parse(text);
-  } catch (error) {
-    throw invalidRequest([{ path: '', message: (error as Error).message }]);
-  }
-  const { data: scenario, error } = scenarioSchema.safeParse(data);
-  if (scenario === undefined) throw invalidRequest(toIssues({ error, data }));
-  try {
-    const made = [...(await runScenario(scenarios, scenario))];
+    const made = [...(await runScenario(scenarios, read.scenario))];
     return Object.fromEntries(
       made.map(([name, { account, ...rest }]) => [
         name,

@@ -1,0 +1,69 @@
+import { Command } from 'commander';
+import {
+  type Recorded,
+  type ServingRecorder,
+  serveRecorder,
+  serveReplay,
+} from '../compose/serve-recorder.ts';
+import { printLine } from '../runtime/print.ts';
+import { serveUntilSignal, toPort } from './serving.ts';
+
+interface Flags {
+  host: string;
+  port: string;
+  json?: true;
+}
+
+function withAddress(command: Command): Command {
+  return command
+    .option('--host <address>', 'where to listen', '127.0.0.1')
+    .option('--port <number>', '0 takes any free one', '8098')
+    .option('--json', 'print one line of JSON when ready');
+}
+
+const toJson = ({ baseUrl }: ServingRecorder): object => ({ base_url: baseUrl });
+
+/** `berth sandbox record`: a proxy in front of a real provider. */
+export function recordCommand(): Command {
+  const command = new Command('record')
+    .description(
+      'stand between a client and a real provider, check every exchange against the contract, and write a scenario that `berth sandbox replay` answers from; keys and tokens are left out of it',
+    )
+    .requiredOption('--target <base_url>', 'the base URL of the provider, such as https://gpu.example/v1')
+    .requiredOption('--out <file>', 'the scenario to write, when it is stopped');
+  return withAddress(command).action(
+    async ({ target, out, host, port, json }: Flags & { target: string; out: string }) => {
+      const address = { host, port: toPort(port) };
+      await serveUntilSignal(() => serveRecorder({ target, file: out }, address, report), {
+        json,
+        toJson,
+        welcome: ({ baseUrl }) =>
+          printLine(`Give your client ${baseUrl} instead of ${target}; Ctrl-C writes ${out}`),
+      });
+    },
+  );
+}
+
+/** `berth sandbox replay`: a provider that answers as one was recorded to answer. */
+export function replayCommand(): Command {
+  const command = new Command('replay')
+    .description('answer as a provider did while `berth sandbox record` stood before it, whatever the key')
+    .argument('<file>', 'what `berth sandbox record` wrote');
+  return withAddress(command).action(async (file: string, { host, port, json }: Flags) => {
+    await serveUntilSignal(() => serveReplay(file, { host, port: toPort(port) }), {
+      json,
+      toJson,
+      welcome: ({ baseUrl, target, count }) =>
+        printLine(`${baseUrl} answers as ${target} did (exchanges: ${count})`),
+    });
+  });
+}
+
+function report({ file, exchanges }: Recorded): void {
+  printLine(`${file} has what was exchanged (exchanges: ${exchanges.length})`);
+  for (const { request, violations = [] } of exchanges)
+    for (const { in: where, path, message } of violations)
+      printLine(
+        `  ${request.method} ${request.path}: the ${where} breaks the contract: ${path === '' ? message : `${path}: ${message}`}`,
+      );
+}

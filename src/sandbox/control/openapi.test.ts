@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest';
+import { startTestMarketplace } from '../../../test/support/marketplace.ts';
+import { startTestOrchestrator } from '../../../test/support/orchestrator.ts';
+import { createSandbox } from '../../compose/sandbox.ts';
+
+it('serves the OpenAPI document that is committed (npm run openapi writes it anew)', async () => {
+  await using sandbox = await createSandbox();
+  const served = await sandbox.fetch('/control/openapi.json');
+  await expect(`${JSON.stringify(await served.json(), null, 2)}\n`).toMatchFileSnapshot(
+    '../../../openapi/sandbox-control.v1.json',
+  );
+});
+
+it('no server of production has the control API [no-control-in-production]', async () => {
+  await using sandbox = await createSandbox();
+  const { paths } = (await (await sandbox.fetch('/control/openapi.json')).json()) as {
+    paths: Record<string, object>;
+  };
+  await using orchestrator = await startTestOrchestrator();
+  await using market = await startTestMarketplace();
+  const servers = [
+    { routes: orchestrator.app.routes, fetch: orchestrator.fetch },
+    { routes: market.marketplace.app.routes, fetch: market.fetch },
+  ];
+  for (const server of servers) {
+    expect(server.routes.length).toBeGreaterThan(20);
+    expect(server.routes.filter((route) => route.path.includes('control'))).toEqual([]);
+    for (const path of Object.keys(paths)) {
+      const reply = await server.fetch(`/control${path.replace(/\{[^}]+\}/g, '1')}`, {
+        headers: { Authorization: `Bearer ${sandbox.controlKey}` },
+      });
+      expect([path, reply.status]).toEqual([path, 404]);
+    }
+  }
+});
