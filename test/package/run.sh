@@ -3,6 +3,7 @@
 # usage: run.sh FOLDER    where the package is installed, with nothing beside it
 set -euo pipefail
 folder=$1
+root=$PWD
 bin=$PWD/node_modules/.bin
 types=$PWD/node_modules/@types
 cd "$folder"
@@ -99,7 +100,8 @@ test('a client sees what is for sale', async ({ sandbox, account }) => {
   expect((await sandbox.fetch(`${at?.baseUrl}/availability`, { headers })).status).toBe(200);
 });
 END_OF_FILE
+cp "$root"/examples/sandbox/vitest/*.ts .
 "$bin/vitest" run
-sed 's/consumer.ts/sandbox.test.ts/; s/"noEmit"/"skipLibCheck": true, "noEmit"/' tsconfig.json >tsconfig.vitest.json
+sed 's/consumer.ts/sandbox.test.ts", "client.test.ts/; s/"noEmit"/"skipLibCheck": true, "allowImportingTsExtensions": true, "noEmit"/' tsconfig.json >tsconfig.vitest.json
 "$bin/tsc" -p tsconfig.vitest.json
 "$bin/tsc" -p tsconfig.json

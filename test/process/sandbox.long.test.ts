@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 import { type Container, startSandboxContainer } from '../../src/compose/sandbox-testcontainers.ts';
@@ -62,4 +63,17 @@ it('serves providers and the marketplace at one port, in a process that testcont
   });
   expect(clock.status).toBe(200);
   expect(await process.end()).toMatchObject({ code: 0, stderr: '' });
+});
+
+const hasCurl = spawnSync('curl', ['--version']).error === undefined;
+
+it.skipIf(!hasCurl)('examples/sandbox/curl/run.sh lives through the life of a machine', () => {
+  const root = new URL('../..', import.meta.url).pathname;
+  const env = { ...process.env, BERTH: `${process.execPath} ${root}src/main.ts` };
+  const { status, stdout, stderr } = spawnSync(`${root}examples/sandbox/curl/run.sh`, {
+    env,
+    encoding: 'utf8',
+    timeout: 120_000,
+  });
+  expect([status, stdout, stderr]).toEqual([0, 'PROVISIONING\nONLINE\n404\n', '']);
 });
