@@ -47,6 +47,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'volumes.ts',
     'platform.ts',
     'call-faults.ts',
+    'events.ts',
   ],
   'src/sandbox': [
     'options.ts',
@@ -54,6 +55,8 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'machines.ts',
     'manifest.ts',
     'provider.ts',
+    'faults',
+    'transitions',
     'journal',
     'record',
     'state',

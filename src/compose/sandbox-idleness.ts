@@ -24,10 +24,17 @@ interface Parts {
   providers: ReadonlyMap<string, StartedProvider>;
   /** Undefined: there is no marketplace. */
   store(): Store | undefined;
+  /** Whether a fault waits for its occasion. */
+  mayBeStruck(): boolean;
 }
 
 /** What goes on in a sandbox; `changed` is told of what has consequences. */
-export function createIdleness({ now, providers, store }: Parts): Idleness & { changed(): void } {
+export function createIdleness({
+  now,
+  providers,
+  store,
+  mayBeStruck,
+}: Parts): Idleness & { changed(): void } {
   let changedAt = now();
   /** When a balance passes a threshold next, as it was last foreseen. */
   let moneyAt = Number.POSITIVE_INFINITY;
@@ -43,7 +50,7 @@ export function createIdleness({ now, providers, store }: Parts): Idleness & { c
     },
     lastEventAt: () => (moneyAt <= now() ? Math.max(changedAt, moneyAt - SHORTER_MS) : changedAt),
     async isBusy() {
-      if ((await nextWorkAt()) < now() + SOON_MS) return true;
+      if (mayBeStruck() || (await nextWorkAt()) < now() + SOON_MS) return true;
       const active = (await store()?.read.deployments.countActive()) ?? [];
       return active.some(({ status }) => status === 'deploying');
     },

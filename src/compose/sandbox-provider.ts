@@ -81,6 +81,13 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
     get platform() {
       return current.platform;
     },
+    async ownerOf(ref) {
+      const { instances, volumes, credentials } = current.deps.store.read;
+      const row = (await instances.byOwnerRef(ref)) ?? (await volumes.byOwnerRef(ref));
+      if (row === null) return undefined;
+      const account = await credentials.accountById(row.accountId);
+      return { id: row.id, status: row.status, account: account?.name ?? row.accountId };
+    },
     probe: { probe: (...question) => current.probe.probe(...question) },
     get store() {
       return current.deps.store;
@@ -117,7 +124,7 @@ function opener(
   profile: ProviderProfile,
 ) {
   const seed = `${whole}/${name}`;
-  const rules = faults.rules(name, rulesOf({ catalog, manifest: manifestOf(profile), timing, seed }));
+  const rules = rulesOf({ catalog, manifest: manifestOf(profile), timing, seed });
   return (saved?: SavedProvider) => {
     const time = revocable(clock);
     const random = new RestartRandom(seed, saved?.random);

@@ -1,13 +1,17 @@
 import { loadConfig } from '../config/load.ts';
+import { createSeededRandom } from '../drivers/kit/seeded-random.ts';
 import { DEFAULT_ACCOUNT } from '../orchestrator/accounts/accounts.ts';
 import type { Log } from '../ports/log.ts';
 import { SandboxClock } from '../sandbox/clock.ts';
+import { Faults } from '../sandbox/faults/faults.ts';
+import { Weather } from '../sandbox/faults/weather.ts';
 import { Journal } from '../sandbox/journal/journal.ts';
 import { defaultTiming, type SandboxOptions, START_AT } from '../sandbox/options.ts';
 import type { FaultInjection, Layer } from '../sandbox/provider.ts';
 import { createRouter } from '../sandbox/router.ts';
 import { ORIGIN, type Sandbox, type SandboxAccount, toProviderName } from '../sandbox/sandbox.ts';
 import { Snapshots } from '../sandbox/state/snapshots.ts';
+import { Transitions } from '../sandbox/transitions/transitions.ts';
 import { createControl, isControl, SandboxKeys } from './sandbox-control.ts';
 import { createIdleness } from './sandbox-idleness.ts';
 import { type StartedMarketplace, startSandboxMarketplace } from './sandbox-marketplace.ts';
@@ -25,14 +29,6 @@ const silent: Log = {
   error: () => undefined,
 };
 
-/** Nothing goes wrong. */
-const noFaults: FaultInjection = {
-  layer: ({ request }, next) => next(request),
-  carry: () => async (_method, _ref, call) => call(),
-  rules: (_provider, own) => own,
-  probe: (_provider, own) => own,
-};
-
 /** Starts providers in this process, in memory. @throws {Fatal} for a provider that does not come with Berth */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const {
@@ -44,22 +40,38 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   } = options;
   const seed = String(given);
   const clock = new SandboxClock(kind, kind === 'real' ? Date.now() : (options.startAt ?? START_AT));
-  const faults = noFaults;
+  const providers = new Map<string, StartedProvider>();
+  const target = (name: string): StartedProvider | undefined => providers.get(name);
+  const faults = new Faults({ clock, seed, target, seeded: createSeededRandom });
+  const transitions = new Transitions({ clock, target });
+  const injection: FaultInjection = {
+    carry: (name) => transitions.carry(name, faults.carry(name)),
+    probe: (name, own) => faults.probe(name, own),
+  };
   const journal = new Journal(() => clock.now());
-  const layers: Layer[] = [journal.layer, faults.layer, journal.serverLayer];
+  const layers: Layer[] = [journal.layer, faults.layer, transitions.layer, journal.serverLayer];
   const timing = { ...defaultTiming, ...options.timing };
   const { config: defaults } = loadConfig({ flags: {}, env: {} });
   const config = { ...defaults, rate_limits: { ...defaults.rate_limits, enabled: rateLimits } };
-  const providers = new Map<string, StartedProvider>();
   const keys = new SandboxKeys();
   const opened = keys.add.bind(keys);
   const router = createRouter({ providers, layers, accountOf: (key) => keys.accountOf(key) });
   let market: StartedMarketplace | undefined;
-  const idleness = createIdleness({ now: () => clock.now(), providers, store: () => market?.store });
+  const idleness = createIdleness({
+    now: () => clock.now(),
+    providers,
+    store: () => market?.store,
+    mayBeStruck: () => faults.isArmed,
+  });
   const { changed } = idleness;
+  faults.onStrike(({ fault }) => {
+    changed();
+    journal.noteFault(fault);
+  });
   let closing: Promise<void> | undefined;
 
   async function end(): Promise<void> {
+    faults.clear();
     const products = [market, ...providers.values()];
     for (const product of products) await clock.during(product?.close() ?? Promise.resolve());
     clock.stop();
@@ -77,7 +89,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
         config,
         clock,
         seed,
-        faults,
+        faults: injection,
         log,
         timing,
         origin,
@@ -119,11 +131,14 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     clock,
     providers,
     mails: market?.mails ?? [],
+    faults,
+    weather: new Weather(faults, seed),
+    transitions,
     defaultAccount: await clock.during(account(DEFAULT_ACCOUNT)),
     account: (name = `account-${++made}`) => clock.during(account(name)),
   };
   const running = [...providers.values(), ...(market === undefined ? [] : [market])];
-  const snapshots = new Snapshots(clock, [...running, journal, keys], changed);
+  const snapshots = new Snapshots(clock, [faults, transitions, ...running, journal, keys], changed);
   await snapshots.begin();
   const { key, fetch, client } = createControl({ sandbox, keys, journal, snapshots, market, log });
   return {

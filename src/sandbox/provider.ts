@@ -1,5 +1,5 @@
+import type { OwnerRef } from '../orchestrator/model/platform-driver.ts';
 import type { Carry, Platform } from '../platform-model/platform.ts';
-import type { PlatformRules } from '../platform-model/rules.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
 import type { SandboxMachine } from './machines.ts';
 
@@ -15,6 +15,8 @@ export interface SandboxProvider {
   readonly app: { fetch(request: Request): Response | Promise<Response> };
   /** The machines and volumes behind its driver. */
   readonly platform: Platform<SandboxMachine>;
+  /** Of a machine or a volume: its id and its status in the API, and the name of its account; undefined: no row has it. */
+  ownerOf(ref: OwnerRef): Promise<{ id: string; status: string; account: string } | undefined>;
 }
 
 /** A request and whom it is for. `provider`: its name, or `marketplace`. The path is that of the server itself. */
@@ -28,14 +30,10 @@ export interface Exchange {
 /** Stands between a client and a server: passes a request on, changed or not, or answers it itself. */
 export type Layer = (exchange: Exchange, next: (request: Request) => Promise<Response>) => Promise<Response>;
 
-/** What goes wrong, layer by layer. Each member passes on what it is given unless a fault is armed. */
+/** What stands between an orchestrator and its machines: passes on what it is given unless something is to go wrong. */
 export interface FaultInjection {
-  /** HTTP, between the client and the server. */
-  layer: Layer;
   /** The calls of the driver to the platform of a provider. */
   carry(provider: string): Carry;
-  /** What the platform does by itself: how long it takes, what fails, what it takes away. */
-  rules(provider: string, own: PlatformRules<SandboxMachine>): PlatformRules<SandboxMachine>;
   /** The proof that a machine answers SSH. */
   probe(provider: string, own: SshProbe): SshProbe;
 }

@@ -1,6 +1,9 @@
 import type { SandboxClock } from './clock.ts';
 import type { SandboxControl } from './control/client.ts';
+import type { Faults } from './faults/faults.ts';
+import type { Weather } from './faults/weather.ts';
 import type { SandboxProvider } from './provider.ts';
+import type { Transitions } from './transitions/transitions.ts';
 
 /** A user of the marketplace with a key, and a team of their own that has credit. */
 export interface SandboxUser {
@@ -37,6 +40,12 @@ export interface Sandbox extends AsyncDisposable {
   readonly providers: ReadonlyMap<string, SandboxProvider>;
   /** What the marketplace has sent, the oldest first. */
   readonly mails: readonly SandboxMail[];
+  /** What goes wrong: `faults.arm('http-500', { times: 3 })`. */
+  readonly faults: Faults;
+  /** Faults at random. */
+  readonly weather: Weather;
+  /** How long transitions take, and what ends them. */
+  readonly transitions: Transitions;
   /** The account that is there from the start. */
   readonly defaultAccount: SandboxAccount;
   /** @throws {Error} where there is none of that name; `a` stands for `provider-a` */

@@ -1,0 +1,45 @@
+import type { Power } from '../orchestrator/model/platform-driver.ts';
+import type { Machines } from './machines.ts';
+import type { MachineRecord } from './records.ts';
+
+/** What a platform, or a guest, does to a machine without being told to. */
+export type MachineEvent = 'reclaim' | 'reap' | 'powerOff' | 'breakDown' | 'loss';
+
+const POWER_OFF_MS = 1_000;
+
+/** Whether it can happen to the machine now. */
+export function canHappen(event: MachineEvent, { power }: MachineRecord): boolean {
+  return power === (event === 'reap' ? 'stopped' : 'running');
+}
+
+/** Has it happen now. A reclaimed machine is gone after `goneAfterMs`. */
+export function happen<M extends MachineRecord>(
+  event: MachineEvent,
+  {
+    machines,
+    machine,
+    now,
+    goneAfterMs,
+  }: { machines: Machines<M>; machine: M; now: number; goneAfterMs: number },
+): void {
+  const change = (fields: Partial<MachineRecord>): void => machines.change(machine, fields as Partial<M>);
+  const turn = (power: Power, until: number | null): void => change({ power, until, isRestarting: false });
+  switch (event) {
+    case 'reclaim':
+      change({ cause: 'reclaimed' });
+      turn('destroying', now + goneAfterMs);
+      break;
+    case 'reap':
+      machines.remove(machine, 'reaped');
+      break;
+    case 'powerOff':
+      turn('stopping', now + POWER_OFF_MS);
+      break;
+    case 'breakDown':
+      turn('failed', null);
+      break;
+    case 'loss':
+      machines.remove(machine, 'lost');
+      break;
+  }
+}

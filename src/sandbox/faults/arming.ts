@@ -1,0 +1,241 @@
+import { z } from 'zod';
+import { type FaultName, type FaultParams, faultCatalog, faultNames } from './catalog/catalog.ts';
+import type { Fault, FaultClock, Strike } from './fault.ts';
+
+/** Where and how often a fault strikes. */
+const armingShape = {
+  provider: z.string().optional().meta({
+    description: 'Such as provider-a, or marketplace. Default: every provider, and not the marketplace.',
+  }),
+  account: z
+    .string()
+    .optional()
+    .meta({ description: 'Only what this account does and has. Default: any account.' }),
+  route: z
+    .union([z.string(), z.array(z.string())])
+    .optional()
+    .meta({
+      description:
+        'Such as `GET /instances/{id}`; `*` is any. For faults of the platform, calls of the driver such as create. Default: the fault’s own.',
+    }),
+  instance: z.string().optional().meta({ description: 'Only this instance, by its id.' }),
+  volume: z.string().optional().meta({ description: 'Only this volume, by its id.' }),
+  times: z
+    .union([z.int().min(1), z.literal('sticky')])
+    .optional()
+    .meta({
+      description:
+        'How often it strikes; `sticky`: until it is disarmed. Default: the fault’s own, mostly once.',
+    }),
+  skip: z.int().min(0).default(0).meta({ description: 'So many occasions pass before the first strike.' }),
+  probability: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(1)
+    .meta({ description: 'How likely each occasion is struck, drawn from the seed.' }),
+  seed: z
+    .union([z.string(), z.int()])
+    .optional()
+    .meta({ description: 'The same seed strikes the same occasions. Default: the seed of the sandbox.' }),
+  for_ms: z.number().min(0).optional().meta({ description: 'It is disarmed after so long.' }),
+};
+
+type ArmingOptions = z.input<z.ZodObject<typeof armingShape>>;
+export type Arming<N extends FaultName = FaultName> = ArmingOptions & FaultParams<N>;
+
+function schemaOf(name: FaultName) {
+  const { params, does } = faultCatalog[name];
+  const shape: z.ZodRawShape = params.shape;
+  return z.strictObject({ fault: z.literal(name), ...armingShape, ...shape }).meta({ description: does });
+}
+
+const [firstName, ...otherNames] = faultNames;
+
+/** What arms a fault: its name, where and how often, and the settings of its own. */
+export const armingSchema = z.discriminatedUnion('fault', [schemaOf(firstName), ...otherNames.map(schemaOf)]);
+
+/** An occasion on which a fault may strike. */
+export interface Occasion {
+  provider: string;
+  account: string | undefined;
+  /** The route, or the call of the driver; of a machine and of SSH: undefined. */
+  on?: { method: string; path: string } | { call: string };
+  resource: string | undefined;
+  /** As the client sent it. */
+  request?: Request;
+}
+
+export interface ArmedView {
+  id: string;
+  fault: FaultName;
+  options: Record<string, unknown>;
+  /** On how many occasions it might have struck. */
+  seen: number;
+  hits: number;
+  isOver: boolean;
+}
+
+/** What an armed fault was when it was saved. */
+export interface SavedFault {
+  id: string;
+  name: FaultName;
+  weather: string | undefined;
+  options: object;
+  seen: number;
+  hits: number;
+  counts: [step: string, count: number][];
+  armedAt: number;
+}
+
+type Given = Pick<SavedFault, 'id' | 'name' | 'options' | 'weather'> & Partial<SavedFault>;
+
+/** A fault that waits for its occasions. */
+export class ArmedFault {
+  readonly id: string;
+  readonly name: FaultName;
+  readonly fault: Fault;
+  /** The weather that armed it. */
+  readonly weather: string | undefined;
+  readonly options: z.output<z.ZodObject<typeof armingShape>>;
+  readonly params: Record<string, unknown>;
+  seen: number;
+  hits: number;
+  #isDisarmed = false;
+  readonly #given: Record<string, unknown>;
+  readonly #memory = new Map<string, unknown>();
+  readonly #counts: Map<string, number>;
+  readonly #clock: FaultClock;
+  readonly #armedAt: number;
+  readonly #draw: (name: string) => number;
+
+  constructor(
+    { id, name, options, weather, seen = 0, hits = 0, counts = [], armedAt }: Given,
+    ports: { clock: FaultClock; draw: (name: string) => number },
+  ) {
+    const { fault: _name, ...given } = armingSchema.parse({ ...options, fault: name });
+    this.id = id;
+    this.name = name;
+    this.fault = faultCatalog[name] as Fault;
+    this.weather = weather;
+    this.#given = given;
+    this.options = z.object(armingShape).parse(given);
+    this.params = this.fault.params.parse(given);
+    this.#clock = ports.clock;
+    this.seen = seen;
+    this.hits = hits;
+    this.#counts = new Map(counts);
+    this.#armedAt = armedAt ?? ports.clock.now();
+    this.#draw = ports.draw;
+  }
+
+  get isOver(): boolean {
+    const { times = this.fault.times ?? 1, for_ms: forMs } = this.options;
+    const isLate = forMs !== undefined && this.#clock.now() >= this.#armedAt + forMs;
+    return this.#isDisarmed || isLate || (times !== 'sticky' && this.hits >= times);
+  }
+
+  /** The instance or volume that it is restricted to. */
+  get resource(): string | undefined {
+    return this.options.instance ?? this.options.volume;
+  }
+
+  /** Whether it may strike only as its occasions are counted or drawn. */
+  get isCounted(): boolean {
+    return this.options.skip > 0 || this.options.probability < 1;
+  }
+
+  disarm(): void {
+    this.#isDisarmed = true;
+  }
+
+  /** Whether the occasion is one of its own. */
+  fits(occasion: Occasion): boolean {
+    const { provider, account } = this.options;
+    if (this.isOver) return false;
+    if (provider === undefined ? occasion.provider === 'marketplace' : provider !== occasion.provider)
+      return false;
+    if (account !== undefined && account !== occasion.account) return false;
+    if (!this.#fitsRoute(occasion)) return false;
+    return this.resource === undefined || this.resource === occasion.resource || this.#changesList(occasion);
+  }
+
+  /** Counts the occasion; undefined: it is spared. */
+  strike(occasion: Occasion): Strike<Record<string, unknown>> | undefined {
+    this.seen++;
+    if (this.seen <= this.options.skip) return undefined;
+    const step = stepOf(occasion);
+    const count = (this.#counts.get(step) ?? 0) + 1;
+    this.#counts.set(step, count);
+    const draw = (what: string): number => this.#draw(`${this.name}/${step}/${count}/${what}`);
+    if (this.options.probability < 1 && draw('strikes') >= this.options.probability) return undefined;
+    this.hits++;
+    return {
+      params: this.params,
+      clock: this.#clock,
+      nth: this.hits,
+      resource: this.resource,
+      memory: this.#memory,
+      draw,
+    };
+  }
+
+  save(): SavedFault {
+    const { id, name, weather, seen, hits } = this;
+    const counts = [...this.#counts];
+    return { id, name, weather, options: this.#given, seen, hits, counts, armedAt: this.#armedAt };
+  }
+
+  toJSON(): ArmedView {
+    const { id, name, seen, hits, isOver } = this;
+    return { id, fault: name, options: this.#given, seen, hits, isOver };
+  }
+
+  #fitsRoute({ on }: Occasion): boolean {
+    if (on === undefined) return true;
+    const { route = this.fault.on as readonly string[] } = this.options;
+    return [route]
+      .flat()
+      .some((pattern) => ('call' in on ? pattern === on.call || pattern === '*' : matches(pattern, on)));
+  }
+
+  #changesList({ on, resource }: Occasion): boolean {
+    const isList = on !== undefined && 'method' in on && on.method === 'GET' && resource === undefined;
+    return isList && this.fault.layer === 'answer' && this.fault.changesLists === true;
+  }
+}
+
+/** What is counted together: the same requests or calls of the same account at the same provider. */
+export function stepOf({ provider, account, on }: Occasion): string {
+  const what = on === undefined ? '-' : 'call' in on ? on.call : `${on.method} ${routeOf(on.path)}`;
+  return `${provider} ${account ?? '-'} ${what}`;
+}
+
+/** The path with `{id}` where it names a resource. */
+export function routeOf(path: string): string {
+  return path.replace(
+    /(\/(?:instances|volumes|deployments|ssh-keys|teams\/details)\/)(?!locations$|pricing$|regions$)[^/]+/,
+    '$1{id}',
+  );
+}
+
+/** The instance, volume or deployment that a path names. */
+export function resourceOf(path: string): string | undefined {
+  const parts = path.split('/');
+  const index = routeOf(path).split('/').indexOf('{id}');
+  return index === -1 ? undefined : decodeURIComponent(parts[index] ?? '');
+}
+
+function matches(pattern: string, { method, path }: { method: string; path: string }): boolean {
+  if (pattern === '*') return true;
+  const [wantedMethod, wantedPath = ''] = pattern.split(' ');
+  if (wantedMethod !== method && wantedMethod !== '*') return false;
+  const wanted = wantedPath.split('/');
+  const given = path.split('/');
+  return (
+    wanted.length === given.length &&
+    wanted.every((part, index) =>
+      part.startsWith('{') ? routeOf(path).split('/')[index] === '{id}' : part === given[index],
+    )
+  );
+}

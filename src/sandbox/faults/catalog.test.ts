@@ -1,0 +1,639 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Sandbox } from '../sandbox.ts';
+import { type Bench, benchOf, SSH_KEY, startBench } from './bench.fixture.ts';
+import { type FaultName, faultCatalog, faultNames } from './catalog/catalog.ts';
+
+type Proof = (bench: Bench) => Promise<void>;
+
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await startBench();
+});
+afterAll(() => sandbox.close());
+afterEach(() => {
+  sandbox.faults.reset();
+});
+
+const reset = { message: 'fetch failed', cause: { code: 'ECONNRESET' } };
+
+/** A read is answered so once, and afterwards as ever. */
+function readsOnce(name: FaultName, check: (reply: Awaited<ReturnType<Bench['ask']>>) => void): Proof {
+  return async ({ make, arm, read }) => {
+    const id = await make();
+    await arm(name, { instance: id });
+    check(await read(id));
+    expect(await read(id)).toMatchObject({ status: 200, body: { id, status: 'ONLINE' } });
+  };
+}
+
+/** An error once, for whatever is asked; nothing is done. */
+function refusesOnce(status: number, expected: object = {}): (name: FaultName) => Proof {
+  return (name) =>
+    async ({ arm, order, ask }) => {
+      await arm(name);
+      const reply = await order('refused');
+      expect(reply.status).toBe(status);
+      expect(reply).toMatchObject(expected);
+      expect((await ask('GET', '/instances')).body.instances).toEqual([]);
+    };
+}
+
+/** An order that the platform stops at: the instance is as it was, and goes on when the fault is disarmed. */
+function holdsAt(status: string, then: string, act: (bench: Bench, id: string) => Promise<unknown>) {
+  return (name: FaultName): Proof =>
+    async (bench) => {
+      const id = await bench.make();
+      const armed = await bench.arm(name);
+      await act(bench, id);
+      await bench.pass(20);
+      expect((await bench.read(id)).body.status).toBe(status);
+      armed.disarm();
+      await bench.until(id, then);
+    };
+}
+
+/** The platform misbehaves while an instance is made; it comes ONLINE all the same, and there is one machine of it. */
+function isMadeOnce(name: FaultName): Proof {
+  return async ({ arm, order, until, sandbox: { faults, providers }, pass }) => {
+    const armed = await arm(name, { route: 'create' } as object);
+    const { body } = await order('one');
+    await until(body.id, 'ONLINE', 300);
+    expect(armed.hits).toBeGreaterThan(0);
+    faults.clear();
+    await pass(60);
+    const machines = providers.get('provider-d')?.platform.machines.all() ?? [];
+    expect(machines.filter(({ spec }) => spec.note.includes(body.id))).toHaveLength(1);
+  };
+}
+
+/** Gets or lists of the platform say something false; what is ONLINE stays so. */
+function endsNothing(name: FaultName): Proof {
+  return async ({ make, arm, pass, read }) => {
+    const id = await make();
+    const armed = await arm(name);
+    await pass(60);
+    expect(armed.hits).toBeGreaterThan(0);
+    expect((await read(id)).body.status).toBe('ONLINE');
+  };
+}
+
+/** A create ends in ERROR, with its reason. */
+function endsInError(name: FaultName, reason: RegExp, withinS = 1_200): Proof {
+  return async ({ arm, order, until }) => {
+    await arm(name);
+    const { body } = await order('one');
+    const { body: failed } = await until(body.id, 'ERROR', withinS);
+    expect(failed.error).toMatch(reason);
+  };
+}
+
+/** An instance is not ONLINE while nobody can log in, and is when somebody can. */
+function delaysOnline(name: FaultName): Proof {
+  return async ({ arm, order, pass, read, until }) => {
+    const armed = await arm(name);
+    const { body } = await order('one');
+    await pass(30);
+    expect((await read(body.id)).body.status).toBe('PROVISIONING');
+    armed.disarm();
+    await until(body.id, 'ONLINE');
+  };
+}
+
+async function stopped({ make, ask, until }: Bench): Promise<string> {
+  const id = await make();
+  await ask('POST', `/instances/${id}/stop`);
+  await until(id, 'STOPPED');
+  return id;
+}
+
+const volumeOf = async ({ ask }: Bench, volume: string) => (await ask('GET', `/volumes/${volume}`)).body;
+
+/** What each fault does, seen by somebody who only has the HTTP API. */
+const proofs: Record<FaultName, (name: FaultName) => Proof> = {
+  latency:
+    (name) =>
+    async ({ arm, ask, sandbox: { clock } }) => {
+      await arm(name, { ms: 3_000 } as object);
+      const before = clock.now();
+      expect((await ask('GET', '/configurations')).status).toBe(200);
+      expect(clock.now() - before).toBe(3_000);
+    },
+  'slow-request':
+    (name) =>
+    async ({ arm, order, sandbox: { clock } }) => {
+      await arm(name);
+      const before = clock.now();
+      const { body } = await order('late');
+      expect(Date.parse(body.created_at) - before).toBe(15_000);
+    },
+  'no-answer':
+    (name) =>
+    async ({ arm, send, ask }) => {
+      await arm(name, { route: 'POST /instances' } as object);
+      const giveUp = new AbortController();
+      const body = {
+        configuration_id: 'd-cpu-4x16',
+        region: 'us-phoenix',
+        image: 'ubuntu-24.04',
+        ssh_keys: [],
+        name: 'x',
+      };
+      const answer = send('POST', '/instances', { ...body, ssh_keys: [SSH_KEY] }, giveUp.signal);
+      setImmediate(() => giveUp.abort(new Error('gave up')));
+      await expect(answer).rejects.toThrow('gave up');
+      expect((await ask('GET', '/instances')).body.instances).toHaveLength(1);
+    },
+  'connection-refused':
+    (name) =>
+    async ({ arm, order, ask }) => {
+      await arm(name);
+      await expect(order('x')).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
+      expect((await ask('GET', '/instances')).body.instances).toEqual([]);
+    },
+  'request-lost':
+    (name) =>
+    async ({ arm, order, ask }) => {
+      await arm(name);
+      await expect(order('x')).rejects.toMatchObject(reset);
+      expect((await ask('GET', '/instances')).body.instances).toEqual([]);
+    },
+  'answer-lost':
+    (name) =>
+    async ({ arm, order, ask }) => {
+      await arm(name);
+      await expect(order('lost')).rejects.toMatchObject(reset);
+      expect((await ask('GET', '/instances')).body.instances).toMatchObject([{ name: 'lost' }]);
+    },
+  'carried-out-late':
+    (name) =>
+    async ({ arm, order, ask, pass }) => {
+      await arm(name);
+      await expect(order('late')).rejects.toMatchObject(reset);
+      expect((await ask('GET', '/instances')).body.instances).toEqual([]);
+      await pass(21);
+      expect((await ask('GET', '/instances')).body.instances).toMatchObject([{ name: 'late' }]);
+    },
+  'delivered-twice':
+    (name) =>
+    async ({ arm, order, ask }) => {
+      await arm(name);
+      const { body } = await order('twice');
+      const { instances } = (await ask('GET', '/instances')).body;
+      expect(instances).toHaveLength(2);
+      expect(instances.map(({ id }: { id: string }) => id)).toContain(body.id);
+    },
+  'half-body-reset':
+    (name) =>
+    async ({ arm, send }) => {
+      await arm(name);
+      const response = await send('GET', '/configurations');
+      const promised = Number(response.headers.get('content-length'));
+      let came = 0;
+      const reading = (async () => {
+        for await (const chunk of response.body ?? []) came += chunk.length;
+      })();
+      await expect(reading).rejects.toMatchObject(reset);
+      expect(came).toBe(Math.floor(promised / 2));
+    },
+  'half-body-silence':
+    (name) =>
+    async ({ arm, send, sandbox: { clock } }) => {
+      await arm(name);
+      const response = await send('GET', '/configurations');
+      const reader = response.body?.getReader();
+      expect((await reader?.read())?.value?.length).toBe(
+        Math.floor(Number(response.headers.get('content-length')) / 2),
+      );
+      let isMore = false;
+      void reader?.read().then(() => {
+        isMore = true;
+      });
+      await clock.advance(3_600_000);
+      expect(isMore).toBe(false);
+    },
+  'slow-body':
+    (name) =>
+    async ({ arm, ask, sandbox: { clock } }) => {
+      await arm(name);
+      const before = clock.now();
+      const { text, status } = await ask('GET', '/instances');
+      expect([status, text]).toEqual([200, '{"instances":[]}']);
+      expect(clock.now() - before).toBe((text.length - 1) * 1_000);
+    },
+  'truncated-json': (name) =>
+    readsOnce(name, ({ status, body, text, headers }) => {
+      expect([status, body]).toEqual([200, undefined]);
+      expect(text).toMatch(/^\{"id":"[^}]+$/);
+      expect([null, String(text.length)]).toContain(headers.get('content-length'));
+    }),
+  'trailing-garbage': (name) =>
+    readsOnce(name, ({ body, text }) => {
+      expect(body).toBeUndefined();
+      expect(text).toMatch(/\}\n<!--/);
+    }),
+  'empty-body': (name) => readsOnce(name, ({ status, text }) => expect([status, text]).toEqual([200, ''])),
+  'wrong-content-type': (name) =>
+    readsOnce(name, ({ headers, body }) => {
+      expect(headers.get('content-type')).toBe('text/plain');
+      expect(body.status).toBe('ONLINE');
+    }),
+  'unknown-status': (name) => readsOnce(name, ({ body }) => expect(body.status).toBe('REBALANCING')),
+  flapping:
+    (name) =>
+    async ({ make, arm, read }) => {
+      const id = await make();
+      await arm(name, { instance: id });
+      const seen: string[] = [];
+      for (let poll = 0; poll < 4; poll++) seen.push((await read(id)).body.status);
+      expect(seen).toEqual(['OFFLINE', 'ONLINE', 'OFFLINE', 'ONLINE']);
+    },
+  'wrong-status': (name) => readsOnce(name, ({ body }) => expect(body.status).toBe('ERROR')),
+  'early-online':
+    (name) =>
+    async ({ arm, order, read }) => {
+      await arm(name);
+      const { body } = await order('early');
+      const shown = await read(body.id);
+      expect(shown.body.status).toBe('ONLINE');
+      expect(shown.body).not.toHaveProperty('public_ip');
+    },
+  'no-address': (name) =>
+    readsOnce(name, ({ body }) => {
+      expect(body.status).toBe('ONLINE');
+      expect(body).not.toHaveProperty('public_ip');
+      expect(body).not.toHaveProperty('ssh_port');
+    }),
+  'address-changes': (name) => readsOnce(name, ({ body }) => expect(body.public_ip).toBe('198.51.100.77')),
+  'another-instance': (name) => readsOnce(name, ({ body }) => expect(body.id).toBe('ins-of-somebody-else')),
+  'price-as-text': (name) => readsOnce(name, ({ body }) => expect(body.price_per_hour).toBe('0.11')),
+  'price-changes':
+    (name) =>
+    async ({ make, arm, read, ask }) => {
+      const id = await make();
+      await arm(name, { factor: 3 } as object);
+      expect((await read(id)).body.price_per_hour).toBeCloseTo(0.33);
+      const { configurations } = (await ask('GET', '/configurations')).body;
+      expect(configurations[0].price_per_hour).toBeCloseTo(0.33);
+    },
+  'negative-price':
+    (name) =>
+    async ({ arm, ask }) => {
+      await arm(name);
+      expect((await ask('GET', '/configurations')).body.configurations[0].price_per_hour).toBe(-1);
+    },
+  'missing-field': (name) =>
+    readsOnce(name, ({ body }) => {
+      expect(body).not.toHaveProperty('status');
+      expect(body).toHaveProperty('id');
+    }),
+  'null-field': (name) => readsOnce(name, ({ body }) => expect(body.private_ip).toBeNull()),
+  'extra-fields':
+    (name) =>
+    async ({ make, arm, read }) => {
+      const id = await make();
+      await arm(name);
+      expect((await read(id)).body).toMatchObject({ status: 'ONLINE', x_rack: 'r-17' });
+    },
+  'clock-skew':
+    (name) =>
+    async ({ make, arm, read }) => {
+      const id = await make();
+      const { created_at: before } = (await read(id)).body;
+      await arm(name, { s: -60 } as object);
+      expect(Date.parse((await read(id)).body.created_at)).toBe(Date.parse(before) - 60_000);
+    },
+  'status-late':
+    (name) =>
+    async ({ order, arm, read, pass }) => {
+      const { body } = await order('late');
+      await arm(name, { s: 30, instance: body.id } as object);
+      await read(body.id);
+      const seen: string[] = [];
+      for (let poll = 0; poll < 5; poll++) {
+        await pass(10);
+        seen.push((await read(body.id)).body.status);
+      }
+      expect(seen).toEqual(['PROVISIONING', 'PROVISIONING', 'PROVISIONING', 'ONLINE', 'ONLINE']);
+    },
+  'empty-list':
+    (name) =>
+    async ({ make, arm, ask }) => {
+      await make();
+      await arm(name);
+      expect((await ask('GET', '/instances')).body).toEqual({ instances: [] });
+      expect((await ask('GET', '/instances')).body.instances).toHaveLength(1);
+    },
+  'partial-list':
+    (name) =>
+    async ({ make, order, arm, ask }) => {
+      const id = await make();
+      const { body: other } = await order('two');
+      await arm(name, { instance: id });
+      expect((await ask('GET', '/instances')).body.instances).toMatchObject([{ id: other.id }]);
+    },
+  'list-lags':
+    (name) =>
+    async ({ make, order, arm, ask, pass }) => {
+      const id = await make();
+      await pass(30);
+      await order('young');
+      await arm(name);
+      expect((await ask('GET', '/instances')).body.instances).toMatchObject([{ id }]);
+    },
+  'listed-twice':
+    (name) =>
+    async ({ make, arm, ask }) => {
+      const id = await make();
+      await arm(name);
+      expect((await ask('GET', '/instances')).body.instances).toMatchObject([{ id }, { id }]);
+    },
+  'foreign-instance':
+    (name) =>
+    async ({ make, arm, ask }) => {
+      const id = await make();
+      await arm(name);
+      expect((await ask('GET', '/instances')).body.instances).toMatchObject([
+        { id },
+        { id: 'ins-of-somebody-else' },
+      ]);
+    },
+  'sold-out':
+    (name) =>
+    async ({ arm, ask, order }) => {
+      await arm(name, { configuration: 'd-cpu-4x16' } as object);
+      const { configurations } = (await ask('GET', '/configurations')).body;
+      expect(configurations[0]).toMatchObject({ id: 'd-cpu-4x16', available: false });
+      expect((await ask('GET', '/availability')).text).not.toContain('d-cpu-4x16');
+      expect(await order('x')).toMatchObject({
+        status: 409,
+        body: { error: { code: 'capacity_unavailable' } },
+      });
+      sandbox.faults.clear();
+      expect((await order('x')).status).toBe(201);
+    },
+  'offer-vanishes':
+    (name) =>
+    async ({ arm, ask }) => {
+      const before = (await ask('GET', '/configurations')).body.configurations;
+      await arm(name);
+      expect((await ask('GET', '/configurations')).body.configurations).toEqual(before.slice(1));
+    },
+  'available-without-room':
+    (name) =>
+    async ({ arm, ask }) => {
+      await sandbox.faults.arm('sold-out', { configuration: 'd-cpu-4x16' });
+      expect((await ask('GET', '/availability')).text).not.toContain('d-cpu-4x16');
+      await arm(name);
+      expect((await ask('GET', '/availability')).body.configurations[0].id).toBe('d-cpu-4x16');
+    },
+  'created-with-200':
+    (name) =>
+    async ({ arm, order }) => {
+      await arm(name);
+      expect(await order('x')).toMatchObject({ status: 200, body: { status: 'PROVISIONING' } });
+    },
+  'http-401': refusesOnce(401, { body: { error: { code: 'unauthorized' } } }),
+  'http-403': refusesOnce(403),
+  'false-404': (name) =>
+    readsOnce(name, ({ status, body }) => {
+      expect([status, body.error.code]).toEqual([404, 'not_found']);
+    }),
+  'capacity-gone': refusesOnce(409, { body: { error: { code: 'capacity_unavailable' } } }),
+  'delete-locked':
+    (name) =>
+    async ({ make, arm, ask, read }) => {
+      const id = await make();
+      await arm(name, { times: 2 });
+      for (let round = 0; round < 2; round++)
+        expect((await ask('DELETE', `/instances/${id}`)).status).toBe(409);
+      expect((await read(id)).body.status).toBe('ONLINE');
+      expect((await ask('DELETE', `/instances/${id}`)).body.status).toBe('DESTROYING');
+    },
+  'http-429':
+    (name) =>
+    async ({ arm, ask }) => {
+      await arm(name, { retry_after_s: 7 } as object);
+      const { status, headers } = await ask('GET', '/instances');
+      expect([status, headers.get('retry-after')]).toEqual([429, '7']);
+    },
+  'http-500': refusesOnce(500, { body: { error: { code: 'internal' } } }),
+  'http-503': refusesOnce(503, { body: { error: { code: 'unavailable' } } }),
+  'http-502': refusesOnce(502, { text: expect.stringContaining('<title>502 Bad Gateway</title>') }),
+  'http-504':
+    (name) =>
+    async ({ arm, order, ask }) => {
+      await arm(name);
+      expect(await order('done')).toMatchObject({ status: 504, text: expect.stringContaining('<html>') });
+      expect((await ask('GET', '/instances')).body.instances).toMatchObject([{ name: 'done' }]);
+    },
+  'html-page': refusesOnce(200, { text: expect.stringContaining('<h1>Scheduled maintenance</h1>') }),
+  redirect:
+    (name) =>
+    async ({ arm, ask }) => {
+      await arm(name);
+      const { status, headers } = await ask('GET', '/instances');
+      expect([status, headers.get('location')]).toEqual([302, 'https://login.example/']);
+    },
+  'error-without-envelope': refusesOnce(500, { body: { statusCode: 500 } }),
+  'delete-ignored':
+    (name) =>
+    async ({ make, arm, ask, read, pass }) => {
+      const id = await make();
+      await arm(name);
+      expect(await ask('DELETE', `/instances/${id}`)).toMatchObject({
+        status: 200,
+        body: { status: 'DESTROYING' },
+      });
+      await pass(60);
+      expect((await read(id)).body.status).toBe('ONLINE');
+    },
+  'platform-call-lost': isMadeOnce,
+  'platform-answer-lost': isMadeOnce,
+  'create-fails-after-creating': isMadeOnce,
+  'platform-slow':
+    (name) =>
+    async ({ arm, order, read, until, pass }) => {
+      await arm(name);
+      const { body } = await order('one');
+      await pass(8);
+      expect((await read(body.id)).body.status).toBe('PROVISIONING');
+      await until(body.id, 'ONLINE');
+    },
+  'platform-hangs': isMadeOnce,
+  'platform-outage':
+    (name) =>
+    async ({ make, arm, pass, read, order }) => {
+      const id = await make();
+      const armed = await arm(name, { for_ms: 120_000 } as object);
+      await pass(60);
+      expect((await read(id)).body.status).toBe('ONLINE');
+      expect(await order('x')).toMatchObject({
+        status: 409,
+        body: { error: { code: 'capacity_unavailable' } },
+      });
+      await pass(90);
+      expect(armed.isOver).toBe(true);
+      expect((await order('x')).status).toBe(201);
+    },
+  'platform-unknown': endsNothing,
+  'platform-empty-list': endsNothing,
+  'platform-partial-list': endsNothing,
+  'platform-list-lags': endsNothing,
+  'platform-forgets':
+    (name) =>
+    async ({ make, arm, pass, read }) => {
+      const ids = [await make(), await make(), await make()];
+      await arm('platform-partial-list', { items: 2 });
+      const armed = await arm(name);
+      await pass(10);
+      expect(armed.hits).toBe(1);
+      const replies = await Promise.all(ids.map(read));
+      expect(replies.map(({ body }) => body.status).sort()).toEqual(['ERROR', 'ONLINE', 'ONLINE']);
+    },
+  'platform-flapping': endsNothing,
+  'credential-revoked':
+    (name) =>
+    async ({ make, arm, pass, read, order }) => {
+      const ids = await Promise.all(['one', 'two', 'three', 'four'].map(make));
+      const armed = await arm(name);
+      await pass(60);
+      expect(armed.hits).toBeGreaterThan(0);
+      const replies = await Promise.all(ids.map(read));
+      expect(replies.map(({ body }) => body.status)).toEqual(ids.map(() => 'ONLINE'));
+      expect((await order('five')).status).toBe(409);
+    },
+  'platform-unauthorized': isMadeOnce,
+  'platform-locked': isMadeOnce,
+  'no-capacity': (name) => endsInError(name, /capacity/i),
+  'quota-reached': (name) => endsInError(name, /quota/i),
+  'image-missing': (name) => endsInError(name, /image/i),
+  'create-stuck': (name) => endsInError(name, /./),
+  'stop-stuck': holdsAt('STOPPING', 'STOPPED', ({ ask }, id) => ask('POST', `/instances/${id}/stop`)),
+  'start-stuck': (name) => async (bench) => {
+    const id = await stopped(bench);
+    const armed = await bench.arm(name);
+    await bench.ask('POST', `/instances/${id}/start`);
+    await bench.pass(20);
+    expect((await bench.read(id)).body.status).toBe('STOPPED');
+    armed.disarm();
+    await bench.until(id, 'ONLINE');
+  },
+  'destroy-stuck': holdsAt('DESTROYING', 'GONE', ({ ask }, id) => ask('DELETE', `/instances/${id}`)),
+  'destroy-lies':
+    (name) =>
+    async ({ make, arm, ask, until, sandbox: { providers } }) => {
+      const id = await make();
+      const armed = await arm(name);
+      await ask('DELETE', `/instances/${id}`);
+      await until(id, 'GONE');
+      expect(armed.hits).toBe(1);
+      const machines = providers.get('provider-d')?.platform.machines.all() ?? [];
+      expect(machines.filter(({ spec }) => spec.note.includes(id))).toEqual([]);
+    },
+  'attach-stuck': (name) => async (bench) => {
+    const [id, volume] = [await bench.make(), await bench.makeVolume()];
+    const armed = await bench.arm(name);
+    await bench.ask('POST', `/volumes/${volume}/attach`, { instance_ids: [id] });
+    await bench.pass(20);
+    expect(await volumeOf(bench, volume)).toMatchObject({ status: 'ATTACHING' });
+    armed.disarm();
+    await bench.pass(20);
+    expect(await volumeOf(bench, volume)).toMatchObject({ status: 'ATTACHED', attached_instance_ids: [id] });
+  },
+  'attach-lies': (name) => async (bench) => {
+    const [id, volume] = [await bench.make(), await bench.makeVolume()];
+    const armed = await bench.arm(name);
+    await bench.ask('POST', `/volumes/${volume}/attach`, { instance_ids: [id] });
+    await bench.pass(30);
+    expect(armed.hits).toBe(1);
+    expect(await volumeOf(bench, volume)).toMatchObject({ status: 'ATTACHED', attached_instance_ids: [id] });
+    const { platform } = bench.sandbox.provider('d');
+    expect(platform.volumes.attachments()).toEqual([]);
+  },
+  'detach-lingers': (name) => async (bench) => {
+    const [id, volume] = [await bench.make(), await bench.makeVolume()];
+    await bench.ask('POST', `/volumes/${volume}/attach`, { instance_ids: [id] });
+    await bench.pass(10);
+    const armed = await bench.arm(name);
+    await bench.ask('POST', `/volumes/${volume}/detach`, {});
+    await bench.pass(20);
+    expect(await volumeOf(bench, volume)).toMatchObject({ status: 'DETACHING', attached_instance_ids: [id] });
+    armed.disarm();
+    await bench.pass(20);
+    expect(await volumeOf(bench, volume)).toMatchObject({ status: 'AVAILABLE', attached_instance_ids: [] });
+  },
+  'resize-stuck': (name) => async () => {
+    const bench = await benchOf(sandbox, 'e');
+    const volume = await bench.makeVolume();
+    const armed = await bench.arm(name);
+    await bench.ask('POST', `/x/volumes/${volume}/resize`, { size_gb: 40 });
+    await bench.pass(20);
+    expect(await volumeOf(bench, volume)).toMatchObject({ size_gb: 20 });
+    armed.disarm();
+    await bench.pass(60);
+    expect(await volumeOf(bench, volume)).toMatchObject({ size_gb: 40 });
+  },
+  'spot-reclaim': (name) => async () => {
+    const { make, arm, until } = await benchOf(sandbox, 'b');
+    const id = await make();
+    await arm(name, { instance: id, gone_after_ms: 10_000 } as object);
+    await until(id, 'DESTROYING');
+    await until(id, 'GONE');
+  },
+  'stopped-reaped': (name) => async (bench) => {
+    const id = await stopped(bench);
+    const armed = await bench.arm(name, { instance: id });
+    expect(armed.hits).toBe(1);
+    await bench.until(id, 'OFFLINE');
+  },
+  'guest-power-off':
+    (name) =>
+    async ({ make, arm, until }) => {
+      const id = await make();
+      await arm(name, { instance: id });
+      await until(id, 'STOPPED');
+    },
+  'machine-breaks':
+    (name) =>
+    async ({ make, arm, until }) => {
+      const id = await make();
+      await arm(name, { instance: id });
+      const { body } = await until(id, 'ERROR');
+      expect(body.error).toBeTruthy();
+    },
+  'machine-lost':
+    (name) =>
+    async ({ make, arm, until }) => {
+      const id = await make();
+      await arm(name, { instance: id });
+      await until(id, 'ERROR');
+    },
+  'boot-fails': (name) => endsInError(name, /boot/i),
+  'boot-never-finishes': (name) => endsInError(name, /./),
+  'ssh-refused': delaysOnline,
+  'ssh-silent': delaysOnline,
+  'ssh-no-handshake': delaysOnline,
+  'ssh-wrong-host-key': delaysOnline,
+  'ssh-key-refused': delaysOnline,
+  'ssh-last-key-refused': delaysOnline,
+};
+
+describe('each fault, through HTTP', () => {
+  it.each(faultNames)('%s', async (name) => {
+    const bench = await benchOf(sandbox);
+    await proofs[name](name)(bench);
+    sandbox.faults.reset();
+    await bench.destroyAll();
+    // The orchestrator trusts a platform again when that has answered for a while.
+    if (faultCatalog[name].layer === 'platform') await sandbox.clock.advance(30_000);
+  });
+});
+
+it('has at least 40 faults, of every layer, and says of each what it strikes', () => {
+  expect(faultNames.length).toBeGreaterThanOrEqual(40);
+  expect(new Set(Object.values(faultCatalog).map(({ layer }) => layer)).size).toBe(6);
+  for (const { does, strikes } of Object.values(faultCatalog)) {
+    expect(does).toMatch(/\.$/);
+    expect(strikes).toMatch(/^(O|M|Design|Extensions): /);
+  }
+});

@@ -1,0 +1,377 @@
+import { z } from 'zod';
+import type { HttpFault, Strike } from '../fault.ts';
+import { rewriteEach, rewriteList, withText } from '../rewrite.ts';
+
+type Json = Record<string, unknown>;
+
+const none = z.object({});
+const INSTANCES = ['GET /instances/{id}', 'GET /instances'];
+const OFFERS = ['GET /configurations', 'GET /availability'];
+const LISTS = ['GET /instances'];
+
+/** Changes each resource of an answer. */
+function field<S extends z.ZodObject>(
+  on: string[],
+  row: Pick<HttpFault<S>, 'does' | 'strikes' | 'params' | 'reddens' | 'times'>,
+  change: (shown: Json, strike: Strike<z.infer<S>>) => Json,
+): HttpFault<S> {
+  return {
+    layer: 'answer',
+    on,
+    changesLists: true,
+    ...row,
+    answer: async (strike, ask) =>
+      rewriteEach(await ask(), strike.resource, (shown) => change(shown, strike)),
+  };
+}
+
+/** Changes the list that an answer is. */
+function list<S extends z.ZodObject>(
+  on: string[],
+  row: Pick<HttpFault<S>, 'does' | 'strikes' | 'params' | 'reddens' | 'times'>,
+  change: (items: Json[], strike: Strike<z.infer<S>>) => Json[],
+): HttpFault<S> {
+  return {
+    layer: 'answer',
+    on,
+    changesLists: true,
+    ...row,
+    answer: async (strike, ask) => rewriteList(await ask(), (items) => change(items, strike)),
+  };
+}
+
+/** Changes the text of an answer. */
+function text(
+  row: Pick<HttpFault, 'does' | 'strikes' | 'reddens'> & { on?: string[] },
+  change: (body: string) => [text: string, headers?: Record<string, string>],
+): HttpFault<typeof none> {
+  return {
+    layer: 'answer',
+    on: ['*'],
+    params: none,
+    ...row,
+    async answer(_strike, ask) {
+      const response = await ask();
+      return withText(response, ...change(await response.clone().text()));
+    },
+  };
+}
+
+const UNREADABLE = 'M: an answer that cannot be read says nothing of a resource.';
+const EMPTY_LIST = 'M: absence from a list alone is no proof that an instance is gone.';
+const isOf = (resource: string | undefined) => (item: Json) =>
+  resource === undefined || item['id'] === resource;
+
+function moved(value: unknown, ms: number): unknown {
+  return typeof value === 'string' ? new Date(Date.parse(value) + ms).toISOString() : value;
+}
+
+/** What one address answered, and when. */
+interface Past {
+  at: number;
+  response: Response;
+}
+
+const statusLate: HttpFault<z.ZodObject<{ s: z.ZodDefault<z.ZodNumber> }>> = {
+  layer: 'answer',
+  on: ['GET /instances/{id}'],
+  params: z.object({ s: z.number().min(0).default(30) }),
+  times: 'sticky',
+  does: 'A read answers what it answered `s` seconds ago or longer, from a replica that lags; the first answer until then.',
+  strikes:
+    'M: billing starts with the first observed running, and no state is believed to be newer than it is.',
+  async answer({ request, memory, clock, params }, ask) {
+    const past = (memory.get(request.url) as Past[] | undefined) ?? [];
+    past.push({ at: clock.now(), response: await ask() });
+    const isOld = ({ at }: Past): boolean => at <= clock.now() - params.s * 1_000;
+    while (past[1] !== undefined && isOld(past[1])) past.shift();
+    memory.set(request.url, past);
+    return (past[0] as Past).response.clone();
+  },
+};
+
+export const answerFaults = {
+  'truncated-json': text(
+    {
+      does: 'The body ends in the middle, and its length says so: JSON that does not parse.',
+      strikes: UNREADABLE,
+    },
+    (body) => [body.slice(0, Math.floor(body.length / 2))],
+  ),
+  'trailing-garbage': text(
+    { does: 'Something follows the JSON, as from a proxy that adds a comment.', strikes: UNREADABLE },
+    (body) => [`${body}\n<!-- served by edge-7 -->`],
+  ),
+  'empty-body': text({ does: 'A successful status, and no body.', strikes: UNREADABLE }, () => ['']),
+  'wrong-content-type': text(
+    {
+      does: 'JSON that says that it is plain text.',
+      strikes: 'O: bodies are application/json.',
+      reddens: ['WIRE-JSON-001'],
+    },
+    (body) => [body, { 'content-type': 'text/plain' }],
+  ),
+  'unknown-status': field(
+    INSTANCES,
+    {
+      does: 'The status is `status`, a word that the contract does not have.',
+      strikes: 'O: the status is one of eight words; what is unknown is no reason to end anything.',
+      params: z.object({ status: z.string().default('REBALANCING') }),
+    },
+    (shown, { params }) => ({ ...shown, status: params.status }),
+  ),
+  flapping: field(
+    INSTANCES,
+    {
+      does: 'Every other answer shows `status`, by default OFFLINE.',
+      strikes: 'M: one observation ends nothing; a loss is confirmed.',
+      params: z.object({ status: z.string().default('OFFLINE') }),
+      times: 'sticky',
+    },
+    (shown, { nth, params }) => (nth % 2 === 1 ? { ...shown, status: params.status } : shown),
+  ),
+  'wrong-status': field(
+    INSTANCES,
+    {
+      does: 'The status is `status`, whatever it really is: by default ERROR.',
+      strikes: 'O: the status is what the platform says.',
+      params: z.object({ status: z.string().default('ERROR') }),
+    },
+    (shown, { params }) => ({ ...shown, status: params.status }),
+  ),
+  'early-online': field(
+    INSTANCES,
+    {
+      does: 'An instance that is PROVISIONING reads ONLINE, without an address.',
+      strikes: 'O: ONLINE means running and reachable with a live SSH endpoint.',
+      params: none,
+      times: 'sticky',
+      reddens: ['INS-ONLINE-001'],
+    },
+    (shown) => (shown['status'] === 'PROVISIONING' ? { ...shown, status: 'ONLINE' } : shown),
+  ),
+  'no-address': field(
+    INSTANCES,
+    {
+      does: 'An instance that is ONLINE has no public_ip and no ssh_port.',
+      strikes: 'O: public_ip is required for an instance to count as ONLINE.',
+      params: none,
+    },
+    ({ public_ip: _ip, ssh_port: _port, ...shown }) => shown,
+  ),
+  'address-changes': field(
+    INSTANCES,
+    {
+      does: 'The public_ip is another one: `public_ip`.',
+      strikes:
+        'O: the IP stays the same where the platform allows; M: an address that changes is proved again.',
+      params: z.object({ public_ip: z.string().default('198.51.100.77') }),
+    },
+    (shown, { params }) =>
+      shown['public_ip'] === undefined ? shown : { ...shown, public_ip: params.public_ip },
+  ),
+  'another-instance': field(
+    ['GET /instances/{id}'],
+    {
+      does: 'The answer is about an instance of another id.',
+      strikes: 'M: an answer about another instance says nothing of this one.',
+      params: z.object({ id: z.string().default('ins-of-somebody-else') }),
+    },
+    (shown, { params }) => ({ ...shown, id: params.id }),
+  ),
+  'price-as-text': field(
+    [...OFFERS, ...INSTANCES],
+    {
+      does: 'price_per_hour is a string.',
+      strikes: 'O: prices are numbers, USD per hour.',
+      params: none,
+    },
+    (shown) =>
+      shown['price_per_hour'] === undefined
+        ? shown
+        : { ...shown, price_per_hour: String(shown['price_per_hour']) },
+  ),
+  'price-changes': field(
+    [...OFFERS, ...INSTANCES],
+    {
+      does: 'price_per_hour is `factor` times what it was.',
+      strikes: 'M: an instance costs what it cost when it was deployed, unless its offer is spot.',
+      params: z.object({ factor: z.number().default(2) }),
+      times: 'sticky',
+    },
+    (shown, { params }) =>
+      typeof shown['price_per_hour'] === 'number'
+        ? { ...shown, price_per_hour: shown['price_per_hour'] * params.factor }
+        : shown,
+  ),
+  'negative-price': field(
+    OFFERS,
+    {
+      does: 'price_per_hour is below zero.',
+      strikes: 'O: prices are USD per hour.',
+      params: none,
+      reddens: ['CFG-PRICE-001'],
+    },
+    (shown) => ({ ...shown, price_per_hour: -1 }),
+  ),
+  'missing-field': field(
+    [...OFFERS, ...INSTANCES, 'GET /volumes/{id}'],
+    {
+      does: 'The field `field`, by default the status, is missing.',
+      strikes: UNREADABLE,
+      params: z.object({ field: z.string().default('status') }),
+    },
+    (shown, { params }) =>
+      Object.fromEntries(Object.entries(shown).filter(([name]) => name !== params.field)),
+  ),
+  'null-field': field(
+    [...OFFERS, ...INSTANCES, 'GET /volumes/{id}'],
+    {
+      does: 'The field `field`, by default the private_ip, is null.',
+      strikes: 'O: an optional field without a value is left out.',
+      params: z.object({ field: z.string().default('private_ip') }),
+    },
+    (shown, { params }) => ({ ...shown, [params.field]: null }),
+  ),
+  'extra-fields': field(
+    [...OFFERS, ...INSTANCES, 'POST /instances', 'GET /volumes/{id}'],
+    {
+      does: 'The answer has fields that no client knows. This is lawful.',
+      strikes: 'O: a client ignores fields that it does not know.',
+      params: none,
+      times: 'sticky',
+    },
+    (shown) => ({ ...shown, x_rack: 'r-17', x_labels: { tier: 'gold' } }),
+  ),
+  'clock-skew': field(
+    [...INSTANCES, 'POST /instances', 'GET /volumes/{id}'],
+    {
+      does: 'The provider’s clock is `s` seconds ahead, in created_at and updated_at; negative: behind.',
+      strikes: 'M: nothing is billed by the times of a provider.',
+      params: z.object({ s: z.number().default(3_600) }),
+      times: 'sticky',
+    },
+    (shown, { params }) => ({
+      ...shown,
+      ...Object.fromEntries(
+        ['created_at', 'updated_at']
+          .filter((name) => name in shown)
+          .map((name) => [name, moved(shown[name], params.s * 1_000)]),
+      ),
+    }),
+  ),
+  'status-late': statusLate,
+  'empty-list': list(LISTS, { does: 'A list is empty.', strikes: EMPTY_LIST, params: none }, () => []),
+  'partial-list': list(
+    LISTS,
+    {
+      does: 'A list lacks one instance: the one that is named, or the last.',
+      strikes: 'O: lists are never cut; M: absence from a list alone is no proof.',
+      params: none,
+    },
+    (items, { resource }) =>
+      resource === undefined ? items.slice(0, -1) : items.filter((item) => !isOf(resource)(item)),
+  ),
+  'list-lags': list(
+    LISTS,
+    {
+      does: 'A list lacks what is younger than `s` seconds.',
+      strikes: EMPTY_LIST,
+      params: z.object({ s: z.number().min(0).default(30) }),
+      times: 'sticky',
+    },
+    (items, { clock, params }) =>
+      items.filter((item) => Date.parse(String(item['created_at'])) <= clock.now() - params.s * 1_000),
+  ),
+  'listed-twice': list(
+    LISTS,
+    {
+      does: 'A list shows each instance twice.',
+      strikes: 'M: an id is one instance, however often it is listed.',
+      params: none,
+    },
+    (items) => [...items, ...items],
+  ),
+  'foreign-instance': list(
+    LISTS,
+    {
+      does: 'A list shows an instance that is another account’s.',
+      strikes: 'M: what the marketplace did not make is neither adopted nor destroyed, but reported.',
+      params: z.object({ id: z.string().default('ins-of-somebody-else') }),
+    },
+    (items, { params, clock }) => [
+      ...items,
+      {
+        ...items[0],
+        id: params.id,
+        name: 'not-ours',
+        configuration_id: items[0]?.['configuration_id'] ?? 'gpu',
+        region: items[0]?.['region'] ?? 'nowhere',
+        status: 'ONLINE',
+        created_at: new Date(clock.now()).toISOString(),
+      },
+    ],
+  ),
+  'available-without-room': {
+    layer: 'answer',
+    on: ['GET /availability'],
+    params: none,
+    times: 'sticky',
+    does: '/availability lists every offer, whether there is room or not.',
+    strikes: 'O: /availability lists only what can be deployed now.',
+    reddens: ['AVL-AGREE-001', 'AVL-TRUE-001'],
+    async answer({ request }, ask) {
+      const { url, headers } = request;
+      return ask(new Request(url.replace('/availability', '/configurations'), { headers }));
+    },
+  },
+  'sold-out': {
+    layer: 'answer',
+    on: [...OFFERS, 'POST /instances'],
+    params: z.object({
+      configuration: z.string().optional().meta({ description: 'Default: every offer.' }),
+    }),
+    times: 'sticky',
+    does: 'An offer, or all of them, is sold out: not available, and 409 for a create.',
+    strikes:
+      'O: an offer that is sold out stays in /configurations with available: false, and is not in /availability.',
+    async answer({ request, params: { configuration } }, ask) {
+      const isSoldOut = (id: unknown): boolean => configuration === undefined || id === configuration;
+      if (request.method === 'POST') {
+        const { configuration_id: id } = (await request.clone().json()) as Json;
+        const error = { code: 'capacity_unavailable', message: 'The offer is sold out.' };
+        return isSoldOut(id) ? Response.json({ error }, { status: 409 }) : ask();
+      }
+      const isAvailability = new URL(request.url).pathname.endsWith('/availability');
+      return rewriteList(await ask(), (offers) =>
+        isAvailability
+          ? offers.filter(({ id }) => !isSoldOut(id))
+          : offers.map((offer) => (isSoldOut(offer['id']) ? { ...offer, available: false } : offer)),
+      );
+    },
+  } satisfies HttpFault<z.ZodObject<{ configuration: z.ZodOptional<z.ZodString> }>>,
+  'offer-vanishes': list(
+    OFFERS,
+    {
+      does: 'The offer `configuration`, by default the first, is missing from the lists.',
+      strikes: 'O: an unavailable offer is never omitted from /configurations.',
+      params: z.object({ configuration: z.string().optional() }),
+      times: 'sticky',
+      reddens: ['CFG-OMIT-001'],
+    },
+    (offers, { params: { configuration = offers[0]?.['id'] } }) =>
+      offers.filter(({ id }) => id !== configuration),
+  ),
+  'created-with-200': {
+    layer: 'answer',
+    on: ['POST /instances', 'POST /volumes'],
+    params: none,
+    does: 'A create answers 200 in place of 201.',
+    strikes: 'O: POST /instances answers 201.',
+    async answer(_strike, ask) {
+      const response = await ask();
+      const { headers } = response;
+      return response.status === 201 ? new Response(response.body, { status: 200, headers }) : response;
+    },
+  },
+} as const satisfies Record<string, HttpFault>;

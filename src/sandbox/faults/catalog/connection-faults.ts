@@ -1,0 +1,147 @@
+import { z } from 'zod';
+import { BrokenConnection, delay, delivered, untilAborted } from '../connection.ts';
+import type { HttpFault } from '../fault.ts';
+import { bytesOf } from '../rewrite.ts';
+
+const none = z.object({});
+const ANY = ['*'];
+const UNKNOWN_OUTCOME =
+  'M: a request without an answer may have been carried out; it is not simply sent again.';
+const UNREADABLE = 'M: an answer that cannot be read says nothing of a resource.';
+
+function connectionFault<S extends z.ZodObject>(
+  row: Omit<HttpFault<S>, 'layer' | 'on'> & { on?: string[] },
+): HttpFault<S> {
+  return { layer: 'connection', on: ANY, ...row };
+}
+
+/** A request that outlives the connection that it came on. */
+async function detached(request: Request): Promise<() => Request> {
+  const { method, headers, url } = request;
+  const body = request.body === null ? null : await request.arrayBuffer();
+  return () => new Request(url, { method, headers, body });
+}
+
+async function half(response: Response): Promise<{ whole: Uint8Array; half: Uint8Array }> {
+  const whole = await bytesOf(response);
+  return { whole, half: whole.subarray(0, Math.floor(whole.byteLength / 2)) };
+}
+
+export const connectionFaults = {
+  latency: connectionFault({
+    does: 'The answer comes later, by `ms` and up to `jitter_ms` more.',
+    strikes: 'M: a slow provider delays nobody else.',
+    params: z.object({
+      ms: z.number().min(0).default(2_000),
+      jitter_ms: z.number().min(0).default(0),
+    }),
+    times: 'sticky',
+    async answer({ clock, params: { ms, jitter_ms: jitterMs }, draw }, ask) {
+      const response = await ask();
+      await delay(clock, ms + draw('jitter') * jitterMs);
+      return response;
+    },
+  }),
+  'slow-request': connectionFault({
+    does: 'The request reaches the server `ms` later.',
+    strikes: 'O: a create is answered at once; a client that gave up may still have made an instance.',
+    params: z.object({ ms: z.number().min(0).default(15_000) }),
+    async answer({ clock, params, request }, ask) {
+      const again = await detached(request);
+      await delay(clock, params.ms);
+      return ask(again());
+    },
+  }),
+  'no-answer': connectionFault({
+    does: 'No answer comes, until the client gives up. The request is carried out, unless `done` is false.',
+    strikes: UNKNOWN_OUTCOME,
+    params: z.object({ done: z.boolean().default(true) }),
+    async answer({ params, request }, ask) {
+      const again = await detached(request);
+      if (params.done) await ask(again());
+      return untilAborted(request);
+    },
+  }),
+  'connection-refused': connectionFault({
+    does: 'Nobody is reached: the connection breaks at once, and nothing is carried out.',
+    strikes: 'M: an unreachable provider ends no deployment.',
+    params: none,
+    async answer() {
+      throw new BrokenConnection('ECONNREFUSED');
+    },
+  }),
+  'request-lost': connectionFault({
+    does: 'The connection breaks before the server has seen the request; nothing is carried out.',
+    strikes: UNKNOWN_OUTCOME,
+    params: none,
+    async answer() {
+      throw new BrokenConnection();
+    },
+  }),
+  'answer-lost': connectionFault({
+    does: 'The request is carried out, and the connection breaks before its answer: a lost 201.',
+    strikes: 'O: Idempotency-Key; a create that is repeated does not make a second instance.',
+    params: none,
+    async answer({ request }, ask) {
+      const again = await detached(request);
+      await bytesOf(await ask(again()));
+      throw new BrokenConnection();
+    },
+  }),
+  'carried-out-late': connectionFault({
+    does: 'The connection breaks, and the request is carried out `ms` later all the same.',
+    strikes: UNKNOWN_OUTCOME,
+    params: z.object({ ms: z.number().min(0).default(20_000) }),
+    async answer({ clock, params, request }, ask) {
+      const again = await detached(request);
+      clock.setTimer(params.ms, () => void ask(again()).then(bytesOf, () => undefined));
+      throw new BrokenConnection();
+    },
+  }),
+  'delivered-twice': connectionFault({
+    does: 'A proxy sends the request twice; the second answer comes back.',
+    strikes: 'O: Idempotency-Key; a create that is repeated does not make a second instance.',
+    params: none,
+    async answer({ request }, ask) {
+      const again = await detached(request);
+      await bytesOf(await ask(again()));
+      return ask(again());
+    },
+  }),
+  'half-body-reset': connectionFault({
+    does: 'Half of the body comes, then the connection is reset.',
+    strikes: UNREADABLE,
+    params: none,
+    async answer({ clock }, ask) {
+      const response = await ask();
+      const body = await half(response);
+      return delivered(response, body.whole, { pieces: [body.half], everyMs: 0, ending: 'reset' }, clock);
+    },
+  }),
+  'half-body-silence': connectionFault({
+    does: 'Half of the body comes, then nothing more; the connection stays open.',
+    strikes: 'M: the whole of an answer has a deadline, not only its head.',
+    params: none,
+    async answer({ clock }, ask) {
+      const response = await ask();
+      const body = await half(response);
+      return delivered(response, body.whole, { pieces: [body.half], everyMs: 0, ending: 'silence' }, clock);
+    },
+  }),
+  'slow-body': connectionFault({
+    does: 'The body comes `bytes` at a time, `every_ms` apart: by default one byte per second.',
+    strikes: 'M: the whole of an answer has a deadline, not only its head.',
+    params: z.object({
+      bytes: z.int().min(1).default(1),
+      every_ms: z.number().min(1).default(1_000),
+    }),
+    async answer({ clock, params: { bytes, every_ms: everyMs } }, ask) {
+      const response = await ask();
+      const body = await bytesOf(response);
+      const pieces = Array.from({ length: Math.ceil(body.byteLength / bytes) }, (_, index) =>
+        body.subarray(index * bytes, (index + 1) * bytes),
+      );
+      return delivered(response, body, { pieces, everyMs, ending: 'whole' }, clock);
+    },
+  }),
+} as const satisfies Record<string, HttpFault>;

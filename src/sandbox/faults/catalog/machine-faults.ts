@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { canHappen, happen, type MachineEvent } from '../../../platform-model/events.ts';
+import type { MachineFault } from '../fault.ts';
+
+const none = z.object({});
+
+function eventFault(event: MachineEvent, does: string, strikes: string): MachineFault {
+  const params = z.object({ gone_after_ms: z.number().min(0).default(2_000) });
+  return {
+    layer: 'machine',
+    on: [],
+    does,
+    strikes,
+    params: event === 'reclaim' ? params : none,
+    // A machine whose instance is not ONLINE yet would be started again.
+    fits: (machine, status) =>
+      canHappen(event, machine) && status === (event === 'reap' ? 'STOPPED' : 'ONLINE'),
+    happen: ({ clock, params }, at) =>
+      happen(event, { ...at, now: clock.now(), goneAfterMs: Number(params['gone_after_ms'] ?? 0) }),
+  };
+}
+
+/** Longer than anybody waits. */
+const NEVER_MS = 10 * 365 * 86_400_000;
+
+export const machineFaults = {
+  'spot-reclaim': eventFault(
+    'reclaim',
+    'The platform takes a running machine back: a SPOT instance is destroyed, another one reads ERROR.',
+    'O: a reclaimed instance goes ONLINE → DESTROYING → DESTROYED; it is billed no longer.',
+  ),
+  'stopped-reaped': eventFault(
+    'reap',
+    'The platform removes a machine that is stopped.',
+    'O: an instance that is gone is 404, and its volumes stay.',
+  ),
+  'guest-power-off': eventFault(
+    'powerOff',
+    'The guest switches itself off.',
+    'O: a guest that powers itself off: ONLINE → STOPPED.',
+  ),
+  'machine-breaks': eventFault('breakDown', 'A running machine fails.', 'O: ONLINE → ERROR, with an error.'),
+  'machine-lost': eventFault(
+    'loss',
+    'A running machine is gone from one moment to the next.',
+    'Design: a loss is confirmed, and an alarm; the instance reads ERROR, or is destroyed where it is SPOT.',
+  ),
+  'boot-fails': {
+    layer: 'machine',
+    on: [],
+    params: none,
+    does: 'The boot of a machine fails.',
+    strikes: 'O: PROVISIONING → ERROR, with an error; nothing is charged.',
+    fits: ({ power, bootFails }) => power === 'building' && !bootFails,
+    happen: (_strike, { machines, machine }) => machines.change(machine, { bootFails: true }),
+  },
+  'boot-never-finishes': {
+    layer: 'machine',
+    on: [],
+    params: none,
+    does: 'The boot of a machine does not end.',
+    strikes: 'O: provisioning reaches ONLINE within 10 minutes, or ends in ERROR.',
+    fits: ({ power, until, createdAt }) => power === 'building' && (until ?? 0) < createdAt + NEVER_MS,
+    happen: ({ clock }, { machines, machine }) => machines.change(machine, { until: clock.now() + NEVER_MS }),
+  },
+} as const satisfies Record<string, MachineFault>;

@@ -1,0 +1,277 @@
+import { z } from 'zod';
+import type { FailureCode } from '../../../orchestrator/model/platform-driver.ts';
+import type { Fault as CallFault } from '../../../platform-model/call-faults.ts';
+import type { Method } from '../../../platform-model/platform.ts';
+import type { PlatformFault } from '../fault.ts';
+
+const none = z.object({});
+const GETS: readonly Method[] = ['get', 'volumes.get'];
+const LISTS: readonly Method[] = ['list', 'volumes.list'];
+const ORDERS: readonly Method[] = [
+  ...(['create', 'stop', 'start', 'restart', 'destroy'] as const),
+  ...(['volumes.create', 'volumes.attach', 'volumes.detach', 'volumes.resize', 'volumes.destroy'] as const),
+];
+const ALL: readonly Method[] = [...GETS, ...LISTS, 'inventory', ...ORDERS];
+/** How soon the orchestrator asks again after a step that does not get on. */
+const ASK_AGAIN_MS = 1_000;
+
+function callFault<S extends z.ZodObject>(
+  on: readonly Method[],
+  row: Pick<PlatformFault<S>, 'does' | 'strikes' | 'params' | 'times'>,
+  fault: (params: z.infer<S>, method: Method, nth: number) => CallFault,
+): PlatformFault<S> {
+  return { layer: 'platform', on, ...row, fault: ({ params, nth }, method) => fault(params, method, nth) };
+}
+
+/** The platform refuses an order, and nothing is done. */
+function refusing(code: FailureCode, on: readonly Method[], does: string, strikes: string) {
+  return callFault(on, { does, strikes, params: none }, () => refusal(code));
+}
+
+function refusal(code: FailureCode): CallFault {
+  return { kind: 'misclaim', code, sideEffect: 'none', isDone: false };
+}
+
+const stuck: CallFault = { kind: 'stuck', pollAfterMs: ASK_AGAIN_MS };
+const ADOPT = 'Design: after a doubt every open operation begins with get(ref): adopt, never repeat.';
+const PROVED =
+  'Design: only gone, proved, ends a row; a platform that cannot be reached freezes transitions.';
+const NO_CAPACITY =
+  'O: 409 capacity_unavailable, or an instance in ERROR with its reason; nothing is charged.';
+
+export const platformFaults = {
+  'platform-call-lost': callFault(
+    ORDERS,
+    {
+      does: 'An order to the platform is lost: it fails, and nothing is done.',
+      strikes: ADOPT,
+      params: none,
+    },
+    () => 'fail-before',
+  ),
+  'platform-answer-lost': callFault(
+    ORDERS,
+    { does: 'An order is carried out, and its answer is lost.', strikes: ADOPT, params: none },
+    () => 'fail-after',
+  ),
+  'create-fails-after-creating': callFault(
+    ['create', 'volumes.create'],
+    {
+      does: 'The platform says that a create failed, and that there is nothing; it has made the machine or volume.',
+      strikes: 'Design: orphans are swept by their owner tag; no machine runs that nobody pays for.',
+      params: z.object({ code: z.enum(['internal', 'transient', 'unknown_outcome']).default('internal') }),
+    },
+    ({ code }) => ({ kind: 'misclaim', code, sideEffect: 'none', isDone: true }),
+  ),
+  'platform-slow': callFault(
+    ALL,
+    {
+      does: 'A call is carried out, and answered `ms` later.',
+      strikes: 'Design: the core gives each call of a driver a deadline.',
+      params: z.object({ ms: z.number().min(0).default(5_000) }),
+      times: 'sticky',
+    },
+    ({ ms }) => ({ kind: 'delay', ms }),
+  ),
+  'platform-hangs': callFault(
+    ORDERS,
+    {
+      does: 'An order reaches the platform `ms` after it was sent, when nobody waits for it any more.',
+      strikes: ADOPT,
+      params: z.object({ ms: z.number().min(0).default(40_000) }),
+    },
+    ({ ms }) => ({ kind: 'late', ms }),
+  ),
+  'platform-outage': callFault(
+    ALL,
+    {
+      does: 'The platform cannot be reached: every call fails.',
+      strikes:
+        'O: the platform is down: reads go on, offers are unavailable, a create is 409 capacity_unavailable.',
+      params: none,
+      times: 'sticky',
+    },
+    () => 'fail-before',
+  ),
+  'platform-unknown': callFault(
+    [...GETS, ...LISTS, 'inventory'],
+    { does: 'Gets and lists say that they do not know.', strikes: PROVED, params: none, times: 'sticky' },
+    () => 'unknown',
+  ),
+  'platform-empty-list': callFault(
+    LISTS,
+    {
+      does: 'The platform lists nothing.',
+      strikes: 'Design: nothing is decided on an empty list.',
+      params: none,
+      times: 'sticky',
+    },
+    () => 'lie-empty',
+  ),
+  'platform-partial-list': callFault(
+    LISTS,
+    {
+      does: 'The platform’s list ends after `items`, and does not say so.',
+      strikes: 'Design: absence from a listing is never proof.',
+      params: z.object({ items: z.int().min(0).default(1) }),
+      times: 'sticky',
+    },
+    ({ items }) => ({ kind: 'part', items }),
+  ),
+  'platform-list-lags': callFault(
+    LISTS,
+    {
+      does: 'The platform’s list lacks what is younger than `s` seconds.',
+      strikes: 'Design: nothing is decided on a list that began before the create returned.',
+      params: z.object({ s: z.number().min(0).default(30) }),
+      times: 'sticky',
+    },
+    ({ s }) => ({ kind: 'lag', ms: s * 1_000 }),
+  ),
+  'platform-forgets': callFault(
+    GETS,
+    {
+      does: 'The platform says once that a machine or volume is gone, although it is there.',
+      strikes: 'Design: a machine counts as lost only when a list lacks it and a get finds nothing.',
+      params: none,
+    },
+    () => 'lie-gone',
+  ),
+  'platform-flapping': callFault(
+    [...GETS, ...LISTS],
+    {
+      does: 'Every other get or list of the platform does not know.',
+      strikes: PROVED,
+      params: none,
+      times: 'sticky',
+    },
+    (_params, _method, nth) => (nth % 2 === 1 ? 'unknown' : 'none'),
+  ),
+  'credential-revoked': callFault(
+    ALL,
+    {
+      does: 'The platform does not know the credential any more: it shows an empty account and refuses every order.',
+      strikes: 'Design: an account that is suddenly empty is an alarm, and ends nothing.',
+      params: none,
+      times: 'sticky',
+    },
+    (_params, method) => {
+      if (GETS.includes(method)) return 'lie-gone';
+      if (LISTS.includes(method)) return 'lie-empty';
+      return method === 'inventory' ? 'unknown' : refusal('auth');
+    },
+  ),
+  'platform-unauthorized': refusing(
+    'auth',
+    ORDERS,
+    'An order is refused: the credential is not known.',
+    'Design: auth is a fault of the operator’s, never the end of an instance.',
+  ),
+  'platform-locked': refusing(
+    'conflict',
+    ORDERS,
+    'An order is refused: the resource is locked.',
+    'Design: a refused deletion is retried with backoff, for ever.',
+  ),
+  'no-capacity': refusing(
+    'capacity',
+    ['create', 'start'],
+    'The platform has no room for a machine.',
+    NO_CAPACITY,
+  ),
+  'quota-reached': refusing('quota', ['create'], 'The platform’s quota is reached.', NO_CAPACITY),
+  'image-missing': refusing(
+    'image_missing',
+    ['create'],
+    'The platform does not have the image.',
+    NO_CAPACITY,
+  ),
+  'create-stuck': callFault(
+    ['create'],
+    {
+      does: 'A create gets no further: no machine is made.',
+      strikes: 'O: provisioning reaches ONLINE within 10 minutes, or ends in ERROR.',
+      params: none,
+      times: 'sticky',
+    },
+    () => stuck,
+  ),
+  'stop-stuck': callFault(
+    ['stop'],
+    {
+      does: 'A stop gets no further.',
+      strikes: 'O: STOPPING ends in STOPPED, or in ERROR.',
+      params: none,
+      times: 'sticky',
+    },
+    () => stuck,
+  ),
+  'start-stuck': callFault(
+    ['start'],
+    {
+      does: 'A start gets no further.',
+      strikes: 'O: a start that fails leaves the instance STOPPED, with its disk.',
+      params: none,
+      times: 'sticky',
+    },
+    () => stuck,
+  ),
+  'destroy-stuck': callFault(
+    ['destroy', 'volumes.destroy'],
+    {
+      does: 'A removal gets no further.',
+      strikes: 'Design: deletion is proved; until then it is DESTROYING.',
+      params: none,
+      times: 'sticky',
+    },
+    () => stuck,
+  ),
+  'destroy-lies': callFault(
+    ['destroy', 'volumes.destroy'],
+    {
+      does: 'The platform says that it has removed a machine or volume, and has not.',
+      strikes: 'Design: deletion is proved; DESTROYED is believed only when the platform shows nothing.',
+      params: none,
+    },
+    () => 'lie-done',
+  ),
+  'attach-stuck': callFault(
+    ['volumes.attach'],
+    {
+      does: 'Attaching a volume gets no further.',
+      strikes: 'O: a volume is ATTACHED only when its instance sees it.',
+      params: none,
+      times: 'sticky',
+    },
+    () => stuck,
+  ),
+  'attach-lies': callFault(
+    ['volumes.attach'],
+    {
+      does: 'The platform says that it has attached a volume, and has not.',
+      strikes: 'O: attached_instance_ids is what the platform has a record for.',
+      params: none,
+    },
+    () => 'lie-done',
+  ),
+  'detach-lingers': callFault(
+    ['volumes.detach'],
+    {
+      does: 'Detaching a volume gets no further: the record lingers.',
+      strikes: 'O: a volume is not reported detached until the attachment record is gone.',
+      params: none,
+      times: 'sticky',
+    },
+    () => stuck,
+  ),
+  'resize-stuck': callFault(
+    ['volumes.resize'],
+    {
+      does: 'Growing a volume gets no further.',
+      strikes: 'Extensions: a volume has its old size until it has grown.',
+      params: none,
+      times: 'sticky',
+    },
+    () => stuck,
+  ),
+} as const satisfies Record<string, PlatformFault>;

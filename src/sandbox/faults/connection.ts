@@ -1,0 +1,103 @@
+import type { ServerResponse } from 'node:http';
+import type { FaultClock } from './fault.ts';
+
+/** The connection broke. `fetch` rejects with a TypeError whose cause has the code, as Node's own does. */
+export class BrokenConnection extends TypeError {
+  override readonly name = 'TypeError';
+
+  constructor(code: 'ECONNRESET' | 'ECONNREFUSED' = 'ECONNRESET') {
+    super('fetch failed', { cause: Object.assign(new Error(`the connection broke: ${code}`), { code }) });
+  }
+}
+
+/** How a body comes: `pieces` one after another, `everyMs` apart; then it ends, breaks off, or nothing more comes. */
+export interface Delivery {
+  pieces: readonly Uint8Array[];
+  everyMs: number;
+  ending: 'whole' | 'reset' | 'silence';
+}
+
+const deliveries = new WeakMap<Response, { delivery: Delivery; clock: FaultClock }>();
+
+/** The response, with a body that comes like this. */
+export function delivered(
+  response: Response,
+  body: Uint8Array,
+  delivery: Delivery,
+  clock: FaultClock,
+): Response {
+  const headers = new Headers(response.headers);
+  // What is promised is the whole of it.
+  headers.set('content-length', String(body.byteLength));
+  headers.delete('transfer-encoding');
+  const init = { status: response.status, headers };
+  const made = new Response(toStream(delivery, clock), init);
+  // Two halves of one stream break off together, before either was read: a copy has a stream of its own, and no time passes for it.
+  const clone = (): Response => new Response(toStream({ ...delivery, everyMs: 0 }, clock), init);
+  Object.defineProperty(made, 'clone', { value: clone });
+  deliveries.set(made, { delivery, clock });
+  return made;
+}
+
+function toStream({ pieces, everyMs, ending }: Delivery, clock: FaultClock): ReadableStream<Uint8Array> {
+  let next = 0;
+  return new ReadableStream({
+    async pull(controller) {
+      const piece = pieces[next];
+      if (everyMs > 0 && next > 0 && piece !== undefined) await passing(clock, everyMs);
+      next++;
+      if (piece !== undefined) return controller.enqueue(piece);
+      if (ending === 'whole') return controller.close();
+      if (ending === 'reset') return controller.error(new BrokenConnection());
+      await new Promise(() => undefined);
+    },
+  });
+}
+
+/**
+ * Writes a response whose body does not come as usual onto its connection: a reset is a TCP reset, and what was
+ * promised and did not come is missing on the wire. False: the response is like any other.
+ */
+export async function deliverTo(response: Response, outgoing: ServerResponse): Promise<boolean> {
+  const found = deliveries.get(response);
+  if (found === undefined) return false;
+  const { delivery, clock } = found;
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  outgoing.flushHeaders();
+  for (const [index, piece] of delivery.pieces.entries()) {
+    if (index > 0 && delivery.everyMs > 0) await passing(clock, delivery.everyMs);
+    if (outgoing.destroyed) return true;
+    await new Promise((resolve) => outgoing.write(piece, resolve));
+  }
+  if (delivery.ending === 'whole') outgoing.end();
+  if (delivery.ending === 'reset') breakConnection(outgoing);
+  return true;
+}
+
+/** Ends the connection with a TCP reset. */
+export function breakConnection(outgoing: ServerResponse): void {
+  const { socket } = outgoing;
+  if (socket !== null && 'resetAndDestroy' in socket) socket.resetAndDestroy();
+  else outgoing.destroy();
+}
+
+/** Rejects when the client goes away. */
+export function untilAborted({ signal }: Request): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+/** Resolves so much later, and has virtual time pass for it. */
+async function passing(clock: FaultClock, ms: number): Promise<void> {
+  const passed = delay(clock, ms);
+  // Whoever moves time may wait for this body: then that move is what it waits for.
+  void clock.during(passed);
+  await passed;
+}
+
+/** Resolves so much later. */
+export function delay(clock: FaultClock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.setTimer(ms, resolve));
+}

@@ -1,0 +1,153 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Sandbox } from '../sandbox.ts';
+import { armingSchema } from './arming.ts';
+import { benchOf, startBench } from './bench.fixture.ts';
+import { faultNames } from './catalog/catalog.ts';
+
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await startBench();
+});
+afterAll(() => sandbox.close());
+afterEach(() => {
+  sandbox.faults.reset();
+});
+
+async function statuses(bench: Awaited<ReturnType<typeof benchOf>>, count: number, path = '/instances') {
+  const seen: number[] = [];
+  for (let request = 0; request < count; request++) seen.push((await bench.ask('GET', path)).status);
+  return seen;
+}
+
+describe('an armed fault', () => {
+  it('strikes once, k times, or until it is disarmed', async () => {
+    const bench = await benchOf(sandbox);
+    await bench.arm('http-500');
+    expect(await statuses(bench, 2)).toEqual([500, 200]);
+    await bench.arm('http-503', { times: 2 });
+    expect(await statuses(bench, 3)).toEqual([503, 503, 200]);
+    const sticky = await bench.arm('http-401', { times: 'sticky' });
+    expect(await statuses(bench, 4)).toEqual([401, 401, 401, 401]);
+    expect(sandbox.faults.disarm(sticky.id)).toBe(true);
+    expect(await statuses(bench, 1)).toEqual([200]);
+    expect(sandbox.faults.disarm(sticky.id)).toBe(false);
+  });
+
+  it('spares the first occasions, and ends after a time', async () => {
+    const bench = await benchOf(sandbox);
+    await bench.arm('http-500', { skip: 2 });
+    expect(await statuses(bench, 4)).toEqual([200, 200, 500, 200]);
+    await bench.arm('http-500', { times: 'sticky', for_ms: 10_000 });
+    expect(await statuses(bench, 1)).toEqual([500]);
+    await bench.pass(10);
+    expect(await statuses(bench, 1)).toEqual([200]);
+  });
+
+  it('strikes one provider, one route, one instance', async () => {
+    const bench = await benchOf(sandbox);
+    const other = await benchOf(sandbox, 'e');
+    const [id, second] = [await bench.make(), await bench.make('two')];
+    await sandbox.faults.arm('http-500', { provider: 'provider-e', times: 'sticky' });
+    expect(await statuses(bench, 1)).toEqual([200]);
+    expect(await statuses(other, 1)).toEqual([500]);
+    await bench.arm('http-503', { route: ['GET /availability', 'GET /instances/{id}'], instance: id });
+    expect(await statuses(bench, 1, `/instances/${second}`)).toEqual([200]);
+    expect(await statuses(bench, 2, `/instances/${id}`)).toEqual([503, 200]);
+  });
+
+  it('of one account is not seen by another', async () => {
+    const [mine, theirs] = [await benchOf(sandbox), await benchOf(sandbox)];
+    await mine.arm('http-500', { times: 'sticky' });
+    const [own, id] = [await theirs.make(), (await theirs.read('none')).status];
+    expect([await statuses(theirs, 2), await statuses(mine, 1), id]).toEqual([[200, 200], [500], 404]);
+    await mine.arm('guest-power-off', { times: 'sticky' });
+    await mine.pass(30);
+    expect((await theirs.read(own)).body.status).toBe('ONLINE');
+    sandbox.faults.clear({ account: mine.account });
+    expect(await statuses(mine, 1)).toEqual([200]);
+  });
+
+  it('is drawn from the seed: the same occasions are struck for the same seed, others for another', async () => {
+    const run = async (seed: number) => {
+      const fresh = await startBench({ seed: 5 });
+      const bench = await benchOf(fresh);
+      await bench.arm('http-500', { times: 'sticky', probability: 0.3, seed });
+      const seen = await statuses(bench, 60);
+      await fresh.close();
+      return seen;
+    };
+    const first = await run(1);
+    expect(await run(1)).toEqual(first);
+    expect(await run(2)).not.toEqual(first);
+    const struck = first.filter((status) => status === 500).length;
+    expect(struck).toBeGreaterThan(5);
+    expect(struck).toBeLessThan(40);
+  });
+
+  it('of a machine that is counted strikes at the polls of that machine', async () => {
+    const bench = await benchOf(sandbox);
+    const id = await bench.make();
+    const armed = await bench.arm('guest-power-off', { instance: id, skip: 2 });
+    await bench.pass(60);
+    expect(armed.hits).toBe(0);
+    await bench.read(id);
+    await bench.read(id);
+    expect(armed.hits).toBe(0);
+    await bench.read(id);
+    expect(armed.hits).toBe(1);
+    await bench.until(id, 'STOPPED');
+  });
+
+  it('waits for a machine that it fits', async () => {
+    const bench = await benchOf(sandbox);
+    const { body } = await bench.order('soon');
+    const armed = await bench.arm('guest-power-off', { instance: body.id });
+    expect(armed.hits).toBe(0);
+    await bench.until(body.id, 'STOPPED');
+  });
+
+  it('goes together with others: the connection outside, then the answer, then the status', async () => {
+    const bench = await benchOf(sandbox);
+    await bench.arm('http-500');
+    await bench.arm('latency', { ms: 1_000, times: 1 });
+    const before = sandbox.clock.now();
+    expect(await statuses(bench, 2)).toEqual([500, 200]);
+    expect(sandbox.clock.now() - before).toBe(1_000);
+    expect(sandbox.faults.events.map(({ fault }) => fault)).toEqual(['latency', 'http-500']);
+  });
+
+  it('says what it did, and to which request', async () => {
+    const bench = await benchOf(sandbox);
+    const struck: unknown[] = [];
+    sandbox.faults.onStrike((event, request) => struck.push([event.fault, request?.method]));
+    await bench.arm('http-500');
+    await bench.order('x');
+    expect(struck).toEqual([['http-500', 'POST']]);
+    expect(sandbox.faults.events).toMatchObject([
+      { number: 1, id: 'fault-1', step: `provider-d ${bench.account} POST /instances` },
+    ]);
+    expect(sandbox.faults.list()).toEqual([]);
+    expect(sandbox.faults.list({ all: true })).toMatchObject([
+      { id: 'fault-1', hits: 1, seen: 1, isOver: true },
+    ]);
+  });
+});
+
+describe('what arms a fault', () => {
+  it('is one schema, with the settings of each', () => {
+    for (const fault of faultNames) expect(armingSchema.parse({ fault })).toMatchObject({ fault, skip: 0 });
+  });
+
+  it.each([
+    ['an unknown fault', { fault: 'gremlins' }],
+    ['an unknown setting', { fault: 'http-500', ms: 3 }],
+    ['a probability above 1', { fault: 'http-500', probability: 2 }],
+    ['no times at all', { fault: 'http-500', times: 0 }],
+  ])('refuses %s', (_name, given) => {
+    expect(armingSchema.safeParse(given).success).toBe(false);
+  });
+
+  it('is refused in process too', async () => {
+    await expect(sandbox.faults.arm('latency', { ms: -1 })).rejects.toThrow(/ms/);
+  });
+});

@@ -1,0 +1,65 @@
+type Json = Record<string, unknown>;
+
+/** The response with another body, as JSON. */
+export function withJson(response: Response, json: unknown, status = response.status): Response {
+  const headers = new Headers(response.headers);
+  headers.delete('content-length');
+  return new Response(JSON.stringify(json), { status, headers });
+}
+
+/** The response with another text for a body. */
+export function withText(response: Response, text: string, headers: Record<string, string> = {}): Response {
+  const all = new Headers(response.headers);
+  all.delete('content-length');
+  for (const [name, value] of Object.entries(headers)) all.set(name, value);
+  return new Response(text, { status: response.status, headers: all });
+}
+
+/** Changes what a successful answer says; an answer without a JSON object stays as it is. */
+export async function rewrite(response: Response, change: (json: Json) => Json): Promise<Response> {
+  const json = response.ok ? await jsonOf(response) : undefined;
+  return json === undefined ? response : withJson(response, change(json));
+}
+
+/** Changes each resource that an answer shows: the one that it is, or those that it lists. */
+export function rewriteEach(
+  response: Response,
+  resource: string | undefined,
+  change: (shown: Json) => Json,
+): Promise<Response> {
+  const changed = (shown: Json): Json =>
+    resource === undefined || shown['id'] === resource ? change(shown) : shown;
+  return rewrite(response, (json) => {
+    const list = listIn(json);
+    return list === undefined ? changed(json) : { ...json, [list.name]: list.items.map(changed) };
+  });
+}
+
+/** Changes the list that an answer is. */
+export function rewriteList(response: Response, change: (items: Json[]) => Json[]): Promise<Response> {
+  return rewrite(response, (json) => {
+    const list = listIn(json);
+    return list === undefined ? json : { ...json, [list.name]: change(list.items) };
+  });
+}
+
+/** A list is an object whose one field is an array of objects. */
+function listIn(json: Json): { name: string; items: Json[] } | undefined {
+  const [field, ...others] = Object.entries(json);
+  if (field === undefined || others.length > 0 || !Array.isArray(field[1])) return undefined;
+  return { name: field[0], items: field[1] as Json[] };
+}
+
+async function jsonOf(response: Response): Promise<Json | undefined> {
+  const text = await response.clone().text();
+  try {
+    const json: unknown = JSON.parse(text);
+    return typeof json === 'object' && json !== null && !Array.isArray(json) ? (json as Json) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export async function bytesOf(response: Response): Promise<Uint8Array> {
+  return new Uint8Array(await response.arrayBuffer());
+}
