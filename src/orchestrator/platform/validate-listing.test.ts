@@ -43,10 +43,12 @@ it('a listing that lacks every machine of a host is believed where it says that 
     },
     reportProblem: async () => undefined,
   };
+  const warnings: object[] = [];
   const deps = {
     store,
     clock,
     health,
+    log: { warn: (fields: object) => void warnings.push(fields), info: () => undefined },
     platform: 'default',
     options: { leaseMs: 30_000, suspectShare: 0.5 },
     driver: { manifest: { createVisibleWithinMs: 0 } },
@@ -55,6 +57,8 @@ it('a listing that lacks every machine of a host is believed where it says that 
   const items = rows.slice(3).map(({ ownerRef: ref }) => ({ ref, power: 'running' as const, createdAt: 0 }));
   expect(await judge({ answer: 'listed', items, silentHosts: ['n2'] }, clock.now())).toBe(false);
   expect(await judge({ answer: 'listed', items, silentHosts: ['n3'] }, clock.now())).toBe(true);
+  await judge({ answer: 'listed', items, silentHosts: ['n3'] }, clock.now());
+  expect(warnings).toEqual([{ hosts: 'n2' }, { hosts: 'n3' }]);
 });
 
 describe('a listing that lacks three of four volumes that nobody deleted', () => {

@@ -14,6 +14,8 @@ type Deps = Pick<
 const LEAST_SUSPECT = 3;
 /** How long too many missing volumes are not trusted to be gone, in milliseconds. */
 const MAX_VOLUMES_SUSPECT_MS = 60 * 60_000;
+const SILENT_HOSTS =
+  'hosts of the platform do not answer: their machines keep their status until they do, and the others stay on sale';
 const MISSING_VOLUMES =
   'too many volumes are missing from the platform: none counts as deleted for an hour, ' +
   'or until `berth losses accept` says that they are really gone';
@@ -29,12 +31,17 @@ export function isSuspect({ expected, missing }: { expected: number; missing: nu
 
 /** Compares a listing of machines with the database, and reports the result to the platform's health. */
 export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<ObservedMachine> {
+  let told = '';
   return async (listing, begunAt) => {
-    const { health, options, driver } = deps;
+    const { health, options, driver, log } = deps;
     if (listing.answer === 'unknown') {
       await health.reportProblem({ kind: 'down', problem: listing.reason }, begunAt);
       return false;
     }
+    const hosts = listing.silentHosts?.toSorted().join(', ') ?? '';
+    if (hosts !== told && hosts !== '') log.warn({ hosts }, SILENT_HOSTS);
+    if (hosts !== told && hosts === '') log.info({}, 'every host of the platform answers again');
+    told = hosts;
     await expected.refresh();
     // A younger machine may be missing from a correct listing too.
     const settledBy = begunAt - driver.manifest.createVisibleWithinMs;
