@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { generateKeyPair, type KeyPair, ssh } from '../../support/processes/openssh.ts';
 import { runBerth } from '../../support/processes/process.ts';
 import { LabServer, nameOf } from '../lab-server.ts';
@@ -240,49 +240,48 @@ describe('kill -9 of Berth at each moment [incus-kill-at-each-step]', () => {
       return reply !== undefined && reply.status !== 503;
     });
   };
-  let path: string | undefined;
-  beforeEach(() => {
-    path = undefined;
-  });
+  /** One for each moment, ONLINE from its create to its destroy. */
+  const made: string[] = [];
 
   it.each(moments)('create:%s', async (moment) => {
     const failpoint = failpointOf('create', moment);
     await server.arm(failpoint);
     const headers = { 'Idempotency-Key': `create-${moment.replace(' ', '-')}` };
     const body = { ...offer, ssh_keys: keys.map(({ publicKey }) => publicKey) };
-    const { status, body: made } = await server.client.request('POST', '/instances', { headers, body });
+    const { status, body: answer } = await server.client.request('POST', '/instances', { headers, body });
     expect(status).toBe(201);
     await server.diedAndStart(failpoint);
-    path = `/instances/${made['id']}`;
+    const path = `/instances/${answer['id']}`;
     await online(path);
-    expect((await cluster.contents()).filter((one) => one.startsWith('instance'))).toHaveLength(1);
-    await server.destroy(path);
-    await nothingIsLeft();
+    made.push(path);
+    const instances = (await cluster.contents()).filter((one) => one.startsWith('instance'));
+    expect(instances).toHaveLength(made.length);
   });
 
-  it('stop, start, restart and destroy, each of them at each moment', async () => {
-    path = await create();
-    await online(path);
-    for (const moment of moments.slice(0, 4))
-      for (const [kind, method, verb, to] of [
-        ['stop', 'POST', `${path}/stop`, 'STOPPED'],
-        ['start', 'POST', `${path}/start`, 'ONLINE'],
-        ['restart', 'POST', `/x${path}/restart`, 'ONLINE'],
-      ] as const) {
-        const failpoint = failpointOf(kind, moment);
-        await server.arm(failpoint);
-        await insist(method, verb);
-        await server.diedAndStart(failpoint);
-        await server.client.waitFor(path, to);
-        if (kind === 'restart')
-          await waitFor('the restart is over', async () => {
-            const { body } = await server.client.request('GET', verb);
-            return body['restarting'] === false;
-          });
-      }
-    for (const [index, moment] of moments.entries()) {
+  it.each(moments.slice(0, 4))('stop, start and restart:%s', async (moment) => {
+    const path = made[0] ?? (await create());
+    for (const [kind, verb, to] of [
+      ['stop', `${path}/stop`, 'STOPPED'],
+      ['start', `${path}/start`, 'ONLINE'],
+      ['restart', `/x${path}/restart`, 'ONLINE'],
+    ] as const) {
+      const failpoint = failpointOf(kind, moment);
+      await server.arm(failpoint);
+      await insist('POST', verb);
+      await server.diedAndStart(failpoint);
+      await server.client.waitFor(path, to);
+      if (kind === 'restart')
+        await waitFor('the restart is over', async () => {
+          const { body } = await server.client.request('GET', verb);
+          return body['restarting'] === false;
+        });
+    }
+  });
+
+  it('destroy, of one machine at each moment', async () => {
+    for (const moment of moments) {
       const failpoint = failpointOf('destroy', moment);
-      path = index === 0 ? path : await create();
+      const path = made.pop() ?? (await create());
       await online(path);
       await server.arm(failpoint);
       await insist('DELETE', path);
