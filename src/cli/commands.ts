@@ -30,6 +30,16 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
       load: async () => (await import('./instances-command.ts')).instancesCommand(),
     },
     {
+      name: 'status',
+      description: 'what there is and what stands wrong, on one screen',
+      load: async () => (await import('./status-command.ts')).statusCommand(),
+    },
+    {
+      name: 'work',
+      description: 'the steps that are not finished',
+      load: async () => (await import('./work-command.ts')).workCommand(),
+    },
+    {
       name: 'alarms',
       description: 'what stands wrong, as every server sees it; who is at it',
       load: async () => (await import('./alarms-command.ts')).alarmsCommand(),

@@ -124,6 +124,36 @@ it('lists instances, shows one, and tells what happened to it [instances-command
   expect(await run('instances', 'show', 'inst-2')).toMatch(/\nwork +create\nattempt +0\n/);
 });
 
+it('lists the work that is open, and sums it up [status-command]', async () => {
+  expect(JSON.parse(await run('work', 'ls', '--json'))).toEqual([
+    {
+      resource: 'inst-2',
+      step: 'create',
+      platform: 'default',
+      attempt: 0,
+      waits_since: new Date(dueWork.notBefore).toISOString(),
+      next_try_at: new Date(dueWork.notBefore).toISOString(),
+      deadline_at: null,
+      runs_now: false,
+      held: false,
+      last_problem: null,
+    },
+  ]);
+  expect(await run('work', 'ls', '--limit', '0')).toBe('No work is open.\n');
+  expect(JSON.parse(await run('status', '--json'))).toEqual({
+    instances: { ERROR: 1, PROVISIONING: 1 },
+    platforms: [{ platform: 'default', down_since: null }],
+    work: { open: 1, oldest_due_at: new Date(dueWork.notBefore).toISOString() },
+    units_taken: 0,
+    storage_taken_gb: 0,
+    alarms: { count: 0, unacknowledged: 0 },
+  });
+  const status = await run('status');
+  expect(status).toMatch(/\nERROR +1\n/);
+  expect(status).toMatch(/\ndefault +yes\n/);
+  expect(status).toContain('Open steps of work: 1; the oldest is due since 2026-11-21');
+});
+
 it.each([
   [['show', 'inst-9'], 'There is no instance inst-9'],
   [['events', 'inst-9'], 'There is no instance inst-9'],

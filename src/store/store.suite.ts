@@ -783,6 +783,24 @@ export function describeStore(
       expect(await store.transact((tx) => tx.alarms.acknowledge(of, 'ann'))).toEqual([]);
     });
 
+    it('lists open work, that which waits longest first', async () => {
+      for (const [resourceId, notBefore] of [
+        ['b', now + 1],
+        ['a', now + 1],
+        ['c', now],
+      ] as const)
+        await store.transact((tx) => tx.work.put({ ...dueWork, resourceId, notBefore }));
+      expect((await store.read.work.list(10)).map(({ resourceId }) => resourceId)).toEqual(['c', 'a', 'b']);
+      await store.claimWork({ ...claim, limit: 1 });
+      expect(await store.read.work.list(1)).toEqual([
+        {
+          ...dueWork,
+          ...{ resourceId: 'c', platform: 'default', cookie: null, attempt: 1, lastError: null },
+          ...{ waitedAttempt: null, isHeld: false, waitsSince: now, leaseUntil: now + 1000 },
+        },
+      ]);
+    });
+
     describe('the history of instances', () => {
       const moved = {
         at: now,

@@ -10,7 +10,7 @@ import type {
   TokenRecord,
   VolumeRecord,
 } from './records.ts';
-import type { InstanceWorkKind, Lease, LeaseState, ResourceKind, Work } from './work.ts';
+import type { InstanceWorkKind, Lease, LeaseState, OpenWork, ResourceKind, Work } from './work.ts';
 
 export { StoreUnavailable } from '../../ports/errors.ts';
 
@@ -171,6 +171,8 @@ export interface WorkReader {
   backlog(): Promise<{ count: number; oldestDueAt: number | null }>;
   /** How many instances have open work, by its kind. */
   countInstancesByStep(): Promise<{ step: InstanceWorkKind; count: number }[]>;
+  /** Those that have waited longest first. */
+  list(limit: number): Promise<OpenWork[]>;
 }
 export interface WorkWriter extends WorkReader {
   /**

@@ -39,6 +39,15 @@ export interface Work {
   isHeld: boolean;
 }
 
+/** A row of work as an operator sees it. */
+export interface OpenWork extends Work {
+  platform: string;
+  /** Since when it is due, however often it was tried. */
+  waitsSince: number;
+  /** Until when a server works on it; over: none does. */
+  leaseUntil: number;
+}
+
 /**
  * A claim on a row of work. `token` is unique to the claim and each later write repeats it, so that a
  * holder who was paused and lost the lease writes nothing.

@@ -84,6 +84,17 @@ export function workReader(connection: Connection): WorkReader {
         .groupBy(work.kind);
       return rows.map((row) => ({ ...row, step: row.step as InstanceWorkKind }));
     },
+    list: async (limit) => {
+      const rows = await db
+        .select()
+        .from(work)
+        .orderBy(asc(dueSince(work)), asc(work.resourceId))
+        .limit(limit);
+      return rows.map(({ leaseToken: _token, leaseOwner: _owner, waitsSince, ...row }) => ({
+        ...row,
+        waitsSince: waitsSince ?? row.notBefore,
+      }));
+    },
   };
 }
 
