@@ -18,7 +18,10 @@ for engine in libvirt incus; do
 done
 build_guests() {
   case $1 in
-    libvirt) build test/lab/guests/tiny.sh tiny.qcow2 ;;
+    libvirt)
+      build test/lab/guests/tiny.sh tiny.qcow2
+      build test/lab/guests/cloud-init.sh cloud-init.qcow2
+      ;;
     incus) build test/lab/incus/image.sh incus.tar.gz ;;
   esac
 }

@@ -29,6 +29,36 @@ it('is CONFORMANT at level full [libvirt-conformance]', { timeout: 10 * MINUTE_M
   await lab.nothingIsLeft();
 });
 
+it('lets in each key of a Debian with its own cloud-init, which did all it was asked [libvirt-cloud-init]', {
+  timeout: 15 * MINUTE_MS,
+}, async () => {
+  lab.host.addImage('cloud-init');
+  const path = await lab.create({
+    configuration_id: 'debian',
+    cloud_init: {
+      write_files: [
+        { path: '/opt/mine.txt', content: `it's "mine" 東京\n`, owner: 'debian:debian', permissions: '0600' },
+      ],
+      runcmd: ['echo ran as $(id -un) >/opt/ran.txt'],
+    },
+  });
+  const machine = await lab.online(path);
+  for (const key of lab.keys)
+    expect(await lab.login(machine, 'id -un', key)).toMatchObject({ stdout: 'debian\n' });
+  // What runcmd does comes after the keys.
+  const finished = 'cat /var/lib/cloud/instance/boot-finished';
+  await expect
+    .poll(async () => (await lab.login(machine, finished)).code, { timeout: 5 * MINUTE_MS })
+    .toBe(0);
+  const { stdout } = await lab.login(
+    machine,
+    'stat -c "%a %U" /opt/mine.txt; cat /opt/mine.txt /opt/ran.txt',
+  );
+  expect(stdout).toBe(`600 debian\nit's "mine" 東京\nran as root\n`);
+  await lab.server.destroy(path);
+  await lab.nothingIsLeft();
+});
+
 /** The moments of a machine, in seconds since its create was sent. */
 const MOMENTS = ['platform', 'boot', 'SSH', 'keys'] as const;
 

@@ -11,8 +11,10 @@ export interface LabHost extends Namespace {
   uri: string;
   /** Its virsh, as its operator has it. */
   virsh(...args: string[]): string;
-  /** Domains, files, rules and leases of the host, but for the image and what guards the bridge. */
+  /** Domains, files, rules and leases of the host, but for its images and what guards the bridge. */
   contents(): string[];
+  /** Puts an image into its pool, by the name of the guest. */
+  addImage(guest: string): void;
   /** What a domain has written to its serial console. */
   consoleOf(domain: string): string;
   /** Ends libvirtd and starts it again; machines run on. */
@@ -67,17 +69,23 @@ export async function openLabHost(index: number): Promise<LabHost> {
   virsh('pool-define-as', 'berth', 'dir', '--target', IMAGES);
   virsh('pool-start', 'berth');
   virsh('domcapabilities', '--virttype', 'qemu');
-  run('cp', join(GUESTS, 'tiny.qcow2'), IMAGES);
-  virsh('pool-refresh', 'berth');
+  const images: string[] = [];
+  const addImage = (guest: string): void => {
+    images.push(`${guest}.qcow2`);
+    run('cp', join(GUESTS, `${guest}.qcow2`), IMAGES);
+    virsh('pool-refresh', 'berth');
+  };
+  addImage('tiny');
   return {
     ...namespace,
     uri,
     virsh,
+    addImage,
     contents() {
       virsh('pool-refresh', 'berth');
       return [
         ...lines(virsh('list', '--all', '--name')),
-        ...lines(run('ls', IMAGES)).filter((name) => name !== 'tiny.qcow2'),
+        ...lines(run('ls', IMAGES)).filter((name) => !images.includes(name)),
         ...lines(run('nft', 'list', 'tables')).filter((table) => /berth_\d/.test(table)),
         ...lines(virsh('net-dhcp-leases', 'berth')),
       ];

@@ -17,7 +17,7 @@ const tiny = {
   machine: { ports: [8080] },
 };
 
-/** The tiny guest, with a user or as root, so many of them; and Debian, whose image is in no pool. */
+/** The tiny guest, with a user or as root, so many of them; and Debian with its own cloud-init, whose image a test adds. */
 export const catalogOf = (units: number) => ({
   regions: {
     [region]: {
