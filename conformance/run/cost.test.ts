@@ -78,3 +78,20 @@ it('what was sold by mistake is destroyed before the cap on the cost ends the ru
   expect(verdictOf('NEG-IMAGE-001')).toBe('pass');
   expect(verdictOf('INS-CREATE-001')).toBe('pass');
 });
+
+it('the price of a volume counts for the cap as soon as its create has shown it', async () => {
+  const dear: Subject['behave'] = (rules) => ({
+    ...rules,
+    showVolume: (volume, shown, request) => ({
+      ...rules.showVolume(volume, shown, request),
+      price_per_hour: 1000,
+    }),
+  });
+  const { records, judged } = await runAgainst({ behave: dear }, rows);
+  const { evidence, bought } = { evidence: new Evidence(records), bought: judged };
+  const sent = (found: Evidence) => found.resources.filter(({ type }) => type === 'volume').length;
+  expect(sent(evidence)).toBeGreaterThan(1);
+  expect(bought.some(({ ruling }) => JSON.stringify(ruling).includes('more than --max-cost'))).toBe(true);
+  const usual = await runAgainst({}, rows);
+  expect(sent(new Evidence(usual.records))).toBeGreaterThan(sent(evidence));
+});

@@ -99,3 +99,30 @@ it('watch runs again when a file changes, until it is interrupted', async () => 
   });
   expect(err.split('Waiting for a change')).toHaveLength(3);
 });
+
+it('watch runs again when the target is another build', async () => {
+  let build = '1';
+  begin({
+    behave: (rules) => ({
+      ...rules,
+      answer(request, answer) {
+        const usual = rules.answer(request, answer);
+        return { ...usual, headers: { ...usual.headers, 'x-build-id': build } };
+      },
+    }),
+  });
+  using folder = temporaryFolder();
+  let waits = 0;
+  const args = ['watch', target.baseUrl, '--level', 'read-only', '--only', 'INS-404-003'];
+  const { err } = await runCli([...args, '--state-dir', folder.path], {
+    parts: target.parts,
+    onErr: (text) => {
+      const seen = text.split('Waiting for a change').length - 1;
+      if (seen === waits) return;
+      waits = seen;
+      if (seen === 1) build = '2';
+      else setImmediate(() => target.signals.emit('SIGINT'));
+    },
+  });
+  expect(err.split('Waiting for a change')).toHaveLength(3);
+});

@@ -1,6 +1,6 @@
 import { instancePath } from '../../contract/paths.ts';
 import { stringField } from '../../text/json.ts';
-import { successOf } from '../../transcript/exchange.ts';
+import { answerOf, isSuccess, successOf } from '../../transcript/exchange.ts';
 import { isStillListed } from '../catalog/catalog.ts';
 import type { Placement } from '../placement.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
@@ -108,7 +108,11 @@ async function waitForOnline(session: Session, instance: Instance): Promise<void
       text: 'the instance to have stopped',
       onTheWay: ['STOPPING'],
     });
-    await session.post('boot/start-again', instancePath(instance, '/start'));
+    const started = await session.post('boot/start-again', instancePath(instance, '/start'));
+    if (!isSuccess(started)) {
+      session.whyNotOnline = `the instance obeyed the stop that was sent while it booted, and its start was answered ${answerOf(started)}`;
+      return;
+    }
     last = await session.poll(
       'boot/poll',
       instance,

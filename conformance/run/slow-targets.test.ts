@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest';
+import { loadRequirements } from '../contract/requirements.ts';
+import { refusal } from '../mutants/deviate.ts';
+import { reddened, runAgainst, type Subject } from '../mutants/harness.ts';
+import { countVerdicts, outcomeOf } from '../verdict/outcome.ts';
+
+const { rows } = loadRequirements();
+
+it('an instance that reads STOPPING for ever fails nothing, and certifies nothing', async () => {
+  const endless: Subject['behave'] = (rules) => ({ ...rules, stopMs: () => 1e12 });
+  const trial = await runAgainst({ behave: endless }, rows);
+  const { records, judged } = trial;
+  expect(reddened(trial)).toEqual([]);
+  const end = judged.find(({ requirement }) => requirement.id === 'STOP-END-001');
+  expect(end?.ruling).toMatchObject({
+    verdict: 'not_tested',
+    reason: expect.stringContaining('still STOPPING'),
+  });
+  const [begun, ended] = [records[0], records.at(-1)];
+  if (begun?.kind !== 'run' || ended?.kind !== 'end') throw new Error('a run begins and ends');
+  expect(outcomeOf(begun, ended, countVerdicts(judged))).toBe('INCOMPLETE');
+});
+
+it('what a create made that was answered 500 is found beside the scenarios, not at the end', async () => {
+  const lateAndUnclear: Subject['behave'] = (rules, hit, clock) => ({
+    ...rules,
+    validateCreate: (body, context) =>
+      (body as Record<string, unknown>)['root_disk_size_gb'] === 'large'
+        ? []
+        : rules.validateCreate(body, context),
+    answer(request, answer) {
+      const usual = rules.answer(request, answer);
+      const isIt = request.route === 'POST /instances' && request.text.includes('"large"');
+      if (!isIt || usual.status !== 201) return usual;
+      hit();
+      return refusal(500, 'internal');
+    },
+    isListed: (instance) => instance.id !== 'i-00001' || clock.wall() - instance.createdAtMs > 15_000,
+  });
+  const { records, hits, leaked } = await runAgainst({ behave: lateAndUnclear }, rows);
+  expect(hits).toBe(1);
+  expect(leaked).toEqual([]);
+  const found = records.findIndex((record) => record.kind === 'resource' && record.id === 'i-00001');
+  const stopped = records.findIndex((record) => record.kind === 'exchange' && record.step === 'stop/post');
+  expect(found).toBeGreaterThan(0);
+  expect(found).toBeLessThan(stopped);
+});

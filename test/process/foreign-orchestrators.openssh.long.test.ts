@@ -1,0 +1,91 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { hasOpenSshServer } from '../../src/ssh/openssh-server.fixture.ts';
+import { runBerth, temporaryFolder } from '../support/processes/process.ts';
+
+// Orchestrators of strangers: other languages, no code of Berth, machines that are OpenSSH servers.
+
+const API_KEY = 'the-key-of-a-stranger';
+const examples = fileURLToPath(new URL('../../examples/foreign/', import.meta.url));
+
+const ORCHESTRATORS = [
+  {
+    name: 'python',
+    program: ['python3', join(examples, 'python/orchestrator.py')],
+    faults: { 'disk-lost': 'INS-DISK-001', 'second-stop-accepted': 'STOP-409-002' },
+  },
+  {
+    name: 'node',
+    program: [process.execPath, join(examples, 'node/orchestrator.mjs')],
+    faults: { 'keeps-running': 'SSH-STOP-001', 'key-by-prefix': 'AUTH-401-004' },
+  },
+  {
+    name: 'shell',
+    program: [join(examples, 'shell/orchestrator.sh')],
+    faults: { 'time-without-zone': 'WIRE-TIME-001', 'unknown-id-is-400': 'INS-404-003' },
+  },
+] as const;
+
+const needed = { socat: '-V', jq: '--version', python3: '--version' };
+const missing = Object.entries(needed).filter(([program, flag]) => spawnSync(program, [flag]).error);
+if (!hasOpenSshServer || missing.length > 0)
+  process.stderr.write('No sshd, socat, jq or Python here: foreign orchestrators are left out.\n');
+
+/** Starts it; `await using` ends it with SIGTERM, and with it its machines. */
+async function startForeign([command, ...args]: readonly string[], fault?: string) {
+  const flags = fault === undefined ? [] : ['--fault', fault];
+  const child = spawn(command ?? '', [...args, ...flags], {
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], PROVIDER_API_KEY: API_KEY },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const baseUrl = await new Promise<string>((resolve, reject) => {
+    child.once('error', reject).once('exit', (code) => reject(new Error(`it ended with ${code}`)));
+    child.stdout.setEncoding('utf8').once('data', (line) => resolve(JSON.parse(line).base_url));
+  });
+  return {
+    baseUrl,
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      expect(await ended).toBe(0);
+    },
+  };
+}
+
+/** The outcome of level lifecycle, and the checks that went red. */
+async function judged(program: readonly string[], fault?: string) {
+  using folder = temporaryFolder();
+  await using foreign = await startForeign(program, fault);
+  const json = join(folder.path, 'report.json');
+  const usual = ['--poll-interval-ms', '500', '--yes', '--state-dir', folder.path, '--json', json];
+  const ran = await runBerth(['conformance', foreign.baseUrl, ...usual], { env: { BERTH_API_KEY: API_KEY } });
+  expect([0, 1], ran.stderr).toContain(ran.code);
+  const { outcome, checks, leftovers } = JSON.parse(readFileSync(json, 'utf8'));
+  const red = checks.flatMap(({ id, verdict }: { id: string; verdict: string }) =>
+    ['fail', 'warn'].includes(verdict) ? [id] : [],
+  );
+  return { outcome, red, leftovers };
+}
+
+describe.skipIf(!hasOpenSshServer || missing.length > 0).each(ORCHESTRATORS)(
+  'a foreign orchestrator: $name',
+  ({ program, faults }) => {
+    it.concurrent('is conformant', async () => {
+      expect(await judged(program)).toEqual({ outcome: 'CONFORMANT', red: [], leftovers: [] });
+    });
+
+    it.concurrent.each(Object.entries(faults))(
+      'with the fault %s exactly %s is red',
+      async (fault, check) => {
+        expect(await judged(program, fault)).toEqual({
+          outcome: 'NON-CONFORMANT',
+          red: [check],
+          leftovers: [],
+        });
+      },
+    );
+  },
+);
