@@ -72,6 +72,46 @@ const wrong = ended.filter(({ startedAt, stoppedAt, hourlyRate, totalCost }) => 
 console.log(JSON.stringify({ made, running: running.length, wallMs, cpuMs: (user + system) / 1000, ended: ended.length, wrong: wrong.length }));
 await sandbox.close();`;
 
+/** A reset, and a snapshot and a restore of 1,000 instances: the median CPU time of each. */
+const STATE = `
+const { createSandbox } = await import('${join(ROOT, 'dist/sandbox.js')}');
+const key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVvbPHlyOu4Rzn6yIy3N+mIZLDBkd5yTJPYJVgSuSMK bench';
+const sandbox = await createSandbox({ providers: ['a', 'b', 'c', 'd', 'e', 'f', 'g'], rateLimits: false });
+const { reset, snapshots } = sandbox.control;
+async function cpuMs(work, prepare = () => undefined) {
+  const each = [];
+  for (let round = 0; round < 9; round++) {
+    await prepare();
+    const before = process.cpuUsage();
+    await work();
+    const { user, system } = process.cpuUsage(before);
+    each.push((user + system) / 1000);
+  }
+  return each.sort((a, b) => a - b)[4];
+}
+async function fill(most) {
+  let made = 0;
+  for (const { baseUrl, apiKey } of sandbox.providers.values()) {
+    const headers = { authorization: 'Bearer ' + apiKey, 'content-type': 'application/json' };
+    const offers = await (await sandbox.fetch(baseUrl + '/availability', { headers })).json();
+    for (const offer of offers.configurations)
+      for (const region of offer.regions)
+        while (made < most) {
+          const body = JSON.stringify({ configuration_id: offer.id, region, ssh_keys: [key] });
+          if ((await sandbox.fetch(baseUrl + '/instances', { method: 'POST', headers, body })).status !== 201) break;
+          made++;
+        }
+  }
+  await sandbox.clock.advance(20 * 60_000);
+  return made;
+}
+const resetMs = await cpuMs(reset, () => fill(10));
+const instances = await fill(1_000);
+const takeMs = await cpuMs(() => snapshots.take('full'));
+const restoreMs = await cpuMs(() => snapshots.restore('full'));
+console.log(JSON.stringify({ instances, resetMs, takeMs, restoreMs }));
+await sandbox.close();`;
+
 function runScript<T>(script: string): T {
   const args = ['--input-type=module', '-e', script];
   return JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8', cwd: ROOT }));
@@ -178,4 +218,8 @@ printTable(
 const month = runScript<Record<string, number>>(MONTH);
 printLine(
   `30 days with ${month['running']} running deployments (aim: 1,000 in 1,000 ms): ${month['wallMs']?.toFixed(0)} ms, of which CPU ${month['cpuMs']?.toFixed(0)} ms; of ${month['ended']} bills ${month['wrong']} are not exact`,
+);
+const { instances, resetMs, takeMs, restoreMs } = runScript<Record<string, number>>(STATE);
+printLine(
+  `CPU of a reset of seven providers (aim: 5 ms): ${resetMs?.toFixed(1)} ms; with ${instances} instances, of a snapshot ${takeMs?.toFixed(1)} ms, of a restore (aim: 50 ms) ${restoreMs?.toFixed(1)} ms`,
 );
