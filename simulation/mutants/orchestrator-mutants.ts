@@ -337,6 +337,36 @@ export const orchestratorMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'count-ignored',
+    subject: 'platforms',
+    title: 'what the platform has room for limits nothing',
+    patches: [
+      {
+        file: 'src/orchestrator/capacity/deployable.ts',
+        find: 'sale.platformUnits(offer, regionToken) ?? ofCatalog',
+        replace: 'ofCatalog',
+      },
+    ],
+  },
+  {
+    id: 'half-made',
+    subject: 'platforms',
+    title: 'what the first calls of a create made is forgotten when a later one is refused',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/instance/create.ts',
+        find: 'if (isRefused(failed))',
+        replace:
+          "if (isRefused(failed) && failed.sideEffect === 'none') {\n    await failInstance(context, tx, record, 'It could not be made.');\n    return { step: 'finish' };\n  }\n  if (isRefused(failed))",
+      },
+      {
+        file: 'src/orchestrator/platform/drift-detector.ts',
+        find: "if (status === undefined || status === 'ERROR' || status === 'OFFLINE')",
+        replace: 'if (status === undefined)',
+      },
+    ],
+  },
+  {
     id: 'listing-of-another',
     subject: 'platforms',
     title: 'the rows of a platform are held against what the first one lists',
