@@ -48,7 +48,7 @@ for (const provider of list) {
   const offers = await (await sandbox.fetch(provider.baseUrl + '/availability', { headers: { authorization: 'Bearer ' + provider.apiKey } })).json();
   for (const offer of offers.configurations)
     for (const region of offer.regions)
-      for (let count = 0; made < 1_000; count++) {
+      for (let count = 0; count < 40 && made < 1_600; count++) {
         const { id } = await ask('POST', '/deployments', {
           provider: provider.name, offerId: offer.id, gpuCount: offer.gpu_count ?? 0, region,
           operatingSystem: offer.os_options[0], instanceType: offer.instance_type, ssh_public_key: key });
@@ -217,7 +217,7 @@ printTable(
 );
 const month = runScript<Record<string, number>>(MONTH);
 printLine(
-  `30 days with ${month['running']} running deployments (aim: 1,000 in 1,000 ms): ${month['wallMs']?.toFixed(0)} ms, of which CPU ${month['cpuMs']?.toFixed(0)} ms; of ${month['ended']} bills ${month['wrong']} are not exact`,
+  `30 days with ${month['running']} running deployments (aim: 1,000 ms with 1,000): ${month['wallMs']?.toFixed(0)} ms, of which CPU ${month['cpuMs']?.toFixed(0)} ms; of ${month['ended']} bills ${month['wrong']} are not exact`,
 );
 const { instances, resetMs, takeMs, restoreMs } = runScript<Record<string, number>>(STATE);
 printLine(
