@@ -1,10 +1,12 @@
-import type { RequestListener } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { loadConfig } from '../config/load.ts';
 import { requestIds } from '../http/api/request-context.ts';
 import { refuseWire } from '../orchestrator/http/errors.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemRandom } from '../runtime/system.ts';
+import { sendTo } from '../sandbox/faults/connection.ts';
 import type { SandboxOptions } from '../sandbox/options.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { listen } from './listen.ts';
@@ -33,7 +35,10 @@ export async function serveSandbox(
   );
   try {
     const sandbox = await createSandbox({ ...options, log, origin });
-    listener = getRequestListener((request) => sandbox.fetch(request));
+    listener = getRequestListener(async (request, { outgoing }) => {
+      const response = await sendTo(outgoing as ServerResponse, sandbox.fetch(request));
+      return response ?? RESPONSE_ALREADY_SENT;
+    });
     return {
       origin,
       sandbox,

@@ -212,7 +212,7 @@ export function stepOf({ provider, account, on }: Occasion): string {
 }
 
 /** The path with `{id}` where it names a resource. */
-export function routeOf(path: string): string {
+function routeOf(path: string): string {
   return path.replace(
     /(\/(?:instances|volumes|deployments|ssh-keys|teams\/details)\/)(?!locations$|pricing$|regions$)[^/]+/,
     '$1{id}',

@@ -58,7 +58,7 @@ function toStream({ pieces, everyMs, ending }: Delivery, clock: FaultClock): Rea
  * Writes a response whose body does not come as usual onto its connection: a reset is a TCP reset, and what was
  * promised and did not come is missing on the wire. False: the response is like any other.
  */
-export async function deliverTo(response: Response, outgoing: ServerResponse): Promise<boolean> {
+async function deliverTo(response: Response, outgoing: ServerResponse): Promise<boolean> {
   const found = deliveries.get(response);
   if (found === undefined) return false;
   const { delivery, clock } = found;
@@ -74,8 +74,23 @@ export async function deliverTo(response: Response, outgoing: ServerResponse): P
   return true;
 }
 
+/** What `answer` comes to; undefined: it was sent here, since the connection or the body breaks on the way. */
+export async function sendTo(
+  outgoing: ServerResponse,
+  answer: Promise<Response>,
+): Promise<Response | undefined> {
+  try {
+    const response = await answer;
+    return (await deliverTo(response, outgoing)) ? undefined : response;
+  } catch (error) {
+    if (!(error instanceof BrokenConnection) && !outgoing.destroyed) throw error;
+    breakConnection(outgoing);
+    return undefined;
+  }
+}
+
 /** Ends the connection with a TCP reset. */
-export function breakConnection(outgoing: ServerResponse): void {
+function breakConnection(outgoing: ServerResponse): void {
   const { socket } = outgoing;
   if (socket !== null && 'resetAndDestroy' in socket) socket.resetAndDestroy();
   else outgoing.destroy();

@@ -15,7 +15,6 @@ export const faultLayers = {
   machine: 'What a platform or a guest does to a machine by itself.',
   ssh: 'What somebody finds who logs in to a machine.',
 } as const;
-export type FaultLayer = keyof typeof faultLayers;
 
 /** Time that a request can wait for: virtual time passes for it. */
 export interface FaultClock extends Clock {

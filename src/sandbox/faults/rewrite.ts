@@ -1,7 +1,7 @@
 type Json = Record<string, unknown>;
 
 /** The response with another body, as JSON. */
-export function withJson(response: Response, json: unknown, status = response.status): Response {
+function withJson(response: Response, json: unknown, status = response.status): Response {
   const headers = new Headers(response.headers);
   headers.delete('content-length');
   return new Response(JSON.stringify(json), { status, headers });
@@ -16,7 +16,7 @@ export function withText(response: Response, text: string, headers: Record<strin
 }
 
 /** Changes what a successful answer says; an answer without a JSON object stays as it is. */
-export async function rewrite(response: Response, change: (json: Json) => Json): Promise<Response> {
+async function rewrite(response: Response, change: (json: Json) => Json): Promise<Response> {
   const json = response.ok ? await jsonOf(response) : undefined;
   return json === undefined ? response : withJson(response, change(json));
 }
