@@ -101,7 +101,7 @@ describe('the GPUs of a machine', () => {
     expect([await given(ref), resets()]).toEqual([CARDS, []]);
   });
 
-  it('that cannot be reset are out of use, and the log says so [gpu-quarantined]', async () => {
+  it('that cannot be reset are out of use, and the log says so', async () => {
     const { '0000:18:00.0': card, ...others } = hopper;
     if (card === undefined) throw new Error('the tree has no such card');
     const { resetMethods: _, ...withoutReset } = card;
