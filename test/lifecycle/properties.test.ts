@@ -28,6 +28,7 @@ it('writes exactly the transitions of the table, and time never goes back [rando
       const written: InstanceRecord[] = [];
       const tx = {
         instances: { update: async (record: InstanceRecord) => void written.push(record) },
+        history: { moved: async () => undefined },
       } as unknown as Transaction;
       const move = transition(tx, { id: 'a', status: from, updatedAt } as InstanceRecord, to, now);
       if (!canTransition(instanceTransitions, from, to)) {
