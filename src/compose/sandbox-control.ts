@@ -47,7 +47,18 @@ export class SandboxKeys implements Part<readonly KeyOfAccount[]> {
 type Server = { fetch(request: Request): Response | Promise<Response> };
 
 interface ControlParts {
-  sandbox: Pick<Sandbox, 'seed' | 'clock' | 'providers' | 'mails' | 'account' | 'defaultAccount'>;
+  sandbox: Pick<
+    Sandbox,
+    | 'seed'
+    | 'clock'
+    | 'providers'
+    | 'mails'
+    | 'faults'
+    | 'weather'
+    | 'transitions'
+    | 'account'
+    | 'defaultAccount'
+  >;
   keys: SandboxKeys;
   journal: Journal;
   snapshots: Snapshots;
@@ -73,13 +84,16 @@ export function isControl({ url }: Request): boolean {
 
 /** Sends requests to the servers themselves. */
 function scenarioTarget(
-  { clock, providers, account: open }: ControlParts['sandbox'],
+  { clock, providers, faults, weather, transitions, account: open }: ControlParts['sandbox'],
   keys: SandboxKeys,
   marketplace: Server | undefined,
 ): ScenarioTarget {
   return {
     providers: [...providers.keys()],
     now: () => clock.now(),
+    arm: async ({ fault, ...options }) => void (await faults.arm(fault, options)),
+    startWeather: async (options) => void (await weather.start(options)),
+    setTransitions: (setting) => transitions.set(setting),
     advance: (ms) => clock.advance(ms),
     advanceUntilIdle: async () => void (await clock.advanceUntilIdle()),
     async send({ provider, account = DEFAULT_ACCOUNT, method, path, body }) {

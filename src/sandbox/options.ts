@@ -54,3 +54,8 @@ export const defaultTiming: Timing = {
 };
 
 export const START_AT = Date.UTC(2026, 0, 1);
+
+/** `a` is short for `provider-a`. */
+export function toProviderName(name: string): string {
+  return /^[a-z]$/.test(name) ? `provider-${name}` : name;
+}

@@ -66,8 +66,3 @@ export interface Sandbox extends AsyncDisposable {
 
 /** The address that base URLs have where there is no port. */
 export const ORIGIN = 'http://sandbox.test';
-
-/** `a` is short for `provider-a`. */
-export function toProviderName(name: string): string {
-  return /^[a-z]$/.test(name) ? `provider-${name}` : name;
-}

@@ -15,10 +15,11 @@ control=$(sed -E 's/.*"control":\{"base_url":"([^"]+)".*/\1/' "$ready")
 control_key=$(sed -E 's/.*"control":\{"base_url":"[^"]+","api_key":"([^"]+)".*/\1/' "$ready")
 
 ask() { curl -sS -H "Authorization: Bearer $key" -H 'Content-Type: application/json' "$@"; }
-advance() {
+control() {
   curl -sS --fail -o /dev/null -X POST -H "Authorization: Bearer $control_key" -H 'Content-Type: application/json' \
-    "$control/clock/advance" -d "{\"by\":\"$1\"}"
+    "$control/$1" -d "$2"
 }
+advance() { control clock/advance "{\"by\":\"$1\"}"; }
 expect() {
   [ "$1" = "$2" ] || { echo "expected $2, got $1" >&2; exit 1; }
   echo "$2"
@@ -33,6 +34,12 @@ expect "$(echo "$instance" | field status)" PROVISIONING
 id=$(echo "$instance" | sed -E 's/\{"id":"([^"]+)".*/\1/')
 advance 60s
 expect "$(ask "$base/instances/$id" | field status)" ONLINE
+
+# Once, a machine that lives reads 404: a client that believes it stops paying for what still runs.
+control faults "{\"fault\":\"false-404\",\"instance\":\"$id\"}"
+expect "$(ask -o /dev/null -w '%{http_code}' "$base/instances/$id")" 404
+expect "$(ask "$base/instances/$id" | field status)" ONLINE
+
 ask -o /dev/null -X DELETE "$base/instances/$id"
 advance 60s
 expect "$(ask -o /dev/null -w '%{http_code}' "$base/instances/$id")" 404

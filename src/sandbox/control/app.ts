@@ -7,6 +7,7 @@ import type { RequestEnv } from '../../http/api/request-context.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
 import { clockRoutes } from './clock-routes.ts';
 import type { ControlDeps } from './deps.ts';
+import { faultRoutes } from './fault-routes.ts';
 import { journalRoutes } from './journal-routes.ts';
 import { createRouter } from './router.ts';
 import { stateRoutes } from './state-routes.ts';
@@ -28,7 +29,7 @@ export function createControlApp(deps: ControlDeps): { fetch(request: Request): 
   });
   const read = readBody(MAX_BODY_BYTES, errors.body);
   routes.use((context, next) => (isYaml(context.req.header('content-type')) ? next() : read(context, next)));
-  for (const part of [clockRoutes, stateRoutes, journalRoutes]) routes.route('/', part(deps));
+  for (const part of [clockRoutes, stateRoutes, faultRoutes, journalRoutes]) routes.route('/', part(deps));
   const app = new OpenAPIHono<RequestEnv>();
   const document = JSON.stringify(describe(routes));
   app.get(`${CONTROL}/openapi.json`, (context) =>

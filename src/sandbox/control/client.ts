@@ -1,4 +1,7 @@
 import type { z } from 'zod';
+import type { Arming } from '../faults/arming.ts';
+import type { FaultName } from '../faults/catalog/catalog.ts';
+import type { WeatherOptions } from '../faults/weather.ts';
 import type { Assertion, AssertionResult } from '../journal/assertions.ts';
 import type { JournalEntry } from '../journal/entry.ts';
 import type { JournalFilter } from '../journal/filter.ts';
@@ -6,9 +9,23 @@ import type { NearestRequest } from '../journal/nearest.ts';
 import type { Made } from '../state/run-scenario.ts';
 import type { ScenarioInput } from '../state/scenario-format.ts';
 import type { Snapshot } from '../state/snapshots.ts';
-import type { accountSchema, clockSchema, dumpSchema, infoSchema, mailsSchema } from './schemas.ts';
+import type { TransitionSetting } from '../transitions/transitions.ts';
+import type {
+  accountSchema,
+  armedSchema,
+  clockSchema,
+  dumpSchema,
+  faultKindsSchema,
+  infoSchema,
+  mailsSchema,
+  startedWeatherSchema,
+  strikesSchema,
+  transitionsSchema,
+} from './schemas.ts';
 
 type Clock = z.infer<typeof clockSchema>;
+type Armed = z.infer<typeof armedSchema>;
+type ShownTransitions = z.infer<typeof transitionsSchema>;
 
 /** What the control API answers to a request that it refuses. */
 class ControlError extends Error {
@@ -73,6 +90,39 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
       restore: (name: string) => post<Snapshot>(`/snapshots/${encodeURIComponent(name)}/restore`),
       list: async () => (await send<{ snapshots: Snapshot[] }>('GET', '/snapshots')).snapshots,
       remove: async (name: string) => void (await send('DELETE', `/snapshots/${encodeURIComponent(name)}`)),
+    },
+    faults: {
+      /** Has something go wrong: `arm('http-500', { route: 'POST /instances', times: 3 })`. */
+      arm: <N extends FaultName>(fault: N, options?: Arming<N>) =>
+        post<Armed>('/faults', { fault, ...options }),
+      /** Those that may still strike; with `all` those that are over too. */
+      list: async ({ all = false }: { all?: boolean } = {}) =>
+        (await send<{ faults: Armed[] }>('GET', `/faults?all=${all}`)).faults,
+      /** What they have done. */
+      strikes: async () => (await send<z.infer<typeof strikesSchema>>('GET', '/faults/strikes')).strikes,
+      disarm: async (id: string) => void (await send('DELETE', `/faults/${encodeURIComponent(id)}`)),
+      /** Ends all, or those of an account. */
+      clear: async ({ account }: { account?: string } = {}) =>
+        void (await send(
+          'DELETE',
+          `/faults${account === undefined ? '' : `?account=${encodeURIComponent(account)}`}`,
+        )),
+      /** Every fault that can be armed. */
+      catalog: async () => (await send<z.infer<typeof faultKindsSchema>>('GET', '/faults/catalog')).faults,
+    },
+    weather: {
+      start: (options: WeatherOptions = {}) =>
+        post<z.infer<typeof startedWeatherSchema>>('/weather', options),
+      report: async () => (await send<{ report: string[] }>('GET', '/weather')).report,
+      stop: async () => void (await send('DELETE', '/weather')),
+    },
+    transitions: {
+      set: (setting: TransitionSetting) => post<ShownTransitions>('/transitions', setting),
+      show: () => send<ShownTransitions>('GET', '/transitions'),
+      /** Ends what waits; returns how many that were. */
+      finish: async (of: { instance?: string; account?: string } = {}) =>
+        (await post<{ finished: number }>('/transitions/finish', of)).finished,
+      clear: async () => void (await send('DELETE', '/transitions')),
     },
     mails: async () => (await send<z.infer<typeof mailsSchema>>('GET', '/mails')).mails,
     dump: () => send<z.infer<typeof dumpSchema>>('GET', '/dump'),

@@ -1,9 +1,12 @@
 import type { Log } from '../../ports/log.ts';
 import type { SandboxClock } from '../clock.ts';
+import type { Faults } from '../faults/faults.ts';
+import type { Weather } from '../faults/weather.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { SandboxProvider } from '../provider.ts';
 import type { ScenarioTarget } from '../state/run-scenario.ts';
 import type { Snapshots } from '../state/snapshots.ts';
+import type { Transitions } from '../transitions/transitions.ts';
 
 /** Where a provider is, and a key for it. */
 interface Access {
@@ -26,6 +29,9 @@ export interface ControlDeps {
     readonly seed: string;
     readonly clock: SandboxClock;
     readonly providers: ReadonlyMap<string, SandboxProvider>;
+    readonly faults: Faults;
+    readonly weather: Weather;
+    readonly transitions: Transitions;
     /** What the marketplace has sent. */
     readonly mails: readonly { at: number; to: string; subject: string; text: string }[];
     readonly defaultAccount: ControlledAccount;

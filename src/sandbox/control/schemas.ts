@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi';
+import { faultNames } from '../faults/catalog/catalog.ts';
 import { assertionResultSchema, assertionSchema } from '../journal/assertions.ts';
 import { journalEntrySchema } from '../journal/entry.ts';
 import { durationSchema } from '../state/duration.ts';
@@ -87,5 +88,80 @@ export const dumpSchema = z
     ),
   })
   .meta({ id: 'Dump' });
+
+export const armedSchema = z
+  .object({
+    id: z.string(),
+    fault: z.enum(faultNames),
+    options: anyObject.meta({ description: 'As it was armed.' }),
+    seen: z.int().meta({ description: 'On how many occasions it might have struck.' }),
+    hits: z.int().meta({ description: 'How often it struck.' }),
+    is_over: z.boolean().meta({ description: 'Whether it will not strike any more.' }),
+  })
+  .meta({ id: 'ArmedFault' });
+export const armedListSchema = z.object({ faults: z.array(armedSchema) }).meta({ id: 'ArmedFaults' });
+export const faultKindsSchema = z
+  .object({
+    faults: z.array(
+      z.object({
+        fault: z.enum(faultNames),
+        layer: z.string(),
+        does: z.string(),
+        strikes: z.string().meta({ description: 'The sentence that somebody relies on and that fails.' }),
+        settings: anyObject.meta({ description: 'Its own settings, as a JSON Schema.' }),
+      }),
+    ),
+  })
+  .meta({ id: 'FaultKinds' });
+export const strikesSchema = z
+  .object({
+    strikes: z.array(
+      z.object({
+        at: z.iso.datetime(),
+        fault: z.enum(faultNames),
+        id: z.string().meta({ description: 'Of the armed fault.' }),
+        step: z.string(),
+        resource: z.string().optional(),
+        weather: z.string().optional(),
+      }),
+    ),
+  })
+  .meta({ id: 'Strikes' });
+
+export const startedWeatherSchema = z
+  .object({
+    id: z.string(),
+    seed: z.string(),
+    rates: z
+      .record(z.string(), z.number())
+      .meta({ description: 'How likely each fault is on each occasion.' }),
+  })
+  .meta({ id: 'Weather' });
+export const weatherReportSchema = z
+  .object({ report: z.array(z.string()).meta({ description: 'A line for each strike: when, where, what.' }) })
+  .meta({ id: 'WeatherReport' });
+
+export const transitionsSchema = z
+  .object({
+    settings: z.array(anyObject).meta({ description: 'The first that fits counts.' }),
+    held: z
+      .array(
+        z.object({
+          provider: z.string(),
+          instance: z.string().optional(),
+          account: z.string().optional(),
+          phase: z.string(),
+          polls_left: z.int().nullable().meta({ description: 'null: it waits for `finish`.' }),
+        }),
+      )
+      .meta({ description: 'What waits for polls, or for somebody.' }),
+  })
+  .meta({ id: 'Transitions' });
+export const finishSchema = z
+  .strictObject({ instance: z.string().optional(), account: z.string().optional() })
+  .meta({ id: 'Finish' });
+export const finishedSchema = z
+  .object({ finished: z.int().meta({ description: 'How many that were.' }) })
+  .meta({ id: 'Finished' });
 
 export const doneSchema = z.object({ done: z.literal(true) }).meta({ id: 'Done' });

@@ -41,6 +41,11 @@ const armingShape = {
   for_ms: z.number().min(0).optional().meta({ description: 'It is disarmed after so long.' }),
 };
 
+/** The same for any fault; settings of its own stand beside these. */
+export const anyArmingSchema = z
+  .looseObject({ fault: z.enum(faultNames), ...armingShape })
+  .meta({ id: 'Arming' });
+
 type ArmingOptions = z.input<z.ZodObject<typeof armingShape>>;
 export type Arming<N extends FaultName = FaultName> = ArmingOptions & FaultParams<N>;
 

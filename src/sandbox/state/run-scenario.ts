@@ -9,6 +9,9 @@ export interface ScenarioTarget {
   /** The full names of the providers, the default first. */
   providers: readonly string[];
   send(request: ScenarioRequest): Promise<{ status: number; body: unknown }>;
+  arm(fault: Step<'arm'>['fault']): Promise<void>;
+  startWeather(weather: Step<'weather'>['weather']): Promise<void>;
+  setTransitions(setting: Step<'transitions'>['transitions']): void;
   now(): number;
   advance(ms: number): Promise<void>;
   advanceUntilIdle(): Promise<void>;
@@ -77,6 +80,12 @@ class ScenarioRun {
         return this.#act(step);
       case 'sell_out':
         return this.#sellOut(step);
+      case 'arm':
+        return this.#target.arm(this.#withIds(step.fault));
+      case 'weather':
+        return this.#target.startWeather(this.#withIds(step.weather));
+      case 'transitions':
+        return this.#target.setTransitions(this.#withIds(step.transitions));
       case 'advance':
         return this.#target.advance(step.by);
       case 'advance_until_idle':
@@ -84,6 +93,20 @@ class ScenarioRun {
       case 'request':
         return this.#request(step);
     }
+  }
+
+  /** With full names of providers, and ids in the place of the names of earlier steps. */
+  #withIds<
+    S extends { provider?: string | undefined; instance?: string | undefined; volume?: string | undefined },
+  >(setting: S): S {
+    const { provider, instance, volume } = setting;
+    const idOf = (name: string): string => this.made.get(name)?.id ?? name;
+    return {
+      ...setting,
+      ...(provider !== undefined && provider !== 'marketplace' && { provider: this.#provider(provider) }),
+      ...(instance !== undefined && { instance: idOf(instance) }),
+      ...(volume !== undefined && { volume: idOf(volume) }),
+    };
   }
 
   async #createInstances(step: Step<'create_instance'>): Promise<void> {

@@ -1,5 +1,8 @@
 import { z } from 'zod';
+import { anyArmingSchema } from '../faults/arming.ts';
+import { weatherSchema } from '../faults/weather.ts';
 import { recordedExchangeSchema } from '../record/recording-format.ts';
+import { transitionSchema } from '../transitions/transitions.ts';
 import { durationSchema } from './duration.ts';
 
 const nameSchema = z.string().min(1).max(63);
@@ -45,6 +48,21 @@ const stepSchema = z.discriminatedUnion('do', [
     configuration_id: z.string(),
     region: z.string(),
     leave: z.int().nonnegative().optional().meta({ description: 'How many units stay free. Default 0.' }),
+  }),
+  z.object({
+    do: z.literal('arm'),
+    fault: anyArmingSchema.meta({
+      description:
+        'What `POST /control/faults` takes; `instance` and `volume` may be names of earlier steps.',
+    }),
+  }),
+  z.object({
+    do: z.literal('weather'),
+    weather: weatherSchema.meta({ description: 'What `POST /control/weather` takes.' }),
+  }),
+  z.object({
+    do: z.literal('transitions'),
+    transitions: transitionSchema.meta({ description: 'What `POST /control/transitions` takes.' }),
   }),
   z.object({ do: z.literal('advance'), by: durationSchema }),
   z.object({ do: z.literal('advance_until_idle') }),

@@ -36,6 +36,7 @@ const outcomes: Record<string, { statuses: string[]; volumes?: string[] }> = {
   'month-old': { statuses: ['ONLINE'] },
   'many-providers': { statuses: ['ONLINE'] },
   'marketplace-running': { statuses: [] },
+  'flaky-provider': { statuses: ['ONLINE'] },
 };
 
 describe('fixtures/scenarios', () => {

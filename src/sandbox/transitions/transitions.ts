@@ -96,7 +96,13 @@ export class Transitions {
   }
 
   /** Ends what is held: of one instance, of an account, or all. How many that were. */
-  finish({ instance, account }: { instance?: string; account?: string } = {}): number {
+  finish({
+    instance,
+    account,
+  }: {
+    instance?: string | undefined;
+    account?: string | undefined;
+  } = {}): number {
     const meant = [...this.#held].filter(
       ([, held]) =>
         (instance === undefined || held.instance === instance) &&

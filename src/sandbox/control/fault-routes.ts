@@ -1,0 +1,275 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { ApiError, invalidRequest } from '../../contract/errors.ts';
+import { toIssues } from '../../contract/issue-words.ts';
+import { bearer, jsonContent } from '../../http/api/create-app.ts';
+import { errors } from '../../orchestrator/http/errors.ts';
+import { type ArmedView, anyArmingSchema } from '../faults/arming.ts';
+import { faultCatalog, faultNames } from '../faults/catalog/catalog.ts';
+import { weatherSchema } from '../faults/weather.ts';
+import { toProviderName } from '../options.ts';
+import { transitionSchema } from '../transitions/transitions.ts';
+import type { ControlDeps } from './deps.ts';
+import { createRouter } from './router.ts';
+import {
+  armedListSchema,
+  armedSchema,
+  doneSchema,
+  faultKindsSchema,
+  finishedSchema,
+  finishSchema,
+  startedWeatherSchema,
+  strikesSchema,
+  transitionsSchema,
+  weatherReportSchema,
+} from './schemas.ts';
+
+const faultTag = { tags: ['Faults'], security: bearer };
+const transitionTag = { tags: ['Transitions'], security: bearer };
+
+const kindsRoute = createRoute({
+  ...faultTag,
+  method: 'get',
+  path: '/faults/catalog',
+  operationId: 'listFaultKinds',
+  summary: 'Every fault that can be armed, and its settings',
+  responses: errors.replies(200, 'By layer.', faultKindsSchema, ['unauthorized']),
+});
+
+const armRoute = createRoute({
+  ...faultTag,
+  method: 'post',
+  path: '/faults',
+  operationId: 'armFault',
+  summary: 'Have something go wrong',
+  description:
+    'By provider, route, instance, volume and account; once, several times, or until it is disarmed; always, or with a probability that is drawn from the seed. Settings of the fault’s own stand beside these.',
+  request: {
+    body: {
+      required: true,
+      content: jsonContent(anyArmingSchema, { fault: 'http-500', route: 'POST /instances', times: 3 }),
+    },
+  },
+  responses: errors.replies(201, 'It waits for its occasions.', armedSchema, [
+    'unauthorized',
+    ...errors.ofBodies,
+  ]),
+});
+
+const listRoute = createRoute({
+  ...faultTag,
+  method: 'get',
+  path: '/faults',
+  operationId: 'listFaults',
+  summary: 'The faults that may still strike',
+  request: {
+    query: z.object({
+      all: z.enum(['true', 'false']).optional().meta({ description: '`true`: those that are over too.' }),
+    }),
+  },
+  responses: errors.replies(200, 'In the order in which they strike.', armedListSchema, ['unauthorized']),
+});
+
+const strikesRoute = createRoute({
+  ...faultTag,
+  method: 'get',
+  path: '/faults/strikes',
+  operationId: 'listStrikes',
+  summary: 'What faults and weather have done',
+  responses: errors.replies(200, 'The oldest first; the newest 10,000.', strikesSchema, ['unauthorized']),
+});
+
+const disarmRoute = createRoute({
+  ...faultTag,
+  method: 'delete',
+  path: '/faults/{id}',
+  operationId: 'disarmFault',
+  summary: 'End one fault',
+  request: { params: z.object({ id: z.string() }) },
+  responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized', 'not_found']),
+});
+
+const clearRoute = createRoute({
+  ...faultTag,
+  method: 'delete',
+  path: '/faults',
+  operationId: 'clearFaults',
+  summary: 'End every fault, or those of an account',
+  request: { query: z.object({ account: z.string().optional() }) },
+  responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
+});
+
+const startWeatherRoute = createRoute({
+  ...faultTag,
+  method: 'post',
+  path: '/weather',
+  operationId: 'startWeather',
+  summary: 'Faults at random: the same seed strikes the same steps',
+  request: { body: { required: false, content: jsonContent(weatherSchema, { strength: 'rough', seed: 7 }) } },
+  responses: errors.replies(201, 'It has begun.', startedWeatherSchema, ['unauthorized', ...errors.ofBodies]),
+});
+
+const reportRoute = createRoute({
+  ...faultTag,
+  method: 'get',
+  path: '/weather',
+  operationId: 'reportWeather',
+  summary: 'What the weather did, a line each',
+  responses: errors.replies(200, 'The oldest first.', weatherReportSchema, ['unauthorized']),
+});
+
+const stopWeatherRoute = createRoute({
+  ...faultTag,
+  method: 'delete',
+  path: '/weather',
+  operationId: 'stopWeather',
+  summary: 'End all weather',
+  responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
+});
+
+const setRoute = createRoute({
+  ...transitionTag,
+  method: 'post',
+  path: '/transitions',
+  operationId: 'setTransitions',
+  summary: 'How transitions of machines go on from now on: at once, timed, after so many polls, or by hand',
+  request: {
+    body: {
+      required: true,
+      content: jsonContent(transitionSchema, { mode: 'polls', polls: 3, phase: 'boot' }),
+    },
+  },
+  responses: errors.replies(200, 'What counts now.', transitionsSchema, ['unauthorized', ...errors.ofBodies]),
+});
+
+const showRoute = createRoute({
+  ...transitionTag,
+  method: 'get',
+  path: '/transitions',
+  operationId: 'getTransitions',
+  summary: 'What is set, and what waits',
+  responses: errors.replies(200, 'Now.', transitionsSchema, ['unauthorized']),
+});
+
+const finishRoute = createRoute({
+  ...transitionTag,
+  method: 'post',
+  path: '/transitions/finish',
+  operationId: 'finishTransitions',
+  summary: 'End what waits: of an instance, of an account, or all',
+  request: { body: { required: false, content: jsonContent(finishSchema, { instance: 'inst-1' }) } },
+  responses: errors.replies(200, 'Done.', finishedSchema, ['unauthorized', ...errors.ofBodies]),
+});
+
+const usualRoute = createRoute({
+  ...transitionTag,
+  method: 'delete',
+  path: '/transitions',
+  operationId: 'clearTransitions',
+  summary: 'Every transition takes its usual time again; what waits ends',
+  responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
+});
+
+const done = { done: true as const };
+
+export function faultRoutes(deps: ControlDeps) {
+  const { faults, weather, transitions } = deps.sandbox;
+  return createRouter()
+    .openapi(kindsRoute, (context) => context.json({ faults: kinds() }, 200))
+    .openapi(armRoute, async (context) => {
+      const { fault, ...options } = context.req.valid('json');
+      const armed = await checked(() => faults.arm(fault, { ...options, ...providerOf(deps, options) }));
+      return context.json(toArmed(armed.toJSON()), 201);
+    })
+    .openapi(listRoute, (context) => {
+      const all = context.req.valid('query').all === 'true';
+      return context.json({ faults: faults.list({ all }).map(toArmed) }, 200);
+    })
+    .openapi(strikesRoute, (context) => {
+      const strikes = faults.events.map(({ at, number: _number, ...strike }) => ({
+        at: new Date(at).toISOString(),
+        ...strike,
+      }));
+      return context.json({ strikes }, 200);
+    })
+    .openapi(disarmRoute, (context) => {
+      const { id } = context.req.valid('param');
+      if (!faults.disarm(id))
+        throw new ApiError('not_found', `No fault ${id} is armed: GET /control/faults lists those that are.`);
+      return context.json(done, 200);
+    })
+    .openapi(clearRoute, (context) => {
+      const { account } = context.req.valid('query');
+      faults.clear(account === undefined ? {} : { account });
+      return context.json(done, 200);
+    })
+    .openapi(startWeatherRoute, async (context) => {
+      const options = context.req.valid('json');
+      const started = await weather.start({ ...options, ...providerOf(deps, options) });
+      return context.json(started, 201);
+    })
+    .openapi(reportRoute, (context) => context.json({ report: weather.report() }, 200))
+    .openapi(stopWeatherRoute, (context) => {
+      weather.stop();
+      return context.json(done, 200);
+    })
+    .openapi(setRoute, (context) => {
+      const setting = context.req.valid('json');
+      transitions.set({ ...setting, ...providerOf(deps, setting) });
+      return context.json(show(deps), 200);
+    })
+    .openapi(showRoute, (context) => context.json(show(deps), 200))
+    .openapi(finishRoute, (context) =>
+      context.json({ finished: transitions.finish(context.req.valid('json')) }, 200),
+    )
+    .openapi(usualRoute, (context) => {
+      transitions.clear();
+      return context.json(done, 200);
+    });
+}
+
+function kinds() {
+  return faultNames.map((fault) => {
+    const { layer, does, strikes, params } = faultCatalog[fault];
+    return { fault, layer, does, strikes, settings: { ...z.toJSONSchema(params, { io: 'input' }) } };
+  });
+}
+
+function toArmed({ isOver, ...armed }: ArmedView) {
+  return { ...armed, is_over: isOver };
+}
+
+/** By its full name. @throws {ApiError} where there is no such provider */
+function providerOf({ sandbox }: ControlDeps, { provider: given }: { provider?: string | undefined }) {
+  if (given === undefined) return {};
+  const provider = toProviderName(given);
+  if (provider !== 'marketplace' && !sandbox.providers.has(provider))
+    throw invalidRequest([
+      {
+        path: 'provider',
+        message: `expected one of ${[...sandbox.providers.keys(), 'marketplace'].join(', ')}`,
+      },
+    ]);
+  return { provider };
+}
+
+/** The settings of a fault's own are checked where it is armed. @throws {ApiError} */
+async function checked<T>(body: () => Promise<T>): Promise<T> {
+  try {
+    return await body();
+  } catch (problem) {
+    throw problem instanceof z.ZodError ? invalidRequest(toIssues({ error: problem })) : problem;
+  }
+}
+
+function show({ sandbox: { transitions } }: ControlDeps) {
+  return {
+    settings: transitions.settings.map((setting) => ({ ...setting })),
+    held: transitions.held().map(({ pollsLeft, ...held }) => ({
+      provider: held.provider,
+      phase: held.phase,
+      polls_left: pollsLeft,
+      ...(held.instance !== undefined && { instance: held.instance }),
+      ...(held.account !== undefined && { account: held.account }),
+    })),
+  };
+}
