@@ -79,19 +79,28 @@ it('what was sold by mistake is destroyed before the cap on the cost ends the ru
   expect(verdictOf('INS-CREATE-001')).toBe('pass');
 });
 
-it('the price of a volume counts for the cap as soon as its create has shown it', async () => {
+it('of volumes whose price a create has shown, no more are bought than --max-cost allows', async () => {
+  const boughtIn = ({ resources }: Evidence) =>
+    resources.flatMap(({ type, id, step }) => (type === 'volume' && id !== undefined ? [step] : []));
+  const usual = new Evidence((await runAgainst({}, rows)).records);
+  const { maxMinutes, readyTimeoutMs, maxCostUsd } = usual.run.settings;
+  // The cap has room for one of them, not for two.
+  const longestHours = (maxMinutes * 60_000 + readyTimeoutMs) / 3_600_000;
   const dear: Subject['behave'] = (rules) => ({
     ...rules,
     showVolume: (volume, shown, request) => ({
       ...rules.showVolume(volume, shown, request),
-      price_per_hour: 1000,
+      price_per_hour: (maxCostUsd * 0.75) / longestHours,
     }),
   });
   const { records, judged } = await runAgainst({ behave: dear }, rows);
-  const { evidence, bought } = { evidence: new Evidence(records), bought: judged };
-  const sent = (found: Evidence) => found.resources.filter(({ type }) => type === 'volume').length;
-  expect(sent(evidence)).toBeGreaterThan(1);
-  expect(bought.some(({ ruling }) => JSON.stringify(ruling).includes('more than --max-cost'))).toBe(true);
-  const usual = await runAgainst({}, rows);
-  expect(sent(new Evidence(usual.records))).toBeGreaterThan(sent(evidence));
+  expect(boughtIn(usual)).toEqual(
+    expect.arrayContaining(['volumes/create/10-gb', 'volumes/inline/create/10-gb']),
+  );
+  expect(boughtIn(new Evidence(records))).toEqual(['volumes/create/10-gb']);
+  const { ruling } = judged.find(({ requirement }) => requirement.id === 'VOL-ATTACH-006') ?? {};
+  expect(ruling).toMatchObject({
+    verdict: 'not_tested',
+    reason: expect.stringContaining('more than --max-cost 1000.00'),
+  });
 });
