@@ -50,7 +50,7 @@ function text(
     on: ['*'],
     params: none,
     ...row,
-    async answer(_strike, ask) {
+    async answer(_strike, ask): Promise<Response> {
       const response = await ask();
       return withText(response, ...change(await response.clone().text()));
     },
@@ -335,7 +335,7 @@ export const answerFaults = {
     does: 'An offer, or all of them, is sold out: not available, and 409 for a create.',
     strikes:
       'O: an offer that is sold out stays in /configurations with available: false, and is not in /availability.',
-    async answer({ request, params: { configuration } }, ask) {
+    async answer({ request, params: { configuration } }, ask): Promise<Response> {
       const isSoldOut = (id: unknown): boolean => configuration === undefined || id === configuration;
       if (request.method === 'POST') {
         const { configuration_id: id } = (await request.clone().json()) as Json;
@@ -368,7 +368,7 @@ export const answerFaults = {
     params: none,
     does: 'A create answers 200 in place of 201.',
     strikes: 'O: POST /instances answers 201.',
-    async answer(_strike, ask) {
+    async answer(_strike, ask): Promise<Response> {
       const response = await ask();
       const { headers } = response;
       return response.status === 201 ? new Response(response.body, { status: 200, headers }) : response;
