@@ -60,6 +60,11 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
       load: async () => (await import('./backup-command.ts')).checkCommand(),
     },
     {
+      name: 'upgrade',
+      description: 'bring the database to this version; --dry-run tries it and changes nothing',
+      load: async () => (await import('./upgrade-command.ts')).orchestratorUpgradeCommand(),
+    },
+    {
       name: 'check-config',
       description: 'check berth.yaml and the catalog that it names, or a marketplace.yaml',
       load: async () => (await import('./check-config-command.ts')).checkConfigCommand(),

@@ -4,6 +4,8 @@ const folder = new URL('./migrations/', import.meta.url);
 
 export interface Migration {
   version: number;
+  /** What it is about, in some words. */
+  name?: string;
   sql: string;
 }
 
@@ -12,13 +14,13 @@ export type MigrationsOf = 'sqlite' | 'postgres' | 'marketplace-sqlite' | 'marke
 
 /** The migrations of one database in order; `sqlite-0003-….sql` brings a SQLite file to version 3. */
 export function readMigrations(database: MigrationsOf): Migration[] {
-  const name = new RegExp(`^${database}-(\\d{4})-.*\\.sql$`);
+  const pattern = new RegExp(`^${database}-(\\d{4})-(.*)\\.sql$`);
   return readdirSync(folder)
     .sort()
     .flatMap((file) => {
-      const version = name.exec(file)?.[1];
-      return version === undefined
-        ? []
-        : [{ version: Number(version), sql: readFileSync(new URL(file, folder), 'utf8') }];
+      const [, version, words = ''] = pattern.exec(file) ?? [];
+      if (version === undefined) return [];
+      const sql = readFileSync(new URL(file, folder), 'utf8');
+      return [{ version: Number(version), name: words.replaceAll('-', ' '), sql }];
     });
 }

@@ -8,6 +8,7 @@ import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
 import { checkDatabaseCommand } from '../check-database-command.ts';
 import { type JsonFlag, printJson, withJson } from '../print-records.ts';
+import { upgradeCommand } from '../upgrade-command.ts';
 import { type CommandDeps, loadMarketplaceFor, onMarketplaceDatabase } from './database.ts';
 
 /** `berth marketplace explain-bill` */
@@ -56,4 +57,9 @@ export function verifyLedgerCommand(): Command {
 /** `berth marketplace check-database` */
 export function checkMarketplaceCommand(): Command {
   return checkDatabaseCommand('marketplace', marketplaceStores, loadMarketplaceFor);
+}
+
+/** `berth marketplace upgrade` */
+export function upgradeMarketplaceCommand(): Command {
+  return upgradeCommand('marketplace', marketplaceStores, loadMarketplaceFor);
 }

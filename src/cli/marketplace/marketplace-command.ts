@@ -74,6 +74,11 @@ const commands: readonly LazyCommand[] = [
     load: async () => (await import('./books-commands.ts')).checkMarketplaceCommand(),
   },
   {
+    name: 'upgrade',
+    description: 'bring the database to this version; --dry-run tries it and changes nothing',
+    load: async () => (await import('./books-commands.ts')).upgradeMarketplaceCommand(),
+  },
+  {
     name: 'verify-ledger',
     description: 'check the books: balances are the sums of their entries, each second is billed once',
     load: async () => (await import('./books-commands.ts')).verifyLedgerCommand(),

@@ -60,6 +60,29 @@ export async function prepareDatabase(
   }
 }
 
+/**
+ * Runs the missing migrations and takes them back; returns the version that the database has.
+ *
+ * @throws {DatabaseRefused} if a start would be refused, or a migration fails; nothing was changed
+ */
+export async function tryMigrations(url: string, format: DatabaseFormat): Promise<number> {
+  const migrations = readMigrations(format.migrations);
+  const client = new Client({ ...connectionOptions(url), query_timeout: 0 });
+  client.on('error', () => undefined);
+  try {
+    await asFailure(client.connect());
+    await asFailure(client.query(`SET lock_timeout = ${MIGRATION_LOCK_MS}`));
+    await checkServer(client, url);
+    const version = await checkVersion(client, url, migrations.at(-1)?.version ?? 0, format);
+    if (version > 0) await migrate(client, url, migrations, format, 'ROLLBACK');
+    return version;
+  } catch (error) {
+    throw refusalOf(error, url);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
 /** Facts about a server and the database. */
 export interface ServerFacts {
   /** Such as 180003. */
@@ -131,6 +154,7 @@ async function migrate(
   url: string,
   migrations: readonly Migration[],
   { command, versionTable }: DatabaseFormat,
+  end: 'COMMIT' | 'ROLLBACK' = 'COMMIT',
 ): Promise<void> {
   const run = (text: string) => asFailure(client.query(text));
   await run(`BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
@@ -143,7 +167,7 @@ async function migrate(
     for (const migration of migrations) if (migration.version > version) await run(migration.sql);
     if (version < newest)
       await run(`DELETE FROM ${versionTable}; INSERT INTO ${versionTable} VALUES (${newest})`);
-    await run('COMMIT');
+    await run(end);
   } catch (error) {
     await client.query('ROLLBACK').catch(() => undefined);
     throw error;

@@ -1,0 +1,48 @@
+import { Command } from 'commander';
+import { orchestratorStores } from '../compose/open-store.ts';
+import type { Stores } from '../compose/stores.ts';
+import { tryUpgrade, type Upgrade, upgrade } from '../compose/upgrade.ts';
+import { printLine } from '../runtime/print.ts';
+import { withDatabase } from './database.ts';
+import { loadFor } from './orchestrator-database.ts';
+import { type JsonFlag, printJson, withJson } from './print-records.ts';
+
+/** `berth upgrade` */
+export function orchestratorUpgradeCommand(): Command {
+  return upgradeCommand('berth', orchestratorStores, loadFor);
+}
+
+/**
+ * `berth upgrade` and `berth marketplace upgrade`: what the first start of this version does to the database, and by
+ * itself. `--dry-run` may be used while the server runs.
+ */
+export function upgradeCommand<Store extends { close(): Promise<void> }>(
+  product: 'berth' | 'marketplace',
+  stores: Stores<Store>,
+  load: (command: Command) => { database: string },
+): Command {
+  return withJson(withDatabase(new Command('upgrade'), product))
+    .option('--dry-run', 'try it, on a copy or in a transaction that is taken back, and change nothing')
+    .action(async ({ dryRun, json }: JsonFlag & { dryRun?: true }, command: Command) => {
+      const { database } = load(command);
+      const begunAt = performance.now();
+      const found = dryRun ? await tryUpgrade(stores, database) : await upgrade(stores, database);
+      const { version, newest, changes } = found;
+      if (json) printJson({ dry_run: dryRun === true, version, newest, changes });
+      else tell(found, dryRun === true, (performance.now() - begunAt) / 1000);
+    });
+}
+
+function tell({ version, newest, changes }: Upgrade, isTrial: boolean, seconds: number): void {
+  if (changes.length === 0) {
+    printLine(`The database is at version ${version}, as this program is: there is nothing to do.`);
+    return;
+  }
+  printLine(
+    isTrial
+      ? `The database is at version ${version}, this program at ${newest}. Its first start changes the tables, here tried in ${seconds.toFixed(1)} s and taken back:`
+      : `The database was at version ${version}, and is at ${newest} now:`,
+  );
+  for (const { version: to, name } of changes) printLine(`  ${to}  ${name}`);
+  if (isTrial) printLine('Make a backup first: an older program refuses the changed tables.');
+}
