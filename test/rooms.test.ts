@@ -51,6 +51,8 @@ const parts: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/sandbox': [
     'options.ts',
+    'settings.ts',
+    'most-like.ts',
     'clock.ts',
     'machines.ts',
     'manifest.ts',

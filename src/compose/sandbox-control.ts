@@ -18,9 +18,22 @@ interface KeyOfAccount {
 /** Which key is whose. */
 export class SandboxKeys implements Part<readonly KeyOfAccount[]> {
   #byKey = new Map<string, KeyOfAccount>();
+  #accounts = new Set<string>();
 
   add(apiKey: string, account: string, provider: string): void {
     this.#byKey.set(apiKey, { apiKey, account, provider });
+    this.#accounts.add(account);
+  }
+
+  /** Takes a name for an account, by default the first free `account-N`; undefined: it is taken. */
+  take(name = this.#freeName()): string | undefined {
+    if (this.#accounts.has(name)) return undefined;
+    this.#accounts.add(name);
+    return name;
+  }
+
+  giveBack(name: string): void {
+    this.#accounts.delete(name);
   }
 
   accountOf(apiKey: string): string | undefined {
@@ -41,6 +54,11 @@ export class SandboxKeys implements Part<readonly KeyOfAccount[]> {
 
   load(saved: readonly KeyOfAccount[]): void {
     this.#byKey = new Map(saved.map((one) => [one.apiKey, one]));
+    this.#accounts = new Set(saved.map(({ account }) => account));
+  }
+
+  #freeName(): string {
+    for (let number = 1; ; number++) if (!this.#accounts.has(`account-${number}`)) return `account-${number}`;
   }
 }
 

@@ -1,8 +1,11 @@
 import { loadConfig } from '../config/load.ts';
+import { invalidRequest } from '../contract/errors.ts';
 import { createSeededRandom } from '../drivers/kit/seeded-random.ts';
 import { DEFAULT_ACCOUNT } from '../orchestrator/accounts/accounts.ts';
+import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import { SandboxClock } from '../sandbox/clock.ts';
+import { untilAborted } from '../sandbox/faults/connection.ts';
 import { Faults } from '../sandbox/faults/faults.ts';
 import { Weather } from '../sandbox/faults/weather.ts';
 import { Journal } from '../sandbox/journal/journal.ts';
@@ -41,9 +44,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const seed = String(given);
   const clock = new SandboxClock(kind, kind === 'real' ? Date.now() : (options.startAt ?? START_AT));
   const providers = new Map<string, StartedProvider>();
-  const target = (name: string): StartedProvider | undefined => providers.get(name);
-  const faults = new Faults({ clock, seed, target, seeded: createSeededRandom });
-  const transitions = new Transitions({ clock, target });
+  const faults = new Faults({ clock, seed, providers, seeded: createSeededRandom });
+  const transitions = new Transitions({ clock, providers });
   const injection: FaultInjection = {
     carry: (name) => transitions.carry(name, faults.carry(name)),
     probe: (name, own) => faults.probe(name, own),
@@ -125,7 +127,19 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     return { name, providers: at, ...(user !== undefined && { marketplace: user }) };
   }
 
-  let made = 0;
+  /** @throws {ApiError} where the name is taken, or is none */
+  async function addAccount(wanted?: string): Promise<SandboxAccount> {
+    const refused = (message: string) => invalidRequest([{ path: 'name', message }]);
+    const name = keys.take(wanted);
+    if (name === undefined) throw refused('there is an account of that name already');
+    try {
+      return await clock.during(account(name));
+    } catch (error) {
+      keys.giveBack(name);
+      throw error instanceof Fatal ? refused(error.message) : error;
+    }
+  }
+
   const sandbox = {
     seed,
     clock,
@@ -135,7 +149,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     weather: new Weather(faults, seed),
     transitions,
     defaultAccount: await clock.during(account(DEFAULT_ACCOUNT)),
-    account: (name = `account-${++made}`) => clock.during(account(name)),
+    account: addAccount,
   };
   const running = [...providers.values(), ...(market === undefined ? [] : [market])];
   const snapshots = new Snapshots(clock, [faults, transitions, ...running, journal, keys], changed);
@@ -153,7 +167,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     fetch: (input, init) => {
       const request = toRequest(input, init);
       changed();
-      return isControl(request) ? fetch(request) : clock.during(router.route(request));
+      if (isControl(request)) return fetch(request);
+      return clock.during(Promise.race([router.route(request), untilAborted(request)]));
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -80,6 +80,15 @@ export class SandboxClock implements Clock {
     };
   }
 
+  /** As `AbortSignal.timeout`, in this time: the deadline of a client. */
+  timeout(ms: number): AbortSignal {
+    const controller = new AbortController();
+    const late = () =>
+      controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'));
+    this.setTimer(ms, late);
+    return controller.signal;
+  }
+
   /** How many timers are set. */
   get timers(): number {
     return this.#pending.size;

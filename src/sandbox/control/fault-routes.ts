@@ -1,12 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { ApiError, invalidRequest } from '../../contract/errors.ts';
-import { toIssues } from '../../contract/issue-words.ts';
+import { ApiError } from '../../contract/errors.ts';
 import { bearer, jsonContent } from '../../http/api/create-app.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
 import { type ArmedView, anyArmingSchema } from '../faults/arming.ts';
 import { faultCatalog, faultNames } from '../faults/catalog/catalog.ts';
 import { weatherSchema } from '../faults/weather.ts';
-import { toProviderName } from '../options.ts';
 import { transitionSchema } from '../transitions/transitions.ts';
 import type { ControlDeps } from './deps.ts';
 import { createRouter } from './router.ts';
@@ -177,7 +175,7 @@ export function faultRoutes(deps: ControlDeps) {
     .openapi(kindsRoute, (context) => context.json({ faults: kinds() }, 200))
     .openapi(armRoute, async (context) => {
       const { fault, ...options } = context.req.valid('json');
-      const armed = await checked(() => faults.arm(fault, { ...options, ...providerOf(deps, options) }));
+      const armed = await faults.arm(fault, options);
       return context.json(toArmed(armed.toJSON()), 201);
     })
     .openapi(listRoute, (context) => {
@@ -203,9 +201,7 @@ export function faultRoutes(deps: ControlDeps) {
       return context.json(done, 200);
     })
     .openapi(startWeatherRoute, async (context) => {
-      const options = context.req.valid('json');
-      const started = await weather.start({ ...options, ...providerOf(deps, options) });
-      return context.json(started, 201);
+      return context.json(await weather.start(context.req.valid('json')), 201);
     })
     .openapi(reportRoute, (context) => context.json({ report: weather.report() }, 200))
     .openapi(stopWeatherRoute, (context) => {
@@ -213,8 +209,7 @@ export function faultRoutes(deps: ControlDeps) {
       return context.json(done, 200);
     })
     .openapi(setRoute, (context) => {
-      const setting = context.req.valid('json');
-      transitions.set({ ...setting, ...providerOf(deps, setting) });
+      transitions.set(context.req.valid('json'));
       return context.json(show(deps), 200);
     })
     .openapi(showRoute, (context) => context.json(show(deps), 200))
@@ -236,29 +231,6 @@ function kinds() {
 
 function toArmed({ isOver, ...armed }: ArmedView) {
   return { ...armed, is_over: isOver };
-}
-
-/** By its full name. @throws {ApiError} where there is no such provider */
-function providerOf({ sandbox }: ControlDeps, { provider: given }: { provider?: string | undefined }) {
-  if (given === undefined) return {};
-  const provider = toProviderName(given);
-  if (provider !== 'marketplace' && !sandbox.providers.has(provider))
-    throw invalidRequest([
-      {
-        path: 'provider',
-        message: `expected one of ${[...sandbox.providers.keys(), 'marketplace'].join(', ')}`,
-      },
-    ]);
-  return { provider };
-}
-
-/** The settings of a fault's own are checked where it is armed. @throws {ApiError} */
-async function checked<T>(body: () => Promise<T>): Promise<T> {
-  try {
-    return await body();
-  } catch (problem) {
-    throw problem instanceof z.ZodError ? invalidRequest(toIssues({ error: problem })) : problem;
-  }
 }
 
 function show({ sandbox: { transitions } }: ControlDeps) {

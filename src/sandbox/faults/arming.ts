@@ -1,6 +1,14 @@
 import { z } from 'zod';
+import { mostLike } from '../most-like.ts';
+import { parseSetting, withFullName } from '../settings.ts';
 import { type FaultName, type FaultParams, faultCatalog, faultNames } from './catalog/catalog.ts';
 import type { Fault, FaultClock, Strike } from './fault.ts';
+
+/** Any route, a method and a path, or a call of a driver. */
+const routeSchema = z.string().regex(/^(\*|(\*|[A-Z]+) \/\S*|[a-z]+(\.[a-z]+)?)$/, {
+  error:
+    'expected `*`, a method and a path such as `GET /instances/{id}`, or a call of the driver such as create',
+});
 
 /** Where and how often a fault strikes. */
 const armingShape = {
@@ -12,7 +20,7 @@ const armingShape = {
     .optional()
     .meta({ description: 'Only what this account does and has. Default: any account.' }),
   route: z
-    .union([z.string(), z.array(z.string())])
+    .union([routeSchema, z.array(routeSchema)])
     .optional()
     .meta({
       description:
@@ -43,7 +51,7 @@ const armingShape = {
 
 /** The same for any fault; settings of its own stand beside these. */
 export const anyArmingSchema = z
-  .looseObject({ fault: z.enum(faultNames), ...armingShape })
+  .looseObject({ fault: z.enum(faultNames, { error: ({ input }) => noSuchFault(input) }), ...armingShape })
   .meta({ id: 'Arming' });
 
 type ArmingOptions = z.input<z.ZodObject<typeof armingShape>>;
@@ -59,6 +67,22 @@ const [firstName, ...otherNames] = faultNames;
 
 /** What arms a fault: its name, where and how often, and the settings of its own. */
 export const armingSchema = z.discriminatedUnion('fault', [schemaOf(firstName), ...otherNames.map(schemaOf)]);
+
+/** What arms a fault, with the full name of its provider. @throws {ApiError} */
+export function checkedArming(
+  name: FaultName,
+  options: object,
+  providers: ReadonlyMap<string, unknown>,
+): Record<string, unknown> {
+  const { fault } = parseSetting(anyArmingSchema, { ...options, fault: name });
+  const { fault: _name, ...given } = parseSetting(armingSchema, { ...options, fault });
+  return withFullName(given, providers);
+}
+
+function noSuchFault(name: unknown): string {
+  const nearest = typeof name === 'string' && mostLike(name.slice(0, 100), faultNames);
+  return `expected a fault${nearest ? `, such as ${nearest}` : ''}; GET /control/faults/catalog and docs/sandbox-faults.md list all`;
+}
 
 /** An occasion on which a fault may strike. */
 export interface Occasion {
@@ -231,11 +255,14 @@ export function resourceOf(path: string): string | undefined {
   return index === -1 ? undefined : decodeURIComponent(parts[index] ?? '');
 }
 
+/** What base URLs end with. */
+const BASE = /^\/(v1|api)(?=\/)/;
+
 function matches(pattern: string, { method, path }: { method: string; path: string }): boolean {
   if (pattern === '*') return true;
   const [wantedMethod, wantedPath = ''] = pattern.split(' ');
   if (wantedMethod !== method && wantedMethod !== '*') return false;
-  const wanted = wantedPath.split('/');
+  const wanted = wantedPath.replace(BASE, '').split('/');
   const given = path.split('/');
   return (
     wanted.length === given.length &&

@@ -8,6 +8,7 @@ import {
   ArmedFault,
   type ArmedView,
   type Arming,
+  checkedArming,
   type Occasion,
   resourceOf,
   type SavedFault,
@@ -23,8 +24,8 @@ export interface FaultDeps {
   clock: FaultClock;
   seed: string;
   seeded(seed: string): Pick<Random, 'next'>;
-  /** Undefined: there is no such provider. */
-  target(provider: string): FaultTarget | undefined;
+  /** By name. */
+  providers: ReadonlyMap<string, FaultTarget>;
 }
 
 /** What a fault did. */
@@ -69,13 +70,14 @@ export class Faults {
     this.#deps = deps;
   }
 
-  /** Arms a fault. What happens to a machine that is named, or to any, happens at once where it can. @throws {z.ZodError} */
+  /** Arms a fault. What happens to a machine that is named, or to any, happens at once where it can. @throws {ApiError} */
   async arm<N extends FaultName>(
     name: N,
     options: Arming<N> = {} as Arming<N>,
     weather?: string,
   ): Promise<ArmedFault> {
-    const armed = this.#make({ id: `fault-${++this.#made}`, name, options, weather });
+    const checked = checkedArming(name, options, this.#deps.providers);
+    const armed = this.#make({ id: `fault-${++this.#made}`, name, options: checked, weather });
     for (const provider of this.#injectors.keys()) await this.#toMachines(provider, undefined);
     return armed;
   }
@@ -245,7 +247,7 @@ export class Faults {
   /** Has happen to machines what is due. `poll`: a request that asks for one, or for all. */
   async #toMachines(provider: string, poll: Occasion | undefined): Promise<void> {
     const due = this.#armed.filter(({ fault, isOver }) => fault.layer === 'machine' && !isOver);
-    const target = due.length === 0 ? undefined : this.#deps.target(provider);
+    const target = due.length === 0 ? undefined : this.#deps.providers.get(provider);
     if (target === undefined) return;
     const { machines } = target.platform;
     for (const armed of due) {
@@ -267,12 +269,12 @@ export class Faults {
     provider: string,
     ref: OwnerRef | undefined,
   ): Promise<{ resource: string | undefined; account: string | undefined }> {
-    const owner = ref === undefined ? undefined : await this.#deps.target(provider)?.ownerOf(ref);
+    const owner = ref === undefined ? undefined : await this.#deps.providers.get(provider)?.ownerOf(ref);
     return { resource: owner?.id, account: owner?.account };
   }
 
   #machineAt(provider: string, { host, port }: { host: string; port: number }): OwnerRef | undefined {
-    const machines = this.#deps.target(provider)?.platform.machines.list() ?? [];
+    const machines = this.#deps.providers.get(provider)?.platform.machines.list() ?? [];
     return machines.find(({ endpoint }) => endpoint?.publicIp === host && endpoint.sshPort === port)?.ref;
   }
 }

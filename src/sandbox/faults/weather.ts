@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseSetting } from '../settings.ts';
 import { type FaultName, faultNames } from './catalog/catalog.ts';
 import type { FaultEvent, Faults } from './faults.ts';
 
@@ -67,9 +68,14 @@ export class Weather {
     this.#seed = seed;
   }
 
-  /** Begins, and says under which id. @throws {z.ZodError} */
+  /** Begins, and says under which id. @throws {ApiError} */
   async start(options: WeatherOptions = {}): Promise<{ id: string; seed: string; rates: Rates }> {
-    const { strength, rates = ratesOf(strength), seed = this.#seed, ...scope } = weatherSchema.parse(options);
+    const {
+      strength,
+      rates = ratesOf(strength),
+      seed = this.#seed,
+      ...scope
+    } = parseSetting(weatherSchema, options);
     const id = `weather-${++this.#made}`;
     for (const [name, probability] of Object.entries(rates) as [FaultName, number][])
       await this.#faults.arm(name, { ...scope, probability, seed, times: 'sticky' }, id);

@@ -1,8 +1,9 @@
 import { z } from '@hono/zod-openapi';
 import { formatPath, type Issue } from '../../contract/errors.ts';
 import { valueAt } from '../../contract/issue-words.ts';
+import { mostLike } from '../most-like.ts';
 import type { JournalEntry } from './entry.ts';
-import { editDistance, nearestRoutes, operationOf } from './operations.ts';
+import { nearestRoutes, operationOf } from './operations.ts';
 import { type AskServer, kindOf, type RequestKind } from './request-kinds.ts';
 
 const changeSchema = z.object({
@@ -91,15 +92,6 @@ function nearestResource(
   if (resource === undefined || meant === undefined) return { nearest: null, changes: [] };
   const meantPath = path.replace(encodeURIComponent(resource), encodeURIComponent(meant));
   return { nearest: { method, path: meantPath }, changes: [{ path: 'path', from: path, to: meantPath }] };
-}
-
-/** Undefined: none shares even a third of its characters. */
-function mostLike(text: string, choices: readonly string[]): string | undefined {
-  const rated = choices
-    .map((choice) => ({ choice, distance: editDistance(text, choice) }))
-    .sort((a, b) => a.distance - b.distance);
-  const [best] = rated;
-  return best !== undefined && best.distance < (2 * text.length) / 3 ? best.choice : undefined;
 }
 
 /** Sets a field to the allowed value that is most like the one it has; undefined: it is left out. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot } from '../../config/package-root.ts';
+import { editDistance } from '../most-like.ts';
 
 /** A route of a published API. */
 export interface Operation {
@@ -79,18 +80,4 @@ function pathDistance({ path }: Operation, pathname: string): number {
   const given = pathname.split('/');
   const words = path.split('/').map((word, index) => (word.startsWith('{') ? (given[index] ?? word) : word));
   return editDistance(words.join('/'), pathname);
-}
-
-/** How many characters have to be inserted, removed or replaced (Levenshtein). */
-export function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

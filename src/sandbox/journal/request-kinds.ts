@@ -4,7 +4,7 @@ import { createInstanceRequestSchema } from '../../contract/instance.ts';
 import { createVolumeRequestSchema, type VolumeLocation } from '../../contract/volume.ts';
 import { createDeploymentSchema } from '../../marketplace/contract/deployment.ts';
 import type { Offer, OfferPage } from '../../marketplace/contract/offer.ts';
-import { editDistance } from './operations.ts';
+import { editDistance } from '../most-like.ts';
 
 /** What a server answers to a GET, with the credential of the sandbox; it is not in the journal. */
 export type AskServer = (path: string) => Promise<unknown>;

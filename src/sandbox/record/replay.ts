@@ -1,4 +1,4 @@
-import { editDistance } from '../journal/operations.ts';
+import { editDistance } from '../most-like.ts';
 import type { RecordedExchange } from './recording-format.ts';
 
 /**

@@ -7,6 +7,7 @@ import type { FaultClock } from '../faults/fault.ts';
 import type { FaultTarget } from '../faults/faults.ts';
 import type { SandboxMachine } from '../machines.ts';
 import type { Layer } from '../provider.ts';
+import { parseSetting, withFullName } from '../settings.ts';
 
 const phases = ['boot', 'stop', 'start', 'restart', 'destroy'] as const satisfies Phase[];
 
@@ -54,7 +55,8 @@ interface SavedTransitions {
 
 interface Deps {
   clock: FaultClock;
-  target(provider: string): FaultTarget | undefined;
+  /** By name. */
+  providers: ReadonlyMap<string, FaultTarget>;
 }
 
 /** Longer than anybody waits. */
@@ -81,9 +83,10 @@ export class Transitions {
     this.#deps = deps;
   }
 
-  /** For transitions that begin from now on. @throws {z.ZodError} */
+  /** For transitions that begin from now on. @throws {ApiError} */
   set(setting: TransitionSetting): void {
-    this.#settings.unshift(transitionSchema.parse(setting));
+    const { providers } = this.#deps;
+    this.#settings.unshift(withFullName(parseSetting(transitionSchema, setting), providers));
   }
 
   get settings(): readonly TransitionSetting[] {
@@ -148,7 +151,7 @@ export class Transitions {
     return async (method, ref, call) => {
       const phase = phaseOf[method];
       if (phase === undefined || ref === undefined || this.#isIdle()) return own(method, ref, call);
-      const owner = await this.#deps.target(provider)?.ownerOf(ref);
+      const owner = await this.#deps.providers.get(provider)?.ownerOf(ref);
       const answer = await own(method, ref, () => {
         const first = call();
         return this.#decide(provider, ref, phase, owner) ? call() : first;
@@ -198,7 +201,7 @@ export class Transitions {
   }
 
   #endAt(provider: string, machine: SandboxMachine, phase: Phase, at: number): true {
-    const platform = this.#deps.target(provider)?.platform;
+    const platform = this.#deps.providers.get(provider)?.platform;
     platform?.machines.change(
       machine,
       phase === 'restart' && machine.power === 'running' ? { bootedAt: at } : { until: at },
@@ -212,7 +215,7 @@ export class Transitions {
   }
 
   #machine(provider: string, ref: OwnerRef): SandboxMachine | undefined {
-    return this.#deps.target(provider)?.platform.machines.of(ref)[0];
+    return this.#deps.providers.get(provider)?.platform.machines.of(ref)[0];
   }
 }
 

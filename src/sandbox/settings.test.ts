@@ -1,0 +1,73 @@
+import { expect, it } from 'vitest';
+import { benchOf, startBench } from './faults/bench.fixture.ts';
+
+it('knows a provider by its letter, and refuses one that is not there', async () => {
+  await using sandbox = await startBench();
+  const { ask } = await benchOf(sandbox);
+  await sandbox.faults.arm('http-500', { provider: 'd', route: 'GET /availability' });
+  expect((await ask('GET', '/availability')).status).toBe(500);
+  const none = 'provider: expected one of provider-d, provider-e, provider-b, marketplace';
+  await expect(sandbox.faults.arm('http-500', { provider: 'q' })).rejects.toThrow(none);
+  await expect(sandbox.weather.start({ provider: 'q' })).rejects.toThrow(none);
+  expect(() => sandbox.transitions.set({ mode: 'manual', provider: 'q' })).toThrow(none);
+  sandbox.transitions.set({ mode: 'manual', provider: 'd' });
+  expect(sandbox.transitions.settings).toEqual([{ mode: 'manual', provider: 'provider-d' }]);
+  expect(sandbox.faults.list()).toEqual([]);
+});
+
+it('strikes a route that is written as its URL ends, and refuses what is no route', async () => {
+  await using sandbox = await startBench();
+  const { ask } = await benchOf(sandbox);
+  await sandbox.faults.arm('http-500', { route: 'GET /v1/availability' });
+  expect((await ask('GET', '/availability')).status).toBe(500);
+  for (const route of ['availability /', 'GET availability', 'get /availability', ''])
+    await expect(sandbox.faults.arm('http-500', { route })).rejects.toThrow(
+      'expected `*`, a method and a path such as `GET /instances/{id}`',
+    );
+});
+
+it('names the fault that may be meant', async () => {
+  await using sandbox = await startBench();
+  await expect(sandbox.faults.arm('http-5000' as 'http-500')).rejects.toThrow(
+    'fault: expected a fault, such as http-500; GET /control/faults/catalog and docs/sandbox-faults.md list all',
+  );
+  await expect(sandbox.faults.arm('http-500', { rout: '*' } as object)).rejects.toThrow(
+    'Unrecognized key: "rout"',
+  );
+});
+
+it('refuses a second account of a name, and a name that is none', async () => {
+  await using sandbox = await startBench({ marketplace: true });
+  const post = async (name: string) => {
+    const reply = await sandbox.fetch('/control/accounts', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${sandbox.controlKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name }),
+    });
+    return [reply.status, ((await reply.json()) as { error?: { message: string } }).error?.message];
+  };
+  const taken = 'name: there is an account of that name already';
+  expect(await post('mine')).toEqual([201, undefined]);
+  for (const name of ['mine', 'default', 'marketplace']) expect(await post(name)).toEqual([400, taken]);
+  await expect(sandbox.account('mine')).rejects.toThrow(taken);
+  expect(await post('Not a name')).toEqual([400, expect.stringContaining('is no account name')]);
+  const names = await Promise.all([sandbox.account(), sandbox.account()]);
+  expect(names.map(({ name }) => name)).toEqual(['account-1', 'account-2']);
+  await sandbox.control.reset();
+  expect((await sandbox.account()).name).toBe('account-1');
+});
+
+it('lets a client give up, in its own time and in that of the sandbox', async () => {
+  await using sandbox = await startBench();
+  const { send } = await benchOf(sandbox);
+  await sandbox.faults.arm('latency', { ms: 60_000 });
+  const begunAt = sandbox.clock.now();
+  const late = send('GET', '/availability', undefined, sandbox.clock.timeout(10_000));
+  await expect(late).rejects.toMatchObject({ name: 'TimeoutError' });
+  expect(sandbox.clock.now() - begunAt).toBe(10_000);
+  sandbox.clock.freeze();
+  const giveUp = new AbortController();
+  const waiting = send('GET', '/availability', undefined, giveUp.signal);
+  giveUp.abort();
+  await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
+});

@@ -1,0 +1,25 @@
+import type { z } from 'zod';
+import { invalidRequest } from '../contract/errors.ts';
+import { toIssues } from '../contract/issue-words.ts';
+import { toProviderName } from './options.ts';
+
+/** What a test sets, checked. @throws {ApiError} that names each field that is wrong */
+export function parseSetting<S extends z.ZodType>(schema: S, data: unknown): z.output<S> {
+  const parsed = schema.safeParse(data);
+  if (!parsed.success) throw invalidRequest(toIssues({ error: parsed.error, data }));
+  return parsed.data;
+}
+
+/** The setting with the full name of its provider. @throws {ApiError} where the sandbox has none of that name */
+export function withFullName<S extends { provider?: string | undefined }>(
+  setting: S,
+  providers: ReadonlyMap<string, unknown>,
+): S {
+  if (setting.provider === undefined) return setting;
+  const provider = toProviderName(setting.provider);
+  if (provider !== 'marketplace' && !providers.has(provider))
+    throw invalidRequest([
+      { path: 'provider', message: `expected one of ${[...providers.keys(), 'marketplace'].join(', ')}` },
+    ]);
+  return { ...setting, provider };
+}
