@@ -1,5 +1,5 @@
 import { type SandboxFixtures, sandboxTest } from 'berth/sandbox/vitest';
-import { expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { createInstance, type Provider, waitUntilOnline } from './client.ts';
 
 const test = sandboxTest({ providers: ['d'], timing: { boot: [50_000, 90_000] } });
@@ -7,11 +7,13 @@ const order = {
   name: 'training',
   ssh_keys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVvbPHlyOu4Rzn6yIy3N+mIZLDBkd5yTJPYJVgSuSMK training'],
 };
+type Given = Pick<SandboxFixtures, 'sandbox' | 'account'>;
 
-/** The client's way to the provider: in process, with the sandbox's clock for its pauses. */
-function providerOf({ sandbox, account }: Pick<SandboxFixtures, 'sandbox' | 'account'>): Provider {
+/** The client's way to the provider: in process, with the time of the sandbox for its pauses and its deadlines. */
+function providerOf({ sandbox, account }: Given): Provider {
   const { baseUrl = '', apiKey = '' } = account.providers['provider-d'] ?? {};
-  return { baseUrl, apiKey, fetch: sandbox.fetch, sleep: (ms) => sandbox.clock.advance(ms) };
+  const { clock, fetch } = sandbox;
+  return { baseUrl, apiKey, fetch, sleep: (ms) => clock.advance(ms), timeout: (ms) => clock.timeout(ms) };
 }
 
 async function orderOf({ baseUrl, apiKey, fetch }: Provider) {
@@ -22,15 +24,9 @@ async function orderOf({ baseUrl, apiKey, fetch }: Provider) {
   return { ...order, configuration_id: offer.id, region: offer.regions[0] };
 }
 
-/** The first answer is lost on its way, after the provider did what was asked. */
-function losingFirstAnswer(fetch: Provider['fetch']): Provider['fetch'] {
-  let isLost = false;
-  return async (url, init) => {
-    const answer = await fetch(url, init);
-    if (isLost) return answer;
-    isLost = true;
-    throw new TypeError('terminated');
-  };
+/** What holds of a client whatever goes wrong. */
+function boughtOnce({ sandbox, account }: Given): Promise<unknown> {
+  return sandbox.control.journal.assert({ assert: 'never_created_twice', where: { account: account.name } });
 }
 
 test('waits until a machine is ONLINE, and asks at least each 30 seconds', async ({ sandbox, account }) => {
@@ -44,21 +40,53 @@ test('waits until a machine is ONLINE, and asks at least each 30 seconds', async
   });
 });
 
-test('buys one machine where the answer to its create is lost', async ({ sandbox, account }) => {
+describe('buys one machine where its create meets', () => {
+  test.for(['answer-lost', 'no-answer', 'request-lost', 'http-429', 'http-504', 'truncated-json'] as const)(
+    '%s',
+    async (fault, { sandbox, account }) => {
+      const provider = providerOf({ sandbox, account });
+      const bought = await orderOf(provider);
+      const armed = await sandbox.faults.arm(fault, {
+        account: account.name,
+        route: 'POST /instances',
+        times: 2,
+      });
+      const { id } = await createInstance(provider, bought, fault);
+      expect(armed.hits).toBe(2);
+      expect(await waitUntilOnline(provider, id)).toMatchObject({ status: 'ONLINE' });
+      await boughtOnce({ sandbox, account });
+    },
+  );
+});
+
+describe('keeps its machine where a poll meets', () => {
+  test.for(['false-404', 'http-500', 'html-page', 'half-body-reset', 'unknown-status'] as const)(
+    '%s',
+    async (fault, { sandbox, account }) => {
+      const provider = providerOf({ sandbox, account });
+      const { id } = await createInstance(provider, await orderOf(provider), fault);
+      const armed = await sandbox.faults.arm(fault, { account: account.name, instance: id, times: 2 });
+      expect(await waitUntilOnline(provider, id)).toMatchObject({ id, status: 'ONLINE' });
+      expect(armed.hits).toBe(2);
+    },
+  );
+});
+
+test('gives up a machine whose boot fails', async ({ sandbox, account }) => {
   const provider = providerOf({ sandbox, account });
-  const bought = await orderOf(provider);
-  await createInstance({ ...provider, fetch: losingFirstAnswer(provider.fetch) }, bought, 'lost');
-  await sandbox.control.journal.assert({ assert: 'never_created_twice', where: { account: account.name } });
+  await sandbox.faults.arm('boot-fails', { account: account.name });
+  const { id } = await createInstance(provider, await orderOf(provider), 'failing');
+  expect(await waitUntilOnline(provider, id)).toMatchObject({ status: 'ERROR' });
 });
 
 test('would buy two without an idempotency key: the journal tells', async ({ sandbox, account }) => {
   const provider = providerOf({ sandbox, account });
   const bought = await orderOf(provider);
-  const fetch = losingFirstAnswer((url, init) => {
+  const fetch: Provider['fetch'] = (url, init) => {
     const { 'idempotency-key': _dropped, ...headers } = init.headers as Record<string, string>;
     return provider.fetch(url, { ...init, headers });
-  });
+  };
+  await sandbox.faults.arm('answer-lost', { account: account.name, route: 'POST /instances' });
   await createInstance({ ...provider, fetch }, bought, 'ignored');
-  const claim = { assert: 'never_created_twice', where: { account: account.name } } as const;
-  await expect(sandbox.control.journal.assert(claim)).rejects.toThrow('never_created_twice');
+  await expect(boughtOnce({ sandbox, account })).rejects.toThrow('never_created_twice');
 });
