@@ -81,4 +81,10 @@ describe('a wait', () => {
     endOf(read(410), 200, new Hope(known));
     expect(endOf(read(410), 200, new Hope(known))).toBe(11_000);
   });
+
+  it('for a server that was not back after a minute is over after twenty answers', () => {
+    const known = new Set<string>();
+    expect(endOf(read(503), 200, new Hope(known))).toBe(60_000);
+    expect(endOf(read(503), 200, new Hope(known))).toBe(3_800);
+  });
 });

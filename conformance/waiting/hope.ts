@@ -51,7 +51,8 @@ export class Hope {
     if (mayFollow === 'like DESTROYED') return count > 1 && lastedMs > DESTROYED_SHOWN_MS;
     if (this.#relapses >= MOST_RELAPSES && this.#known.has(why)) return true;
     if (count < HOPELESS_ANSWERS) return false;
-    if (mayFollow === 'for a while') return lastedMs >= RESTART_MS;
+    // A server that was not back after a minute is not restarting: it crashes on that request.
+    if (mayFollow === 'for a while') return this.#known.has(why) || lastedMs >= RESTART_MS;
     if (this.#known.has(why)) return at - Math.min(this.#askedAt ?? since, since) >= KNOWN_REASON_MS;
     return lastedMs >= HOPELESS_MS;
   }

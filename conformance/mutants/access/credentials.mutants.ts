@@ -32,6 +32,20 @@ const keyMutants: readonly Mutant[] = [
     ),
   },
   {
+    id: 'every-bad-credential-is-403',
+    breaks: 'Missing or invalid credentials produce 401.',
+    reddens: [
+      'AUTH-401-001',
+      'AUTH-401-002',
+      'AUTH-401-003',
+      'AUTH-401-004',
+      'AUTH-LIVE-001',
+      'AUTH-LIVE-002',
+      'VOL-AUTH-001',
+    ],
+    behave: onRule('answer', (usual) => (usual.status === 401 ? refusal(403, 'forbidden') : undefined)),
+  },
+  {
     id: 'any-key-may-list-locations',
     breaks: 'An invalid credential is 401.',
     reddens: ['AUTH-401-002', 'AUTH-401-004'],

@@ -13,6 +13,12 @@ export const destroyMutants: readonly Mutant[] = [
     behave: firstDelete((answer) => ({ ...answer, status: 202 })),
   },
   {
+    id: 'delete-answers-204-with-a-body',
+    breaks: 'DELETE answers 200 with the instance.',
+    reddens: ['DEL-200-001', 'WIRE-JSON-001'],
+    behave: firstDelete((answer) => ({ ...answer, status: 204 })),
+  },
+  {
     id: 'delete-shows-what-was',
     breaks: 'DELETE answers with the destruction initiated or completed.',
     reddens: ['DEL-200-001'],

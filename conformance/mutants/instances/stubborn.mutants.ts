@@ -35,6 +35,14 @@ export const stubbornMutants: readonly Mutant[] = [
     ),
   },
   {
+    id: 'gone-closes-the-connection',
+    breaks: 'A destroyed instance reads 404.',
+    reddens: ['DEL-GONE-001', 'WIRE-REACH-001'],
+    behave: onRule('isSent', (_usual, { route, path }, { status }) =>
+      route === READ && status === 404 && isOfRun(path) ? false : undefined,
+    ),
+  },
+  {
     id: 'destroyed-for-ever',
     breaks: 'A destroyed instance reads 404.',
     reddens: ['DEL-GONE-001'],
@@ -67,6 +75,26 @@ export const stubbornMutants: readonly Mutant[] = [
       'NEG-TYPE-002',
     ],
     behave: onAnswers([CREATE], (answer) => (answer.status === 400 ? refusal(500, 'internal') : undefined)),
+  },
+  {
+    id: 'bad-creates-close-the-connection',
+    breaks: 'A create that is refused is 400.',
+    reddens: [
+      'NEG-CLOUD-001',
+      'NEG-IMAGE-001',
+      'NEG-JSON-001',
+      'NEG-KEYS-001',
+      'NEG-KEYS-002',
+      'NEG-OFFER-001',
+      'NEG-REGION-001',
+      'NEG-REQUIRED-001',
+      'NEG-TYPE-001',
+      'NEG-TYPE-002',
+      'WIRE-REACH-001',
+    ],
+    behave: onRule('isSent', (_usual, { route }, { status }) =>
+      route === CREATE && status === 400 ? false : undefined,
+    ),
   },
   {
     id: 'accepts-bad-creates',

@@ -93,6 +93,8 @@ async function send(
     const restMs = wayMs + rules.answerDelayMs(request);
     await clock.sleep(Math.min(restMs, timeoutMs - wayMs), signal);
     if (wayMs + restMs > timeoutMs) return failed('timeout', `No answer within ${timeoutMs} ms.`);
+    if (!rules.isSent(request, answer))
+      return failed('reset', `${target.host} closed the connection without an answer`);
     const text = answer.raw ?? (answer.json === undefined ? '' : JSON.stringify(answer.json));
     if (Buffer.byteLength(text) > maxBodyBytes)
       return failed('too_large', `More than ${maxBodyBytes} bytes were answered.`);

@@ -38,6 +38,7 @@ function conversation(options: ReferenceOptions) {
     }),
     timestamp: (wallMs) => new Date(wallMs).toISOString(),
     answer: (_request, answer) => answer,
+    isSent: () => true,
 
     validateToken,
     areCredentialsGood: (body) =>

@@ -26,6 +26,8 @@ interface ConversationRules {
   timestamp(wallMs: number): string;
   /** The last word on every answer. */
   answer(request: ReferenceRequest, answer: WireAnswer): WireAnswer;
+  /** Whether the answer is sent, or the connection is closed without one. */
+  isSent(request: ReferenceRequest, answer: WireAnswer): boolean;
 
   validateToken(body: unknown): Issue[];
   areCredentialsGood(body: Shown): boolean;
