@@ -35,6 +35,19 @@ export async function installPackage(below: string): Promise<InstalledPackage> {
   return { tarball, folder, main: join(folder, 'node_modules/berth/dist/main.js') };
 }
 
+/** Node 22, the oldest that the suite runs on: the path of its program below this folder; undefined without a registry. */
+export async function installNode22(below: string): Promise<string | undefined> {
+  const folder = join(below, 'node-22');
+  mkdirSync(folder);
+  try {
+    await npm('view', 'node@22', 'version');
+  } catch {
+    return undefined;
+  }
+  await npm('install', '--no-audit', '--no-fund', '--prefix', folder, 'node@22');
+  return join(folder, 'node_modules/.bin/node');
+}
+
 async function npm(...args: string[]): Promise<void> {
   await promisify(execFile)('npm', ['--silent', ...args], { cwd: root });
 }

@@ -1,10 +1,12 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { BerthProcess, runBerth, startServing, temporaryFolder } from '../support/processes/process.ts';
-import { type InstalledPackage, installPackage } from './install.ts';
+import { type InstalledPackage, installNode22, installPackage } from './install.ts';
+import { readJob } from './workflow.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
@@ -12,9 +14,11 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const folder = temporaryFolder();
 const at = (name: string): string => join(folder.path, name);
 let installed: InstalledPackage;
+let node22: string | undefined;
 
 beforeAll(async () => {
   installed = await installPackage(folder.path);
+  node22 = await installNode22(folder.path);
 });
 afterAll(() => folder[Symbol.dispose]());
 
@@ -121,3 +125,113 @@ it('brings the licence of every package that is inside', () => {
     expect(notices).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\(`, 'm'));
   expect(existsSync(join(installed.folder, 'node_modules/drizzle-orm'))).toBe(false);
 });
+
+/** What finds the suite among the commands; all else of src/ is a server's. */
+const OF_THE_COMMAND =
+  /^src\/(main|cli\/commands|cli\/program|config\/package-root|runtime\/sources|ports\/errors)\.ts$/;
+const NO_NODE_22 = 'npm’s registry, from which Node 22 comes, is not reached';
+
+describe('on Node 22', () => {
+  it('the suite runs, and loads nothing of a server and no native module', async ({ skip }) => {
+    if (node22 === undefined) return skip(NO_NODE_22);
+    await using serving = await startServing(['--database', 'sqlite:suite.db'], { cwd: folder.path });
+    const recorder = new URL('../support/processes/print-modules.ts', import.meta.url).href;
+    const state = ['--state-dir', at('state-22')];
+    const ran = await runBerth(['conformance', serving.baseUrl, '--poll-interval-ms', '200', ...state], {
+      cwd: folder.path,
+      node: node22,
+      entry: installed.main,
+      env: { BERTH_API_KEY: serving.apiKey, NODE_OPTIONS: `--no-addons --import=${recorder}` },
+    });
+    expect(ran.stdout, ran.stderr).toMatch(/^CONFORMANT: /);
+    expect(ran.code).toBe(0);
+    const sources = sourcesOf(JSON.parse(ran.stderr.trimEnd().split('\n').at(-1) ?? ''));
+    expect(sources).toContain('conformance/cli.ts');
+    expect(sources.filter((path) => path.startsWith('src/') && !OF_THE_COMMAND.test(path))).toEqual([]);
+  });
+
+  it('the help is there at once, and the list; a server says which Node it wants', async ({ skip }) => {
+    if (node22 === undefined) return skip(NO_NODE_22);
+    const options = { cwd: folder.path, node: node22, entry: installed.main };
+    expect(await runBerth(['conformance', 'list'], options)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('INS-CREATE-001'),
+      stderr: '',
+    });
+    expect(await runBerth(['serve', '--port', '0'], options)).toEqual({
+      code: 1,
+      signal: null,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^berth: Berth needs Node 24\.2 or later, and this is 22\..*: put a newer/,
+      ),
+    });
+    const help = () => cpuSeconds(node22 ?? '', installed.main, 'conformance', '--help');
+    // The least of a few: a busy machine takes longer for the same.
+    expect(Math.min(...Array.from({ length: 5 }, help))).toBeLessThanOrEqual(0.3);
+  });
+
+  it('the recipe for CI runs, with the package that is to be published', async ({ skip }) => {
+    if (node22 === undefined) return skip(NO_NODE_22);
+    // Its level buys nothing: the run of level lifecycle is that of `conformance:pace`.
+    await using serving = await startServing(['--database', 'sqlite:ci.db'], { cwd: folder.path });
+    const work = at('ci');
+    mkdirSync(work);
+    const { env, steps } = readJob(join(root, 'examples/ci/conformance.yml'));
+    const given = {
+      ...env,
+      BASE_URL: serving.baseUrl,
+      LEVEL: 'read-only',
+      BERTH: installed.tarball,
+      BERTH_API_KEY: serving.apiKey,
+    };
+    expect(Object.values(given).filter((value) => /[<>]|\$\{\{/.test(value))).toEqual([]);
+    const [setUp, ...others] = steps;
+    expect(setUp?.with).toEqual({
+      'node-version': Number(execFileSync(node22, ['-p', 'process.versions.node.split(".")[0]'])),
+    });
+    const shell = {
+      cwd: work,
+      env: {
+        ...process.env,
+        ...given,
+        PATH: `${dirname(node22)}:${process.env['PATH']}`,
+        npm_config_cache: at('npm-cache'),
+      },
+    };
+    for (const { run } of others)
+      if (run !== undefined) await promisify(execFile)('bash', ['-eo', 'pipefail', '-c', run], shell);
+    const kept = join(
+      work,
+      String(others.find(({ uses }) => uses?.startsWith('actions/upload-artifact@'))?.with?.['path']),
+    );
+    expect(readdirSync(kept).toSorted()).toEqual([
+      'badge.svg',
+      'report.html',
+      'report.json',
+      'report.xml',
+      'run.ndjson',
+    ]);
+    expect(JSON.parse(readFileSync(join(kept, 'report.json'), 'utf8'))).toMatchObject({
+      outcome: 'CONFORMANT',
+      level: 'read-only',
+    });
+  });
+});
+
+/** The source files of which these chunks are made. */
+function sourcesOf(chunks: readonly string[]): string[] {
+  return chunks.flatMap((chunk) => {
+    const map = join(root, `${chunk}.map`);
+    if (!existsSync(map)) return [];
+    const { sources } = JSON.parse(readFileSync(map, 'utf8')) as { sources: string[] };
+    return sources.map((source) => source.replace(/^(\.\.\/)+/, ''));
+  });
+}
+
+/** The time of the processor, in seconds, that a program takes until its end. */
+function cpuSeconds(...command: string[]): number {
+  const timed = 'TIMEFORMAT="%U %S"; time "$@" >&2';
+  const { stderr } = spawnSync('bash', ['-c', timed, 'bash', ...command], { encoding: 'utf8' });
+  return (stderr.trim().split('\n').at(-1) ?? '').split(' ').reduce((sum, part) => sum + Number(part), 0);
+}

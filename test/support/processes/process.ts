@@ -21,6 +21,8 @@ export interface ProcessOptions {
   input?: string;
   /** The file that node runs; default src/main.ts. */
   entry?: string;
+  /** Another Node than that of this process. */
+  node?: string;
   /** Gives the process a channel for messages. */
   ipc?: boolean;
   uid?: number;
@@ -44,7 +46,8 @@ export class BerthProcess {
 
   constructor(args: readonly string[], options: ProcessOptions = {}) {
     const { cwd, env = {}, input, entry = mainFile, ipc = false, uid, through = [] } = options;
-    const [command = process.execPath, ...rest] = [...through, process.execPath, entry, ...args];
+    const { node = process.execPath } = options;
+    const [command = node, ...rest] = [...through, node, entry, ...args];
     this.child = spawn(command, rest, {
       cwd,
       env: {
