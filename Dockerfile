@@ -21,5 +21,6 @@ VOLUME /data
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8080/healthz').then((reply) => process.exit(reply.ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "dist/main.js"]
+# A young generation of this size takes a third less memory and no more CPU: docs/performance.md.
+ENTRYPOINT ["node", "--max-semi-space-size=8", "dist/main.js"]
 CMD ["serve", "--host", "0.0.0.0", "--database", "sqlite:/data/berth.db"]
