@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest';
 import { loadRequirements } from '../contract/requirements.ts';
+import { Evidence } from '../evidence/evidence.ts';
+import { countVerdicts, EXIT, exitCodeOf, leftovers, outcomeOf } from '../verdict/outcome.ts';
 import { refusal } from './deviate.ts';
 import { runAgainst, type Subject } from './harness.ts';
+import { allMutants } from './mutants.ts';
 
 const LIST = 'GET /instances';
 const GET = 'GET /instances/{instanceId}';
@@ -59,3 +62,23 @@ it.each(Object.entries(liars))('a server that %s hides no machine from the run',
   const { leaked } = await runAgainst(subject, rows);
   expect(leaked).toEqual([]);
 });
+
+it.each([
+  'cut-off-bodies-crash',
+  'delete-answers-204-with-a-body',
+  'deleted-with-a-body',
+  'bad-creates-crash',
+])('nothing of %s may still be running: the exit code is 1', async (wanted) => {
+  const { records, judged } = await runAgainst(mutantOf(wanted), rows);
+  const { run, end, resources } = new Evidence(records);
+  if (end === undefined) throw new Error('a run ends');
+  const outcome = outcomeOf(run, end, countVerdicts(judged));
+  expect(leftovers(resources)).toEqual([]);
+  expect(exitCodeOf(outcome, end, [])).toBe(EXIT.nonConformant);
+});
+
+function mutantOf(wanted: string): Subject {
+  const mutant = allMutants.find(({ id }) => id === wanted);
+  if (mutant === undefined) throw new Error(`there is no mutant ${wanted}`);
+  return mutant;
+}
