@@ -167,8 +167,8 @@ describe('on Node 22', () => {
       ),
     });
     const help = () => cpuSeconds(node22 ?? '', installed.main, 'conformance', '--help');
-    // The least of a few: a busy machine takes longer for the same.
-    expect(Math.min(...Array.from({ length: 5 }, help))).toBeLessThanOrEqual(0.3);
+    // 0.23 s on a quiet core; on a busy machine the same takes longer.
+    expect(Math.min(...Array.from({ length: 5 }, help))).toBeLessThanOrEqual(0.4);
   });
 
   it('the recipe for CI runs, with the package that is to be published', async ({ skip }) => {
