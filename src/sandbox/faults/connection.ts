@@ -27,6 +27,10 @@ export function delivered(
   clock: FaultClock,
 ): Response {
   const headers = new Headers(response.headers);
+  if (body.byteLength === 0) {
+    if (delivery.ending === 'reset') throw new BrokenConnection();
+    return new Response(null, { status: response.status, headers });
+  }
   // What is promised is the whole of it.
   headers.set('content-length', String(body.byteLength));
   headers.delete('transfer-encoding');

@@ -7,8 +7,9 @@ function withJson(response: Response, json: unknown, status = response.status): 
   return new Response(JSON.stringify(json), { status, headers });
 }
 
-/** The response with another text for a body. */
+/** The response with another text for a body; one that has none, such as a 204, stays as it is. */
 export function withText(response: Response, text: string, headers: Record<string, string> = {}): Response {
+  if (response.body === null) return response;
   const all = new Headers(response.headers);
   all.delete('content-length');
   for (const [name, value] of Object.entries(headers)) all.set(name, value);

@@ -146,7 +146,7 @@ export const answerFaults = {
       strikes: 'O: ONLINE means running and reachable with a live SSH endpoint.',
       params: none,
       times: 'sticky',
-      reddens: ['INS-ONLINE-001'],
+      reddens: ['INS-IP-001', 'INS-ONLINE-001', 'SSH-LIVE-001'],
     },
     (shown) => (shown['status'] === 'PROVISIONING' ? { ...shown, status: 'ONLINE' } : shown),
   ),
@@ -322,7 +322,11 @@ export const answerFaults = {
     reddens: ['AVL-AGREE-001', 'AVL-TRUE-001'],
     async answer({ request }, ask) {
       const { url, headers } = request;
-      return ask(new Request(url.replace('/availability', '/configurations'), { headers }));
+      const region = new URL(url).searchParams.get('region');
+      const isThere = ({ regions }: Json): boolean =>
+        region === null || (Array.isArray(regions) && regions.includes(region));
+      const all = await ask(new Request(url.replace('/availability', '/configurations'), { headers }));
+      return rewriteList(all, (offers) => offers.filter(isThere));
     },
   },
   'sold-out': {
@@ -338,7 +342,12 @@ export const answerFaults = {
     async answer({ request, params: { configuration } }, ask): Promise<Response> {
       const isSoldOut = (id: unknown): boolean => configuration === undefined || id === configuration;
       if (request.method === 'POST') {
-        const { configuration_id: id } = (await request.clone().json()) as Json;
+        const sent: unknown = await request
+          .clone()
+          .json()
+          .catch(() => undefined);
+        if (typeof sent !== 'object' || sent === null) return ask();
+        const { configuration_id: id } = sent as Json;
         const error = { code: 'capacity_unavailable', message: 'The offer is sold out.' };
         return isSoldOut(id) ? Response.json({ error }, { status: 409 }) : ask();
       }
@@ -357,7 +366,7 @@ export const answerFaults = {
       strikes: 'O: an unavailable offer is never omitted from /configurations.',
       params: z.object({ configuration: z.string().optional() }),
       times: 'sticky',
-      reddens: ['CFG-OMIT-001'],
+      reddens: ['CFG-FILTER-001'],
     },
     (offers, { params: { configuration = offers[0]?.['id'] } }) =>
       offers.filter(({ id }) => id !== configuration),

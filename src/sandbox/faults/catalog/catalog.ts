@@ -20,5 +20,9 @@ export const faultCatalog = {
 export type FaultName = keyof typeof faultCatalog;
 export const faultNames = Object.keys(faultCatalog) as [FaultName, ...FaultName[]];
 
-/** The settings that one fault has, and others do not. */
-export type FaultParams<N extends FaultName> = z.input<(typeof faultCatalog)[N]['params']>;
+type Input<N extends FaultName> = z.input<(typeof faultCatalog)[N]['params']>;
+
+/** The settings that one fault has, and others do not. One without any has no index signature, which would forbid all others. */
+export type FaultParams<N extends FaultName> = {
+  [Key in keyof Input<N> as string extends Key ? never : Key]: Input<N>[Key];
+};
