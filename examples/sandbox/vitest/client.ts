@@ -80,8 +80,8 @@ async function ask(
   });
   if (answer.status === 429) await sleep(1_000 * Number(answer.headers.get('retry-after') ?? 1));
   if (answer.status === 429 || answer.status >= 500) throw new NoAnswer(`it answers ${answer.status}`);
-  const body = await answer.json().catch((cause) => {
+  const body: unknown = await answer.json().catch((cause) => {
     throw new NoAnswer('it cannot be read', { cause });
   });
-  return { status: answer.status, body };
+  return { status: answer.status, body: body as Instance };
 }

@@ -19,3 +19,35 @@ it('ends a transition at once, after polls, or when somebody says so', async () 
   await pass(5);
   expect((await read(polled.id)).body.status).toBe('ONLINE');
 });
+
+it('ends a transition at once, or after so long, for a provider, an account, a phase or an instance', async () => {
+  await using sandbox = await startBench();
+  const { account, ask, order, pass, read } = await benchOf(sandbox);
+  const statusOf = async (id: string) => (await read(id)).body.status;
+  sandbox.transitions.set({ mode: 'immediate', account });
+  const { id } = (await order('at-once')).body;
+  await pass(0);
+  expect(await statusOf(id)).toBe('ONLINE');
+
+  sandbox.transitions.set({ mode: 'timed', ms: 40_000, phase: 'stop', provider: 'd' });
+  await ask('POST', `/instances/${id}/stop`);
+  await pass(39);
+  expect(await statusOf(id)).toBe('STOPPING');
+  await pass(5);
+  expect(await statusOf(id)).toBe('STOPPED');
+
+  sandbox.transitions.set({ mode: 'timed', ms: 60_000, instance: id });
+  await ask('POST', `/instances/${id}/start`);
+  const other = (await order('other')).body;
+  await pass(30);
+  expect([await statusOf(id), await statusOf(other.id)]).toEqual(['STOPPED', 'ONLINE']);
+  await pass(35);
+  expect(await statusOf(id)).toBe('ONLINE');
+
+  sandbox.transitions.set({ mode: 'usual' });
+  await ask('DELETE', `/instances/${id}`);
+  await pass(0);
+  expect(await statusOf(id)).toBe('DESTROYING');
+  await pass(10);
+  expect((await read(id)).status).toBe(404);
+});
