@@ -17,7 +17,7 @@ import { Snapshots } from '../sandbox/state/snapshots.ts';
 import { Transitions } from '../sandbox/transitions/transitions.ts';
 import { createControl, isControl, SandboxKeys } from './sandbox-control.ts';
 import { createIdleness } from './sandbox-idleness.ts';
-import { type StartedMarketplace, startSandboxMarketplace } from './sandbox-marketplace.ts';
+import type { StartedMarketplace } from './sandbox-marketplace.ts';
 import { CUSTOM, type StartedProvider, startProvider } from './sandbox-provider.ts';
 
 export type { SandboxClock } from '../sandbox/clock.ts';
@@ -102,6 +102,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
       opened(provider.apiKey, DEFAULT_ACCOUNT, name);
     }
     if (options.marketplace) {
+      // Without a marketplace nothing of it is loaded.
+      const { startSandboxMarketplace } = await import('./sandbox-marketplace.ts');
       const settings = options.marketplace === true ? {} : options.marketplace;
       const { send } = router;
       const parts = { settings, providers: [...providers.values()], send, opened, clock, seed, origin, log };
