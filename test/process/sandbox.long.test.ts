@@ -75,5 +75,5 @@ it.skipIf(!hasCurl)('examples/sandbox/curl/run.sh lives through the life of a ma
     encoding: 'utf8',
     timeout: 120_000,
   });
-  expect([status, stdout, stderr]).toEqual([0, 'PROVISIONING\nONLINE\n404\n', '']);
+  expect([status, stdout, stderr]).toEqual([0, 'PROVISIONING\nONLINE\n404\nONLINE\n404\n', '']);
 });
