@@ -18,6 +18,7 @@ interface SandboxFlags {
 /** `berth sandbox`: providers and a marketplace to test clients against, in memory. */
 export function sandboxCommand(): Command {
   return new Command('sandbox')
+    .enablePositionalOptions()
     .option('--host <address>', 'where to listen', '127.0.0.1')
     .option('--port <number>', '0 takes any free one', '8099')
     .option('--providers <letters>', 'which of the providers a to g, such as a,b,g; default a')
