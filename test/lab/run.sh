@@ -26,17 +26,17 @@ build_guests() {
   esac
 }
 
-# The tests of one engine, with those of the arguments that are about it; each run has a report of its own.
+# The tests of one engine, with those of the arguments that are about it; each has a report of its own.
 run() {
-  local engine=$1 report=$2 argument arguments=()
-  shift 2
+  local engine=$1 argument arguments=()
+  shift
   for argument; do
     case $argument in
       test/lab/$engine* | -*) ;;
       test/lab/*) continue ;;
     esac
     case $argument in
-      --outputFile.json=*.json) argument=${argument%.json}-$report.json ;;
+      --outputFile.json=*.json) argument=${argument%.json}-$engine.json ;;
     esac
     arguments+=("$argument")
   done
@@ -48,21 +48,10 @@ run() {
 }
 
 started=()
+for engine in "${engines[@]}"; do
+  run "$engine" "$@" &
+  started+=($!)
+done
 status=0
-ended() { wait "$1" || status=$?; }
-if [[ "$*" == *test/lab/* ]]; then
-  for engine in "${engines[@]}"; do
-    run "$engine" "$engine" "$@" &
-    started+=($!)
-  done
-else
-  # The checks of libvirt's driver wait for Incus: two that emulate guests are as much as two cores take.
-  run libvirt libvirt "$@" test/lab/libvirt/{serve,full,kill}.lab.test.ts &
-  started+=($!)
-  run incus incus "$@" &
-  ended $!
-  run libvirt libvirt-driver "$@" test/lab/libvirt/{driver,import}.lab.test.ts &
-  started+=($!)
-fi
-for each in "${started[@]}"; do ended "$each"; done
+for each in "${started[@]}"; do wait "$each" || status=$?; done
 exit "$status"
