@@ -5,7 +5,7 @@ import { HttpServer, type ServerOptions } from '../http/wire/server.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import { systemClock } from '../runtime/system.ts';
-import { readTls, renewTls } from './tls.ts';
+import { readTls, renewTls, stampOf } from './tls.ts';
 
 /** Takes the address that the configuration names. @throws {Fatal} */
 export async function listen(
@@ -18,6 +18,8 @@ export async function listen(
   listener: RequestListener,
 ): Promise<{ server: HttpServer; origin: string }> {
   const { host, port, tls, trusted_proxies: proxies = 0 } = config.server;
+  // Before they are read: a renewal from then on is seen.
+  const stamp = tls && stampOf(tls);
   const options = {
     host,
     port,
@@ -30,7 +32,8 @@ export async function listen(
   const server = new HttpServer(listener, options);
   try {
     const taken = await server.listen(options);
-    if (tls !== undefined) renewTls(tls, server, { clock: systemClock, log: parts.log });
+    if (tls !== undefined)
+      renewTls(tls, server, { clock: systemClock, log: parts.log, ...(stamp !== undefined && { stamp }) });
     return { server, origin: `${tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${taken}` };
   } catch (error) {
     throw new Fatal(listenSentence(error as NodeJS.ErrnoException, host, port, API_FLAGS), { cause: error });

@@ -8,7 +8,7 @@ import { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
 import { HttpServer } from '../http/wire/server.ts';
 import { refuseWire } from '../orchestrator/http/errors.ts';
 import type { Log } from '../ports/log.ts';
-import { readTls, renewTls } from './tls.ts';
+import { readTls, renewTls, stampOf } from './tls.ts';
 
 const hasOpenSsl = spawnSync('openssl', ['version']).error === undefined;
 const LOOK_MS = 30_000;
@@ -88,5 +88,20 @@ describe.skipIf(!hasOpenSsl)('a renewed certificate', () => {
       early.destroy();
       await server.close(0);
     }
+  });
+
+  it('is seen where the files changed while the server was starting', async () => {
+    issue('first');
+    const stamp = stampOf(files);
+    const clock = new VirtualClock();
+    const used: string[] = [];
+    issue('second');
+    const server = {
+      useTls: ({ cert }: { cert: Buffer }) => void used.push(cert.toString()),
+      onClosed: () => undefined,
+    };
+    renewTls(files, server, { clock, log, stamp });
+    await clock.advance(LOOK_MS);
+    expect(used).toEqual([readFileSync(files.cert, 'utf8')]);
   });
 });

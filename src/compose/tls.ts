@@ -17,14 +17,15 @@ const LOOK_EVERY_MS = 30_000;
 
 /**
  * Has new connections use the certificate that the files hold, soon after they change; those that are open go on. A pair
- * that does not fit together, as while one of the files is being replaced, changes nothing and is looked at again.
+ * that does not fit together, as while one of the files is being replaced, changes nothing and is looked at again. `stamp`:
+ * that of the files from before those in use were read.
  */
 export function renewTls(
   files: TlsFiles,
   server: Pick<HttpServer, 'useTls' | 'onClosed'>,
-  { clock, log }: { clock: Pick<Clock, 'setTimer'>; log: Log },
+  { clock, log, stamp = stampOf(files) }: { clock: Pick<Clock, 'setTimer'>; log: Log; stamp?: string },
 ): void {
-  let used = stampOf(files);
+  let used = stamp;
   let told = used;
   const look = (): void => {
     timer = clock.setTimer(LOOK_EVERY_MS, look);
@@ -45,7 +46,7 @@ export function renewTls(
 }
 
 /** Changes whenever a file does, also where a link is set to another one. */
-function stampOf({ cert, key }: TlsFiles): string {
+export function stampOf({ cert, key }: TlsFiles): string {
   return [cert, key]
     .map((file) => {
       const found = statSync(file, { throwIfNoEntry: false, bigint: true });
