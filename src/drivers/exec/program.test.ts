@@ -11,6 +11,9 @@ const done = (id: string) => say({ id, result: { outcome: 'done', value: null } 
 /** Reads requests and answers nothing, until it is to end. */
 const LISTEN = 'while read -r line; do :; done';
 const WAIT_FOR_GO = 'while [ ! -e "$PLACE/go" ]; do sleep 0.02; done';
+/** Tells its own process id, in a file that is never seen half written. */
+const TELL_PID = 'echo $$ > "$PLACE/pid.new"; mv "$PLACE/pid.new" "$PLACE/pid"';
+const WAIT_FOR_PID = WAIT_FOR_GO.replace('go', 'pid');
 
 function isRunning(pid: number): boolean {
   try {
@@ -201,7 +204,7 @@ describe('a program that ends', () => {
 
   it('takes along what it left in its process group', async () => {
     await using program = await startProgram(
-      `sh -c 'trap "" TERM; while :; do sleep 1; done' & echo $! > "$PLACE/pid"; ${GREETING}; read -r line; exit 1`,
+      `sh -c 'trap "" TERM; ${TELL_PID}; while :; do sleep 1; done' & ${WAIT_FOR_PID}; ${GREETING}; read -r line; exit 1`,
     );
     const pid = Number(readFileSync(join(program.place, 'pid'), 'utf8'));
     const asked = program.driver.destroy('a', null);
@@ -216,7 +219,7 @@ describe('a program that ends', () => {
 
   it('is over also where a process of another session keeps its standard output', async () => {
     await using program = await startProgram(
-      `setsid sh -c 'echo $$ > "$PLACE/pid"; exec sleep 600' & ${WAIT_FOR_GO.replace('go', 'pid')}; ${GREETING}; read -r line; exit 1`,
+      `setsid sh -c '${TELL_PID}; exec sleep 600' & ${WAIT_FOR_PID}; ${GREETING}; read -r line; exit 1`,
     );
     const pid = Number(readFileSync(join(program.place, 'pid'), 'utf8'));
     try {
