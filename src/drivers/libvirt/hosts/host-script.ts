@@ -17,9 +17,18 @@ command=$1 root=$2 state=$2$3
 shift 3
 tab=$(printf '\t')
 say() { line=$1; shift; for field; do line=$line$tab$field; done; printf '%s\n' "$line"; }
-first() { value=; [ -r "$1" ] && IFS= read -r value 2>/dev/null < "$1"; printf '%s' "$value" | tr '\t' ' '; }
-target() { readlink "$1" 2>/dev/null | sed 's,.*/,,'; }
-total() { sed -n 's/^TOTAL[A-Z_]* //p' "$1" 2>/dev/null; }
+# Each leaves what it found in $value: a process for each file would make the reading of a host's GPUs slow.
+first() {
+  value=
+  [ -r "$1" ] && IFS= read -r value 2>/dev/null < "$1"
+  case $value in *"$tab"*) value=$(printf '%s' "$value" | tr '\t' ' ') ;; esac
+}
+target() { value=$(readlink "$1" 2>/dev/null); value=${'$'}{value##*/}; }
+total() {
+  value=
+  [ -r "$1" ] || return 0
+  while read -r key count; do case $key in TOTAL*) value=$count ;; esac; done 2>/dev/null < "$1"
+}
 
 facts() {
   say clock "$(date +%s%3N)"
@@ -30,21 +39,25 @@ facts() {
   above=$state
   while [ ! -e "$above" ]; do above=$(dirname "$above"); done
   [ -w "$above" ] && say state writable
-  [ -e "$state/cordon" ] && say cordon "$(first "$state/cordon")"
+  [ -e "$state/cordon" ] && { first "$state/cordon"; say cordon "$value"; }
   return 0
 }
 
 function_of() {
   at=$root/sys/bus/pci/devices/$1
   for key in vendor device class numa_node reset_method current_link_width max_link_width; do
-    say pci "$1" $key "$(first "$at/$key")"
+    first "$at/$key"
+    say pci "$1" $key "$value"
   done
-  say pci "$1" driver "$(target "$at/driver")"
-  say pci "$1" group "$(target "$at/iommu_group")"
-  say pci "$1" fatal "$(total "$at/aer_dev_fatal")"
-  say pci "$1" nonfatal "$(total "$at/aer_dev_nonfatal")"
+  target "$at/driver"; say pci "$1" driver "$value"
+  target "$at/iommu_group"; say pci "$1" group "$value"
+  total "$at/aer_dev_fatal"; say pci "$1" fatal "$value"
+  total "$at/aer_dev_nonfatal"; say pci "$1" nonfatal "$value"
   say pci "$1" config "$(od -An -v -tx1 -N 4 "$at/config" 2>/dev/null | tr -d ' \n')"
-  bridge=$(readlink "$at" 2>/dev/null) && bridge=$(printf '%s' "$bridge" | sed -n 's,.*/\([0-9a-f:.]*\)/[^/]*$,\1,p')
+  bridge=$(readlink "$at" 2>/dev/null)
+  bridge=${'$'}{bridge%/*}
+  bridge=${'$'}{bridge##*/}
+  case $bridge in *[!0-9a-f:.]*) bridge= ;; esac
   say pci "$1" bridge "$bridge"
   [ -n "$bridge" ] && [ -e "$root/sys/bus/pci/devices/$bridge/reset_subordinate" ] && say pci "$1" bus_reset yes
   return 0
@@ -54,17 +67,18 @@ gpus() {
   cd "$root/sys/bus/pci/devices" 2>/dev/null || return 0
   seen=' '
   for address in *; do
-    case $(first "$address/class") in 0x03*|0x12*) ;; *) continue ;; esac
-    slot=$(printf '%s' "$address" | sed 's,[.].*,,')
+    first "$address/class"
+    case $value in 0x03*|0x12*) ;; *) continue ;; esac
+    slot=${'$'}{address%%.*}
     for near in "$slot".* "$address"/iommu_group/devices/* "$address"/../????:??:??.?; do
-      near=$(basename "$near")
+      near=${'$'}{near##*/}
       [ -e "$near" ] || continue
       case $seen in *" $near "*) continue ;; esac
       seen="$seen$near "
       function_of "$near"
     done
   done
-  for mark in "$state"/gpus/*; do [ -f "$mark" ] && say mark "$(basename "$mark")" "$(first "$mark")"; done
+  for mark in "$state"/gpus/*; do [ -f "$mark" ] && { first "$mark"; say mark "${'$'}{mark##*/}" "$value"; }; done
   return 0
 }
 
@@ -88,7 +102,7 @@ probe() {
 # The state folder is changed by one call at a time, and a mark only by whoever knows what it says.
 lock() { mkdir -p "$state/gpus" && exec 9> "$state/lock" && flock -w 10 9 || exit 1; }
 write_mark() { printf '%s\n' "$2" > "$state/gpus/.new" && sync "$state/gpus/.new" && mv "$state/gpus/.new" "$state/gpus/$1" || exit 1; }
-refuse_unless() { now=$(first "$state/gpus/$1"); [ "$now" = "$2" ] || { say mark "$1" "$now"; exit 3; }; }
+refuse_unless() { first "$state/gpus/$1"; now=$value; [ "$now" = "$2" ] || { say mark "$1" "$now"; exit 3; }; }
 
 case $command in
   facts|gpus) "$command" ;;
@@ -96,7 +110,8 @@ case $command in
   probe) probe "$1" ;;
   mark)
     lock
-    now=$(first "$state/gpus/$1")
+    first "$state/gpus/$1"
+    now=$value
     case $now in ''|"dirty $2 "*) ;; *) say mark "$1" "$now"; exit 3 ;; esac
     write_mark "$1" "dirty $2 $3" ;;
   reset)
