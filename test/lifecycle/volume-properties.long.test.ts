@@ -88,7 +88,7 @@ it('whatever is asked of instances and their volumes, and whatever fails: all of
       expect(await orchestrator.store.read.claims.use()).toEqual([]);
     },
   );
-  await fc.assert(run, { numRuns: 6, seed: 20261121, endOnFailure: true });
+  await fc.assert(run, { numRuns: 12, seed: 20261121, endOnFailure: true });
 });
 
 interface Made {
