@@ -15,6 +15,7 @@ import { FailedLogins } from '../orchestrator/http/failed-logins.ts';
 import { ListStreams } from '../orchestrator/http/list-streams.ts';
 import { Metrics } from '../orchestrator/http/metrics.ts';
 import { RateLimits } from '../orchestrator/http/rate-limits.ts';
+import { WorkMetrics } from '../orchestrator/http/work-metrics.ts';
 import { PolledReads } from '../orchestrator/instances/polled-reads.ts';
 import type { Store } from '../orchestrator/model/store.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
@@ -73,9 +74,14 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const writes = new WriteHealth({ clock, log, prove: () => given.store.proveWrites() });
   const store = withWriteHealth(given.store, writes);
   const alarms = new Alarms({ store, clock, log, server: hostname() });
-  const deps = { ...given, store, alarms };
+  const work = new WorkMetrics();
+  const deps = { ...given, store, alarms, work };
   const options = toReconcileOptions(deps.config);
-  const platforms = createPlatformStates(deps.drivers, { ...deps, options });
+  const platforms = createPlatformStates(deps.drivers, {
+    ...deps,
+    options,
+    telemetryOf: (platform) => work.of(platform),
+  });
   const guards = [...platforms.values()].map(({ notFoundGuard }) => notFoundGuard);
   const names = [...deps.drivers.keys()];
   const driverNames = new Map([...deps.drivers].map(([name, { manifest }]) => [name, manifest.name]));
@@ -182,7 +188,8 @@ function composeHttp(
     log,
     writes,
     alarms,
-  }: OrchestratorDeps & { writes: WriteHealth; alarms: Alarms },
+    work,
+  }: OrchestratorDeps & { writes: WriteHealth; alarms: Alarms; work: WorkMetrics },
   platforms: PlatformStates,
 ): HttpDeps {
   const { rate_limits: limits, quotas } = config;
@@ -190,13 +197,15 @@ function composeHttp(
     perSecond: bucket.per_second,
     burst: bucket.burst,
   });
+  const sale = saleOf(platforms);
+  const version = packageVersion();
   return {
     store,
     catalog,
     clock,
     random,
     log,
-    platform: saleOf(platforms),
+    platform: sale,
     manifests: manifestsOf(drivers),
     authenticator: new Authenticator({ store, clock, environmentKey }),
     polledReads: new PolledReads(store),
@@ -210,7 +219,7 @@ function composeHttp(
     listStreams: new ListStreams(),
     passwordChecks: new PasswordChecks(random, checkPassword),
     failedLogins: new FailedLogins(clock, limits),
-    metrics: new Metrics({ version: packageVersion(), store, clock, platforms, writes, alarms }),
+    metrics: new Metrics({ version, store, clock, platforms, writes, alarms, work, catalog, sale }),
     tokenTtlMs: config.auth.token_ttl_s * 1000,
     quotas: {
       instances: quotas.instances,

@@ -4,6 +4,7 @@ import type { Sale } from '../orchestrator/capacity/deployable.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import type { Manifests, PlatformDriver } from '../orchestrator/model/platform-driver.ts';
 import type { Store } from '../orchestrator/model/store.ts';
+import type { Telemetry } from '../orchestrator/model/telemetry.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
 import type { ReconcileContext } from '../orchestrator/platform/context.ts';
 import { DriftDetector } from '../orchestrator/platform/drift-detector.ts';
@@ -34,6 +35,7 @@ export interface PlatformState {
   losses: LossCap;
   notFoundGuard: NotFoundGuard;
   inventory: PlatformInventory;
+  telemetry: Telemetry;
 }
 export type PlatformStates = ReadonlyMap<string, PlatformState>;
 
@@ -44,6 +46,8 @@ interface StateDeps {
   log: Log;
   alarms: Alarms;
   options: ReconcileOptions;
+  /** Of the platform of a name. */
+  telemetryOf: (platform: string) => Telemetry;
 }
 
 /** The state of each platform: trouble on one is none of another's. */
@@ -52,13 +56,15 @@ export function createPlatformStates(drivers: Drivers, deps: StateDeps): Platfor
   return new Map(
     [...drivers].map(([platform, driver]): [string, PlatformState] => {
       const log = logOf(platform, drivers.size, deps.log);
+      const telemetry = deps.telemetryOf(platform);
       const state = {
         driver,
+        telemetry,
         log,
         health: new PlatformHealth({ store, clock, log, alarms, platform }),
         losses: new LossCap({ clock, log, alarms, options }),
         notFoundGuard: new NotFoundGuard(),
-        inventory: new PlatformInventory({ ...deps, platform, driver, log }),
+        inventory: new PlatformInventory({ ...deps, platform, driver, log, telemetry }),
       };
       return [platform, state];
     }),

@@ -1,6 +1,7 @@
+import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { VirtualClock } from '../support/clocks/virtual-clock.ts';
 import { PlainProvider } from '../support/fakes/plain-provider.ts';
-import { instanceRequest } from '../support/http/requests.ts';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startTestMarketplace } from '../support/marketplace.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
 
@@ -13,14 +14,34 @@ export interface Metric {
 }
 
 /** What a server of each product tells, without the figures of Node's own. */
-export async function publishedMetrics(): Promise<{ orchestrator: Metric[]; marketplace: Metric[] }> {
-  await using orchestrator = await startTestOrchestrator();
-  await orchestrator.request('POST', '/instances', { body: instanceRequest() });
+export function publishedMetrics(): Promise<PublishedMetrics> {
+  published ??= readMetrics();
+  return published;
+}
+
+interface PublishedMetrics {
+  orchestrator: Metric[];
+  marketplace: Metric[];
+}
+let published: Promise<PublishedMetrics> | undefined;
+
+async function readMetrics(): Promise<PublishedMetrics> {
+  await using orchestrator = await startTestOrchestrator({ changeCatalog: withStorage });
+  const { body } = await orchestrator.request('POST', '/instances', { body: instanceRequest() });
+  await orchestrator.request('POST', '/volumes', { body: volumeRequest() });
+  await orchestrator.waitFor(String(body['id']), 'ONLINE');
   const clock = new VirtualClock();
   const { client } = new PlainProvider(clock);
   await using marketplace = await startTestMarketplace({ clock, providers: { 'provider-d': { client } } });
   await marketplace.fetch('/api/providers');
   return { orchestrator: await scrape(orchestrator), marketplace: await scrape(marketplace) };
+}
+
+function withStorage(catalog: Catalog): Catalog {
+  const regions = [...catalog.regions].map(
+    ([token, region]) => [token, { ...region, storageGb: 1_000 }] as const,
+  );
+  return { ...catalog, regions: new Map(regions) };
 }
 
 async function scrape({ admin }: { admin: { fetch(path: string): Promise<Response> } }): Promise<Metric[]> {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { cloudInitSchema } from '../../contract/cloud-init.ts';
 import { portForwardSchema } from '../../contract/instance.ts';
+import { failureCodes } from '../../orchestrator/model/platform-driver.ts';
 
 /** The versions of the protocol that this Berth speaks, the best first. */
 export const PROTOCOL_VERSIONS: readonly number[] = [1];
@@ -205,11 +206,7 @@ const listingOf = <T extends z.ZodType>(item: T) =>
     unknown,
   ]);
 
-const failureCode = z.enum([
-  ...(['capacity', 'quota', 'invalid', 'unsupported', 'image_missing', 'conflict', 'transient'] as const),
-  ...(['unknown_outcome', 'auth', 'gone', 'already_exists', 'boot_failed', 'device_fault'] as const),
-  'internal',
-]);
+const failureCode = z.enum(failureCodes);
 
 const stepOf = <T extends z.ZodType>(value: T) =>
   z.discriminatedUnion('outcome', [

@@ -38,7 +38,7 @@ function processMetrics(): Registry {
 export class ServerMetrics {
   readonly #registry = new Registry();
   readonly #registers = [this.#registry];
-  readonly #tellsProcess: boolean;
+  readonly #others: Registry[] = [];
   readonly #requests: Counter<'method' | 'route' | 'status'>;
   readonly #durations: Histogram<'route'>;
 
@@ -60,7 +60,7 @@ export class ServerMetrics {
     tellsProcess: boolean;
   }) {
     const registers = this.#registers;
-    this.#tellsProcess = tellsProcess;
+    if (tellsProcess) this.include(processMetrics());
     new Gauge({
       name: 'berth_build_info',
       help: 'The version of Berth that runs, and of Node.',
@@ -88,7 +88,7 @@ export class ServerMetrics {
   }
 
   async render(): Promise<{ contentType: string; text: string }> {
-    const all = this.#tellsProcess ? Registry.merge([processMetrics(), this.#registry]) : this.#registry;
+    const all = Registry.merge([this.#registry, ...this.#others]);
     return { contentType: all.contentType, text: await all.metrics() };
   }
 
@@ -115,6 +115,11 @@ export class ServerMetrics {
     });
   }
 
+  /** Tells also what another registry has. */
+  protected include(registry: Registry): void {
+    this.#others.push(registry);
+  }
+
   /** One figure for each value of a label; undefined: nothing is told now. */
   protected gaugeBy(
     label: string,
@@ -122,15 +127,28 @@ export class ServerMetrics {
     help: string,
     read: () => Promise<Iterable<readonly [value: string, figure: number]> | undefined>,
   ): void {
+    this.gaugeByAll([label], name, help, async () => {
+      const figures = await read();
+      return figures && [...figures].map(([value, figure]) => [{ [label]: value }, figure]);
+    });
+  }
+
+  /** {@link gaugeBy}, for several labels. */
+  protected gaugeByAll(
+    labelNames: string[],
+    name: string,
+    help: string,
+    read: () => Promise<Iterable<readonly [labels: Record<string, string>, figure: number]> | undefined>,
+  ): void {
     const gauge: Gauge = new Gauge({
       name,
       help,
-      labelNames: [label],
+      labelNames,
       registers: this.#registers,
       collect: async () => {
         const figures = await read();
         gauge.reset();
-        for (const [value, figure] of figures ?? []) gauge.set({ [label]: value }, figure);
+        for (const [labels, figure] of figures ?? []) gauge.set(labels, figure);
       },
     });
   }

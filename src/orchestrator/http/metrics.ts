@@ -1,9 +1,12 @@
 import { answerOf, cachedFigure, orZero, ServerMetrics, secondsOverdue } from '../../http/api/metrics.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Alarms } from '../alarms/alarms.ts';
+import { type Sale, sellableUnits } from '../capacity/deployable.ts';
+import type { Catalog, Offer } from '../catalog/catalog.ts';
 import { type AlarmKind, alarmKinds } from '../model/alarm.ts';
 import { markOf, type Store } from '../model/store.ts';
 import { instanceWorkKinds } from '../model/work.ts';
+import type { WorkMetrics } from './work-metrics.ts';
 
 /** What is told of one platform. */
 interface PlatformState {
@@ -20,6 +23,9 @@ interface Deps {
   platforms: ReadonlyMap<string, PlatformState>;
   writes: { areWritesTaken: boolean };
   alarms: Pick<Alarms, 'standing'>;
+  work: WorkMetrics;
+  catalog: Catalog;
+  sale: Sale;
 }
 
 /** What /metrics tells. */
@@ -39,7 +45,9 @@ export class Metrics extends ServerMetrics {
       'GET /v1/instances/{id} answered without the app.',
       () => this.#polledReads,
     );
+    this.include(deps.work.registry);
     this.#tellPlatforms(deps);
+    this.#tellCapacity(deps);
     this.#tellWork(deps);
     this.#tellOtherServers(deps);
     this.#tellAlarms(deps);
@@ -86,6 +94,49 @@ export class Metrics extends ServerMetrics {
       'Whether too many volumes are missing for any deletion of one to be believed.',
       async (_state, name) =>
         Number(((await answerOf(read.marks.get(markOf(name, 'volumes_doubted_since')))) ?? null) !== null),
+    );
+  }
+
+  #tellCapacity({ store: { read }, clock, catalog, sale }: Deps): void {
+    const claims = cachedFigure(clock, () => read.claims.use());
+    const storage = cachedFigure(clock, () => read.storageClaims.use());
+    const tell = (
+      name: string,
+      help: string,
+      figure: (placement: { offer: Offer; region: string; units: number; claimed: number }) => number,
+    ): void =>
+      this.gaugeByAll(['offer', 'region'], name, help, async () => {
+        const claimed = (await claims())?.map(
+          (use) => [`${use.offerId} ${use.region}`, use.claimed] as const,
+        );
+        if (claimed === undefined) return undefined;
+        const byPlacement = new Map(claimed);
+        return [...catalog.offers.values()].flatMap((offer) =>
+          offer.placements.map(({ region, units }) => {
+            const labels = { offer: offer.id, region };
+            const taken = byPlacement.get(`${offer.id} ${region}`) ?? 0;
+            return [labels, figure({ offer, region, units, claimed: taken })] as const;
+          }),
+        );
+      });
+    tell('berth_offer_units', 'Units of an offer that a region has, by the catalog.', ({ units }) => units);
+    tell('berth_offer_units_claimed', 'Units that instances hold.', ({ claimed }) => claimed);
+    tell(
+      'berth_offer_units_available',
+      'Units that could be sold now: 0 too while the offer, its region or its platform is not sold.',
+      ({ offer, region, claimed }) => Math.max(0, sellableUnits(catalog, offer, region, sale) - claimed),
+    );
+    this.gaugeBy('region', 'berth_storage_claimed_gb', 'Storage that volumes hold, in GB.', async () =>
+      (await storage())?.map(({ region, claimedGb }) => [region, claimedGb] as const),
+    );
+    this.gaugeBy(
+      'region',
+      'berth_storage_gb',
+      'Storage that a region has for volumes, in GB: those that the catalog limits.',
+      async () =>
+        [...catalog.regions.values()].flatMap(({ token, storageGb }) =>
+          storageGb === undefined ? [] : [[token, storageGb] as const],
+        ),
     );
   }
 

@@ -99,21 +99,23 @@ export type Inventory =
     }
   | { answer: 'unknown'; reason: string };
 
-export type FailureCode =
-  | 'capacity'
-  | 'quota'
-  | 'invalid'
-  | 'unsupported'
-  | 'image_missing'
-  | 'conflict'
-  | 'transient'
-  | 'unknown_outcome'
-  | 'auth'
-  | 'gone'
-  | 'already_exists'
-  | 'boot_failed'
-  | 'device_fault'
-  | 'internal';
+export const failureCodes = [
+  'capacity',
+  'quota',
+  'invalid',
+  'unsupported',
+  'image_missing',
+  'conflict',
+  'transient',
+  'unknown_outcome',
+  'auth',
+  'gone',
+  'already_exists',
+  'boot_failed',
+  'device_fault',
+  'internal',
+] as const;
+export type FailureCode = (typeof failureCodes)[number];
 
 /** The outcome of one short, re-entrant call. */
 export type Step<T> =

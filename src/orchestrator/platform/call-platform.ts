@@ -9,6 +9,7 @@ import type {
   Step,
 } from '../model/platform-driver.ts';
 import { cleanText } from '../model/platform-resource.ts';
+import type { Telemetry } from '../model/telemetry.ts';
 import type { Lease } from '../model/work.ts';
 import { inSlices } from './in-slices.ts';
 import type { PlatformHealth } from './platform-health.ts';
@@ -19,6 +20,7 @@ interface Waiting {
   options: { callTimeoutMs: number };
   /** Of the step that waits. */
   trace?: StepTrace;
+  telemetry?: Telemetry;
 }
 
 /** A point at which a test may kill the process: around each call to the platform and each write after it. */
@@ -57,14 +59,13 @@ export async function callStep<T>(
   const sentAt = context.clock.now();
   const answer = await answerInTime(context, call, sane);
   context.failpoint(`${kind}:after-call`);
-  const took = context.clock.now() - sentAt;
   if (!('value' in answer)) {
-    context.trace?.add(kind, 'unknown_outcome', took, answer.problem);
+    noteCall(context, kind, sentAt, 'unknown_outcome', answer.problem);
     return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail: answer.problem };
   }
   const step = answer.value;
-  if (step.outcome === 'failed') context.trace?.add(kind, step.code, took, step.detail);
-  else context.trace?.add(kind, step.outcome, took);
+  if (step.outcome === 'failed') noteCall(context, kind, sentAt, step.code, step.detail);
+  else noteCall(context, kind, sentAt, step.outcome);
   if (step.outcome === 'failed' && step.code === 'auth')
     context.health.refused(resourceId, `the platform refuses our credentials: ${step.detail}`);
   if (step.outcome !== 'failed') context.health.accepted();
@@ -75,12 +76,12 @@ export async function callStep<T>(
 export async function observe<Answer extends Presence<unknown> | Listing<unknown>>(
   context: Waiting,
   call: () => Promise<Answer>,
+  name: 'get' | 'list' = 'get',
 ): Promise<Answer | { answer: 'unknown'; reason: string }> {
   const sentAt = context.clock.now();
   const answer = await answerInTime(context, call, read<Answer>);
   const found = 'value' in answer ? answer.value : { answer: 'unknown' as const, reason: answer.problem };
-  const took = context.clock.now() - sentAt;
-  context.trace?.add('get', found.answer, took, found.answer === 'unknown' ? found.reason : undefined);
+  noteCall(context, name, sentAt, found.answer, found.answer === 'unknown' ? found.reason : undefined);
   return found;
 }
 
@@ -108,12 +109,17 @@ async function read<Answer extends Presence<unknown> | Listing<unknown>>(
 
 /** Reads what there is room for, with a deadline. Any failure, and any figure that is none, is `unknown`. */
 export async function askInventory(context: Waiting, call: () => Promise<Inventory>): Promise<Inventory> {
+  const sentAt = context.clock.now();
   const answer = await answerInTime(context, call, (inventory): Inventory => {
     if (inventory.answer === 'unknown') return { ...inventory, reason: cleanText(inventory.reason) };
     assertCounted(inventory);
     return inventory;
   });
-  return 'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };
+  const inventory: Inventory =
+    'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };
+  const problem = inventory.answer === 'unknown' ? inventory.reason : undefined;
+  noteCall(context, 'inventory', sentAt, inventory.answer, problem);
+  return inventory;
 }
 
 function assertCounted({ answer, free, counted = [] }: Extract<Inventory, { answer: 'counted' }>): void {
@@ -137,10 +143,23 @@ export async function prove(context: Waiting, probe: () => Promise<ProbeResult>)
   );
   const result: ProbeResult =
     'value' in answer ? answer.value : { ok: false, step: 'connect', detail: answer.problem };
-  const took = context.clock.now() - sentAt;
-  if (result.ok) context.trace?.add('ssh', 'proved', took);
-  else context.trace?.add('ssh', result.step, took, result.detail);
+  if (result.ok) noteCall(context, 'ssh', sentAt, 'proved');
+  else noteCall(context, 'ssh', sentAt, result.step, result.detail);
   return result;
+}
+
+/** Tells the history, the metrics and the traces of a call that was sent at `at` and has ended. */
+function noteCall(
+  { clock, trace, telemetry }: Waiting,
+  call: string,
+  at: number,
+  outcome: string,
+  detail?: string,
+): void {
+  const tookMs = Math.max(0, Math.round(clock.now() - at));
+  const noted = { call, outcome, at, tookMs, ...(detail !== undefined && { detail }) };
+  trace?.add(noted);
+  telemetry?.called(noted, trace !== undefined);
 }
 
 /** Waits for an answer no longer than a call may take; never rejects, also where `read` throws. */

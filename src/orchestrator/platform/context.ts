@@ -5,6 +5,7 @@ import type { Alarms } from '../alarms/alarms.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ObservedMachine, ObservedVolume, PlatformDriver } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
+import type { Telemetry } from '../model/telemetry.ts';
 import type { Failpoint } from './call-platform.ts';
 import type { PlatformInventory } from './inventory.ts';
 import type { LossCap } from './loss-cap.ts';
@@ -44,6 +45,7 @@ export interface ReconcileContext {
   inventory: PlatformInventory;
   options: ReconcileOptions;
   failpoint: Failpoint;
+  telemetry?: Telemetry;
   /** Of the step that runs. */
   trace?: StepTrace;
 }

@@ -4,6 +4,7 @@ import type { Alarms } from '../alarms/alarms.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { FreeUnits, ObservedMachine, OwnerRef, PlatformDriver } from '../model/platform-driver.ts';
 import type { HeldClaim, Store } from '../model/store.ts';
+import type { Telemetry } from '../model/telemetry.ts';
 import { askInventory } from './call-platform.ts';
 
 interface Deps {
@@ -16,6 +17,7 @@ interface Deps {
   log: Log;
   alarms: Alarms;
   options: { callTimeoutMs: number };
+  telemetry?: Telemetry;
 }
 
 /** For so long the last count holds while the platform does not count. After that nothing of it is sold. */

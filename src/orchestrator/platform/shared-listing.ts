@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Listing, OwnerRef } from '../model/platform-driver.ts';
+import type { Telemetry } from '../model/telemetry.ts';
 import { observe } from './call-platform.ts';
 import { inSlices } from './in-slices.ts';
 import type { ReconcileOptions } from './options.ts';
@@ -18,6 +19,7 @@ interface Deps {
   clock: Clock;
   log: Log;
   options: ReconcileOptions;
+  telemetry?: Telemetry;
 }
 
 /** Decides whether a listing is trusted, and reports that to whom it concerns. */
@@ -88,7 +90,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   async #listNow(): Promise<Listed<T> | null> {
     const { clock, log, options } = this.#deps;
     const begunAt = clock.now();
-    const listing = await observe(this.#deps, this.#list);
+    const listing = await observe(this.#deps, this.#list, 'list');
     // A platform that lists slowly is not kept busy with listings alone. What took longer than a call may was not the
     // platform: this process stood still.
     const tookMs = Math.min(clock.now() - begunAt, options.callTimeoutMs);

@@ -214,7 +214,7 @@ export class Recovery {
       };
     if (!this.#isRestored) return undefined;
     const begunAt = this.#context.clock.now();
-    const answer = await observe(this.#context, list);
+    const answer = await observe(this.#context, list, 'list');
     return answer.answer === 'listed' ? { items: answer.items, begunAt, isTrusted: false } : undefined;
   }
 

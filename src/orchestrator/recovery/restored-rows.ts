@@ -154,6 +154,7 @@ async function begin(
     context,
     tx,
     record,
+    'machine_gone',
     'The records of the orchestrator were restored from a backup, and the platform has no machine of this instance.',
   );
   await putInstanceWork(tx, record.id, 'destroy', now);

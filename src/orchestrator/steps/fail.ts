@@ -2,6 +2,7 @@ import { transition } from '../instances/transition.ts';
 import type { ObservedMachine } from '../model/platform-driver.ts';
 import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
+import type { FailureCause } from '../model/telemetry.ts';
 import type { Lease } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { HELD } from '../platform/loss-cap.ts';
@@ -32,12 +33,13 @@ export async function onMachineGone(
     case 'ONLINE':
     case 'STOPPING':
       return recordLoss(context, lease, tx, record, async () => {
-        if (record.spec.instanceType !== 'SPOT') return failInstance(context, tx, record, VANISHED);
+        if (record.spec.instanceType !== 'SPOT')
+          return failInstance(context, tx, record, 'machine_gone', VANISHED);
         await transition(tx, record, 'DESTROYING', now, { attachCycle: false });
         return { step: 'destroy' };
       });
     case 'PROVISIONING':
-      return failInstance(context, tx, record, VANISHED);
+      return failInstance(context, tx, record, 'machine_gone', VANISHED);
     default:
       return finish;
   }
@@ -64,7 +66,13 @@ export async function onMachineFailed(
   { detail }: ObservedMachine,
 ): Promise<Next> {
   return recordLoss(context, lease, tx, record, () =>
-    failInstance(context, tx, record, `The machine failed: ${detail ?? 'no detail given'}.`),
+    failInstance(
+      context,
+      tx,
+      record,
+      'machine_failed',
+      `The machine failed: ${detail ?? 'no detail given'}.`,
+    ),
   );
 }
 
@@ -77,12 +85,17 @@ export async function failInstance(
   context: ReconcileContext,
   tx: Transaction,
   record: InstanceRecord,
+  cause: FailureCause,
   error: string,
 ): Promise<Next> {
   const text = withoutPlatformNames(context, error);
   const spec = { ...record.spec, cloudInit: undefined };
   await transition(tx, record, 'ERROR', context.clock.now(), { error: text, attachCycle: false, spec });
-  context.log.warn({ ...instanceLogNames(record), from: record.status, reason: error }, 'instance failed');
+  context.log.warn(
+    { ...instanceLogNames(record), from: record.status, cause, reason: error },
+    'instance failed',
+  );
+  if (context.trace !== undefined) context.trace.verdict = { status: 'ERROR', cause };
   return { step: 'destroy' };
 }
 

@@ -48,16 +48,47 @@ async function putOff(context: StepContext, lease: Lease): Promise<void> {
 
 /** Runs the step that a lease is for. Throws only if the store does, or for a fault of our own. */
 export async function runStep(given: StepContext, lease: Lease): Promise<void> {
-  const context = { ...given, trace: new StepTrace(given.clock.now()) };
-  const { store, driver, restoreHold } = context;
-  if (restoreHold.holds(lease)) return putOff(context, lease);
+  if (given.restoreHold.holds(lease)) return putOff(given, lease);
+  const trace = new StepTrace(given.clock.now());
+  try {
+    await run({ ...given, trace }, lease);
+    tellEnd(given, lease, trace, trace.settled ?? { next: 'lost', problem: undefined });
+  } catch (error) {
+    trace.begin();
+    tellEnd(given, lease, trace, { next: 'error', problem: String(error) });
+    throw error;
+  }
+}
+
+function tellEnd(
+  { telemetry, clock }: StepContext,
+  lease: Lease,
+  { requestId, begunAt, calls, verdict, settled }: StepTrace,
+  { next, problem }: NonNullable<StepTrace['settled']>,
+): void {
+  telemetry?.stepEnded({
+    lease,
+    requestId,
+    begunAt,
+    endedAt: clock.now(),
+    calls,
+    next,
+    problem,
+    verdict: settled && verdict,
+  });
+}
+
+async function run(context: StepContext & { trace: StepTrace }, lease: Lease): Promise<void> {
+  const { store, driver, trace } = context;
   if (lease.resourceKind === 'instance') {
     const record = await store.read.instances.byId(lease.resourceId);
     if (record === null) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
+    trace.requestId = record.spec.requestId;
     return instanceSteps[lease.kind as InstanceWorkKind](context, lease, record);
   }
   const record = await store.read.volumes.byId(lease.resourceId);
   if (record === null) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
+  trace.requestId = record.requestId ?? undefined;
   if (driver.volumes === undefined)
     throw new Error(
       `there are volumes, and the driver ${driver.manifest.name} has none: configure the driver that made them`,

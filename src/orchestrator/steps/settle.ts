@@ -10,6 +10,7 @@ import type { Transaction } from '../model/store.ts';
 import type { InstanceWorkKind, Lease, Work } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { isClockInSync } from '../platform/options.ts';
+import { StepTrace } from '../platform/step-trace.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
 
 export const ALARM_AFTER_ATTEMPTS = 10;
@@ -141,13 +142,14 @@ async function settle<Row>(
   lease: Lease,
   lock: (tx: Transaction) => Promise<Locked<Row>>,
 ): Promise<void> {
-  const { store, clock, health, log, failpoint } = context;
+  const { store, clock, health, log, failpoint, trace = new StepTrace(clock.now()) } = context;
   let names: object = {};
   let failure: { fields: object; reason: string; isAlarm: boolean } | undefined;
   let isOver = false;
   const writing = store.transact(async (tx) => {
     failure = undefined;
     isOver = false;
+    trace.begin();
     const locked = await lock(tx);
     names = locked.names;
     const found = await tx.work.check(lease);
@@ -161,6 +163,7 @@ async function settle<Row>(
       await applyNext(context, tx, lease, next);
       if (lease.resourceKind === 'instance') await addToHistory(context, tx, lease, next);
       isOver = next.step !== 'again';
+      trace.settle(next);
       if (next.step === 'again' && next.problem !== undefined)
         failure = {
           fields: { reason: next.problem, tryAgainMs: next.afterMs },
@@ -212,7 +215,7 @@ async function addToHistory(
     attempt,
     next: next.step,
     detail: problem ?? null,
-    calls: trace?.calls ?? [],
+    calls: trace?.calls.map(({ at: _, ...call }) => call) ?? [],
     console: trace?.console ?? null,
     tookMs: trace === undefined ? null : Math.max(0, Math.round(now - trace.begunAt)),
   };

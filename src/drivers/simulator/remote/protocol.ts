@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { cloudInitSchema } from '../../../contract/cloud-init.ts';
 import { portForwardSchema } from '../../../contract/instance.ts';
-import type {
-  Listing,
-  MachineSpec,
-  ObservedMachine,
-  ObservedVolume,
-  Presence,
-  Step,
-  VolumeSpec,
+import {
+  failureCodes,
+  type Listing,
+  type MachineSpec,
+  type ObservedMachine,
+  type ObservedVolume,
+  type Presence,
+  type Step,
+  type VolumeSpec,
 } from '../../../orchestrator/model/platform-driver.ts';
 
 /**
@@ -104,11 +105,7 @@ function listingOf<T>(item: z.ZodType<T>): z.ZodType<Listing<T>> {
 
 const failed = z.object({
   outcome: z.literal('failed'),
-  code: z.enum([
-    ...(['capacity', 'quota', 'invalid', 'unsupported', 'image_missing', 'conflict', 'transient'] as const),
-    ...(['unknown_outcome', 'auth', 'gone', 'already_exists', 'boot_failed', 'device_fault'] as const),
-    'internal',
-  ]),
+  code: z.enum(failureCodes),
   sideEffect: z.enum(['none', 'possible', 'certain']),
   detail: z.string(),
   retryAfterMs: z.number().exactOptional(),

@@ -38,7 +38,7 @@ export async function stepCreate(context: StepContext, lease: Lease, record: Ins
           return retry(context, lease, attempted.reason);
       }
       if (isPastDeadline(lease, context.clock.now()))
-        return failInstance(context, tx, current, lateText(current, unfinished[attempted.outcome]));
+        return failInstance(context, tx, current, 'late', lateText(current, unfinished[attempted.outcome]));
       switch (attempted.outcome) {
         case 'pending':
           return { step: 'again', afterMs: attempted.pollAfterMs, cookie: attempted.cookie };
@@ -85,11 +85,13 @@ async function notMade(
   failed: Failed,
 ): Promise<Next> {
   const reason = describeFailure(failed);
-  if (isRefused(failed))
-    return failInstance(context, tx, record, `The platform could not make the machine (${reason}).`);
+  if (isRefused(failed)) {
+    const text = `The platform could not make the machine (${reason}).`;
+    return failInstance(context, tx, record, failed.code, text);
+  }
   const isKnown = !isInconclusive(failed) && failed.sideEffect !== 'possible';
   if (isKnown && isPastDeadline(lease, context.clock.now()))
-    return failInstance(context, tx, record, lateText(record, reason));
+    return failInstance(context, tx, record, 'late', lateText(record, reason));
   return retryFailed(context, lease, failed);
 }
 

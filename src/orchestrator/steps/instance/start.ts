@@ -124,5 +124,5 @@ async function notStarted(
   if (attempted.outcome !== 'failed' || !isFinal(attempted))
     return { step: 'verify', deadlineAt: lease.deadlineAt };
   const text = `The machine powered itself off and could not be started again (${describeFailure(attempted)}).`;
-  return failInstance(context, tx, record, text);
+  return failInstance(context, tx, record, attempted.code, text);
 }

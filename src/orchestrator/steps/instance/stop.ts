@@ -75,7 +75,8 @@ async function notStopped(
   failed: Failed,
 ): Promise<Next> {
   if (!isFinal(failed) || record.status !== 'STOPPING') return retryFailed(context, lease, failed);
-  return failInstance(context, tx, record, `The instance could not be stopped (${describeFailure(failed)}).`);
+  const text = `The instance could not be stopped (${describeFailure(failed)}).`;
+  return failInstance(context, tx, record, failed.code, text);
 }
 
 async function stopped(context: ReconcileContext, tx: Transaction, record: InstanceRecord): Promise<Next> {

@@ -3,6 +3,7 @@ import { amend, transition } from '../../instances/transition.ts';
 import type { Endpoint, ObservedMachine, Presence } from '../../model/platform-driver.ts';
 import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
+import type { FailureCause } from '../../model/telemetry.ts';
 import type { Lease } from '../../model/work.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
@@ -67,7 +68,10 @@ async function proved(
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const changes = { hostKeyFingerprint, attachCycle: false };
     const online = await transition(tx, current, 'ONLINE', clock.now(), changes);
-    log.info({ ...instanceLogNames(online), afterMs: clock.now() - online.createdAt }, 'instance is online');
+    const afterMs = clock.now() - online.createdAt;
+    log.info({ ...instanceLogNames(online), afterMs }, 'instance is online');
+    if (context.trace !== undefined && current.status === 'PROVISIONING')
+      context.trace.verdict = { status: 'ONLINE', offerId: online.offerId, afterMs };
     return { step: 'finish' };
   };
   await settleInstance(context, lease, settle, visibility && { visibility });
@@ -96,17 +100,17 @@ async function afterFailedProbe(
 ): Promise<Next> {
   const now = context.clock.now();
   // Without a deadline it is no create of ours, but was found running or failed: as a loss it counts against the cap.
-  const lost = (reason: string): Promise<Next> =>
+  const lost = (cause: FailureCause, reason: string): Promise<Next> =>
     lease.deadlineAt === null
-      ? recordLoss(context, lease, tx, record, () => giveUp(context, tx, record, reason))
-      : giveUp(context, tx, record, reason);
+      ? recordLoss(context, lease, tx, record, () => giveUp(context, tx, record, cause, reason))
+      : giveUp(context, tx, record, cause, reason);
   if (found.answer === 'gone') {
     const waitMs = mayAppearForMs(context, record.createOpenUntil, found.observedAt);
     if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform does not show it yet' };
-    return lost('the machine is gone from the platform');
+    return lost('machine_gone', 'the machine is gone from the platform');
   }
   if (found.answer === 'observed' && found.value.power === 'failed')
-    return lost(`the machine failed: ${found.value.detail ?? 'no detail given'}`);
+    return lost('machine_failed', `the machine failed: ${found.value.detail ?? 'no detail given'}`);
   const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;
   if (found.answer === 'observed' && found.value.power === 'stopped' && !isLate)
     return poweredOff(context, lease, tx, record);
@@ -115,6 +119,7 @@ async function afterFailedProbe(
       context,
       tx,
       record,
+      'ssh',
       `SSH was not ready within ${describeWindow(record)}; the last try failed at "${failed.step}": ${failed.detail}`,
     );
   }
@@ -136,7 +141,7 @@ async function poweredOff(
 ): Promise<Next> {
   const canStart = context.driver.manifest.resume && record.spec.resumable;
   if (record.status !== 'PROVISIONING' || !canStart)
-    return giveUp(context, tx, record, 'the machine powered itself off before SSH was ready');
+    return giveUp(context, tx, record, 'powered_off', 'the machine powered itself off before SSH was ready');
   return { step: 'start', deadlineAt: lease.deadlineAt, afterMs: FIRST_PAUSE_MS };
 }
 
@@ -145,10 +150,11 @@ async function giveUp(
   context: ReconcileContext,
   tx: Transaction,
   record: InstanceRecord,
+  cause: FailureCause,
   reason: string,
 ): Promise<Next> {
   if (record.status === 'PROVISIONING')
-    return failInstance(context, tx, record, `The instance could not be brought online: ${reason}.`);
+    return failInstance(context, tx, record, cause, `The instance could not be brought online: ${reason}.`);
   context.log.warn({ ...instanceLogNames(record), reason }, 'a start failed; the instance stays stopped');
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
   return { step: 'stop' };

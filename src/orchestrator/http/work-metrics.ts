@@ -1,0 +1,73 @@
+import { Counter, Histogram, Registry } from 'prom-client';
+import { type EndedStep, failureCauses, type Telemetry, type TimedCall } from '../model/telemetry.ts';
+
+const CALL_BUCKETS = [0.01, 0.05, 0.2, 1, 5, 15, 60];
+const ONLINE_BUCKETS = [5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1_200];
+
+/** What the work of this server has done since its start: each value of a label is one of a closed set, or of the configuration. */
+export class WorkMetrics {
+  readonly registry = new Registry();
+  readonly #calls: Counter<'platform' | 'call' | 'outcome'>;
+  readonly #callSeconds: Histogram<'platform' | 'call'>;
+  readonly #steps: Counter<'platform' | 'resource' | 'step' | 'next'>;
+  readonly #online: Histogram<'offer'>;
+  readonly #failed: Counter<'platform' | 'cause'>;
+
+  constructor() {
+    const registers = [this.registry];
+    this.#calls = new Counter({
+      name: 'berth_platform_calls_total',
+      help: 'Calls to the platform that ended, and proofs of SSH (`ssh`): `done`, `pending`, `observed`, `listed`, `proved` and the like, or why they failed.',
+      labelNames: ['platform', 'call', 'outcome'],
+      registers,
+    });
+    this.#callSeconds = new Histogram({
+      name: 'berth_platform_call_seconds',
+      help: 'How long they took.',
+      labelNames: ['platform', 'call'],
+      buckets: CALL_BUCKETS,
+      registers,
+    });
+    this.#steps = new Counter({
+      name: 'berth_steps_total',
+      help: 'Steps of work that ended, by what follows: another step, `again`, `finish`; `error`: it failed by itself; `lost`: nothing was written.',
+      labelNames: ['platform', 'resource', 'step', 'next'],
+      registers,
+    });
+    this.#online = new Histogram({
+      name: 'berth_instance_online_seconds',
+      help: 'From the request for an instance until it is ONLINE for the first time.',
+      labelNames: ['offer'],
+      buckets: ONLINE_BUCKETS,
+      registers,
+    });
+    this.#failed = new Counter({
+      name: 'berth_instances_failed_total',
+      help: 'Instances that went to ERROR, by cause: the code of the call that failed, `late`, `ssh`, `machine_failed`, `machine_gone` or `powered_off`.',
+      labelNames: ['platform', 'cause'],
+      registers,
+    });
+  }
+
+  /** What the work of one platform is told to. */
+  of(platform: string): Telemetry {
+    // Of a series that begins with its first failure, no rate is seen.
+    for (const cause of failureCauses) this.#failed.inc({ platform, cause }, 0);
+    return {
+      called: (call) => this.#countCall(platform, call),
+      stepEnded: (step) => this.#countStep(platform, step),
+    };
+  }
+
+  #countCall(platform: string, { call, outcome, tookMs }: TimedCall): void {
+    this.#calls.inc({ platform, call, outcome });
+    this.#callSeconds.observe({ platform, call }, tookMs / 1000);
+  }
+
+  #countStep(platform: string, { lease: { kind, resourceKind }, next, verdict }: EndedStep): void {
+    this.#steps.inc({ platform, resource: resourceKind, step: kind, next });
+    if (verdict?.status === 'ONLINE')
+      this.#online.observe({ offer: verdict.offerId }, verdict.afterMs / 1000);
+    if (verdict?.status === 'ERROR') this.#failed.inc({ platform, cause: verdict.cause });
+  }
+}
