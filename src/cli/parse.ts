@@ -65,6 +65,12 @@ export function parseCount(what: string, text: string): number {
   return Number(text);
 }
 
+/** How many of a list. @throws {Fatal} */
+export function parseLimit(what: string, text: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new Fatal(`${what} ${text}: give a whole number from 1.`);
+  return Number(text);
+}
+
 /** @throws {Fatal} */
 export function parseMinutes(what: string, text: string): number {
   if (!/^\d{1,6}(\.\d+)?$/.test(text)) throw new Fatal(`${what} ${text}: give a number of minutes.`);

@@ -11,6 +11,7 @@ import type { DeploymentRecord } from '../../marketplace/model/deployment-record
 import { findTeam } from '../../marketplace/model/own-rows.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
+import { parseLimit } from '../parse.ts';
 import {
   type Column,
   type JsonFlag,
@@ -68,7 +69,7 @@ async function printDeployments({ store: { read } }: CommandDeps, flags: ListFla
     ...(team !== undefined && { teamIds: [(await findTeam(read.teams, team)).id] }),
     ...(provider !== undefined && { providerId: provider }),
     ...(statuses !== undefined && { statuses }),
-    page: { limit: toLimit(limit), offset: 0 },
+    page: { limit: parseLimit('--limit', limit), offset: 0 },
   });
   printRecords(found, columns, flags);
 }
@@ -80,11 +81,6 @@ function toStatuses(text: string): readonly DeploymentStatus[] | undefined {
   if (status === undefined)
     throw new Fatal(`--status ${text}: give active, all, or one of ${deploymentStatuses.join(', ')}.`);
   return [status];
-}
-
-function toLimit(text: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(text)) throw new Fatal(`--limit ${text}: give a whole number from 1.`);
-  return Number(text);
 }
 
 /** What the list has, and what led to it. */

@@ -1,18 +1,15 @@
-import { chmodSync, closeSync, lstatSync, openSync, statSync } from 'node:fs';
+import { chmodSync, lstatSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { DatabaseRefused } from '../database-refused.ts';
-import { readMigrations } from '../migrations.ts';
 import { isBackup } from './backup-mark.ts';
-import { checkIdentity, findDamage, isThere, pragmaNumber } from './check-database.ts';
+import { findDamage, isThere, pragmaNumber } from './check-database.ts';
+import { copyTo, MODE, openToCopy } from './copy-database.ts';
 import { putInPlace, removeDraft, sync } from './database-file.ts';
 import { BACKUP_ID } from './database-format.ts';
 import { damaged, fileProblem, refusalOf } from './errors.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
-/** The file holds the digests of keys and the contents of cloud_init. */
-export const MODE = 0o600;
-const ALL_PAGES = 0x7fff_ffff;
 /** The schema version that introduced the table of marks. */
 const MARKS_SINCE = 2;
 
@@ -33,8 +30,7 @@ export async function backUpDatabase(
   try {
     if (lstatSync(target, { throwIfNoEntry: false }) !== undefined) throw taken(target);
     try {
-      closeSync(openSync(draft, 'wx', MODE));
-      await source.backup(draft, { progress: () => ALL_PAGES });
+      await copyTo(source, draft);
       finishCopy(draft, path, takenAt);
       if (!putInPlace(draft, target)) throw taken(target);
       sync(dirname(target));
@@ -51,17 +47,11 @@ export async function backUpDatabase(
 
 /** Opens the database as it is: one of an earlier version is not migrated before it is backed up. */
 function openSource(path: string): Database.Database {
-  let source: Database.Database | undefined;
   try {
-    if (!isThere(path)) throw new DatabaseRefused(`There is no database ${path}: give --database.`);
-    if (isBackup(path))
+    if (isThere(path) && isBackup(path))
       throw new DatabaseRefused(`${path} is a backup that nothing was started from: copy the file itself.`);
-    source = new Database(path, { fileMustExist: true });
-    source.pragma('busy_timeout = 5000');
-    checkIdentity(source, path, readMigrations('sqlite').at(-1)?.version ?? 0, orchestratorFormat);
-    return source;
+    return openToCopy(path, orchestratorFormat).source;
   } catch (error) {
-    source?.close();
     throw refusalOf(error, path);
   }
 }

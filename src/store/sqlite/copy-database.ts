@@ -1,0 +1,37 @@
+import { closeSync, openSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { DatabaseRefused } from '../database-refused.ts';
+import { readMigrations } from '../migrations.ts';
+import { checkIdentity, isThere } from './check-database.ts';
+import type { DatabaseFormat } from './database-format.ts';
+
+/** The file holds the digests of keys and the contents of cloud_init. */
+export const MODE = 0o600;
+const ALL_PAGES = 0x7fff_ffff;
+
+/**
+ * Opens the database as it is, of whatever version, also while a server uses it.
+ *
+ * @throws {DatabaseRefused | SqliteError}
+ */
+export function openToCopy(
+  path: string,
+  format: DatabaseFormat,
+): { source: Database.Database; version: number } {
+  if (!isThere(path)) throw new DatabaseRefused(`There is no database ${path}: give --database.`);
+  const source = new Database(path, { fileMustExist: true });
+  try {
+    source.pragma('busy_timeout = 5000');
+    const newest = readMigrations(format.migrations).at(-1)?.version ?? 0;
+    return { source, version: checkIdentity(source, path, newest, format) };
+  } catch (error) {
+    source.close();
+    throw error;
+  }
+}
+
+/** Writes a consistent snapshot to a new file. */
+export async function copyTo(source: Database.Database, draft: string): Promise<void> {
+  closeSync(openSync(draft, 'wx', MODE));
+  await source.backup(draft, { progress: () => ALL_PAGES });
+}
