@@ -18,6 +18,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'steps',
     'recovery',
     'queue',
+    'operate',
     'http',
   ],
   'src/marketplace': [

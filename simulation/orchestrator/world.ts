@@ -197,7 +197,7 @@ export class World {
       ...config,
       catalog: catalogPath,
       rate_limits: { ...config.rate_limits, enabled: false },
-      retention: { tombstones_days: tombstonesKeptS / DAY_S, history_days: 30 },
+      retention: { tombstones_days: tombstonesKeptS / DAY_S, history_days: 30, audit_days: 365 },
       reconcile: {
         ...config.reconcile,
         lease_s: leaseS,

@@ -1,8 +1,9 @@
-import { userInfo } from 'node:os';
 import { Command } from 'commander';
 import { type AlarmKind, type AlarmRecord, alarmKinds } from '../orchestrator/model/alarm.ts';
+import { acknowledgeAlarms } from '../orchestrator/operate/acknowledge.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printLine } from '../runtime/print.ts';
+import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { type Column, type JsonFlag, printRecords, toJsonTime, withJson } from './print-records.ts';
 
@@ -18,14 +19,11 @@ export function alarmsCommand(): Command {
   ).description('list the alarms that stand, the oldest first');
   onDatabase(
     alarms.command('ack <kind> [subject]'),
-    async ({ store }, kind: string, subject: string | undefined, { by = userName() }: { by?: string }) => {
+    async (deps, kind: string, subject: string | undefined, { by }: { by?: string }) => {
+      const actor = localActor(by);
       const of = { kind: toKind(kind), ...(subject !== undefined && { subject }) };
-      const acknowledged = await store.transact((tx) => tx.alarms.acknowledge(of, by));
-      if (acknowledged.length === 0)
-        throw new Fatal(
-          `No alarm ${[kind, subject ?? []].flat().join(' ')} stands: see \`berth alarms ls\`.`,
-        );
-      printLine(`${acknowledged.length} acknowledged by ${by}. An alarm ends when its cause does.`);
+      const acknowledged = await acknowledgeAlarms(deps, actor, of);
+      printLine(`${acknowledged.length} acknowledged by ${actor.name}. An alarm ends when its cause does.`);
     },
   )
     .option('--by <name>', 'who has taken it on; default: the user of this machine')
@@ -53,13 +51,4 @@ function toKind(text: string): AlarmKind {
   if (kind === undefined)
     throw new Fatal(`There is no kind of alarm ${text}: give one of ${alarmKinds.join(', ')}.`);
   return kind;
-}
-
-/** A user without a name, as in a container, is `operator`. */
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return 'operator';
-  }
 }

@@ -45,6 +45,16 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
       load: async () => (await import('./alarms-command.ts')).alarmsCommand(),
     },
     {
+      name: 'operators',
+      description: 'create, list and revoke the keys of the admin listener',
+      load: async () => (await import('./operators-command.ts')).operatorsCommand(),
+    },
+    {
+      name: 'audit',
+      description: 'what operators did, from where, and with which outcome',
+      load: async () => (await import('./audit-command.ts')).auditCommand(),
+    },
+    {
       name: 'backup',
       description: 'copy the database, also while `berth serve` runs',
       load: async () => (await import('./backup-command.ts')).backupCommand(),

@@ -15,6 +15,13 @@ export interface Column<T> {
   none?: string;
 }
 
+/** Columns of records that have JSON's own fields: each head with the name of its field. */
+export function fieldColumns<T extends object>(
+  heads: Readonly<Record<string, Extract<keyof T, string>>>,
+): Column<T>[] {
+  return Object.entries(heads).map(([head, key]) => ({ head, key, value: (record) => record[key] as Json }));
+}
+
 export interface JsonFlag {
   json?: true;
 }

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { ApiError } from '../contract/errors.ts';
 import { Fatal, StoreUnavailable } from '../ports/errors.ts';
 
 /** `berth`, with its commands. A mistake on the command line is one sentence that says where the help is. */
@@ -66,5 +67,6 @@ export function sentenceOfOldNode(version: string, command?: string): string | n
 export function sentenceOf(error: unknown): string | undefined {
   if (error instanceof StoreUnavailable)
     return `The database cannot be used now (${error.message.replace(/^\w+: /, '')}): mend that and try again.`;
+  if (error instanceof ApiError && error.status < 500) return error.message;
   return error instanceof Fatal ? error.message : undefined;
 }

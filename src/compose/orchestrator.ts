@@ -14,10 +14,12 @@ import type { HttpDeps } from '../orchestrator/http/deps.ts';
 import { FailedLogins } from '../orchestrator/http/failed-logins.ts';
 import { ListStreams } from '../orchestrator/http/list-streams.ts';
 import { Metrics } from '../orchestrator/http/metrics.ts';
+import { createOperatorApp } from '../orchestrator/http/operator/app.ts';
 import { RateLimits } from '../orchestrator/http/rate-limits.ts';
 import { WorkMetrics } from '../orchestrator/http/work-metrics.ts';
 import { PolledReads } from '../orchestrator/instances/polled-reads.ts';
 import type { Store } from '../orchestrator/model/store.ts';
+import { Operators } from '../orchestrator/operate/keys.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
 import { guardNotFound } from '../orchestrator/platform/not-found-guard.ts';
 import { isClockInSync } from '../orchestrator/platform/options.ts';
@@ -61,6 +63,8 @@ export interface Orchestrator {
   app: ReturnType<typeof createApp>;
   /** What the admin listener answers with. */
   admin: ReturnType<typeof adminApp>;
+  /** What of it is the operator's API. */
+  operator: ReturnType<typeof createOperatorApp>;
   listener: RequestListener;
   /** From now on not ready; requests are still answered. */
   beginDrain(): void;
@@ -96,14 +100,16 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     const others = new Set(names.filter((other) => other !== name));
     return composeWork(name, state, others, { ...deps, options, installationId });
   });
+  const operators = new Operators({ store, clock });
   const housekeeping = new Housekeeping({
     store,
     clock,
     log,
-    authenticator: http.authenticator,
+    authenticators: [http.authenticator, operators],
     alarms,
     tombstonesKeptMs: deps.config.retention.tombstones_days * DAY_MS,
     historyKeptMs: deps.config.retention.history_days * DAY_MS,
+    auditKeptMs: deps.config.retention.audit_days * DAY_MS,
     prunable: () =>
       isClockInSync(clock, options) ? names.filter((name) => isPrunable(platforms, name)) : [],
   });
@@ -116,7 +122,11 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     findOther: () => (isClockInSync(clock, options) ? undefined : "the clock is too far from the database's"),
   });
   const app = createApp(http, { nextId, findProblem, hasDocs: deps.config.server.docs });
-  const admin = adminApp(findProblem, http.metrics);
+  const operator = createOperatorApp(
+    { ...http, store, operators, sale: http.platform, platforms: names },
+    { nextId },
+  );
+  const admin = adminApp(findProblem, http.metrics, { '/operator': operator });
   await store.endAbandonedLeases();
   await alarms.sync();
   // One that does not answer delays no other.
@@ -125,6 +135,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   return {
     app,
     admin,
+    operator,
     listener: createListener(app, { ...http, nextId }),
     beginDrain: () => {
       isServing = false;

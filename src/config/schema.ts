@@ -88,6 +88,8 @@ const retentionSchema = z
     tombstones_days: z.int().min(2).max(3650).default(30),
     /** What happened to each instance, which `berth instances events` shows. */
     history_days: z.int().min(1).max(3650).default(30),
+    /** What operators did, which `berth audit ls` shows. */
+    audit_days: z.int().min(1).max(3650).default(365),
   })
   .prefault({});
 

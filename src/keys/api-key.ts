@@ -24,6 +24,13 @@ export function generateToken(random: Random): string {
   );
 }
 
+/** Makes a key of the admin listener in the same form, told apart by its prefix. */
+export function generateOperatorKey(random: Random): string {
+  return withChecksum(
+    `berthop_${base62(BigInt(`0x${random.bytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH)}`,
+  );
+}
+
 /** What is stored and looked up: 256 bits of entropy need no slow hash. */
 export function digestSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();

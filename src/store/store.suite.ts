@@ -783,6 +783,102 @@ export function describeStore(
       expect(await store.transact((tx) => tx.alarms.acknowledge(of, 'ann'))).toEqual([]);
     });
 
+    it('keeps the keys of operators, and finds them by digest and id', async () => {
+      const key = (id: string, at: number) => ({
+        id,
+        name: 'ann',
+        digest: Buffer.alloc(32, id),
+        prefix: 'berthop_aa',
+        lastFour: 'zzzz',
+        createdAt: at,
+        revokedAt: null,
+        lastUsedAt: null,
+      });
+      await store.transact((tx) => tx.operatorKeys.insert(key('op-2', now + 1)));
+      await store.transact((tx) => tx.operatorKeys.insert(key('op-1', now)));
+      await store.transact((tx) => tx.operatorKeys.revoke('op-1', now + 2));
+      await store.transact((tx) => tx.operatorKeys.recordUse('op-2', now + 3));
+      const [first, second] = [
+        { ...key('op-1', now), revokedAt: now + 2 },
+        { ...key('op-2', now + 1), lastUsedAt: now + 3 },
+      ];
+      const { operatorKeys } = store.read;
+      expect(await operatorKeys.list()).toEqual([first, second]);
+      expect(await operatorKeys.byDigest(second.digest)).toEqual(second);
+      expect(await operatorKeys.byDigest(Buffer.alloc(32))).toBeNull();
+      expect(await operatorKeys.byId('op-1')).toEqual(first);
+      expect(await operatorKeys.byId('op-3')).toBeNull();
+    });
+
+    it('keeps the audit log, shows it page by page, the newest first, and prunes its oldest entries', async () => {
+      const entry = (action: string, at: number) => ({
+        at,
+        actor: 'ann',
+        source: 'api' as const,
+        address: null,
+        action,
+        subject: 'inst-1',
+        detail: { reason: 'x', count: 2 },
+        outcome: 'done' as const,
+      });
+      for (const [index, action] of ['a', 'b', 'a'].entries())
+        await store.transact((tx) => tx.audit.add(entry(action, now + index)));
+      const { audit } = store.read;
+      const [newest, middle, oldest] = await audit.page({ limit: 10 });
+      expect(newest).toEqual({ id: expect.any(Number), ...entry('a', now + 2) });
+      expect(await audit.page({ limit: 1, before: newest?.id ?? 0 })).toEqual([middle]);
+      expect(await audit.page({ limit: 10, action: 'a', actor: 'ann', subject: 'inst-1' })).toEqual([
+        newest,
+        oldest,
+      ]);
+      expect(await audit.page({ limit: 10, actor: 'bob' })).toEqual([]);
+      expect(await store.transact((tx) => tx.audit.pruneOldest(now + 2, 1))).toBe(1);
+      expect(await store.transact((tx) => tx.audit.pruneOldest(now + 2, 10))).toBe(1);
+      expect(await audit.page({ limit: 10 })).toEqual([newest]);
+    });
+
+    describe('the search of an operator', () => {
+      const found = async (of: Parameters<typeof store.read.instances.countFound>[0]) => {
+        const { instances } = store.read;
+        const ids = (await instances.search({ ...of, order: 'oldest', limit: 10 })).map(({ id }) => id);
+        expect(await instances.countFound(of)).toBe(ids.length);
+        return ids;
+      };
+
+      it('finds by each filter and by text anywhere, of any case, without wildcards', async () => {
+        const endpoint = { publicIp: '192.0.2.7', sshPort: 22, sshUsername: 'ubuntu' };
+        await insert(instance('a', { name: 'Training 100%', createdAt: now + 1 }));
+        await insert(instance('b', { endpoint, host: 'node-1', platform: 'east', offerId: 'big' }));
+        await insert(instance('c', { status: 'ERROR', error: 'No kernel_found', region: 'there' }));
+        await insert(instance('d', { status: 'DESTROYED', name: 'training' }));
+        expect(await found({})).toEqual(['b', 'c', 'a']);
+        expect(await found({ accountId })).toEqual(['b', 'c', 'a']);
+        expect(await found({ accountId: 'acct-2' })).toEqual([]);
+        expect(await found({ status: 'ERROR' })).toEqual(['c']);
+        expect(await found({ offerId: 'big' })).toEqual(['b']);
+        expect(await found({ region: 'there' })).toEqual(['c']);
+        expect(await found({ platform: 'east', host: 'node-1' })).toEqual(['b']);
+        expect(await found({ text: 'training' })).toEqual(['a']);
+        expect(await found({ text: '100%' })).toEqual(['a']);
+        expect(await found({ text: '%' })).toEqual(['a']);
+        expect(await found({ text: 'kernel_f' })).toEqual(['c']);
+        expect(await found({ text: '_' })).toEqual(['c']);
+        expect(await found({ text: '192.0.2.7' })).toEqual(['b']);
+        expect(await found({ text: 'BERTH-C' })).toEqual(['c']);
+        expect(await found({ text: '\\' })).toEqual([]);
+        expect(await found({ text: 'training', status: 'ERROR' })).toEqual([]);
+      });
+
+      it('goes on after a place, in both orders', async () => {
+        for (const [index, id] of ['a', 'b', 'c', 'd'].entries())
+          await insert(instance(id, { createdAt: now + Math.floor(index / 2) }));
+        const page = async (order: 'oldest' | 'newest', after: ListedInstance) =>
+          (await store.read.instances.search({ order, after, limit: 2 })).map(({ id }) => id);
+        expect(await page('oldest', { id: 'a', createdAt: now })).toEqual(['b', 'c']);
+        expect(await page('newest', { id: 'c', createdAt: now + 1 })).toEqual(['b', 'a']);
+      });
+    });
+
     it('lists open work, that which waits longest first', async () => {
       for (const [resourceId, notBefore] of [
         ['b', now + 1],

@@ -123,7 +123,7 @@ it.each(['with', 'without'])(
   'housekeeping prunes tombstones on a platform %s volumes [prunes-without-volumes]',
   async (kind) => {
     await using berth = await startPlainOrchestrator(() => 'none', {
-      retention: { tombstones_days: 1 / 24, history_days: 30 },
+      retention: { tombstones_days: 1 / 24, history_days: 30, audit_days: 365 },
       reconcile: { watch_interval_s: 60 },
       ...(kind === 'without' && { wrapDriver: ({ volumes: _, ...driver }) => driver }),
     });

@@ -12,6 +12,7 @@ import type { Catalog, Offer } from '../../src/orchestrator/catalog/catalog.ts';
 import { refuseWire } from '../../src/orchestrator/http/errors.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { Store } from '../../src/orchestrator/model/store.ts';
+import { createOperatorKey } from '../../src/orchestrator/operate/keys.ts';
 import type { Failpoint } from '../../src/orchestrator/platform/call-platform.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/log.ts';
@@ -161,7 +162,27 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     databasePath,
     clock,
     app: orchestrator.app,
-    admin: { fetch: admin.fetch },
+    admin: { fetch: admin.fetch, routes: orchestrator.admin.routes },
+    /** The operator's API, which the admin listener answers. */
+    operator: orchestrator.operator,
+    /** Makes a key of the operator's API and returns it. */
+    addOperator: async (name: string): Promise<string> => (await createOperatorKey(deps, name)).key,
+    /** Sends a request to the operator's API. */
+    async operate<Body = Record<string, unknown>>(
+      operatorKey: string,
+      path: string,
+      { method = 'GET', body }: { method?: string; body?: unknown } = {},
+    ): Promise<{ status: number; body: Body }> {
+      const response = await admin.fetch(`/operator/v1${path}`, {
+        method,
+        headers: {
+          Authorization: `Bearer ${operatorKey}`,
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        },
+        body: body === undefined ? undefined : JSON.stringify(body),
+      });
+      return { status: response.status, body: (await response.json()) as Body };
+    },
     listener: orchestrator.listener,
     beginDrain: orchestrator.beginDrain,
     /** Makes another tenant and returns its key. */

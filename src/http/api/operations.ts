@@ -1,6 +1,7 @@
 import { type Env, Hono } from 'hono';
 import { accepts } from 'hono/accepts';
 import { apiDocs } from './api-docs.ts';
+import type { NodeBindings } from './request-context.ts';
 
 /** Why the server is not ready; undefined: it is. */
 export type FindProblem = () => Promise<string | undefined>;
@@ -74,20 +75,30 @@ export function openRoutes<E extends Env>({
     .route('/', frontPage<E>({ title, api, places })) as Hono<E>;
 }
 
-/** What the admin listener answers: the metrics, which are not for whoever reaches the API, and the health. */
-export function adminApp(findProblem: FindProblem, metrics: MetricsText): Hono {
-  return new Hono()
-    .route('/', healthRoutes(findProblem))
-    .get('/metrics', async (context) => {
-      const { contentType, text } = await metrics.render();
-      return context.body(text, 200, { 'Content-Type': contentType });
-    })
-    .notFound((context) =>
-      context.json(
-        { error: 'The admin listener has /metrics, /healthz and /readyz; the API is on another port.' },
-        404,
-      ),
-    );
+/** An app that answers all that is below one path of the admin listener; its routes have that path too. */
+interface PartOfAdmin {
+  fetch(request: Request, env: NodeBindings): Response | Promise<Response>;
+}
+
+/**
+ * What the admin listener answers: the metrics, which are not for whoever reaches the API, the health, and `apps`, each of
+ * which answers all that is below its path.
+ */
+export function adminApp(
+  findProblem: FindProblem,
+  metrics: MetricsText,
+  apps: Readonly<Record<string, PartOfAdmin>> = {},
+): Hono {
+  const app = new Hono().route('/', healthRoutes(findProblem)).get('/metrics', async (context) => {
+    const { contentType, text } = await metrics.render();
+    return context.body(text, 200, { 'Content-Type': contentType });
+  });
+  for (const [path, part] of Object.entries(apps))
+    app.all(`${path}/*`, (context) => part.fetch(context.req.raw, context.env as NodeBindings));
+  const places = ['/metrics', '/healthz', '/readyz', ...Object.keys(apps)].join(', ');
+  return app.notFound((context) =>
+    context.json({ error: `The admin listener has ${places}; the API is on another port.` }, 404),
+  );
 }
 
 /** What a server has at its root. */

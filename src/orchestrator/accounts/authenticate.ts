@@ -89,7 +89,8 @@ export class Authenticator {
   }
 }
 
-function bearerToken(authorization: string | undefined): string | undefined {
+/** What an Authorization header carries; undefined: it is no bearer credential. */
+export function bearerToken(authorization: string | undefined): string | undefined {
   return authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
 }
 

@@ -1,6 +1,7 @@
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { AlarmReader, AlarmWriter } from './alarm.ts';
 import type { HistoryReader, HistoryWriter } from './history.ts';
+import type { AuditReader, AuditWriter, OperatorKeyReader, OperatorKeyWriter } from './operator.ts';
 import { DEFAULT_PLATFORM } from './platform-resource.ts';
 import type {
   AccountRecord,
@@ -46,6 +47,18 @@ export interface PlatformUse {
   anId: string;
 }
 
+/** What an operator looks for among the instances that are not destroyed. */
+export interface InstanceSearch {
+  accountId?: string | undefined;
+  status?: InstanceStatus | undefined;
+  offerId?: string | undefined;
+  region?: string | undefined;
+  platform?: string | undefined;
+  host?: string | undefined;
+  /** Anywhere in the id, the name, the owner ref, the error or the endpoint; of any case. */
+  text?: string | undefined;
+}
+
 export interface InstanceReader {
   /** Tombstones included. */
   byId(id: string): Promise<InstanceRecord | null>;
@@ -61,6 +74,12 @@ export interface InstanceReader {
     after?: ListedInstance;
     limit: number;
   }): Promise<ListedInstance[]>;
+  /** The next `limit` of what is found after one that was listed, from the first one where there is none. */
+  search(
+    of: InstanceSearch & { order: 'oldest' | 'newest'; after?: ListedInstance; limit: number },
+  ): Promise<InstanceRecord[]>;
+  /** How many are found. */
+  countFound(of: InstanceSearch): Promise<number>;
   /** The next `limit` of all that are not destroyed after one that was read, from the first one where there is none. */
   livePage(filter: { after?: LiveInstance; limit: number }): Promise<LiveInstance[]>;
   /** Without the destroyed ones: of all platforms, or of what is named. */
@@ -305,6 +324,8 @@ export interface Reader {
   losses: LossReader;
   alarms: AlarmReader;
   history: HistoryReader;
+  operatorKeys: OperatorKeyReader;
+  audit: AuditReader;
   installation: InstallationReader;
 }
 
@@ -327,6 +348,8 @@ export interface Transaction extends Reader {
   losses: LossWriter;
   alarms: AlarmWriter;
   history: HistoryWriter;
+  operatorKeys: OperatorKeyWriter;
+  audit: AuditWriter;
   installation: InstallationWriter;
   idempotency: {
     find(accountId: string, key: string): Promise<IdempotencyRecord | null>;

@@ -7,7 +7,6 @@ import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { account, instance } from '../../store/records.fixture.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
-import type { Authenticator } from '../accounts/authenticate.ts';
 import type { Store } from '../model/store.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { pruneTombstones } from './prune-tombstones.ts';
@@ -18,15 +17,17 @@ const KEPT_MS = 60_000;
 it('that is stopped in the middle of a round begins no other', async () => {
   const clock = new VirtualClock();
   const round = Promise.withResolvers<void>();
-  const authenticator = { recordUses: () => round.promise } as unknown as Authenticator;
+  const authenticator = { recordUses: () => round.promise };
   const store = { transact: async () => undefined } as unknown as Store;
   const pruning = {
     alarms: unstoredAlarms(clock),
     tombstonesKeptMs: 0,
     historyKeptMs: 0,
+    auditKeptMs: 0,
     prunable: () => [],
   };
-  const housekeeping = new Housekeeping({ store, clock, log: {} as Log, authenticator, ...pruning });
+  const deps = { store, clock, log: {} as Log, authenticators: [authenticator], ...pruning };
+  const housekeeping = new Housekeeping(deps);
   housekeeping.start();
   await clock.advance(60_000);
   const stopped = housekeeping.stop();
@@ -99,9 +100,10 @@ it('prunes tombstones in small batches once they are old, and notes the newest c
     clock,
     log,
     alarms: unstoredAlarms(clock),
-    authenticator: { recordUses: async () => undefined } as unknown as Authenticator,
+    authenticators: [],
     tombstonesKeptMs: KEPT_MS,
     historyKeptMs: KEPT_MS,
+    auditKeptMs: KEPT_MS,
     prunable: () => (mayPrune ? ['default'] : []),
   });
   const left = async (): Promise<number[]> => {

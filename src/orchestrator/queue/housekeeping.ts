@@ -6,8 +6,8 @@ import type { Store } from '../model/store.ts';
 import { pruneTombstones } from './prune-tombstones.ts';
 
 const INTERVAL_MS = 10_000;
-const HISTORY_BATCH = 200;
-const MAX_HISTORY_BATCHES = 20;
+const PRUNE_BATCH = 200;
+const MAX_PRUNE_BATCHES = 20;
 /** Settled: an Idempotency-Key is kept for 24 hours. */
 const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 
@@ -15,20 +15,26 @@ interface Deps {
   store: Store;
   clock: Clock;
   log: Log;
-  authenticator: Authenticator;
+  authenticators: readonly Pick<Authenticator, 'recordUses'>[];
   alarms: Pick<Alarms, 'sync'>;
   /** For how long a tombstone is kept, in milliseconds. */
   tombstonesKeptMs: number;
   /** For how long the history of instances is kept, in milliseconds. */
   historyKeptMs: number;
+  /** For how long the audit log is kept, in milliseconds. */
+  auditKeptMs: number;
   /** The platforms whose tombstones may be pruned now: see docs/decisions/0022-retention.md. */
   prunable: () => readonly string[];
 }
 
 /** Small transactions, and so many of them in a round that pruning keeps up with what is added. */
-async function pruneHistory(store: Pick<Store, 'transact'>, before: number): Promise<void> {
-  for (let batch = 0; batch < MAX_HISTORY_BATCHES; batch++)
-    if ((await store.transact((tx) => tx.history.pruneOldest(before, HISTORY_BATCH))) < HISTORY_BATCH) return;
+async function pruneOldest(
+  store: Pick<Store, 'transact'>,
+  table: 'history' | 'audit',
+  before: number,
+): Promise<void> {
+  for (let batch = 0; batch < MAX_PRUNE_BATCHES; batch++)
+    if ((await store.transact((tx) => tx[table].pruneOldest(before, PRUNE_BATCH))) < PRUNE_BATCH) return;
 }
 
 /** Deletes what has run out, writes when each key was last used, and stores and reads the alarms. */
@@ -54,17 +60,18 @@ export class Housekeeping {
 
   /** One round; it never rejects. */
   async run(): Promise<void> {
-    const { store, clock, log, authenticator, alarms, tombstonesKeptMs, historyKeptMs, prunable } =
-      this.#deps;
+    const { store, clock, log, authenticators, alarms, prunable } = this.#deps;
+    const { tombstonesKeptMs, historyKeptMs, auditKeptMs } = this.#deps;
     await alarms.sync();
     try {
-      await authenticator.recordUses();
+      for (const authenticator of authenticators) await authenticator.recordUses();
       const now = clock.now();
       await store.transact(async (tx) => {
         await tx.credentials.deleteTokensExpiredBefore(now);
         await tx.idempotency.deleteCreatedBefore(now - IDEMPOTENCY_MS);
       });
-      await pruneHistory(store, now - historyKeptMs);
+      await pruneOldest(store, 'history', now - historyKeptMs);
+      await pruneOldest(store, 'audit', now - auditKeptMs);
       for (const platform of prunable()) await pruneTombstones(store, platform, now - tombstonesKeptMs);
     } catch (error) {
       log.error({ err: error }, 'housekeeping failed; it will be retried in some seconds');

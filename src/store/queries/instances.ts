@@ -1,7 +1,12 @@
-import { and, asc, count, eq, inArray, isNull, lt, notExists, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, count, desc, eq, inArray, isNull, lt, notExists, or, type SQL, sql } from 'drizzle-orm';
 import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
 import type { InstanceRecord } from '../../orchestrator/model/records.ts';
-import type { InstanceReader, InstanceWriter, Pruned } from '../../orchestrator/model/store.ts';
+import type {
+  InstanceReader,
+  InstanceSearch,
+  InstanceWriter,
+  Pruned,
+} from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
 
@@ -74,6 +79,26 @@ const pageOfLive = prepared(
   },
 );
 
+/** What is found is compared in lower case, and what is looked for has no wildcards. */
+function isFound({ instances }: Connection['tables'], of: InstanceSearch): SQL | undefined {
+  const { accountId, status, offerId, region, platform, host, id, name, ownerRef, error, endpoint } =
+    instances;
+  const pattern = `%${of.text?.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`;
+  const texts = [id, name, ownerRef, error, sql`cast(${endpoint} as text)`];
+  return and(
+    isLive(instances),
+    of.accountId === undefined ? undefined : eq(accountId, of.accountId),
+    of.status === undefined ? undefined : eq(status, of.status),
+    of.offerId === undefined ? undefined : eq(offerId, of.offerId),
+    of.region === undefined ? undefined : eq(region, of.region),
+    of.platform === undefined ? undefined : eq(platform, of.platform),
+    of.host === undefined ? undefined : eq(host, of.host),
+    of.text === undefined
+      ? undefined
+      : or(...texts.map((text) => sql`lower(${text}) LIKE ${pattern} ESCAPE '\\'`)),
+  );
+}
+
 export function instanceReader(connection: Connection): InstanceReader {
   const {
     db,
@@ -97,6 +122,26 @@ export function instanceReader(connection: Connection): InstanceReader {
         .from(instances)
         .where(and(...conditions))
         .orderBy(asc(instances.createdAt), asc(instances.id));
+    },
+    search: async ({ order, after, limit, ...of }) => {
+      const { createdAt, id } = instances;
+      const [by, comparison] = order === 'oldest' ? [asc, sql`>`] : [desc, sql`<`];
+      return db
+        .select()
+        .from(instances)
+        .where(
+          and(
+            isFound(connection.tables, of),
+            // Compared as one row value, so that the index finds the first row.
+            after && sql`(${createdAt}, ${id}) ${comparison} (${after.createdAt}, ${after.id})`,
+          ),
+        )
+        .orderBy(by(createdAt), by(id))
+        .limit(limit);
+    },
+    countFound: async (of) => {
+      const found = await db.select({ count: count() }).from(instances).where(isFound(connection.tables, of));
+      return found[0]?.count ?? 0;
     },
     byIds: (ids) => instancesByIds(connection, ids),
     page: ({ accountId, region, after, limit }) =>

@@ -14,6 +14,7 @@ import {
   markReader,
   markWriter,
 } from './marks.ts';
+import { auditReader, auditWriter, operatorKeyReader, operatorKeyWriter } from './operators.ts';
 import { volumeReader, volumeWriter } from './volumes.ts';
 import { withErrors } from './with-errors.ts';
 import { workReader, workWriter } from './work.ts';
@@ -41,6 +42,8 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     losses: translated(lossReader(connection)),
     alarms: translated(alarmReader(connection)),
     history: translated(historyReader(connection)),
+    operatorKeys: translated(operatorKeyReader(connection)),
+    audit: translated(auditReader(connection)),
     installation: translated(installationReader(connection)),
   };
 }
@@ -60,6 +63,8 @@ export function transactionOn(connection: Connection, changes: Changes): Transac
     losses: lossWriter(connection),
     alarms: alarmWriter(connection),
     history: historyWriter(connection, changes.history),
+    operatorKeys: operatorKeyWriter(connection),
+    audit: auditWriter(connection),
     installation: installationWriter(connection),
     idempotency: idempotencyWriter(connection),
   };

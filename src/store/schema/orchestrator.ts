@@ -3,6 +3,7 @@ import type { InstanceStatus } from '../../contract/instance.ts';
 import type { VolumeStatus } from '../../contract/volume.ts';
 import type { AlarmKind } from '../../orchestrator/model/alarm.ts';
 import type { HistoryEvent } from '../../orchestrator/model/history.ts';
+import type { AuditEntry } from '../../orchestrator/model/operator.ts';
 import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
 import type { AttachmentState, InstanceSpec } from '../../orchestrator/model/records.ts';
 import type { MarkName } from '../../orchestrator/model/store.ts';
@@ -90,6 +91,7 @@ export function orchestratorTables({
       index('instances_live_in_pages')
         .on(t.accountId, t.createdAt, t.id)
         .where(sql`${t.status} <> 'DESTROYED'`),
+      index('instances_live_by_age').on(t.createdAt, t.id).where(sql`${t.status} <> 'DESTROYED'`),
       index('instances_live_by_platform')
         .on(t.platform, t.host, t.status)
         .where(sql`${t.status} <> 'DESTROYED'`),
@@ -247,6 +249,31 @@ export function orchestratorTables({
     (t) => [index('history_by_instance').on(t.instanceId)],
   );
 
+  /** Of the admin listener. They open no account. */
+  const operatorKeys = table('operator_keys', {
+    id: text('id').primaryKey(),
+    name: text('name').notNull(),
+    digest: bytes('digest').notNull().unique('operator_keys_digest_key'),
+    prefix: text('prefix').notNull(),
+    lastFour: text('last_four').notNull(),
+    createdAt: bigint('created_at').notNull(),
+    revokedAt: bigint('revoked_at'),
+    lastUsedAt: bigint('last_used_at'),
+  });
+
+  /** Without references: it outlives what it is about. */
+  const audit = table('audit', {
+    id: sequence('id'),
+    at: bigint('at').notNull(),
+    actor: text('actor').notNull(),
+    source: text('source').$type<AuditEntry['source']>().notNull(),
+    address: text('address'),
+    action: text('action').notNull(),
+    subject: text('subject'),
+    detail: json('detail').$type<AuditEntry['detail']>().notNull(),
+    outcome: text('outcome').$type<AuditEntry['outcome']>().notNull(),
+  });
+
   const idempotency = table(
     'idempotency',
     {
@@ -274,6 +301,8 @@ export function orchestratorTables({
     losses,
     alarms,
     history,
+    operatorKeys,
+    audit,
     idempotency,
   };
 }

@@ -1,0 +1,58 @@
+import { Command } from 'commander';
+import { type AuditView, listAudit } from '../orchestrator/operate/views/audit.ts';
+import { printLine } from '../runtime/print.ts';
+import { onDatabase } from './orchestrator-database.ts';
+import { parseCount } from './parse.ts';
+import {
+  type Column,
+  fieldColumns,
+  type JsonFlag,
+  printJson,
+  printRecords,
+  withJson,
+} from './print-records.ts';
+
+interface ListFlags extends JsonFlag {
+  limit: string;
+  actor?: string;
+  action?: string;
+  subject?: string;
+}
+
+/** `berth audit`: what operators did. */
+export function auditCommand(): Command {
+  const audit = new Command('audit');
+  withJson(
+    onDatabase(audit.command('ls'), async ({ store: { read } }, { limit, json, ...of }: ListFlags) => {
+      const { entries } = await listAudit(read, { ...of, limit: parseCount('--limit', limit) });
+      if (json) printJson(entries);
+      else if (entries.length === 0) printLine('The audit log has no such entry.');
+      else printRecords(entries, columns, {});
+    }),
+  )
+    .option('--limit <count>', 'how many', '50')
+    .option('--actor <name>', 'what one operator did')
+    .option('--action <name>', 'one kind of action, such as alarm.acknowledge')
+    .option('--subject <name>', 'what was done to one thing, such as the id of an instance')
+    .description('list what operators did, from where and with which outcome, the newest first');
+  return audit;
+}
+
+const columns: readonly Column<AuditView>[] = [
+  ...fieldColumns<AuditView>({
+    TIME: 'at',
+    ACTOR: 'actor',
+    SOURCE: 'source',
+    ADDRESS: 'address',
+    ACTION: 'action',
+    SUBJECT: 'subject',
+    OUTCOME: 'outcome',
+  }),
+  { head: 'DETAIL', key: 'detail', value: ({ detail }) => toText(detail), none: '' },
+];
+
+function toText(detail: AuditView['detail']): string {
+  return Object.entries(detail)
+    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(' ');
+}

@@ -1,0 +1,15 @@
+import { userInfo } from 'node:os';
+import type { Actor } from '../orchestrator/model/operator.ts';
+
+/** Who runs this command; a user without a name, as in a container, is `operator`. */
+export function localActor(name = userName()): Actor {
+  return { name, source: 'cli', address: null };
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'operator';
+  }
+}

@@ -1,0 +1,46 @@
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { invalidRequest } from '../../../contract/errors.ts';
+import { toIssues } from '../../../contract/issue-words.ts';
+import { newRouter } from '../../../http/api/create-app.ts';
+import type { RequestEnv, RequestVariables } from '../../../http/api/request-context.ts';
+import type { Clock, Random } from '../../../ports/clock.ts';
+import type { Log } from '../../../ports/log.ts';
+import type { Sale } from '../../capacity/deployable.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { Actor, OperatorKeyRecord } from '../../model/operator.ts';
+import type { Store } from '../../model/store.ts';
+import type { Operators } from '../../operate/keys.ts';
+import type { Metrics } from '../metrics.ts';
+
+/** What the admin listener's API is composed of. Each route takes the few things that it uses. */
+export interface OperatorDeps {
+  store: Store;
+  operators: Operators;
+  catalog: Catalog;
+  sale: Sale;
+  /** The names of the platforms that this server serves. */
+  platforms: readonly string[];
+  metrics: Metrics;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  maxBodyBytes: number;
+  /** How many proxies before this server each add what they see to X-Forwarded-For; 0: the header is not read. */
+  trustedProxies: number;
+}
+
+/** What middleware leaves for the routes. */
+export interface OperatorEnv extends RequestEnv {
+  Variables: RequestVariables & { operator: OperatorKeyRecord };
+}
+
+/** Input that does not fit is a 400 that names each path. */
+export function createOperatorRouter(): OpenAPIHono<OperatorEnv> {
+  return newRouter<OperatorEnv>((failed) => invalidRequest(toIssues(failed)));
+}
+
+/** Who asks, as the audit log names them. */
+export function actorOf(context: Context<OperatorEnv>): Actor {
+  return { name: context.get('operator').name, source: 'api', address: context.get('address') };
+}

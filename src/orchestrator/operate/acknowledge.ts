@@ -1,0 +1,24 @@
+import { ApiError } from '../../contract/errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { AlarmKind, AlarmRecord } from '../model/alarm.ts';
+import type { Actor } from '../model/operator.ts';
+import type { Store } from '../model/store.ts';
+import { audited } from './audit.ts';
+
+/**
+ * Says that somebody is at an alarm, or at all of a kind. It ends when its cause does.
+ *
+ * @throws {ApiError} `not_found` where none stands.
+ */
+export async function acknowledgeAlarms(
+  deps: { store: Store; clock: Clock },
+  actor: Actor,
+  of: { kind: AlarmKind; subject?: string },
+): Promise<AlarmRecord[]> {
+  const subject = [of.kind, of.subject ?? []].flat().join(' ');
+  return audited(deps, actor, { action: 'alarm.acknowledge', subject }, async (store) => {
+    const acknowledged = await store.transact((tx) => tx.alarms.acknowledge(of, actor.name));
+    if (acknowledged.length === 0) throw new ApiError('not_found', `No alarm ${subject} stands.`);
+    return acknowledged;
+  });
+}

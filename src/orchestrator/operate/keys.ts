@@ -1,0 +1,109 @@
+import { ApiError } from '../../contract/errors.ts';
+import { describeApiKey, digestSecret, generateOperatorKey } from '../../keys/api-key.ts';
+import type { Clock, Random } from '../../ports/clock.ts';
+import { bearerToken } from '../accounts/authenticate.ts';
+import type { OperatorKeyRecord } from '../model/operator.ts';
+import type { Reader, Store } from '../model/store.ts';
+
+interface Deps {
+  store: Pick<Store, 'transact'>;
+  clock: Clock;
+}
+
+const NAME = /^[a-z0-9][a-z0-9._@-]{0,62}$/;
+
+/**
+ * Makes a key of the operator's API and console, and returns it: the only time that it is seen.
+ *
+ * @throws {ApiError} `invalid_request` if the name is none.
+ */
+export async function createOperatorKey(
+  { store, clock, random }: Deps & { random: Random },
+  name: string,
+): Promise<{ key: string; record: OperatorKeyRecord }> {
+  if (!NAME.test(name))
+    throw new ApiError(
+      'invalid_request',
+      `"${name}" is no name of an operator: use 1 to 63 of a-z 0-9 . _ @ - and begin with a letter or digit.`,
+    );
+  const key = generateOperatorKey(random);
+  const record: OperatorKeyRecord = {
+    id: `op-${random.bytes(6).toString('hex')}`,
+    name,
+    digest: digestSecret(key),
+    ...describeApiKey(key),
+    createdAt: clock.now(),
+    revokedAt: null,
+    lastUsedAt: null,
+  };
+  await store.transact((tx) => tx.operatorKeys.insert(record));
+  return { key, record };
+}
+
+/** Ends a key, and every session of the console that began with it. Revoking twice keeps the first time. @throws {ApiError} `not_found` */
+export async function revokeOperatorKey({ store, clock }: Deps, id: string): Promise<OperatorKeyRecord> {
+  return store.transact(async (tx) => {
+    const record = await tx.operatorKeys.byId(id);
+    if (record === null)
+      throw new ApiError('not_found', `There is no operator key "${id}": see \`berth operators list\`.`);
+    if (record.revokedAt !== null) return record;
+    const revokedAt = clock.now();
+    await tx.operatorKeys.revoke(id, revokedAt);
+    return { ...record, revokedAt };
+  });
+}
+
+/** Knows operators by their keys. A key is looked up at each request, so that a revoked one ends at once. */
+export class Operators {
+  readonly #store: Pick<Store, 'read' | 'transact'>;
+  readonly #clock: Clock;
+  readonly #uses = new Map<string, number>();
+
+  constructor(deps: { store: Pick<Store, 'read' | 'transact'>; clock: Clock }) {
+    this.#store = deps.store;
+    this.#clock = deps.clock;
+  }
+
+  /** @throws {ApiError} `unauthorized`, with the same words for every reason. */
+  async authenticate(authorization: string | undefined): Promise<OperatorKeyRecord> {
+    const token = bearerToken(authorization);
+    const record = token === undefined ? null : await this.ofKey(token);
+    if (record !== null) return record;
+    throw new ApiError(
+      'unauthorized',
+      authorization === undefined
+        ? 'Send "Authorization: Bearer <OPERATOR_KEY>": `berth operators create` makes one.'
+        : 'The credential is not the key of an operator.',
+    );
+  }
+
+  /** Whose key it is; null: it is none, or it is revoked. */
+  async ofKey(key: string): Promise<OperatorKeyRecord | null> {
+    return this.#used(await liveKey(this.#store.read.operatorKeys.byDigest(digestSecret(key))));
+  }
+
+  /** The key of that id, for a session that began with it; null: it is revoked by now. */
+  async ofId(id: string): Promise<OperatorKeyRecord | null> {
+    return this.#used(await liveKey(this.#store.read.operatorKeys.byId(id)));
+  }
+
+  /** Writes the times of last use that have come together since the last call; kept for the next one if it cannot. */
+  async recordUses(): Promise<void> {
+    if (this.#uses.size === 0) return;
+    const uses = [...this.#uses];
+    await this.#store.transact(async (tx) => {
+      for (const [id, at] of uses) await tx.operatorKeys.recordUse(id, at);
+    });
+    for (const [id, at] of uses) if (this.#uses.get(id) === at) this.#uses.delete(id);
+  }
+
+  #used(record: OperatorKeyRecord | null): OperatorKeyRecord | null {
+    if (record !== null) this.#uses.set(record.id, this.#clock.now());
+    return record;
+  }
+}
+
+async function liveKey(found: ReturnType<Reader['operatorKeys']['byId']>): Promise<OperatorKeyRecord | null> {
+  const record = await found;
+  return record?.revokedAt === null ? record : null;
+}

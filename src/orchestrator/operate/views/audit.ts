@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { timestampSchema } from '../../../contract/values.ts';
+import { auditOutcomes, auditSources } from '../../model/operator.ts';
+import type { Reader } from '../../model/store.ts';
+import { nextSchema, toTime, USUAL_PAGE } from './values.ts';
+
+/** What an operator did. */
+export const auditViewSchema = z
+  .object({
+    id: z.int(),
+    at: timestampSchema,
+    actor: z.string().meta({ description: 'The name of the key; from a command line the user there.' }),
+    source: z.enum(auditSources),
+    address: z.string().nullable().meta({ description: 'Null: the machine of the database.' }),
+    action: z.string(),
+    subject: z.string().nullable(),
+    detail: z.record(z.string(), z.unknown()),
+    outcome: z.enum(auditOutcomes),
+  })
+  .meta({ id: 'AuditEntry' });
+export type AuditView = z.infer<typeof auditViewSchema>;
+
+export const auditPageSchema = z
+  .object({ entries: z.array(auditViewSchema), next: nextSchema })
+  .meta({ id: 'AuditPage' });
+export type AuditPage = z.infer<typeof auditPageSchema>;
+
+export interface AuditQuery {
+  actor?: string | undefined;
+  action?: string | undefined;
+  subject?: string | undefined;
+  /** The `next` of the page before. */
+  after?: string | undefined;
+  limit?: number | undefined;
+}
+
+/** The newest first. */
+export async function listAudit(
+  read: Pick<Reader, 'audit'>,
+  { after, limit = USUAL_PAGE, ...of }: AuditQuery,
+): Promise<AuditPage> {
+  const before = after === undefined ? undefined : Number(after);
+  const found = await read.audit.page({ ...of, before, limit: limit + 1 });
+  const page = found.slice(0, limit);
+  const last = found.length > limit ? page.at(-1) : undefined;
+  return {
+    entries: page.map((entry) => ({ ...entry, at: toTime(entry.at) })),
+    next: last === undefined ? null : String(last.id),
+  };
+}

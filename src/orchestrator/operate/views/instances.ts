@@ -1,0 +1,204 @@
+import { z } from 'zod';
+import { instanceStatusSchema } from '../../../contract/instance.ts';
+import { timestampSchema } from '../../../contract/values.ts';
+import type { HistoryEvent } from '../../model/history.ts';
+import type { InstanceRecord } from '../../model/records.ts';
+import type { InstanceSearch, ListedInstance, Reader } from '../../model/store.ts';
+import type { Work } from '../../model/work.ts';
+import { nextSchema, timeOrNullSchema, toTime, USUAL_PAGE } from './values.ts';
+
+/** An instance in a list. */
+export const instanceRowSchema = z
+  .object({
+    id: z.string(),
+    name: z.string().nullable(),
+    status: instanceStatusSchema,
+    offer: z.string(),
+    region: z.string(),
+    platform: z.string(),
+    host: z.string().nullable().meta({ description: 'Null: the platform has not told.' }),
+    account_id: z.string(),
+    created_at: timestampSchema,
+    updated_at: timestampSchema,
+    error: z.string().nullable(),
+  })
+  .meta({ id: 'InstanceRow' });
+export type InstanceRow = z.infer<typeof instanceRowSchema>;
+
+export const instancePageSchema = z
+  .object({
+    instances: z.array(instanceRowSchema),
+    total: z.int().meta({ description: 'How many are found on all pages.' }),
+    next: nextSchema,
+  })
+  .meta({ id: 'InstancePage' });
+export type InstancePage = z.infer<typeof instancePageSchema>;
+
+/** What is asked of the list. `after` is the `next` of the page before. */
+export interface InstanceQuery extends InstanceSearch {
+  order?: 'oldest' | 'newest' | undefined;
+  after?: string | undefined;
+  limit?: number | undefined;
+}
+
+/** The instances that are not destroyed, page by page. What is made or destroyed meanwhile moves no other to another page. */
+export async function listInstances(
+  read: Pick<Reader, 'instances'>,
+  { order = 'oldest', after, limit = USUAL_PAGE, ...of }: InstanceQuery,
+): Promise<InstancePage> {
+  const place = after === undefined ? undefined : toPlace(after);
+  const [found, total] = await Promise.all([
+    read.instances.search({ ...of, order, limit: limit + 1, ...(place !== undefined && { after: place }) }),
+    read.instances.countFound(of),
+  ]);
+  const page = found.slice(0, limit);
+  const last = found.length > limit ? page.at(-1) : undefined;
+  return {
+    instances: page.map(toInstanceRow),
+    total,
+    next: last === undefined ? null : `${last.createdAt}.${last.id}`,
+  };
+}
+
+const AFTER = /^(\d{1,15})\.(.{1,200})$/;
+
+/** Whether it is the `next` of a page. */
+export function isAfter(text: string): boolean {
+  return AFTER.test(text);
+}
+
+function toPlace(text: string): ListedInstance | undefined {
+  const [, createdAt, id] = AFTER.exec(text) ?? [];
+  return createdAt === undefined || id === undefined ? undefined : { createdAt: Number(createdAt), id };
+}
+
+function toInstanceRow(record: InstanceRecord): InstanceRow {
+  return {
+    id: record.id,
+    name: record.name,
+    status: record.status,
+    offer: record.offerId,
+    region: record.region,
+    platform: record.platform,
+    host: record.host,
+    account_id: record.accountId,
+    created_at: toTime(record.createdAt),
+    updated_at: toTime(record.updatedAt),
+    error: record.error,
+  };
+}
+
+/** What happened to an instance. */
+export const eventSchema = z
+  .object({
+    at: timestampSchema,
+    cause: z
+      .string()
+      .meta({ description: 'The step of work; `request`: a client asked for it; `attach`: a volume.' }),
+    attempt: z.int().nullable().meta({ description: 'Null: it was no step.' }),
+    from: instanceStatusSchema.nullable(),
+    to: instanceStatusSchema.nullable().meta({ description: 'Null: the status stayed.' }),
+    next: z.string().nullable().meta({ description: 'What follows: another step, `again` or `finish`.' }),
+    detail: z.string().nullable(),
+    calls: z.array(
+      z.object({
+        call: z.string(),
+        outcome: z.string(),
+        took_ms: z.number(),
+        detail: z.string().optional(),
+      }),
+    ),
+    console: z.string().nullable().meta({ description: 'The end of the console of a machine that failed.' }),
+    took_ms: z.number().nullable(),
+  })
+  .meta({ id: 'InstanceEvent' });
+export type EventView = z.infer<typeof eventSchema>;
+
+/** One instance: its row, the work that is open for it, and its history. */
+export const instanceDetailSchema = instanceRowSchema
+  .extend({
+    owner_ref: z.string(),
+    request_id: z.string().nullable(),
+    endpoint: z.string().nullable(),
+    host_key: z.string().nullable(),
+    work: z.string().nullable().meta({ description: 'The step that is open; null: none is.' }),
+    attempt: z.int().nullable(),
+    next_try_at: timeOrNullSchema,
+    deadline_at: timeOrNullSchema,
+    last_problem: z.string().nullable(),
+    held: z.boolean().nullable().meta({ description: 'Whether it waits for an operator to accept a loss.' }),
+    events: z.array(eventSchema),
+  })
+  .meta({ id: 'InstanceDetail' });
+export type InstanceDetail = z.infer<typeof instanceDetailSchema>;
+
+/** Null: there is no such row. One that is destroyed has one until its tombstone is pruned. */
+export async function readInstance(
+  read: Pick<Reader, 'instances' | 'work' | 'history'>,
+  id: string,
+): Promise<InstanceDetail | null> {
+  const record = await read.instances.byId(id);
+  if (record === null) return null;
+  const [work, events] = await Promise.all([read.work.of(id), read.history.of(id)]);
+  return {
+    ...toInstanceRow(record),
+    ...toWorkFacts(record, work),
+    events: [toCreated(record), ...events.map(toEvent)],
+  };
+}
+
+/** What happened to an instance, also to one whose tombstone is pruned; empty: nothing is known of it. */
+export async function readEvents(
+  read: Pick<Reader, 'instances' | 'history'>,
+  id: string,
+): Promise<EventView[]> {
+  const [record, events] = await Promise.all([read.instances.byId(id), read.history.of(id)]);
+  return [...(record === null ? [] : [toCreated(record)]), ...events.map(toEvent)];
+}
+
+function toWorkFacts(record: InstanceRecord, work: Work | null) {
+  const { endpoint } = record;
+  return {
+    owner_ref: record.ownerRef,
+    request_id: record.spec.requestId ?? null,
+    endpoint: endpoint && `${endpoint.sshUsername}@${endpoint.publicIp}:${endpoint.sshPort}`,
+    host_key: record.hostKeyFingerprint,
+    work: work?.kind ?? null,
+    attempt: work?.attempt ?? null,
+    next_try_at: toTime(work?.notBefore ?? null),
+    deadline_at: toTime(work?.deadlineAt ?? null),
+    last_problem: work?.lastError ?? null,
+    held: work?.isHeld ?? null,
+  };
+}
+
+/** The create is not stored in the history, since the row has it. */
+function toCreated({ createdAt }: InstanceRecord): EventView {
+  return {
+    at: toTime(createdAt),
+    cause: 'request',
+    attempt: null,
+    from: null,
+    to: 'PROVISIONING',
+    next: null,
+    detail: null,
+    calls: [],
+    console: null,
+    took_ms: null,
+  };
+}
+
+function toEvent(event: HistoryEvent): EventView {
+  return {
+    at: toTime(event.at),
+    cause: event.cause,
+    attempt: event.attempt,
+    from: event.fromStatus,
+    to: event.toStatus,
+    next: event.next,
+    detail: event.detail,
+    calls: event.calls.map(({ tookMs: took_ms, ...call }) => ({ ...call, took_ms })),
+    console: event.console,
+    took_ms: event.tookMs,
+  };
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { markOf, type Reader } from '../../model/store.ts';
+import { timeOrNullSchema, toTime } from './values.ts';
+
+/** What there is and what stands wrong. */
+export const statusViewSchema = z
+  .object({
+    instances: z.record(z.string(), z.int()).meta({ description: 'How many there are, by status.' }),
+    platforms: z.array(
+      z.object({
+        platform: z.string(),
+        down_since: timeOrNullSchema.meta({
+          description: 'Since when it cannot be trusted, and its transitions are frozen; null: it can.',
+        }),
+      }),
+    ),
+    work: z.object({ open: z.int(), oldest_due_at: timeOrNullSchema }),
+    units_taken: z.int(),
+    storage_taken_gb: z.number(),
+    alarms: z.object({ count: z.int(), unacknowledged: z.int() }),
+  })
+  .meta({ id: 'Status' });
+export type StatusView = z.infer<typeof statusViewSchema>;
+
+export async function readStatus(read: Reader, platforms: Iterable<string>): Promise<StatusView> {
+  const [instances, work, claims, storage, alarms] = await Promise.all([
+    read.instances.countByStatus(),
+    read.work.backlog(),
+    read.claims.use(),
+    read.storageClaims.use(),
+    read.alarms.list(),
+  ]);
+  return {
+    instances: Object.fromEntries(instances.map(({ status, count }) => [status, count])),
+    platforms: await Promise.all(
+      [...platforms].map(async (platform) => ({
+        platform,
+        down_since: toTime(await read.marks.get(markOf(platform, 'platform_down_since'))),
+      })),
+    ),
+    work: { open: work.count, oldest_due_at: toTime(work.oldestDueAt) },
+    units_taken: claims.reduce((sum, { claimed }) => sum + claimed, 0),
+    storage_taken_gb: storage.reduce((sum, { claimedGb }) => sum + claimedGb, 0),
+    alarms: {
+      count: alarms.length,
+      unacknowledged: alarms.filter(({ acknowledgedBy }) => acknowledgedBy === null).length,
+    },
+  };
+}

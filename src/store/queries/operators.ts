@@ -1,0 +1,71 @@
+import { and, asc, desc, eq, inArray, lt } from 'drizzle-orm';
+import type {
+  AuditReader,
+  AuditWriter,
+  OperatorKeyReader,
+  OperatorKeyWriter,
+} from '../../orchestrator/model/operator.ts';
+import type { Connection } from './connection.ts';
+
+export function operatorKeyReader({ db, tables: { operatorKeys } }: Connection): OperatorKeyReader {
+  return {
+    byDigest: async (digest) =>
+      (await db.select().from(operatorKeys).where(eq(operatorKeys.digest, digest)))[0] ?? null,
+    byId: async (id) => (await db.select().from(operatorKeys).where(eq(operatorKeys.id, id)))[0] ?? null,
+    list: async () =>
+      db.select().from(operatorKeys).orderBy(asc(operatorKeys.createdAt), asc(operatorKeys.id)),
+  };
+}
+
+export function operatorKeyWriter(connection: Connection): OperatorKeyWriter {
+  const {
+    db,
+    tables: { operatorKeys },
+  } = connection;
+  return {
+    ...operatorKeyReader(connection),
+    insert: async (record) => void (await db.insert(operatorKeys).values(record)),
+    revoke: async (id, revokedAt) =>
+      void (await db.update(operatorKeys).set({ revokedAt }).where(eq(operatorKeys.id, id))),
+    recordUse: async (id, lastUsedAt) =>
+      void (await db.update(operatorKeys).set({ lastUsedAt }).where(eq(operatorKeys.id, id))),
+  };
+}
+
+export function auditReader({ db, tables: { audit } }: Connection): AuditReader {
+  return {
+    page: async ({ before, limit, actor, action, subject }) =>
+      db
+        .select()
+        .from(audit)
+        .where(
+          and(
+            before === undefined ? undefined : lt(audit.id, before),
+            actor === undefined ? undefined : eq(audit.actor, actor),
+            action === undefined ? undefined : eq(audit.action, action),
+            subject === undefined ? undefined : eq(audit.subject, subject),
+          ),
+        )
+        .orderBy(desc(audit.id))
+        .limit(limit),
+  };
+}
+
+export function auditWriter(connection: Connection): AuditWriter {
+  const {
+    db,
+    tables: { audit },
+  } = connection;
+  return {
+    ...auditReader(connection),
+    add: async (entry) => void (await db.insert(audit).values(entry)),
+    pruneOldest: async (before, limit) => {
+      const oldest = db.select({ id: audit.id }).from(audit).orderBy(asc(audit.id)).limit(limit);
+      const pruned = await db
+        .delete(audit)
+        .where(and(inArray(audit.id, oldest), lt(audit.at, before)))
+        .returning({ id: audit.id });
+      return pruned.length;
+    },
+  };
+}

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+
+/** Whom a route answers: anybody who reaches its listener, accounts, or operators. */
+type Access = 'anybody' | 'accounts' | 'operators';
+type Routes = Readonly<Record<string, Access>>;
+
+/** Every route of the API's listener. */
+const api: Routes = {
+  'GET /': 'anybody',
+  'GET /healthz': 'anybody',
+  'GET /readyz': 'anybody',
+  'GET /openapi.json': 'anybody',
+  'GET /docs': 'anybody',
+  'GET /docs/:file': 'anybody',
+  'POST /v1/auth/token': 'anybody',
+  'GET /v1/availability': 'accounts',
+  'GET /v1/configurations': 'accounts',
+  'GET /v1/instances': 'accounts',
+  'POST /v1/instances': 'accounts',
+  'GET /v1/instances/:instanceId': 'accounts',
+  'DELETE /v1/instances/:instanceId': 'accounts',
+  'POST /v1/instances/:instanceId/start': 'accounts',
+  'POST /v1/instances/:instanceId/stop': 'accounts',
+  'GET /v1/volumes/locations': 'accounts',
+  'POST /v1/volumes': 'accounts',
+  'GET /v1/volumes/:volumeId': 'accounts',
+  'DELETE /v1/volumes/:volumeId': 'accounts',
+  'POST /v1/volumes/:volumeId/attach': 'accounts',
+  'POST /v1/volumes/:volumeId/detach': 'accounts',
+  'GET /v1/x/instances/:instanceId/restart': 'accounts',
+  'POST /v1/x/instances/:instanceId/restart': 'accounts',
+  'POST /v1/x/volumes/:volumeId/resize': 'accounts',
+};
+
+/** Every route of the admin listener, which is on the loopback address unless the configuration says otherwise. */
+const admin: Routes = {
+  'GET /healthz': 'anybody',
+  'GET /readyz': 'anybody',
+  'GET /metrics': 'anybody',
+  'GET /operator/openapi.json': 'anybody',
+  'GET /operator/v1/status': 'operators',
+  'GET /operator/v1/instances': 'operators',
+  'GET /operator/v1/instances/:instanceId': 'operators',
+  'GET /operator/v1/audit': 'operators',
+};
+
+let orchestrator: TestOrchestrator;
+let keys: { none: null; accounts: string; operators: string };
+
+beforeAll(async () => {
+  orchestrator = await startTestOrchestrator();
+  const { key: accounts, addOperator } = orchestrator;
+  keys = { none: null, accounts, operators: await addOperator('ann') };
+});
+afterAll(() => orchestrator[Symbol.asyncDispose]());
+
+/** What is mounted: `ALL` is middleware, or hands on to an app that is listed too. */
+function routesOf(...apps: { routes: readonly { method: string; path: string }[] }[]): string[] {
+  const listed = apps.flatMap(({ routes }) => routes).filter(({ method }) => method !== 'ALL');
+  return [...new Set(listed.map(({ method, path }) => `${method} ${path}`))].sort();
+}
+
+/** How a route answers a request with the key, for a thing that does not exist. */
+async function statusOf(fetch: TestOrchestrator['fetch'], route: string, key: string | null) {
+  const [method = '', path = ''] = route.split(' ');
+  const { status } = await fetch(path.replaceAll(/:\w+/g, 'unknown'), {
+    method,
+    headers: {
+      ...(key !== null && { Authorization: `Bearer ${key}` }),
+      ...(method === 'POST' && { 'Content-Type': 'application/json' }),
+    },
+    ...(method === 'POST' && { body: '{}' }),
+  });
+  return status;
+}
+
+it('has a row for each route of both listeners', () => {
+  expect(routesOf(orchestrator.app)).toEqual(Object.keys(api).sort());
+  expect(routesOf(orchestrator.admin, orchestrator.operator)).toEqual(Object.keys(admin).sort());
+});
+
+describe.each([
+  ['the API', api, () => orchestrator.fetch],
+  ['the admin listener', admin, () => orchestrator.admin.fetch],
+])('on %s', (_listener, routes, fetch) => {
+  it.each(Object.entries(routes))('%s answers %s', async (route, access) => {
+    for (const [credential, key] of Object.entries(keys)) {
+      const status = await statusOf(fetch(), route, key);
+      const isLetIn = access === 'anybody' || access === credential;
+      expect([credential, status === 401]).toEqual([credential, !isLetIn]);
+    }
+  });
+});
+
+it('has nothing of one listener on the other', async () => {
+  for (const key of Object.values(keys)) {
+    for (const [route, access] of Object.entries(admin))
+      if (access === 'operators') expect(await statusOf(orchestrator.fetch, route, key)).toBe(404);
+    expect(await statusOf(orchestrator.fetch, 'GET /metrics', key)).toBe(404);
+    for (const [route, access] of Object.entries(api))
+      if (access === 'accounts') expect(await statusOf(orchestrator.admin.fetch, route, key)).toBe(404);
+  }
+});
+
+it('ends the key of an operator at once, and says no more of it than of one that never was', async () => {
+  const { store, clock, addOperator, operate } = orchestrator;
+  const key = await addOperator('bob');
+  expect((await operate(key, '/status')).status).toBe(200);
+  const record = (await store.read.operatorKeys.list()).find(({ name }) => name === 'bob');
+  await store.transact((tx) => tx.operatorKeys.revoke(record?.id ?? '', clock.now()));
+  const revoked = await operate(key, '/status');
+  expect(revoked).toEqual({ status: 401, body: (await operate(orchestrator.key, '/status')).body });
+  expect(revoked.body).toMatchObject({ error: { code: 'unauthorized' } });
+});
