@@ -5,7 +5,8 @@ import { writeChunks } from './chunks.ts';
 import { noticesOf } from './notices.ts';
 
 // The first half of `npm run build`: writes dist/, which the package and the image run. What sources read beside
-// themselves through `import.meta.url` stands beside the chunks: the guests' thread, migrations, the page of /docs.
+// themselves through `import.meta.url` stands beside the chunks: the guests' thread, migrations, the page of /docs,
+// the style and the script of the console.
 
 const DIST = 'dist';
 
@@ -24,6 +25,7 @@ const chunks = await writeChunks(
   DIST,
 );
 cpSync('src/store/migrations', join(DIST, 'migrations'), { recursive: true });
+cpSync('src/orchestrator/console/assets', join(DIST, 'console'), { recursive: true });
 const moduleFiles = chunks.flatMap(({ moduleIds }) => moduleIds);
 writeFileSync(join(DIST, 'THIRD-PARTY-NOTICES.txt'), noticesOf([...moduleFiles, ...copySwaggerUi()]));
 

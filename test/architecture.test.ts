@@ -31,6 +31,7 @@ const places: readonly Place[] = [
   { path: HTTP, mayImport: [PORTS] },
   { path: WORK, mayImport: [PORTS] },
   { path: /^src\/contract\//, mayImport: [], libraries: ['zod', 'node:'] },
+  { path: /^src\/orchestrator\/console\//, mayImport: [CORE, HTTP] },
   { path: /^src\/orchestrator\/http\//, mayImport: [CORE, HTTP, /^src\/orchestrator\//] },
   { path: /^src\/orchestrator\//, mayImport: [CORE] },
   {

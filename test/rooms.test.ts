@@ -19,6 +19,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'recovery',
     'queue',
     'operate',
+    'console',
     'http',
   ],
   'src/marketplace': [

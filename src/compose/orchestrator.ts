@@ -9,6 +9,7 @@ import { Authenticator } from '../orchestrator/accounts/authenticate.ts';
 import { type CheckPassword, PasswordChecks } from '../orchestrator/accounts/password-checks.ts';
 import { Alarms } from '../orchestrator/alarms/alarms.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
+import { createConsole } from '../orchestrator/console/app.ts';
 import { createApp, createListener } from '../orchestrator/http/app.ts';
 import type { HttpDeps } from '../orchestrator/http/deps.ts';
 import { FailedLogins } from '../orchestrator/http/failed-logins.ts';
@@ -126,7 +127,17 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     { ...http, store, operators, sale: http.platform, platforms: names },
     { nextId },
   );
-  const admin = adminApp(findProblem, http.metrics, { '/operator': operator });
+  const console = createConsole({
+    ...http,
+    store,
+    operators,
+    platforms,
+    sale: http.platform,
+    version: packageVersion(),
+    server: hostname(),
+  });
+  const admin = adminApp(findProblem, http.metrics, { '/operator': operator, '/console': console.app });
+  admin.get('/', (context) => context.redirect('/console'));
   await store.endAbandonedLeases();
   await alarms.sync();
   // One that does not answer delays no other.
@@ -139,10 +150,12 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     listener: createListener(app, { ...http, nextId }),
     beginDrain: () => {
       isServing = false;
+      console.close();
       http.failedLogins.close();
     },
     close: async () => {
       for (const work of works) work.stopListing();
+      console.close();
       http.failedLogins.close();
       http.passwordChecks.close();
       await Promise.all(works.map((work) => work.stop()));

@@ -2,7 +2,7 @@ import { createClient } from '../client/create-client.ts';
 import type { RandomState } from '../drivers/kit/seeded-random.ts';
 import { grant } from '../marketplace/ledger/credit.ts';
 import { defaultOptions, defaultRateLimits } from '../marketplace/model/options.ts';
-import type { Store, Transaction } from '../marketplace/model/store.ts';
+import type { Store } from '../marketplace/model/store.ts';
 import { noMarkups } from '../marketplace/providers/markup.ts';
 import { resolveTeam } from '../marketplace/teams/access.ts';
 import { createKey } from '../marketplace/teams/keys.ts';
@@ -26,8 +26,6 @@ const CREDIT_USD = 10_000;
 const MAX_BODY_BYTES = 1024 * 1024;
 /** A single process has no rival: its leases survive however much time is skipped. */
 const LEASE_MS = 100 * 365 * 86_400_000;
-/** Whoever answers is polled, and what that showed is written, within so long. */
-const POLLED_WITHIN_MS = 45_000;
 /** More than any test asks for. */
 const UNLIMITED = 1_000_000_000;
 
@@ -57,8 +55,6 @@ export interface StartedMarketplace extends Part<SavedMarketplace> {
   readonly store: Store;
   mails: readonly SandboxMail[];
   addUser(name: string): Promise<SandboxUser>;
-  /** Time was skipped, and until `seenUntil` all was as it was before: polls of that time would have found just that. */
-  skipped(from: number, to: number, seenUntil: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -84,17 +80,6 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
       if (creditUsd > 0) await grant(deps, { teamId, amountMicroUsd: Math.round(creditUsd * 1_000_000) });
       return { baseUrl: `${origin}/api`, apiKey, email, userId, teamId };
     },
-    async skipped(from, to, seenUntil) {
-      const { deps, polls, workers } = current;
-      const confirmed = polls.since(from - POLLED_WITHIN_MS);
-      if (confirmed.length === 0) return;
-      const seen = confirmed.map((observation) => ({ ...observation, at: seenUntil }));
-      await deps.store.transact((tx) => tx.deployments.recordObservations(seen));
-      workers.postpone(
-        confirmed.map(({ id }) => id),
-        to - from,
-      );
-    },
     async save() {
       const database = await current.opened.image();
       return { database, random: current.deps.random.state(), mails: structuredClone(mails) };
@@ -119,9 +104,8 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
   const time = revocable(clock);
   const random = new RestartRandom(`${seed}/marketplace`, saved?.random);
   const opened = openMemoryMarketplaceStore(saved?.database);
-  const polls = new ConfirmingPolls();
-  const deps = { store: watched(opened, clock, polls), clock: time.clock, random };
-  const { app, workers, close } = await random.duringStart(async () => {
+  const deps = { store: withLastingLeases(opened, clock), clock: time.clock, random };
+  const { app, close } = await random.duringStart(async () => {
     const started = await startMarketplace({
       ...deps,
       log,
@@ -154,7 +138,7 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
     await started.providers.refresh();
     return started;
   });
-  return { deps, app, workers, close, opened, time, polls };
+  return { deps, app, close, opened, time };
 }
 
 /** By the names of the providers. */
@@ -185,8 +169,7 @@ function clientsOf({ providers, send }: MarketplaceParts, keys: Keys, clock: Clo
   });
 }
 
-/** The store, with leases that last. Each transaction is noted, and what polls have confirmed is remembered. */
-function watched(opened: Store, clock: SandboxClock, polls: ConfirmingPolls): Store {
+function withLastingLeases(opened: Store, clock: SandboxClock): Store {
   return withOverrides(opened, {
     transact: (body) =>
       clock.noting(
@@ -194,32 +177,8 @@ function watched(opened: Store, clock: SandboxClock, polls: ConfirmingPolls): St
           const leases = withOverrides(tx.leases, {
             claim: (name, holder, now) => tx.leases.claim(name, holder, now, LEASE_MS),
           });
-          const deployments = withOverrides(tx.deployments, {
-            recordObservations: (observations) => {
-              polls.add(observations);
-              return tx.deployments.recordObservations(observations);
-            },
-          });
-          return body({ ...tx, leases, deployments });
+          return body({ ...tx, leases });
         }),
       ),
   });
-}
-
-type Confirmation = Parameters<Transaction['deployments']['recordObservations']>[0][number];
-
-/** The last poll of each deployment that found it as it is known. */
-class ConfirmingPolls {
-  readonly #last = new Map<string, Confirmation>();
-
-  add(confirmations: readonly Confirmation[]): void {
-    for (const one of confirmations)
-      if (one.at > (this.#last.get(one.id)?.at ?? Number.NEGATIVE_INFINITY)) this.#last.set(one.id, one);
-  }
-
-  /** The others are forgotten. */
-  since(at: number): Confirmation[] {
-    for (const [id, one] of this.#last) if (one.at < at) this.#last.delete(id);
-    return [...this.#last.values()];
-  }
 }

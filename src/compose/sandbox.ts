@@ -62,7 +62,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const idleness = createIdleness({
     now: () => clock.now(),
     providers,
-    market: () => market,
+    store: () => market?.store,
     mayBeStruck: () => faults.isArmed,
   });
   const { changed } = idleness;
@@ -168,8 +168,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     },
     fetch: (input, init) => {
       const request = toRequest(input, init);
-      // What is only read has no consequences.
-      if (!['GET', 'HEAD'].includes(request.method)) changed();
+      changed();
       if (isControl(request)) return fetch(request);
       return clock.during(Promise.race([router.route(request), untilAborted(request)]));
     },

@@ -195,6 +195,13 @@ export function describeStore(
         expect(await ids({ accountId, region: 'here' })).toEqual(['old', 'new']);
         expect(await ids({})).toContain('foreign');
         expect(await store.read.instances.countByStatus()).toEqual([{ status: 'PROVISIONING', count: 4 }]);
+        const placed = await store.read.instances.countByPlacement();
+        const priceOf = (count: number) => count * instance('any').priceMicroUsdPerHour;
+        const { offerId } = instance('any');
+        expect(placed.toSorted((a, b) => a.count - b.count)).toEqual([
+          { offerId, region: 'there', status: 'PROVISIONING', count: 1, priceMicroUsdPerHour: priceOf(1) },
+          { offerId, region: 'here', status: 'PROVISIONING', count: 3, priceMicroUsdPerHour: priceOf(3) },
+        ]);
       });
 
       it('have one owner ref each', async () => {
@@ -940,6 +947,24 @@ export function describeStore(
         });
         await expect(broken).rejects.toThrow('broken off');
         expect(await store.read.history.of('a')).toEqual([]);
+      });
+
+      it('tells how creates ended, among its newest events', async () => {
+        const ended = { ...moved, fromStatus: 'PROVISIONING', cause: 'verify' } as never as typeof moved;
+        const end = (instanceId: string, at: number, toStatus: 'ONLINE' | 'ERROR') =>
+          store.transact((tx) => tx.history.moved({ ...ended, instanceId, at, toStatus }));
+        await store.transact((tx) => tx.instances.insert(instance('a', { createdAt: now - 9 })));
+        await end('early', now - 1, 'ONLINE');
+        await end('a', now, 'ONLINE');
+        await store.transact((tx) => tx.history.moved({ ...moved, instanceId: 'a', at: now + 1 }));
+        await end('pruned', now + 2, 'ERROR');
+        const read = (newest: number) => store.read.history.provisionOutcomes({ since: now, newest });
+        const common = { cause: 'verify', calls: [] };
+        expect(await read(100)).toEqual([
+          { ...common, instanceId: 'a', at: now, toStatus: 'ONLINE', createdAt: now - 9 },
+          { ...common, instanceId: 'pruned', at: now + 2, toStatus: 'ERROR', createdAt: null },
+        ]);
+        expect((await read(2)).map(({ instanceId }) => instanceId)).toEqual(['pruned']);
       });
 
       it('is pruned from its oldest event on', async () => {

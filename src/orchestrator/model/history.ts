@@ -38,9 +38,17 @@ export type Moved = Pick<HistoryEvent, 'instanceId' | 'at' | 'cause' | 'detail'>
   toStatus: InstanceStatus;
 };
 
+/** How a create ended: ONLINE, ERROR, or DESTROYING where its owner did not wait. */
+export type ProvisionOutcome = Pick<HistoryEvent, 'instanceId' | 'at' | 'cause' | 'toStatus' | 'calls'> & {
+  /** Null: its row is pruned. */
+  createdAt: number | null;
+};
+
 export interface HistoryReader {
   /** Of one instance, the oldest first. */
   of(instanceId: string): Promise<HistoryEvent[]>;
+  /** How creates ended since a time, the oldest first: among the newest `newest` events, so that it costs no more in a large table. */
+  provisionOutcomes(among: { since: number; newest: number }): Promise<ProvisionOutcome[]>;
 }
 /** What is added is written at the end of the transaction: one row for each instance. */
 export interface HistoryWriter extends HistoryReader {

@@ -59,6 +59,15 @@ export interface InstanceSearch {
   text?: string | undefined;
 }
 
+/** How many instances of an offer a region has in a status, and what they cost together. */
+export interface PlacedInstances {
+  offerId: string;
+  region: string;
+  status: InstanceStatus;
+  count: number;
+  priceMicroUsdPerHour: number;
+}
+
 export interface InstanceReader {
   /** Tombstones included. */
   byId(id: string): Promise<InstanceRecord | null>;
@@ -84,6 +93,8 @@ export interface InstanceReader {
   livePage(filter: { after?: LiveInstance; limit: number }): Promise<LiveInstance[]>;
   /** Without the destroyed ones: of all platforms, or of what is named. */
   countByStatus(of?: PlatformPart): Promise<{ status: InstanceStatus; count: number }[]>;
+  /** Without the destroyed ones. */
+  countByPlacement(): Promise<PlacedInstances[]>;
   /** Without the destroyed ones. */
   countByPlatform(): Promise<PlatformUse[]>;
   /** The tombstones of each platform. */

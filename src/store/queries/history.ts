@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, lt } from 'drizzle-orm';
+import { and, asc, eq, gte, inArray, lt, sql } from 'drizzle-orm';
 import type { HistoryEvent, HistoryReader, HistoryWriter } from '../../orchestrator/model/history.ts';
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
@@ -15,8 +15,23 @@ export async function writeHistory(connection: Connection, added: AddedHistory):
   for (const event of added.values()) await insertEvent(connection, event);
 }
 
-export function historyReader({ db, tables: { history } }: Connection): HistoryReader {
+export function historyReader({ db, tables: { history, instances } }: Connection): HistoryReader {
   return {
+    provisionOutcomes: async ({ since, newest }) => {
+      const { id, instanceId, at, cause, toStatus, calls, fromStatus } = history;
+      return db
+        .select({ instanceId, at, cause, toStatus, calls, createdAt: instances.createdAt })
+        .from(history)
+        .leftJoin(instances, eq(instances.id, instanceId))
+        .where(
+          and(
+            sql`${id} > (SELECT max(${id}) FROM ${history}) - ${newest}`,
+            eq(fromStatus, 'PROVISIONING'),
+            gte(at, since),
+          ),
+        )
+        .orderBy(asc(id));
+    },
     of: async (instanceId) => {
       const rows = await db
         .select()

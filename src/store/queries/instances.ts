@@ -172,6 +172,15 @@ export function instanceReader(connection: Connection): InstanceReader {
           ),
         )
         .groupBy(instances.status),
+    countByPlacement: async () => {
+      const { offerId, region, status, priceMicroUsdPerHour } = instances;
+      const price = sql<number>`sum(${priceMicroUsdPerHour})`.mapWith(Number);
+      return db
+        .select({ offerId, region, status, count: count(), priceMicroUsdPerHour: price })
+        .from(instances)
+        .where(isLive(instances))
+        .groupBy(offerId, region, status);
+    },
     countByPlatform: async () =>
       db
         .select({ platform: instances.platform, count: count(), anId: sql<string>`min(${instances.id})` })

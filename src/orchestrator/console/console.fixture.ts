@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getRequestListener } from '@hono/node-server';
+import { Hono } from 'hono';
+import { putEmptyDatabase } from '../../../test/support/databases/empty-database.ts';
+import { startServer } from '../../../test/support/http/wire.ts';
+import { loadCatalog } from '../../config/load.ts';
+import { packageVersion } from '../../config/package-root.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { systemClock, systemRandom } from '../../runtime/system.ts';
+import { openSqliteStore } from '../../store/sqlite/store.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { DriverManifest } from '../model/platform-driver.ts';
+import { createOperatorKey, Operators } from '../operate/keys.ts';
+import { createConsole } from './app.ts';
+import type { ConsoleEnv, PlatformView } from './deps.ts';
+
+const manifest: DriverManifest = {
+  name: 'libvirt',
+  stop: true,
+  resume: true,
+  restart: true,
+  attachVolume: 'hot',
+  resizeVolume: 'attached',
+  createVisibleWithinMs: 0,
+  keepsNotes: true,
+  cloudInitBytes: 65_536,
+};
+
+const up: PlatformView = {
+  driver: { manifest },
+  health: { isUp: true, isSuspect: false },
+  losses: { held: 0 },
+  inventory: { ageMs: 9_000, freeUnits: new Map([['h100-sxm-1x', 14]]) },
+};
+const down: PlatformView = {
+  driver: { manifest: { ...manifest, name: 'incus', attachVolume: 'cold' } },
+  health: { isUp: false, isSuspect: false },
+  losses: { held: 0 },
+  inventory: { ageMs: 15 * 60_000, freeUnits: new Map() },
+};
+
+/** Offers that are sold in one region alone are made on a second platform. */
+function onTwoPlatforms(catalog: Catalog): Catalog {
+  const offers = [...catalog.offers].map(
+    ([id, offer]) => [id, offer.placements.length === 1 ? { ...offer, platform: 'west' } : offer] as const,
+  );
+  return { ...catalog, offers: new Map(offers) };
+}
+
+/** The console on a store of its own, without an orchestrator: its rows are what a test writes. */
+export async function startConsole({ clock = systemClock }: { clock?: Clock } = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-console-'));
+  const path = join(folder, 'berth.db');
+  await putEmptyDatabase('orchestrator', path);
+  const store = openSqliteStore(path);
+  const deps = { store, clock, random: systemRandom };
+  const { key, record } = await createOperatorKey(deps, 'mara');
+  const silent = () => undefined;
+  const catalog = onTwoPlatforms(loadCatalog('fixtures/catalogs/halyard.yaml'));
+  const built = createConsole({
+    ...deps,
+    catalog,
+    operators: new Operators(deps),
+    platforms: new Map([
+      ['default', up],
+      ['west', down],
+    ]),
+    sale: {
+      isOpen: (platform) => platform === 'default',
+      unclaimedUnits: () => 0,
+      platformUnits: () => undefined,
+      areStorageClaimsComplete: () => true,
+      unclaimedStorageGb: () => 0,
+    },
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    version: packageVersion(),
+    server: 'berth-1',
+    trustedProxies: 0,
+  });
+  const app = new Hono<ConsoleEnv>().all('/console/*', ({ req, env }) => built.app.fetch(req.raw, env));
+  let served: Awaited<ReturnType<typeof startServer>> | undefined;
+  return {
+    store,
+    catalog,
+    clock,
+    key,
+    keyId: record.id,
+    /** Without a cookie of its own. */
+    request: (to: string, init?: RequestInit) => app.request(`http://console.test${to}`, init),
+    /** Logs in as a browser does; returns the cookie. */
+    async logIn(): Promise<string> {
+      const reply = await app.request('http://console.test/console/login', {
+        method: 'POST',
+        body: new URLSearchParams({ key }),
+      });
+      return reply.headers.get('set-cookie')?.split(';')[0] ?? '';
+    },
+    close: built.close,
+    /** Serves it on a free port. */
+    async listen(): Promise<string> {
+      served = await startServer({ listener: getRequestListener(app.fetch) });
+      return `http://127.0.0.1:${served.port}`;
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      built.close();
+      await served?.server.close(0);
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export type TestConsole = Awaited<ReturnType<typeof startConsole>>;

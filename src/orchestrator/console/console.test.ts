@@ -1,0 +1,269 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { startTestOrchestrator } from '../../../test/support/orchestrator.ts';
+import { revokeOperatorKey } from '../operate/keys.ts';
+import { startConsole, type TestConsole } from './console.fixture.ts';
+import { FAILED, HOSTILE, LINGERING, putDemoFleet, STUCK } from './demo-fleet.fixture.ts';
+import { pages } from './pages/pages.ts';
+import { SESSION_MS } from './sessions.ts';
+
+let shown: TestConsole;
+let clock: VirtualClock;
+let cookie: string;
+
+beforeEach(async () => {
+  clock = new VirtualClock();
+  shown = await startConsole({ clock });
+  await putDemoFleet(shown);
+  cookie = await shown.logIn();
+});
+afterEach(() => shown[Symbol.asyncDispose]());
+
+const get = (path: string, headers: Record<string, string> = {}) =>
+  shown.request(path, { headers: { cookie, ...headers } });
+const read = async (path: string) => (await get(path)).text();
+const post = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
+  shown.request(path, { method: 'POST', headers: { cookie, ...headers }, body: new URLSearchParams(fields) });
+const csrfOf = (page: string): string => /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? '';
+const paths = pages.map(([path]) => `/console${path === '/' ? '' : path.replace(':id', STUCK)}`);
+
+describe('without a session', () => {
+  it('no page is shown, and none is told of', async () => {
+    for (const path of [...paths, '/console/none']) {
+      const reply = await shown.request(path);
+      expect([path, reply.status, await reply.text()]).toEqual([path, 303, '']);
+    }
+    expect((await shown.request(`/console/instances?q=a%26b`)).headers.get('location')).toBe(
+      '/console/login?next=%2Fconsole%2Finstances%3Fq%3Da%2526b',
+    );
+  });
+
+  it('the script that reads a page again gets 401, and so does a stream', async () => {
+    const refresh = await shown.request('/console', { headers: { 'x-console-refresh': '1' } });
+    expect(refresh.status).toBe(401);
+    expect((await shown.request('/console/events')).status).toBe(401);
+  });
+
+  it('a form does nothing', async () => {
+    const body = new URLSearchParams({ kind: 'step_failing', subject: STUCK });
+    const reply = await shown.request('/console/alarms/acknowledge', { method: 'POST', body });
+    expect(reply.status).toBe(303);
+    expect(
+      (await shown.store.read.alarms.list()).filter(({ acknowledgedBy }) => acknowledgedBy),
+    ).toHaveLength(1);
+  });
+});
+
+describe('the login', () => {
+  const logIn = (key: string, next = '', headers: Record<string, string> = {}) =>
+    shown.request('/console/login', {
+      method: 'POST',
+      headers,
+      body: new URLSearchParams({ key, next }),
+    });
+
+  it('gives a cookie that no script reads and no other site sends', async () => {
+    const plain = (await logIn(shown.key)).headers.get('set-cookie');
+    expect(plain).toMatch(
+      /^berth_console_0=[\w-]{43}; Max-Age=43200; Path=\/console; HttpOnly; SameSite=Strict$/,
+    );
+    const behindTls = await logIn(shown.key, '', { 'x-forwarded-proto': 'https' });
+    expect(behindTls.headers.get('set-cookie')).toContain('; Secure');
+  });
+
+  it('is written to the audit log', async () => {
+    const [entry] = await shown.store.read.audit.page({ limit: 1 });
+    expect(entry).toMatchObject({
+      actor: 'mara',
+      source: 'console',
+      action: 'console.login',
+      outcome: 'done',
+    });
+  });
+
+  it.each(['', 'berth_something', 'x'.repeat(5_000)])(
+    'refuses what is no operator key: %.20s',
+    async (key) => {
+      const reply = await logIn(key);
+      expect([reply.status, reply.headers.get('set-cookie')]).toEqual([401, null]);
+    },
+  );
+
+  it('refuses a form of another site', async () => {
+    const reply = await logIn(shown.key, '', { 'sec-fetch-site': 'cross-site' });
+    expect([reply.status, reply.headers.get('set-cookie')]).toEqual([403, null]);
+    expect((await logIn(shown.key, '', { origin: 'https://evil.example' })).status).toBe(403);
+  });
+
+  it.each([
+    ['/console/alarms?x=1', '/console/alarms?x=1'],
+    ['//evil.example', '/console'],
+    ['/console//evil.example', '/console'],
+    ['https://evil.example/console', '/console'],
+    ['/console\\evil', '/console'],
+    ['/metrics', '/console'],
+    ['/consoles', '/console'],
+  ])('then shows a page of the console and no other: %s', async (next, location) => {
+    expect((await logIn(shown.key, next)).headers.get('location')).toBe(location);
+  });
+});
+
+describe('a session', () => {
+  it('ends when its operator signs out', async () => {
+    const csrf = csrfOf(await read('/console'));
+    expect((await post('/console/logout', { csrf })).headers.get('location')).toBe('/console/login');
+    expect((await get('/console')).status).toBe(303);
+  });
+
+  it('ends with its key', async () => {
+    expect((await get('/console')).status).toBe(200);
+    await revokeOperatorKey(shown, shown.keyId);
+    expect((await get('/console')).status).toBe(303);
+  });
+
+  it('ends after twelve hours', async () => {
+    clock.step(SESSION_MS - 1);
+    expect((await get('/console')).status).toBe(200);
+    clock.step(1);
+    expect((await get('/console')).status).toBe(303);
+  });
+});
+
+describe('a form', () => {
+  const alarm = { kind: 'step_failing', subject: STUCK };
+  const acknowledgedBy = async () =>
+    (await shown.store.read.alarms.list()).find(({ subject }) => subject === STUCK)?.acknowledgedBy;
+
+  it('acknowledges an alarm, in the name of who is logged in', async () => {
+    const csrf = csrfOf(await read('/console/alarms'));
+    const reply = await post('/console/alarms/acknowledge', { ...alarm, csrf });
+    expect([reply.status, reply.headers.get('location')]).toEqual([303, '/console/alarms']);
+    expect(await acknowledgedBy()).toBe('mara');
+    const [entry] = await shown.store.read.audit.page({ limit: 1 });
+    expect(entry).toMatchObject({ actor: 'mara', source: 'console', action: 'alarm.acknowledge' });
+  });
+
+  it('of another session, of another site or of none does nothing', async () => {
+    const csrf = csrfOf(await read('/console/alarms'));
+    const other = await shown.logIn();
+    const tries = [
+      await post('/console/alarms/acknowledge', alarm),
+      await post('/console/alarms/acknowledge', { ...alarm, csrf: `${csrf.slice(0, -1)}x` }),
+      await post('/console/alarms/acknowledge', { ...alarm, csrf }, { cookie: other }),
+      await post('/console/alarms/acknowledge', { ...alarm, csrf }, { 'sec-fetch-site': 'same-site' }),
+      await post('/console/alarms/acknowledge', { ...alarm, csrf }, { origin: 'http://evil.example' }),
+    ];
+    expect(tries.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403]);
+    expect(await acknowledgedBy()).toBeNull();
+  });
+
+  it('that is refused says why', async () => {
+    const csrf = csrfOf(await read('/console/alarms'));
+    const reply = await post('/console/alarms/acknowledge', { kind: 'clock_skew', subject: 'x', csrf });
+    expect(reply.status).toBe(409);
+    expect(await reply.text()).toContain('No alarm clock_skew x stands.');
+  });
+
+  it('that is too long is not read', async () => {
+    expect((await post('/console/logout', { csrf: 'x'.repeat(70_000) })).status).toBe(413);
+  });
+});
+
+describe('every page', () => {
+  it('has a strict policy, and nothing that the policy would block', async () => {
+    for (const path of [...paths, '/console/login', '/console/none']) {
+      const reply = await get(path);
+      const page = await reply.text();
+      const policy = reply.headers.get('content-security-policy');
+      expect([path, policy]).toEqual([
+        path,
+        expect.stringMatching(/^default-src 'none';.*frame-ancestors 'none'/),
+      ]);
+      expect(policy).not.toContain('unsafe');
+      expect(reply.headers.get('x-content-type-options')).toBe('nosniff');
+      expect(reply.headers.get('cache-control')).toBe('no-store');
+      expect([
+        path,
+        page.match(/<script(?! type="module" src="\/console\/)|<style|\sstyle=|<[^>]* on\w+=/g),
+      ]).toEqual([path, null]);
+    }
+  });
+
+  it('escapes what tenants and platforms have written', async () => {
+    await shown.store.transact(async (tx) => {
+      const record = await tx.instances.byId(STUCK);
+      if (record !== null)
+        await tx.instances.update({ ...record, name: HOSTILE, error: HOSTILE, host: HOSTILE });
+      const alarm = { kind: 'step_failing', platform: 'default', since: 1, lastSeenAt: 1 } as const;
+      await tx.alarms.put({ ...alarm, subject: HOSTILE, text: HOSTILE, acknowledgedBy: null });
+    });
+    for (const path of [...paths, `/console/instances?q=${encodeURIComponent(HOSTILE)}`]) {
+      const page = await read(path);
+      expect([path, page.includes('<img'), page.includes('<script>')]).toEqual([path, false, false]);
+    }
+    expect(await read('/console/instances')).toContain('&lt;script&gt;alert(2)&lt;/script&gt;');
+  });
+
+  it('shows what turns the direction of a text as what it is', async () => {
+    await shown.store.transact(async (tx) => {
+      const record = await tx.instances.byId(STUCK);
+      if (record !== null) await tx.instances.update({ ...record, name: 'a\u202eb' });
+    });
+    expect(await read(`/console/instances/${STUCK}`)).toContain('<bdi>a\\u202eb</bdi>');
+  });
+
+  it('says so, and what to do, while the database does not answer', async () => {
+    await shown.store.close();
+    const reply = await get('/console');
+    expect([reply.status, await reply.text()]).toEqual([503, expect.stringContaining('df -h')]);
+  });
+});
+
+describe('the instances', () => {
+  const ids = (page: string) =>
+    [...page.matchAll(/href="\/console\/instances\/(inst-[0-9a-f]+)"/g)].map(([, id]) => id);
+
+  it('are listed page by page, each once', async () => {
+    const seen: (string | undefined)[] = [];
+    let path: string | undefined = '/console/instances';
+    while (path !== undefined) {
+      const page = await read(path);
+      seen.push(...ids(page));
+      path = /rel="next" href="([^"]+)"/.exec(page)?.[1]?.replaceAll('&amp;', '&');
+    }
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen).toHaveLength(82);
+  });
+
+  it('are found by a name, an address and a status', async () => {
+    expect(ids(await read('/console/instances?q=Train-LARGE'))).toEqual([STUCK]);
+    expect(ids(await read(`/console/instances?q=${FAILED}`))).toEqual([FAILED]);
+    expect(ids(await read('/console/instances?status=DESTROYING'))).toEqual([LINGERING]);
+    expect(await read('/console/instances?q=%25')).toContain('No instance is found.');
+  });
+
+  it('that are stuck say why, and what to do', async () => {
+    const page = await read(`/console/instances/${STUCK}`);
+    expect(page).toContain('Stuck at “verify”, to prove that its SSH answers: 14 tries have failed');
+    expect(page).toContain('The keys were not injected: look at cloud-init');
+  });
+
+  it('that failed have their dossier', async () => {
+    const page = await read(`/console/instances/${FAILED}`);
+    expect(page).toContain('Failure dossier');
+    expect(page).toContain('No space left on device');
+  });
+
+  it('that nobody knows are not found', async () => {
+    expect((await get('/console/instances/inst-none')).status).toBe(404);
+  });
+});
+
+it('is on the admin listener, and not on that of the API', async () => {
+  await using orchestrator = await startTestOrchestrator();
+  const { status, headers } = await orchestrator.admin.fetch('/');
+  expect([status, headers.get('location')]).toEqual([302, '/console']);
+  expect((await orchestrator.admin.fetch('/console')).status).toBe(303);
+  expect(await (await orchestrator.admin.fetch('/console/login')).text()).toContain('Operator key');
+  expect((await orchestrator.fetch('/console/login')).status).toBe(404);
+});

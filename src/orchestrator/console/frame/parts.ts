@@ -1,0 +1,139 @@
+import { html } from 'hono/html';
+import type { InstanceStatus } from '../../../contract/instance.ts';
+
+export type Html = ReturnType<typeof html>;
+export { html };
+
+/** How it stands: good · under way · waits or soon wrong · wrong · nothing to say. Colour is never all that tells it. */
+export type Tone = 'good' | 'busy' | 'wait' | 'bad' | 'none';
+
+const TONES: Readonly<Record<InstanceStatus, Tone>> = {
+  PROVISIONING: 'busy',
+  ONLINE: 'good',
+  STOPPING: 'busy',
+  STOPPED: 'none',
+  OFFLINE: 'wait',
+  DESTROYING: 'busy',
+  DESTROYED: 'none',
+  ERROR: 'bad',
+};
+
+export function toneOf(status: InstanceStatus): Tone {
+  return TONES[status];
+}
+
+export function badge(text: string, tone: Tone): Html {
+  return html`<span class="badge ${tone}">${text}</span>`;
+}
+
+export function statusBadge(status: InstanceStatus): Html {
+  return badge(status, toneOf(status));
+}
+
+/** What is not seen and may change what is; joiners, which scripts and emoji need, are let through. */
+const UNSEEN = /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--[\u200c\u200d]]/gv;
+
+/** A text that somebody else chose: escaped, its invisible characters shown, and its direction its own. */
+export function given(text: string | null | undefined): Html | '' {
+  return text === null || text === undefined || text === ''
+    ? ''
+    : html`<bdi>${text.replace(UNSEEN, toEscape)}</bdi>`;
+}
+
+function toEscape(character: string): string {
+  return `\\u${character.codePointAt(0)?.toString(16).padStart(4, '0')}`;
+}
+
+const STEPS = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1_000, 's'],
+] as const;
+
+/** In its largest unit: `12 min`. */
+export function span(ms: number): string {
+  const [size, unit] = STEPS.find(([step]) => Math.abs(ms) >= step) ?? [1_000, 's'];
+  return `${Math.round(Math.abs(ms) / size)} ${unit}`;
+}
+
+/** How long a call took: `340 ms`, `2.4 s`, `3 min`. */
+export function took(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : span(ms);
+}
+
+/** `2026-11-23 03:12:45`, in UTC as the log has it. */
+export function moment(at: number): string {
+  return new Date(at).toISOString().slice(0, 19).replace('T', ' ');
+}
+
+/** `12 min ago`, with the moment for whoever points at it; the script keeps it right. */
+export function ago(time: number | string | null, now: number): Html | '' {
+  if (time === null) return '';
+  const at = typeof time === 'string' ? Date.parse(time) : time;
+  const text = at > now ? `in ${span(at - now)}` : `${span(now - at)} ago`;
+  return html`<time class="nowrap" datetime="${new Date(at).toISOString()}" title="${moment(at)} UTC" data-ago>${text}</time>`;
+}
+
+export function clockTime(at: number): Html {
+  return html`<time datetime="${new Date(at).toISOString()}">${moment(at)}</time>`;
+}
+
+/** Money by the hour, from micro-USD. */
+export function usd(microUsd: number): string {
+  return `$${(microUsd / 1e6).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+}
+
+export function count(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+export interface Column<Row> {
+  head: string;
+  cell: (row: Row) => unknown;
+  isNumber?: boolean;
+}
+
+/** Where the screen is narrow each row becomes a block. `empty`: what is said instead of a table without rows. */
+export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], empty: string): Html {
+  if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
+  return html`<div class="scroll"><table class="stack"><thead><tr>${columns.map(
+    ({ head, isNumber }) => html`<th scope="col" class="${isNumber ? 'right' : ''}">${head}</th>`,
+  )}</tr></thead><tbody>${rows.map(
+    (row) =>
+      html`<tr>${columns.map(({ head, cell, isNumber }) => {
+        const content = cell(row);
+        // A cell with nothing in it is left out where each row is a block.
+        return content === '' || content === null || content === undefined
+          ? html`<td></td>`
+          : html`<td data-label="${head}" class="${isNumber ? 'right' : ''}"><span>${content}</span></td>`;
+      })}</tr>`,
+  )}</tbody></table></div>`;
+}
+
+/** Names and what they are; those without anything are left out. */
+export function facts(entries: readonly (readonly [string, unknown])[]): Html {
+  return html`<dl class="facts">${entries.map(([name, value]) =>
+    value === '' || value === null || value === undefined
+      ? ''
+      : html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
+  )}</dl>`;
+}
+
+/** A part of the page that is replaced when it changes. */
+export function live(id: string, content: unknown, className = 'card'): Html {
+  return html`<section id="${id}" class="${className}" data-live>${content}</section>`;
+}
+
+export function instanceLink(id: string): Html {
+  return html`<a class="mono" href="/console/instances/${encodeURIComponent(id)}">${id}</a>`;
+}
+
+/** A path with what is given of a query. */
+export function withQuery(path: string, query: Readonly<Record<string, string | undefined>>): string {
+  const present = Object.entries(query).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== '',
+  );
+  return present.length === 0 ? path : `${path}?${new URLSearchParams(present)}`;
+}

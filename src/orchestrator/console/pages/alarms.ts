@@ -1,0 +1,81 @@
+import type { AlarmKind, AlarmRecord } from '../../model/alarm.ts';
+import type { Page } from '../deps.ts';
+import { csrfField } from '../frame/layout.ts';
+import {
+  ago,
+  badge,
+  type Column,
+  given,
+  type Html,
+  html,
+  instanceLink,
+  live,
+  table,
+} from '../frame/parts.ts';
+
+/** What there is to do about each kind: docs/runbook.md in a sentence. */
+const REMEDIES: Readonly<Record<AlarmKind, string>> = {
+  platform_down: 'Mend the network, the credentials or the platform. Berth goes on by itself.',
+  platform_suspect:
+    'Check that its key and project are still the right ones; accept the losses only if the machines are gone.',
+  volumes_suspect: 'Look whether the storage pool is there. No volume counts as deleted meanwhile.',
+  inventory_unknown: 'Ask the platform by `berth doctor`. After ten minutes nothing more of it is sold.',
+  losses_held: 'Compare with the platform’s own list. Accept the losses only if the machines are gone.',
+  orphan_machine: 'Look at it on the platform: it may cost money. Delete it there, or adopt it.',
+  orphan_volume: 'Look at it on the platform: it holds data. Delete it there if nobody needs it.',
+  row_lost: 'The database was restored without this row: see docs/backup.md.',
+  step_failing: 'Mend what its last try says; the step goes on by itself.',
+  clock_skew: 'Check NTP on this server and on the database’s. No work is done meanwhile.',
+  store_unwritable: 'Make room on its disk, or bring PostgreSQL back. Nothing needs a restart.',
+};
+
+export function remedyOf(kind: AlarmKind): string {
+  return REMEDIES[kind];
+}
+
+/** What stands wrong, as every server that uses the database sees it. */
+export const alarmsPage: Page = async ({ store: { read } }, { now, session }) => {
+  const alarms = await read.alarms.list();
+  return {
+    title: 'Alarms',
+    body: html`<div class="head"><h1>Alarms</h1><span class="soft">${alarms.length} stand, the oldest first</span></div>
+${live(
+  'alarms',
+  table(columnsAt(now, session.csrf), alarms, 'No alarm stands: nothing is wrong that Berth can see.'),
+)}`,
+  };
+};
+
+function columnsAt(now: number, csrf: string): readonly Column<AlarmRecord>[] {
+  return [
+    {
+      head: 'Alarm',
+      cell: ({ kind, acknowledgedBy }) => badge(kind, acknowledgedBy === null ? 'bad' : 'wait'),
+    },
+    { head: 'About', cell: subjectOf },
+    {
+      head: 'What is wrong',
+      cell: ({ kind, text }) => html`${given(text)}<span class="why">${remedyOf(kind)}</span>`,
+    },
+    { head: 'Since', cell: ({ since }) => ago(since, now) },
+    { head: 'Last seen', cell: ({ lastSeenAt }) => ago(lastSeenAt, now) },
+    {
+      head: 'Who is at it',
+      cell: ({ kind, subject, acknowledgedBy }) =>
+        acknowledgedBy === null
+          ? html`<form method="post" action="/console/alarms/acknowledge">${csrfField(csrf)}
+<input type="hidden" name="kind" value="${kind}"><input type="hidden" name="subject" value="${subject}">
+<button>I am at it</button></form>`
+          : given(acknowledgedBy),
+    },
+  ];
+}
+
+/** With a link to where it is looked at. */
+export function subjectOf({ kind, subject, platform }: AlarmRecord): Html | '' {
+  if (kind === 'step_failing' && subject.startsWith('inst-')) return instanceLink(subject);
+  if (kind === 'orphan_machine' || kind === 'orphan_volume')
+    return html`<a href="/console/orphans" class="mono">${subject}</a>`;
+  if (platform !== null) return html`<a href="/console/platforms">${given(subject)}</a>`;
+  return given(subject);
+}

@@ -1,0 +1,237 @@
+import { sellableUnits } from '../../capacity/deployable.ts';
+import type { AlarmRecord } from '../../model/alarm.ts';
+import { markOf, type PlacedInstances } from '../../model/store.ts';
+import type { ConsoleDeps, Page } from '../deps.ts';
+import { columns, shareBar } from '../frame/charts.ts';
+import {
+  ago,
+  badge,
+  count,
+  given,
+  type Html,
+  html,
+  instanceLink,
+  live,
+  span,
+  type Tone,
+  table,
+  toneOf,
+  usd,
+} from '../frame/parts.ts';
+import { remedyOf, subjectOf } from './alarms.ts';
+import { type Outcomes, summarise } from './outcomes.ts';
+
+const HOURS = 24;
+/** Of the history, so many events are looked through. */
+const EVENTS = 20_000;
+const ALARMS_SHOWN = 6;
+const PLACEMENTS_SHOWN = 12;
+const RUNNING = ['PROVISIONING', 'ONLINE', 'STOPPING'];
+const FIRST = ['ONLINE', 'PROVISIONING', 'STOPPED', 'ERROR'] as const;
+
+/** The whole fleet at a glance. */
+export const fleetPage: Page = async (deps, { now }) => {
+  const { store } = deps;
+  const [placed, alarms, backlog, found, platforms, claims] = await Promise.all([
+    store.read.instances.countByPlacement(),
+    store.read.alarms.list(),
+    store.read.work.backlog(),
+    store.read.history.provisionOutcomes({ since: now - HOURS * 3_600_000, newest: EVENTS }),
+    readPlatforms(deps),
+    store.read.claims.use(),
+  ]);
+  const outcomes = summarise(found, now, HOURS);
+  return {
+    title: 'Fleet',
+    body: html`<h1>Fleet</h1>
+${live('figures', figures(placed, outcomes, backlog, now), 'figures')}
+<div class="columns">
+${live('wrong', html`<h2>What stands wrong</h2>${wrong(alarms, now)}`)}
+${live('platforms', html`<h2>Platforms</h2>${platformList(platforms, now)}`)}
+</div>
+<div class="columns">
+${live('outcomes', outcomeChart(outcomes))}
+${live('causes', html`<h2>Failed creates by cause, ${HOURS} hours</h2>${causes(outcomes)}`)}
+</div>
+${live('capacity', html`<h2>Sold, stopped and free: the fullest places</h2>${capacity(deps, placed, claims)}`)}`,
+  };
+};
+
+type Platforms = Awaited<ReturnType<typeof readPlatforms>>;
+
+async function readPlatforms({ platforms, store: { read } }: ConsoleDeps) {
+  return Promise.all(
+    [...platforms].map(async ([name, { health, losses, driver }]) => ({
+      name,
+      driver: driver.manifest.name,
+      isUp: health.isUp,
+      isSuspect: health.isSuspect,
+      held: losses.held,
+      downSince: await read.marks.get(markOf(name, 'platform_down_since')),
+    })),
+  );
+}
+
+function figures(
+  placed: readonly PlacedInstances[],
+  { p50, p95 }: Outcomes,
+  backlog: { count: number; oldestDueAt: number | null },
+  now: number,
+): Html {
+  const countOf = (status: string): number =>
+    placed.filter((entry) => entry.status === status).reduce((sum, entry) => sum + entry.count, 0);
+  const all = placed.reduce((sum, entry) => sum + entry.count, 0);
+  const others = all - FIRST.reduce((sum, status) => sum + countOf(status), 0);
+  const earned = placed
+    .filter(({ status }) => status === 'ONLINE')
+    .reduce((sum, { priceMicroUsdPerHour }) => sum + priceMicroUsdPerHour, 0);
+  const isLate = backlog.oldestDueAt !== null && now - backlog.oldestDueAt > 60_000;
+  const waits =
+    backlog.oldestDueAt !== null && backlog.oldestDueAt < now
+      ? `oldest waits ${span(now - backlog.oldestDueAt)}`
+      : 'none waits';
+  return html`${FIRST.map((status) =>
+    figure(count(countOf(status)), status, {
+      href: `/console/instances?status=${status}`,
+      tone: countOf(status) > 0 ? toneOf(status) : 'none',
+    }),
+  )}
+${figure(count(others), 'other states', { href: '/console/instances' })}
+${figure(count(backlog.count), `open steps, ${waits}`, { href: '/console/work', tone: isLate ? 'wait' : undefined })}
+${figure(p50 === undefined ? '–' : span(p50), `to ONLINE, half of them${p95 === undefined ? '' : `; 95 %: ${span(p95)}`}`)}
+${figure(usd(earned), 'an hour, ONLINE')}`;
+}
+
+function figure(
+  value: string,
+  name: string,
+  { href, tone }: { href?: string; tone?: Tone | undefined } = {},
+): Html {
+  const content = html`<b>${value}</b><span>${name}</span>`;
+  return href === undefined
+    ? html`<div class="figure ${tone ?? ''}">${content}</div>`
+    : html`<a class="figure ${tone ?? ''}" href="${href}">${content}</a>`;
+}
+
+function wrong(alarms: readonly AlarmRecord[], now: number): Html {
+  const open = alarms.filter(({ acknowledgedBy }) => acknowledgedBy === null);
+  const first = [...open, ...alarms.filter((alarm) => !open.includes(alarm))].slice(0, ALARMS_SHOWN);
+  const more = alarms.length - first.length;
+  return html`${table(
+    [
+      {
+        head: 'Alarm',
+        cell: (alarm) =>
+          html`${badge(alarm.kind, alarm.acknowledgedBy === null ? 'bad' : 'wait')} ${subjectOf(alarm)}<span class="why">${remedyOf(alarm.kind)}</span>`,
+      },
+      {
+        head: 'Since',
+        cell: ({ since, acknowledgedBy }) =>
+          html`${ago(since, now)}${acknowledgedBy === null ? '' : html`<span class="why">${given(acknowledgedBy)} is at it</span>`}`,
+      },
+    ],
+    first,
+    'No alarm stands.',
+  )}${more > 0 ? html`<p><a href="/console/alarms">${more} more</a></p>` : ''}`;
+}
+
+function platformList(platforms: Platforms, now: number): Html {
+  return table(
+    [
+      { head: 'Platform', cell: ({ name }) => html`<a href="/console/platforms#${name}">${name}</a>` },
+      { head: 'Driver', cell: ({ driver }) => driver },
+      { head: 'State', cell: (platform) => platformState(platform, now) },
+    ],
+    platforms,
+    'No platform is configured.',
+  );
+}
+
+export function platformState(
+  { isUp, isSuspect, downSince, held }: Pick<Platforms[number], 'isUp' | 'isSuspect' | 'downSince' | 'held'>,
+  now: number,
+): Html {
+  const since = downSince === null ? '' : html` <span class="soft">since ${span(now - downSince)}</span>`;
+  const state = isUp
+    ? badge('answers', 'good')
+    : html`${badge(isSuspect ? 'frozen: machines are missing' : 'frozen: does not answer', 'bad')}${since}`;
+  return held === 0 ? state : html`${state} ${badge(`${held} losses held`, 'bad')}`;
+}
+
+function outcomeChart({ byHour, online, failed }: Outcomes): Html {
+  const values = byHour.map(({ from, online: a, failed: b }) => ({
+    a,
+    b,
+    title: `from ${new Date(from).toISOString().slice(11, 16)}: ${a} ONLINE, ${b} failed`,
+  }));
+  return html`<h2>Creates, ${HOURS} hours</h2>${columns(values, `${online} came ONLINE and ${failed} failed`)}
+<p class="key"><span class="a">${count(online)} came ONLINE</span><span class="b">${count(failed)} failed</span></p>`;
+}
+
+function causes({ causes: found }: Outcomes): Html {
+  return table(
+    [
+      { head: 'Cause', cell: ({ cause }) => html`<code>${cause}</code>` },
+      { head: 'How many', cell: (one) => one.count, isNumber: true },
+      { head: 'The last', cell: ({ anId }) => instanceLink(anId) },
+    ],
+    found.slice(0, ALARMS_SHOWN),
+    'None failed.',
+  );
+}
+
+function capacity(
+  { catalog, sale }: ConsoleDeps,
+  placed: readonly PlacedInstances[],
+  claims: readonly { offerId: string; region: string; claimed: number }[],
+): Html {
+  const rows = [...catalog.offers.values()].flatMap((offer) =>
+    offer.placements.map(({ region }) => {
+      const isHere = (entry: { offerId: string; region: string }): boolean =>
+        entry.offerId === offer.id && entry.region === region;
+      const claimed = claims.find(isHere)?.claimed ?? 0;
+      const countOf = (statuses: readonly string[]): number =>
+        placed
+          .filter((entry) => isHere(entry) && statuses.includes(entry.status))
+          .reduce((sum, entry) => sum + entry.count, 0);
+      const sold = countOf(RUNNING);
+      const stopped = countOf(['STOPPED']);
+      const free = Math.max(0, sellableUnits(catalog, offer, region, sale) - claimed);
+      return { offer: offer.id, region, sold, stopped, free };
+    }),
+  );
+  const fullest = rows.toSorted((a, b) => share(b) - share(a)).slice(0, PLACEMENTS_SHOWN);
+  return html`${table(
+    [
+      { head: 'Offer', cell: ({ offer }) => html`<a href="/console/instances?offer=${offer}">${offer}</a>` },
+      { head: 'Region', cell: ({ region }) => region },
+      {
+        head: 'Units',
+        cell: ({ sold, stopped, free }) =>
+          shareBar(
+            [
+              { kind: 'a', value: sold, name: 'sold' },
+              { kind: 'b', value: stopped, name: 'stopped' },
+              { kind: 'c', value: free, name: 'free' },
+            ],
+            `${sold} sold, ${stopped} stopped, ${free} free`,
+          ),
+      },
+      { head: 'Sold', cell: ({ sold }) => count(sold), isNumber: true },
+      { head: 'Stopped', cell: ({ stopped }) => count(stopped), isNumber: true },
+      {
+        head: 'Free',
+        cell: ({ free }) => (free > 0 ? count(free) : html`<a href="/console/capacity">none</a>`),
+        isNumber: true,
+      },
+    ],
+    fullest,
+    'The catalog has no offer.',
+  )}<p class="key"><span class="a">sold</span><span class="b">stopped</span><span>free</span>
+<a href="/console/capacity">all ${rows.length} places, and why what is unavailable is</a></p>`;
+}
+
+/** How much of what there is, is taken. */
+function share({ sold, stopped, free }: { sold: number; stopped: number; free: number }): number {
+  return (sold + stopped) / Math.max(1, sold + stopped + free);
+}

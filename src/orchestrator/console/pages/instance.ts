@@ -1,0 +1,231 @@
+import type { AlarmRecord } from '../../model/alarm.ts';
+import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
+import type { InstanceRecord } from '../../model/records.ts';
+import { markOf } from '../../model/store.ts';
+import type { Work } from '../../model/work.ts';
+import type { Page } from '../deps.ts';
+import {
+  ago,
+  clockTime,
+  facts,
+  given,
+  type Html,
+  html,
+  live,
+  span,
+  statusBadge,
+  type Tone,
+  table,
+  toneOf,
+  took,
+  usd,
+} from '../frame/parts.ts';
+import { type Diagnosis, diagnose, wordsOfStep } from './diagnosis.ts';
+
+/** One instance: why it is where it is, what to do, and all that happened to it. */
+export const instancePage: Page = async ({ store: { read } }, { params, now }) => {
+  const { id = '' } = params;
+  const record = await read.instances.byId(id);
+  const history = await read.history.of(id);
+  if (record === null) return history.length === 0 ? null : forgotten(id, history);
+  const [work, account, alarms, attachments, downSince] = await Promise.all([
+    read.work.of(id),
+    read.credentials.accountById(record.accountId),
+    read.alarms.list(),
+    read.volumes.attachmentsOfInstance(id),
+    read.marks.get(markOf(record.platform, 'platform_down_since')),
+  ]);
+  const own = alarms.filter(({ subject }) => subject === id || subject === record.ownerRef);
+  const events = [toCreated(record), ...history];
+  const found = diagnose({ record, work, events, alarms: own, downSince }, now);
+  const body = html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${statusBadge(record.status)}
+<span class="soft">${given(record.name)}</span></div>
+${live('why', whyNotice(found), '')}
+<div class="columns">
+${live('work', openWork(work, record, own, now))}
+${live('what', whatItIs(record, account?.name ?? record.accountId, now))}
+</div>
+${live('timeline', timeline(events))}
+${dossier(record, events)}
+${
+  attachments.length === 0
+    ? ''
+    : live(
+        'volumes',
+        html`<h2>Volumes</h2>${table(
+          [
+            { head: 'Volume', cell: ({ volumeId }) => html`<span class="mono">${volumeId}</span>` },
+            { head: 'State', cell: ({ state }) => state },
+          ],
+          attachments,
+          '',
+        )}`,
+      )
+}`;
+  return { title: id, body };
+};
+
+function whyNotice({ tone, headline, because, todo }: Diagnosis): Html {
+  return html`<div class="notice ${tone}"><h2>${headline}</h2>
+${because.map((sentence) => html`<p>${given(sentence)}</p>`)}
+${
+  todo.length === 0
+    ? ''
+    : html`<span class="label">What to do</span><ol>${todo.map((sentence) => html`<li>${sentence}</li>`)}</ol>`
+}</div>`;
+}
+
+function openWork(
+  work: Work | null,
+  { status }: InstanceRecord,
+  alarms: readonly AlarmRecord[],
+  now: number,
+): Html {
+  if (work === null)
+    return html`<h2>Open work</h2><p class="empty">None. An instance that is ${status} changes when somebody asks for it, or the platform shows something else.</p>`;
+  const failing = alarms.find(({ kind }) => kind === 'step_failing');
+  return html`<h2>Open work</h2>${facts([
+    ['Step', html`${work.kind}: ${wordsOfStep(work.kind)}`],
+    ['Try', work.attempt],
+    ['Next try', work.notBefore <= now ? 'now' : ago(work.notBefore, now)],
+    ['Deadline', work.deadlineAt === null ? 'none' : ago(work.deadlineAt, now)],
+    ['Fails since', failing === undefined ? '' : ago(failing.since, now)],
+    ['Acknowledged by', given(failing?.acknowledgedBy)],
+    ['Held', work.isHeld ? 'yes: beyond the cap on losses' : ''],
+    ['Last problem', given(work.lastError)],
+  ])}`;
+}
+
+function whatItIs(record: InstanceRecord, account: string, now: number): Html {
+  const { endpoint, spec } = record;
+  const gpus = spec.gpuCount === undefined ? '' : `${spec.gpuCount} × ${spec.gpuType ?? 'GPU'}`;
+  return html`<h2>What it is</h2>${facts([
+    ['Offer', record.offerId],
+    ['Region', record.region],
+    [
+      'Platform and host',
+      html`${record.platform}${record.host === null ? '' : html` / ${given(record.host)}`}`,
+    ],
+    ['Account', given(account)],
+    ['Created', html`${clockTime(record.createdAt)} <span class="soft">${ago(record.createdAt, now)}</span>`],
+    [
+      'SSH',
+      endpoint === null
+        ? 'no address yet'
+        : html`<code>${endpoint.sshUsername}@${endpoint.publicIp}:${endpoint.sshPort}</code>`,
+    ],
+    [
+      'Machine',
+      [`${spec.vcpus} vCPU`, `${spec.memoryGb} GB`, `${spec.storageGb} GB disk`, gpus]
+        .filter(Boolean)
+        .join(', '),
+    ],
+    ['Image', given(spec.image)],
+    ['Price', `${usd(record.priceMicroUsdPerHour)} an hour, ${spec.instanceType}`],
+    ['Owner ref, its name on the platform', html`<code>${record.ownerRef}</code>`],
+    ['Request', spec.requestId === undefined ? '' : html`<code>${spec.requestId}</code>`],
+    ['Host key', record.hostKeyFingerprint === null ? '' : html`<code>${record.hostKeyFingerprint}</code>`],
+  ])}`;
+}
+
+/** The history does not have it: the row has. */
+function toCreated({ id, createdAt }: InstanceRecord): HistoryEvent {
+  return {
+    instanceId: id,
+    at: createdAt,
+    cause: 'request',
+    attempt: null,
+    fromStatus: null,
+    toStatus: 'PROVISIONING',
+    next: null,
+    detail: null,
+    calls: [],
+    console: null,
+    tookMs: null,
+  };
+}
+
+function timeline(events: readonly HistoryEvent[]): Html {
+  return html`<h2>Its life</h2><ol class="timeline">${events.map((event, index) =>
+    moment(event, events[index - 1]),
+  )}</ol>`;
+}
+
+function moment(event: HistoryEvent, before: HistoryEvent | undefined): Html {
+  const { at, toStatus, fromStatus, detail, calls, tookMs } = event;
+  const tone: Tone = toStatus !== null ? toneOf(toStatus) : detail === null ? 'none' : 'wait';
+  const moved =
+    toStatus === null
+      ? ''
+      : html`${fromStatus === null ? '' : html`<span class="soft">${fromStatus} → </span>`}${statusBadge(toStatus)} `;
+  return html`<li class="${tone}"><div class="when">${clockTime(at)}${
+    before === undefined ? '' : html`<br>+ ${span(at - before.at)}`
+  }</div>
+<div class="what"><div>${moved}<strong>${causeOf(event)}</strong>${
+    tookMs === null ? '' : html` <span class="soft">took ${took(tookMs)}</span>`
+  }${event.next === null || event.next === 'finish' ? '' : html` <span class="soft">then: ${event.next}</span>`}</div>
+${detail === null ? '' : html`<div>${given(detail)}</div>`}
+${calls.length === 0 ? '' : html`<ul class="calls">${calls.map(callLine)}</ul>`}</div></li>`;
+}
+
+function causeOf({ cause, attempt, fromStatus, toStatus }: HistoryEvent): string {
+  if (cause === 'request')
+    return fromStatus === null ? 'asked for' : (REQUESTS[toStatus ?? ''] ?? 'a client asked');
+  if (cause === 'attach') return 'for a volume that is attached while it is stopped';
+  return attempt === null || attempt <= 1 ? cause : `${cause}, try ${attempt}`;
+}
+
+const REQUESTS: Readonly<Record<string, string>> = {
+  STOPPING: 'its owner asked to stop it',
+  DESTROYING: 'its owner asked to delete it',
+};
+
+const FINE = new Set(['done', 'pending', 'observed', 'gone', 'proved']);
+
+function callLine({ call, outcome, tookMs, detail }: PlatformCall): Html {
+  const tone: Tone = outcome === 'pending' ? 'busy' : FINE.has(outcome) ? 'good' : 'bad';
+  return html`<li class="${tone}"><code>${call}</code> <b>${outcome}</b> <span class="soft">${took(tookMs)}</span>${
+    detail === undefined ? '' : html`: ${given(detail)}`
+  }</li>`;
+}
+
+/** What is kept of a machine that failed: how each proof over SSH ended, and the end of its console. */
+function dossier({ status, error }: InstanceRecord, events: readonly HistoryEvent[]): Html | '' {
+  const probes = events.flatMap(({ at, calls }) =>
+    calls.filter(({ call }) => call === 'ssh').map((call) => ({ at, ...call })),
+  );
+  const consoles = events.filter((event) => event.console !== null);
+  if (probes.length === 0 && consoles.length === 0) return '';
+  const isFailed = status === 'ERROR' || error !== null;
+  return html`<section class="card" id="dossier" data-live><h2>${isFailed ? 'Failure dossier' : 'SSH and console'}</h2>
+${
+  probes.length === 0
+    ? ''
+    : html`<h3>Proofs over SSH</h3>${table(
+        [
+          { head: 'When', cell: ({ at }) => clockTime(at) },
+          { head: 'Ended at', cell: ({ outcome }) => outcome },
+          { head: 'Took', cell: ({ tookMs }) => took(tookMs) },
+          { head: 'What it said', cell: ({ detail }) => given(detail) },
+        ],
+        probes,
+        '',
+      )}`
+}
+${consoles.map(
+  (event) =>
+    html`<h3>The end of its console, ${clockTime(event.at)}</h3><pre tabindex="0">${(event.console ?? '')
+      .split('\n')
+      .map((line) => html`${given(line)}\n`)}</pre>`,
+)}</section>`;
+}
+
+/** Its tombstone is pruned; its history is kept. */
+function forgotten(id: string, events: readonly HistoryEvent[]) {
+  return {
+    title: id,
+    body: html`<div class="head"><h1 class="mono">${id}</h1>${statusBadge('DESTROYED')}</div>
+<div class="notice none"><p>It was destroyed, and its row is pruned. What happened to it is kept for as long as the configuration says.</p></div>
+${live('timeline', timeline(events))}`,
+  };
+}

@@ -1,0 +1,104 @@
+import { instanceStatusSchema } from '../../../contract/instance.ts';
+import { type InstanceRow, isAfter, listInstances } from '../../operate/views/instances.ts';
+import type { Page } from '../deps.ts';
+import {
+  ago,
+  type Column,
+  count,
+  given,
+  type Html,
+  html,
+  instanceLink,
+  live,
+  statusBadge,
+  table,
+  withQuery,
+} from '../frame/parts.ts';
+
+const STATUSES = instanceStatusSchema.options.filter((status) => status !== 'DESTROYED');
+const MAX_TEXT = 200;
+
+/** Every instance that is not destroyed: found by a text and by what it is, page by page. */
+export const instancesPage: Page = async ({ store: { read }, catalog, platforms }, { query, now }) => {
+  const wanted = {
+    q: query('q')?.slice(0, MAX_TEXT),
+    status: STATUSES.find((status) => status === query('status')),
+    offer: query('offer'),
+    region: query('region'),
+    platform: query('platform'),
+    account: query('account'),
+    order: query('order') === 'oldest' ? ('oldest' as const) : undefined,
+  };
+  const after = query('after');
+  const { instances, total, next } = await listInstances(read, {
+    text: wanted.q,
+    status: wanted.status,
+    offerId: wanted.offer,
+    region: wanted.region,
+    platform: wanted.platform,
+    accountId: wanted.account,
+    order: wanted.order ?? 'newest',
+    after: after !== undefined && isAfter(after) ? after : undefined,
+  });
+  const names = new Map((await read.credentials.listAccounts()).map(({ id, name }) => [id, name]));
+  const first = withQuery('/console/instances', wanted);
+  const form = html`<form class="card filter" action="/console/instances">
+<label class="field grow"><span>Id, name, owner ref, error or address</span><input type="search" name="q" value="${wanted.q ?? ''}"></label>
+${choice('status', 'Status', STATUSES, wanted.status)}
+${choice('offer', 'Offer', [...catalog.offers.keys()], wanted.offer)}
+${choice('region', 'Region', [...catalog.regions.keys()], wanted.region)}
+${platforms.size > 1 ? choice('platform', 'Platform', [...platforms.keys()], wanted.platform) : ''}
+${choice('account', 'Account', [...names.keys()], wanted.account, (id) => names.get(id) ?? id)}
+${choice('order', 'Order', ['oldest'], wanted.order, () => 'oldest first', 'newest first')}
+<button class="primary">Find</button>
+<a class="button" href="/console/instances">Clear</a>
+</form>`;
+  const body = html`<div class="head"><h1>Instances</h1><span class="soft">${count(total)} found</span></div>
+${form}
+${live('instances', html`${table(columnsAt(now, names), instances, 'No instance is found.')}`)}
+<nav class="pager" aria-label="Pages of the list">
+${after === undefined ? '' : html`<a class="button" href="${first}">« First page</a>`}
+${next === null ? '' : html`<a class="button" rel="next" href="${withQuery('/console/instances', { ...wanted, after: next })}">Next ${count(instances.length)} »</a>`}
+</nav>`;
+  return { title: 'Instances', body };
+};
+
+function columnsAt(now: number, accounts: ReadonlyMap<string, string>): readonly Column<InstanceRow>[] {
+  return [
+    { head: 'Status', cell: ({ status }) => statusBadge(status) },
+    {
+      head: 'Instance',
+      cell: ({ id, name, error }) =>
+        html`${instanceLink(id)}${name === null ? '' : html` <span class="soft">${given(name)}</span>`}${
+          error === null ? '' : html`<span class="why">${given(error)}</span>`
+        }`,
+    },
+    { head: 'Offer', cell: ({ offer }) => offer },
+    { head: 'Region', cell: ({ region }) => region },
+    {
+      head: 'Where',
+      cell: ({ platform, host }) => html`${platform}${host === null ? '' : html` / ${given(host)}`}`,
+    },
+    { head: 'Account', cell: ({ account_id }) => given(accounts.get(account_id) ?? account_id) },
+    { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },
+    { head: 'Changed', cell: ({ updated_at }) => ago(updated_at, now) },
+  ];
+}
+
+/** A menu; what is chosen and not on it is on it all the same. */
+function choice(
+  name: string,
+  label: string,
+  values: readonly string[],
+  chosen: string | undefined,
+  show: (value: string) => string = (value) => value,
+  none = 'any',
+): Html {
+  const all = chosen === undefined || values.includes(chosen) ? values : [...values, chosen];
+  return html`<label class="field"><span>${label}</span><select name="${name}"><option value="">${none}</option>${all.map(
+    (value) =>
+      value === chosen
+        ? html`<option value="${value}" selected>${show(value)}</option>`
+        : html`<option value="${value}">${show(value)}</option>`,
+  )}</select></label>`;
+}

@@ -1,0 +1,17 @@
+import type { Page } from '../deps.ts';
+import { alarmsPage } from './alarms.ts';
+import { auditPage } from './audit.ts';
+import { fleetPage } from './fleet.ts';
+import { instancePage } from './instance.ts';
+import { instancesPage } from './instances.ts';
+import { workPage } from './work.ts';
+
+/** Every page below `/console`, by its path. */
+export const pages: readonly (readonly [path: string, page: Page])[] = [
+  ['/', fleetPage],
+  ['/instances', instancesPage],
+  ['/instances/:id', instancePage],
+  ['/alarms', alarmsPage],
+  ['/work', workPage],
+  ['/audit', auditPage],
+];

@@ -1,0 +1,63 @@
+import { timingSafeEqual } from 'node:crypto';
+import { digestSecret } from '../../keys/api-key.ts';
+import type { Clock, Random } from '../../ports/clock.ts';
+
+/** A session ends after so long, however it is used. */
+export const SESSION_MS = 12 * 3_600_000;
+/** The oldest gives way to a new one. */
+const MAX_SESSIONS = 1_000;
+const SECRET_BYTES = 32;
+
+/** Who is logged in. */
+export interface Session {
+  /** The id of the operator key that opened it. */
+  keyId: string;
+  /** The name of the operator key. */
+  operator: string;
+  /** Every form of the session carries it. */
+  csrf: string;
+  endsAt: number;
+}
+
+/** The sessions of the console, in memory: a restart ends them all. Of a session's secret only the digest is kept. */
+export class Sessions {
+  readonly #deps: { clock: Pick<Clock, 'now'>; random: Random };
+  readonly #open = new Map<string, Session>();
+
+  constructor(deps: { clock: Pick<Clock, 'now'>; random: Random }) {
+    this.#deps = deps;
+  }
+
+  /** Returns the secret that the cookie holds. */
+  begin({ id: keyId, name: operator }: { id: string; name: string }): string {
+    const { clock, random } = this.#deps;
+    const now = clock.now();
+    for (const [key, { endsAt }] of this.#open) if (endsAt <= now) this.#open.delete(key);
+    const [oldest] = this.#open.keys();
+    if (this.#open.size >= MAX_SESSIONS && oldest !== undefined) this.#open.delete(oldest);
+    const secret = random.bytes(SECRET_BYTES).toString('base64url');
+    const csrf = random.bytes(SECRET_BYTES).toString('base64url');
+    this.#open.set(keyOf(secret), { keyId, operator, csrf, endsAt: now + SESSION_MS });
+    return secret;
+  }
+
+  find(secret: string | undefined): Session | undefined {
+    if (secret === undefined) return undefined;
+    const session = this.#open.get(keyOf(secret));
+    return session !== undefined && this.#deps.clock.now() < session.endsAt ? session : undefined;
+  }
+
+  end(secret: string | undefined): void {
+    if (secret !== undefined) this.#open.delete(keyOf(secret));
+  }
+}
+
+function keyOf(secret: string): string {
+  return digestSecret(secret).toString('base64url');
+}
+
+/** Whether a form is one that this session was given. */
+export function isOwnForm({ csrf }: Session, given: unknown): boolean {
+  if (typeof given !== 'string' || given.length !== csrf.length) return false;
+  return timingSafeEqual(Buffer.from(csrf), Buffer.from(given));
+}

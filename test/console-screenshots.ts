@@ -1,0 +1,57 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type BrowserContextOptions, chromium } from 'playwright-core';
+import { startConsole } from '../src/orchestrator/console/console.fixture.ts';
+import { FAILED, putDemoFleet, STUCK } from '../src/orchestrator/console/demo-fleet.fixture.ts';
+import { chromiumLaunch } from './support/chromium.ts';
+
+// Draws every page of the console into docs/console/ (`npm run console:screenshots`), of a fleet that is made up. With
+// `--all` also in the dark and as wide as a phone, into the folder that `--into` names.
+
+const { values } = parseArgs({
+  options: { into: { type: 'string', default: 'docs/console' }, all: { type: 'boolean', default: false } },
+});
+
+const shots: readonly (readonly [name: string, path: string])[] = [
+  ['fleet', '/console'],
+  ['instances', '/console/instances'],
+  ['instance-stuck', `/console/instances/${STUCK}`],
+  ['instance-failed', `/console/instances/${FAILED}`],
+  ['alarms', '/console/alarms'],
+  ['work', '/console/work'],
+  ['capacity', '/console/capacity'],
+  ['platforms', '/console/platforms'],
+  ['orphans', '/console/orphans'],
+  ['accounts', '/console/accounts'],
+  ['audit', '/console/audit'],
+];
+
+const looks: Record<string, BrowserContextOptions> = {
+  '': { viewport: { width: 1180, height: 760 } },
+  ...(values.all && {
+    '-dark': { viewport: { width: 1180, height: 760 }, colorScheme: 'dark' },
+    '-phone': { viewport: { width: 380, height: 800 } },
+  }),
+};
+
+mkdirSync(values.into, { recursive: true });
+await using shown = await startConsole();
+await putDemoFleet(shown);
+const origin = await shown.listen();
+const browser = await chromium.launch(chromiumLaunch);
+for (const [look, options] of Object.entries(looks)) {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  await page.goto(`${origin}/console/login`);
+  if (look === '' || values.all) await page.screenshot({ path: join(values.into, `login${look}.png`) });
+  await page.fill('input[name=key]', shown.key);
+  await page.click('button.primary');
+  for (const [name, path] of shots) {
+    await page.goto(`${origin}${path}`);
+    await page.waitForSelector('.live[data-state=on]');
+    await page.screenshot({ path: join(values.into, `${name}${look}.png`), fullPage: values.all });
+  }
+  await context.close();
+}
+await browser.close();
