@@ -94,8 +94,8 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const { id: installationId } = installation;
   const known = new Set([...names, ...knownPlatforms(installation)]);
   await shareRestore(store, [...known]);
-  await warnOfLeft(deps);
   const unserved = [...known].filter((name) => !deps.drivers.has(name));
+  await warnOfLeft(deps, unserved);
   const http = composeHttp({ ...deps, store: guardNotFound(store, guards, unserved), writes }, platforms);
   const works = [...platforms].map(([name, state]) => {
     const others = new Set(names.filter((other) => other !== name));
@@ -173,12 +173,11 @@ function settingsOf(config: Config): ReadonlyMap<string, string> {
 }
 
 /** Nobody looks at a platform that is not configured: a create that it carries out late is paid for, and not removed. */
-async function warnOfLeft({
-  store,
-  drivers,
-  log,
-}: Pick<OrchestratorDeps, 'store' | 'drivers' | 'log'>): Promise<void> {
-  for (const left of await leftPlatforms(store.read, drivers))
+async function warnOfLeft(
+  { store, log }: Pick<OrchestratorDeps, 'store' | 'log'>,
+  unserved: readonly string[],
+): Promise<void> {
+  for (const left of await leftPlatforms(store.read, unserved))
     log.warn(
       left,
       'the configuration has no platform of this name any more: nobody looks there for machines and volumes of rows that have ended. ' +

@@ -88,7 +88,14 @@ async function kept(
 ): Promise<[string, Known][]> {
   const others = [...before].filter(([name]) => !now.has(name));
   if (isShared) return others;
-  const left = new Set((await leftPlatforms(tx, now)).map(({ platform }) => platform));
+  const left = new Set(
+    (
+      await leftPlatforms(
+        tx,
+        others.map(([name]) => name),
+      )
+    ).map(({ platform }) => platform),
+  );
   const isRestored = (await tx.marks.get('restored_from')) !== null;
   for (const [name] of others)
     if (isRestored || (await tx.marks.get(`restored_from:${name}`)) !== null) left.add(name);
@@ -102,14 +109,16 @@ export interface LeftPlatform {
   volumes: number;
 }
 
+/** `away`: those that are not configured. Their rows that have ended are counted, which takes a look at all that have. */
 export async function leftPlatforms(
   { instances, volumes }: Pick<Reader, 'instances' | 'volumes'>,
-  configured: ReadonlyMap<string, unknown>,
+  away: readonly string[],
 ): Promise<LeftPlatform[]> {
+  if (away.length === 0) return [];
   const ended = new Map((await instances.endedByPlatform()).map(({ platform, count }) => [platform, count]));
   const gone = new Map((await volumes.endedByPlatform()).map(({ platform, count }) => [platform, count]));
-  return [...new Set([...ended.keys(), ...gone.keys()])]
-    .filter((platform) => !configured.has(platform))
+  return away
+    .filter((platform) => ended.has(platform) || gone.has(platform))
     .map((platform) => ({
       platform,
       instances: ended.get(platform) ?? 0,
