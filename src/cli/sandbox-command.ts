@@ -12,6 +12,7 @@ interface SandboxFlags {
   seed: string;
   clock: 'real' | 'virtual';
   marketplace?: true;
+  ssh?: true;
   json?: true;
 }
 
@@ -30,15 +31,17 @@ export function sandboxCommand(): Command {
         .default('real'),
     )
     .option('--marketplace', 'serve the marketplace on top of the providers, at /api')
+    .option('--ssh', 'give machines real SSH servers, at ports of 127.0.0.1')
     .option('--json', 'print one line of JSON when ready')
     .addCommand(recordCommand())
     .addCommand(replayCommand())
     .action(async ({ host, port, json, ...flags }: SandboxFlags) => {
-      const { providers, catalog, seed, clock, marketplace = false } = flags;
+      const { providers, catalog, seed, clock, marketplace = false, ssh = false } = flags;
       const options = {
         seed,
         clock,
         marketplace,
+        ssh,
         ...(providers !== undefined && { providers: providers.split(',') }),
         ...(catalog !== undefined && { catalog }),
       };

@@ -25,6 +25,7 @@ import type { Part } from '../sandbox/state/snapshots.ts';
 import { openMemoryStore } from '../store/sqlite/store.ts';
 import { type Orchestrator, startOrchestrator } from './orchestrator.ts';
 import { RestartRandom } from './restart-random.ts';
+import type { createGuests as CreateGuests } from './sandbox-guests.ts';
 
 export interface ProviderParts {
   /** `custom`: one that sells `catalogFile`. */
@@ -36,6 +37,8 @@ export interface ProviderParts {
   origin: string;
   faults: FaultInjection;
   timing: Timing;
+  /** Whether machines have real SSH servers. */
+  ssh: boolean;
   log: Log;
   /** Called when a machine, a volume or an instance changes. */
   changed(): void;
@@ -46,6 +49,8 @@ interface SavedProvider {
   database: Buffer;
   platform: Stored<SandboxMachine>;
   random: RandomState;
+  /** What is on the disks of machines that have SSH servers. */
+  disks?: Buffer | undefined;
 }
 
 export interface StartedProvider extends SandboxProvider, Part<SavedProvider> {
@@ -66,7 +71,9 @@ export interface StartedProvider extends SandboxProvider, Part<SavedProvider> {
 export async function startProvider(parts: ProviderParts): Promise<StartedProvider> {
   const { name, clock, origin } = parts;
   const { catalog, profile } = loadProvider(name, parts.catalogFile);
-  const open = opener(parts, catalog, profile);
+  // Without SSH servers nothing of them is loaded.
+  const guests = parts.ssh ? (await import('./sandbox-guests.ts')).createGuests : undefined;
+  const open = opener(parts, catalog, profile, guests);
   let current = open();
   const addAccount = async (account: string): Promise<string> => {
     await createAccount(current.deps, account);
@@ -101,13 +108,20 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
         attachments: volumes.attachments(),
       };
       const database = await current.opened.image();
-      return { database, platform: structuredClone(platform), random: current.deps.random.state() };
+      return {
+        database,
+        platform: structuredClone(platform),
+        random: current.deps.random.state(),
+        disks: current.guests?.image(),
+      };
     },
     /** What runs is left as a crash would leave it. */
     async load(saved) {
       current.time.revoke();
+      await current.guests?.close();
       await current.opened.close();
       current = open(saved);
+      await current.guests?.begin();
       if (!current.isEmpty()) await clock.during(current.wake());
     },
     async close() {
@@ -119,9 +133,10 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
 
 /** Opens what a provider was when it was saved, or a new one. */
 function opener(
-  { name, config, clock, seed: whole, faults, timing, log, changed }: ProviderParts,
+  { name, config, clock, seed: whole, faults, timing, log, changed }: Omit<ProviderParts, 'ssh'>,
   catalog: Catalog,
   profile: ProviderProfile,
+  createGuests: typeof CreateGuests | undefined,
 ) {
   const seed = `${whole}/${name}`;
   const rules = rulesOf({ catalog, manifest: manifestOf(profile), timing, seed });
@@ -129,9 +144,21 @@ function opener(
     const time = revocable(clock);
     const random = new RestartRandom(seed, saved?.random);
     const stored = saved && structuredClone(saved.platform);
-    const platform = createSandboxPlatform({ clock, rules, draws: new Draws(seed), changed, stored });
-    const probe = faults.probe(name, modelProbe(platform, clock));
-    const driver = driverOf(platform, rules.manifest, faults.carry(name));
+    const guests = createGuests?.({
+      sandboxClock: clock,
+      clock: time.clock,
+      rules,
+      seed,
+      timing,
+      changed,
+      stored,
+      disks: saved?.disks,
+    });
+    const platform =
+      guests?.platform ?? createSandboxPlatform({ clock, rules, draws: new Draws(seed), changed, stored });
+    const probe = faults.probe(name, guests?.probe ?? modelProbe(platform, clock));
+    const carry = faults.carry(name);
+    const driver = driverOf(platform, rules.manifest, guests?.carry(carry) ?? carry);
     const opened = openMemoryStore(saved?.database);
     const store = withOverrides(opened, { transact: (body) => clock.noting(opened.transact(body)) });
     opened.subscribe({ instancesChanged: changed, workChanged: changed });
@@ -153,7 +180,7 @@ function opener(
       });
     let running: Promise<Orchestrator> | undefined;
     return {
-      ...{ deps, platform, probe, opened, time },
+      ...{ deps, platform, probe, opened, time, guests },
       isEmpty: () => platform.machines.all().length === 0 && platform.volumes.all().length === 0,
       wake(): Promise<Orchestrator> {
         running ??= random.duringStart(start);
@@ -162,6 +189,7 @@ function opener(
       async close(): Promise<void> {
         await (await running)?.close();
         await driver.close();
+        await guests?.close();
       },
     };
   };

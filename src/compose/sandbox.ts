@@ -39,6 +39,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     clock: kind = 'virtual',
     log = silent,
     rateLimits = true,
+    ssh = false,
     origin = ORIGIN,
   } = options;
   const seed = String(given);
@@ -94,6 +95,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
         faults: injection,
         log,
         timing,
+        ssh,
         origin,
         changed,
       };

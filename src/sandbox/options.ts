@@ -34,6 +34,11 @@ export interface SandboxOptions {
   /** When virtual time begins, in milliseconds since the Unix epoch. Default 2026-01-01T00:00:00Z. */
   startAt?: number;
   timing?: Partial<Timing>;
+  /**
+   * Whether machines have real SSH servers, at ports of 127.0.0.1: proofs are then real too. Default: they have addresses where
+   * nobody answers, and proofs come from the model. Ports and host keys are not drawn from the seed.
+   */
+  ssh?: boolean;
   /** Whether the marketplace runs on top of the providers, at `/api`. Default: it does not. */
   marketplace?: boolean | MarketplaceSettings;
   /** `false`: nobody is answered 429. Default: the limits of production, for each account by itself. */

@@ -78,7 +78,8 @@ export function manifestOf(
   };
 }
 
-function endpointOf(machine: SimulatedMachine, host: string): Endpoint | undefined {
+/** Undefined: it has not booted yet. */
+export function endpointOf(machine: SimulatedMachine, host: string): Endpoint | undefined {
   const { sshPort, sshHostKey } = machine;
   if (sshPort === null) return undefined;
   return {

@@ -61,6 +61,11 @@ export class Runtime {
     await Promise.all(machines.all().map(({ spec }) => this.#inTurn(spec.ref, () => this.#settle(spec.ref))));
   }
 
+  /** Brings one machine up to date. */
+  settle(ref: OwnerRef): Promise<void> {
+    return this.#inTurn(ref, () => this.#settle(ref));
+  }
+
   /** Makes a call that is about one machine, and brings its guest to what comes of it. */
   call<T extends Answer>(ref: OwnerRef, call: () => T): Promise<T> {
     return this.#inTurn(ref, async () => {

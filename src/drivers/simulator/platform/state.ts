@@ -28,12 +28,16 @@ export class SimulatorState implements Storage<SimulatedMachine> {
   #isClosed = false;
   readonly units: UnitHistory;
 
-  /** @throws {StateInUse} if another process uses the file. */
-  constructor(file: string, clock: Clock) {
+  /**
+   * `image`: what a state in memory begins with, from {@link image}.
+   *
+   * @throws {StateInUse} if another process uses the file.
+   */
+  constructor(file: string, clock: Clock, image?: Buffer) {
     this.#clock = clock;
     this.#unlock = takeStateLock(file);
     try {
-      this.#db = openDatabase(file);
+      this.#db = openDatabase(image ?? file);
     } catch (error) {
       this.#unlock();
       throw error;
@@ -154,6 +158,10 @@ export class SimulatorState implements Storage<SimulatedMachine> {
     this.#planTruncation();
   }
 
+  image(): Buffer {
+    return this.#db.serialize();
+  }
+
   close(): void {
     this.#truncation?.cancel();
     this.#isClosed = true;
@@ -162,7 +170,7 @@ export class SimulatorState implements Storage<SimulatedMachine> {
   }
 }
 
-function openDatabase(file: string): Database.Database {
+function openDatabase(file: string | Buffer): Database.Database {
   const db = new Database(file);
   try {
     db.pragma('journal_mode = WAL');
