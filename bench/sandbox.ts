@@ -43,20 +43,16 @@ const ask = async (method, path, body) =>
   (await sandbox.fetch('/api' + path, { method, headers, body: body && JSON.stringify(body) })).json();
 const key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVvbPHlyOu4Rzn6yIy3N+mIZLDBkd5yTJPYJVgSuSMK bench';
 const list = [...sandbox.providers.values()];
-let made = 0;
 for (const provider of list) {
   const offers = await (await sandbox.fetch(provider.baseUrl + '/availability', { headers: { authorization: 'Bearer ' + provider.apiKey } })).json();
   for (const offer of offers.configurations)
     for (const region of offer.regions)
-      for (let count = 0; count < 40 && made < 1_600; count++) {
-        const { id } = await ask('POST', '/deployments', {
+      for (let count = 0; count < 20; count++)
+        await ask('POST', '/deployments', {
           provider: provider.name, offerId: offer.id, gpuCount: offer.gpu_count ?? 0, region,
           operatingSystem: offer.os_options[0], instanceType: offer.instance_type, ssh_public_key: key });
-        if (id === undefined) break;
-        made++;
-      }
 }
-await sandbox.clock.advance(20 * 60_000);
+await sandbox.clock.advance(3_600_000);
 const running = (await ask('GET', '/deployments?status=active')).filter(({ status }) => status === 'running');
 const before = process.cpuUsage();
 const begunAt = performance.now();
@@ -69,7 +65,7 @@ const wrong = ended.filter(({ startedAt, stoppedAt, hourlyRate, totalCost }) => 
   const micro = BigInt(Math.round(hourlyRate * 1e6)) * BigInt(Date.parse(stoppedAt) - Date.parse(startedAt)) / 3_600_000n;
   return Math.round(totalCost * 1e6) !== Number(micro);
 });
-console.log(JSON.stringify({ made, running: running.length, wallMs, cpuMs: (user + system) / 1000, ended: ended.length, wrong: wrong.length }));
+console.log(JSON.stringify({ running: running.length, wallMs, cpuMs: (user + system) / 1000, ended: ended.length, wrong: wrong.length }));
 await sandbox.close();`;
 
 /** A reset, and a snapshot and a restore of 1,000 instances: the median CPU time of each. */

@@ -61,6 +61,7 @@ export interface Marketplace {
   deps: Deps;
   providers: LiveProviders;
   /** The jobs, each of which can be given a round of its own. */
+  workers: ProviderWorkers;
   accrual: Accrual;
   mail: MailDispatcher;
   stockAlerts: StockAlerts;
@@ -123,6 +124,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     admin: adminApp(findProblem, metrics),
     deps,
     providers,
+    workers,
     accrual,
     mail,
     stockAlerts,

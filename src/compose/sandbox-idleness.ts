@@ -3,9 +3,10 @@ import { takeReading } from '../marketplace/ledger/watch-team.ts';
 import { remainingMinutes } from '../marketplace/model/ledger-records.ts';
 import { defaultOptions } from '../marketplace/model/options.ts';
 import type { BalanceWatch } from '../marketplace/model/people.ts';
-import type { Reader, Store } from '../marketplace/model/store.ts';
+import type { Reader } from '../marketplace/model/store.ts';
 import { DEFAULT_PLATFORM } from '../orchestrator/model/platform-resource.ts';
 import type { Idleness } from '../sandbox/clock.ts';
+import type { StartedMarketplace } from './sandbox-marketplace.ts';
 import type { StartedProvider } from './sandbox-provider.ts';
 
 const MINUTE_MS = 60_000;
@@ -13,17 +14,13 @@ const MINUTE_MS = 60_000;
 const SOON_MS = 10 * MINUTE_MS;
 /** A reading of a balance counts when a second one confirms it: that is followed more shortly than other events. */
 const SHORTER_MS = 3 * MINUTE_MS;
-/** In so long each deployment is polled, and what that showed is billed. */
-const TAIL_MS = MINUTE_MS;
-/** Of so many deployments one is polled at each moment: what is billed after a skip was seen after it. */
-const MANY = 200;
 const { graceMs, stoppedGraceMs, volumes } = defaultOptions.billing.zeroBalance;
 
 interface Parts {
   now(): number;
   providers: ReadonlyMap<string, StartedProvider>;
-  /** Undefined: there is no marketplace. */
-  store(): Store | undefined;
+  /** Undefined: there is none. */
+  market(): Pick<StartedMarketplace, 'store' | 'skipped'> | undefined;
   /** Whether a fault waits for its occasion. */
   mayBeStruck(): boolean;
 }
@@ -32,7 +29,7 @@ interface Parts {
 export function createIdleness({
   now,
   providers,
-  store,
+  market,
   mayBeStruck,
 }: Parts): Idleness & { changed(): void } {
   let changedAt = now();
@@ -51,11 +48,11 @@ export function createIdleness({
     lastEventAt: () => (moneyAt <= now() ? Math.max(changedAt, moneyAt - SHORTER_MS) : changedAt),
     async isBusy() {
       if (mayBeStruck() || (await nextWorkAt()) < now() + SOON_MS) return true;
-      const active = (await store()?.read.deployments.countActive()) ?? [];
+      const active = (await market()?.store.read.deployments.countActive()) ?? [];
       return active.some(({ status }) => status === 'deploying');
     },
     async nextEventAt() {
-      const { read } = store() ?? {};
+      const { read } = market()?.store ?? {};
       moneyAt = read === undefined ? Number.POSITIVE_INFINITY : await nextMoneyEventAt(read, now());
       const machines = [...providers.values()].map(
         ({ platform }) => platform.machines.nextDueAt() ?? Infinity,
@@ -63,10 +60,7 @@ export function createIdleness({
       const at = Math.min(await nextWorkAt(), moneyAt, ...machines);
       return at === Number.POSITIVE_INFINITY ? undefined : at;
     },
-    async tailMs() {
-      const active = (await store()?.read.deployments.countActive()) ?? [];
-      return active.reduce((sum, { count }) => sum + count, 0) > MANY ? 0 : TAIL_MS;
-    },
+    skipped: async (...time) => market()?.skipped(...time),
   };
 }
 

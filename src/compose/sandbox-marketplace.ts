@@ -2,7 +2,7 @@ import { createClient } from '../client/create-client.ts';
 import type { RandomState } from '../drivers/kit/seeded-random.ts';
 import { grant } from '../marketplace/ledger/credit.ts';
 import { defaultOptions, defaultRateLimits } from '../marketplace/model/options.ts';
-import type { Store } from '../marketplace/model/store.ts';
+import type { Store, Transaction } from '../marketplace/model/store.ts';
 import { noMarkups } from '../marketplace/providers/markup.ts';
 import { resolveTeam } from '../marketplace/teams/access.ts';
 import { createKey } from '../marketplace/teams/keys.ts';
@@ -26,6 +26,8 @@ const CREDIT_USD = 10_000;
 const MAX_BODY_BYTES = 1024 * 1024;
 /** A single process has no rival: its leases survive however much time is skipped. */
 const LEASE_MS = 100 * 365 * 86_400_000;
+/** Whoever answers is polled, and what that showed is written, within so long. */
+const POLLED_WITHIN_MS = 45_000;
 /** More than any test asks for. */
 const UNLIMITED = 1_000_000_000;
 
@@ -55,6 +57,8 @@ export interface StartedMarketplace extends Part<SavedMarketplace> {
   readonly store: Store;
   mails: readonly SandboxMail[];
   addUser(name: string): Promise<SandboxUser>;
+  /** Time was skipped, and until `seenUntil` all was as it was before: polls of that time would have found just that. */
+  skipped(from: number, to: number, seenUntil: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -80,6 +84,17 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
       if (creditUsd > 0) await grant(deps, { teamId, amountMicroUsd: Math.round(creditUsd * 1_000_000) });
       return { baseUrl: `${origin}/api`, apiKey, email, userId, teamId };
     },
+    async skipped(from, to, seenUntil) {
+      const { deps, polls, workers } = current;
+      const confirmed = polls.since(from - POLLED_WITHIN_MS);
+      if (confirmed.length === 0) return;
+      const seen = confirmed.map((observation) => ({ ...observation, at: seenUntil }));
+      await deps.store.transact((tx) => tx.deployments.recordObservations(seen));
+      workers.postpone(
+        confirmed.map(({ id }) => id),
+        to - from,
+      );
+    },
     async save() {
       const database = await current.opened.image();
       return { database, random: current.deps.random.state(), mails: structuredClone(mails) };
@@ -104,8 +119,9 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
   const time = revocable(clock);
   const random = new RestartRandom(`${seed}/marketplace`, saved?.random);
   const opened = openMemoryMarketplaceStore(saved?.database);
-  const deps = { store: withLastingLeases(opened, clock), clock: time.clock, random };
-  const { app, close } = await random.duringStart(async () => {
+  const polls = new ConfirmingPolls();
+  const deps = { store: watched(opened, clock, polls), clock: time.clock, random };
+  const { app, workers, close } = await random.duringStart(async () => {
     const started = await startMarketplace({
       ...deps,
       log,
@@ -138,7 +154,7 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
     await started.providers.refresh();
     return started;
   });
-  return { deps, app, close, opened, time };
+  return { deps, app, workers, close, opened, time, polls };
 }
 
 /** By the names of the providers. */
@@ -169,7 +185,8 @@ function clientsOf({ providers, send }: MarketplaceParts, keys: Keys, clock: Clo
   });
 }
 
-function withLastingLeases(opened: Store, clock: SandboxClock): Store {
+/** The store, with leases that last. Each transaction is noted, and what polls have confirmed is remembered. */
+function watched(opened: Store, clock: SandboxClock, polls: ConfirmingPolls): Store {
   return withOverrides(opened, {
     transact: (body) =>
       clock.noting(
@@ -177,8 +194,32 @@ function withLastingLeases(opened: Store, clock: SandboxClock): Store {
           const leases = withOverrides(tx.leases, {
             claim: (name, holder, now) => tx.leases.claim(name, holder, now, LEASE_MS),
           });
-          return body({ ...tx, leases });
+          const deployments = withOverrides(tx.deployments, {
+            recordObservations: (observations) => {
+              polls.add(observations);
+              return tx.deployments.recordObservations(observations);
+            },
+          });
+          return body({ ...tx, leases, deployments });
         }),
       ),
   });
+}
+
+type Confirmation = Parameters<Transaction['deployments']['recordObservations']>[0][number];
+
+/** The last poll of each deployment that found it as it is known. */
+class ConfirmingPolls {
+  readonly #last = new Map<string, Confirmation>();
+
+  add(confirmations: readonly Confirmation[]): void {
+    for (const one of confirmations)
+      if (one.at > (this.#last.get(one.id)?.at ?? Number.NEGATIVE_INFINITY)) this.#last.set(one.id, one);
+  }
+
+  /** The others are forgotten. */
+  since(at: number): Confirmation[] {
+    for (const [id, one] of this.#last) if (one.at < at) this.#last.delete(id);
+    return [...this.#last.values()];
+  }
 }

@@ -63,7 +63,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const idleness = createIdleness({
     now: () => clock.now(),
     providers,
-    store: () => market?.store,
+    market: () => market,
     mayBeStruck: () => faults.isArmed,
   });
   const { changed } = idleness;
@@ -170,7 +170,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     },
     fetch: (input, init) => {
       const request = toRequest(input, init);
-      changed();
+      // What is only read has no consequences.
+      if (!['GET', 'HEAD'].includes(request.method)) changed();
       if (isControl(request)) return fetch(request);
       return clock.during(Promise.race([router.route(request), untilAborted(request)]));
     },

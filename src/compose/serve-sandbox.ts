@@ -37,7 +37,8 @@ export async function serveSandbox(
     const sandbox = await createSandbox({ ...options, log, origin });
     listener = getRequestListener(async (request, { outgoing }) => {
       const response = await sendTo(outgoing as ServerResponse, sandbox.fetch(request));
-      return response ?? RESPONSE_ALREADY_SENT;
+      // A copy: the original is of a class that node-server sends again, where that class was in place when it was made.
+      return response ?? RESPONSE_ALREADY_SENT.clone();
     });
     return {
       origin,

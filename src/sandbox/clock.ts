@@ -14,8 +14,8 @@ export interface Idleness {
   isBusy(): Promise<boolean>;
   /** When something is due that is not periodic; undefined: nothing is. */
   nextEventAt(): Promise<number | undefined>;
-  /** How much of the end of an advance is not skipped, so that what is seen then is of then. */
-  tailMs(): Promise<number>;
+  /** Told of each skip, when its time has come: until `seenUntil` all was as it was `from`. */
+  skipped(from: number, to: number, seenUntil: number): Promise<void>;
 }
 
 /** What happens is followed closely for so long: within that everybody has noticed. */
@@ -208,12 +208,14 @@ export class SandboxClock implements Clock {
     if (calmMs < CALM_AFTER_MS || now - this.#askedAt < ASK_EVERY_MS) return false;
     this.#askedAt = now;
     if (calmMs < STUCK_AFTER_MS && (await idleness.isBusy())) return false;
-    const target = Math.min((await idleness.nextEventAt()) ?? end, end - (await idleness.tailMs()));
+    const eventAt = (await idleness.nextEventAt()) ?? Number.POSITIVE_INFINITY;
+    const target = Math.min(eventAt, end);
     if (target - now < LEAST_SKIP_MS) return false;
     // As on a machine that slept: each timer that was due meanwhile fires once, in order, and what it does has its end.
     const due: Entry[] = [];
     for (let next = this.#take(target); next !== undefined; next = this.#take(target)) due.push(next.item);
     this.#moveTo(target);
+    await idleness.skipped(now, target, Math.min(target, eventAt - 1));
     for (const { run } of due) {
       run();
       await this.settle();

@@ -73,6 +73,21 @@ it('skips idle weeks, yet mails at each threshold, and ends what runs once the b
   expect(sandbox.clock.now()).toBe(START_AT + 30 * DAY_MS);
 });
 
+it('bills up to the end of an idle month without a poll of it [sandbox-idle-month]', async () => {
+  await using sandbox = await createSandbox({ providers: ['b'], marketplace: true });
+  const { id } = await ask(sandbox, 'POST', '/deployments', cpuOffer);
+  await sandbox.clock.advance(20 * 60_000);
+  const { startedAt } = await ask(sandbox, 'GET', `/deployments/${id}`);
+  await sandbox.control.journal.clear();
+  await sandbox.clock.advance(30 * DAY_MS);
+  const polls = await sandbox.control.journal.entries({ operation: 'getInstance' });
+  const bill = await ask(sandbox, 'GET', `/deployments/${id}`);
+  const stoppedAt = new Date(sandbox.clock.now()).toISOString();
+  expect([polls.length, bill.totalCost]).toEqual([0, costOf({ startedAt, stoppedAt })]);
+  await sandbox.clock.advance(30_000);
+  expect(await sandbox.control.journal.entries({ operation: 'getInstance' })).not.toEqual([]);
+});
+
 it('comes to the same whether idle time is skipped or lived through', async () => {
   const live = async (steps: readonly number[]) => {
     await using sandbox = await createSandbox({ providers: ['b'], marketplace: true });

@@ -6,6 +6,8 @@ import { failFastWhileSilent, type Host, openHost } from './client.ts';
 import { VirshError } from './errors.ts';
 import { someHostOptions } from './host-options.fixture.ts';
 import { openHostShell } from './hosts/host-shell.ts';
+import { openLogin } from './hosts/ssh-login.ts';
+import { useSsh } from './hosts/use-ssh.fixture.ts';
 
 /** A host whose `virsh` is this script of `sh`. */
 function openHostOf(script: string, uri = 'qemu:///system'): Host {
@@ -14,7 +16,10 @@ function openHostOf(script: string, uri = 'qemu:///system'): Host {
   const program = join(folder, 'virsh');
   writeFileSync(program, `#!/bin/sh\n${script}\n`);
   chmodSync(program, 0o755);
-  return openHost(someHostOptions({ uri }), program);
+  const options = someHostOptions({ uri });
+  const login = openLogin(options);
+  onTestFinished(() => login.close());
+  return openHost(options, login, program);
 }
 
 it('neither virsh nor the shell of a host has the secrets of Berth', async () => {
@@ -32,10 +37,14 @@ it('neither virsh nor the shell of a host has the secrets of Berth', async () =>
 });
 
 it('OpenSSH is told to ask nobody for a password', async () => {
+  useSsh('exit 0');
   const asked = (uri: string) => openHostOf('echo "$3"', uri).virsh(['list']);
-  expect(await asked('qemu+ssh://kvm-2/system')).toBe('qemu+ssh://kvm-2/system?no_tty=1\n');
-  expect(await asked('qemu+ssh://kvm-2/system?keyfile=/k')).toBe(
-    'qemu+ssh://kvm-2/system?keyfile=/k&no_tty=1\n',
+  expect(await asked('qemu+ssh://kvm-2/system')).toMatch(
+    /^qemu\+ssh:\/\/kvm-2\/system\?no_tty=1&command=\S+\n$/,
+  );
+  // With a command of the operator's own Berth keeps no login.
+  expect(await asked('qemu+ssh://kvm-2/system?command=/usr/bin/ssh')).toBe(
+    'qemu+ssh://kvm-2/system?command=/usr/bin/ssh&no_tty=1\n',
   );
   expect(await asked('qemu:///system')).toBe('qemu:///system\n');
 });
@@ -58,23 +67,31 @@ it('a virsh that never ceases to write is given up', async () => {
 });
 
 describe('a host that swallows calls', () => {
-  it('is tried by one call at a time, and the others fail at once, until it answers', async () => {
-    const call = failFastWhileSilent('kvm-1');
+  it('is tried beside the calls, which all fail at once until it answers', async () => {
+    const answers: PromiseWithResolvers<void>[] = [];
+    const call = failFastWhileSilent('kvm-1', () => {
+      const answer = Promise.withResolvers<void>();
+      answers.push(answer);
+      return answer.promise;
+    });
     const silence = new VirshError('unreachable', 'no answer within 15000 ms');
-    await expect(call(() => Promise.reject(silence))).rejects.toBe(silence);
-    const { promise, resolve } = Promise.withResolvers<string>();
-    const tried = call(() => promise);
     let asked = 0;
     const ask = () => call(async () => `${++asked}`);
+    const settled = () => new Promise(setImmediate);
+    await expect(call(() => Promise.reject(silence))).rejects.toBe(silence);
+    for (const _ of [1, 2]) await expect(ask()).rejects.toThrow('kvm-1 does not answer: no answer within');
+    expect([asked, answers.length]).toEqual([0, 1]);
+    answers[0]?.reject(silence);
+    await settled();
     await expect(ask()).rejects.toMatchObject({ problem: 'unreachable' });
-    expect(asked).toBe(0);
-    resolve('an answer');
-    expect(await tried).toBe('an answer');
+    expect([asked, answers.length]).toEqual([0, 2]);
+    answers[1]?.resolve();
+    await settled();
     expect(await Promise.all([ask(), ask()])).toEqual(['1', '2']);
   });
 
   it('is none where libvirt refuses what it is asked', async () => {
-    const call = failFastWhileSilent('kvm-1');
+    const call = failFastWhileSilent('kvm-1', () => Promise.reject());
     const refusal = new VirshError('no_domain', 'none');
     await expect(call(() => Promise.reject(refusal))).rejects.toBe(refusal);
     expect(await Promise.all([call(async () => 1), call(async () => 2)])).toEqual([1, 2]);

@@ -1,7 +1,7 @@
-import { closeSync, fstatSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { closeSync } from 'node:fs';
+import { anonymousFile, contentOf } from './anonymous-file.ts';
 import { problemOf, VirshError } from './errors.ts';
+import { type Login, openLogin } from './hosts/ssh-login.ts';
 import type { HostOptions } from './options.ts';
 import { runProgram } from './run-program.ts';
 
@@ -29,24 +29,25 @@ export interface Host {
 }
 
 /** Runs `virsh` as a process for each call, so that no connection is kept that a restart of libvirtd would break. */
-export function openHost(options: HostOptions, program = 'virsh'): Host {
+export function openHost(options: HostOptions, login: Login = openLogin(options), program = 'virsh'): Host {
   const slots = createSlots(MAX_CALLS);
-  const unlessSilent = failFastWhileSilent(options.name);
+  const callOnce = (args: readonly string[], call: VirshCall, bytes: boolean): Promise<Buffer> =>
+    slots(async () => {
+      await login.open();
+      const input = call.file ?? anonymousFile(call.input ?? '');
+      const files = { input, output: bytes ? anonymousFile('') : undefined };
+      try {
+        const argv = ['-q', '-c', login.uri, ...args];
+        const printed = await callVirsh(program, argv, describe(options, args), files, call.timeoutMs);
+        return files.output === undefined ? printed : contentOf(files.output);
+      } finally {
+        if (call.file === undefined) closeSync(input);
+        if (files.output !== undefined) closeSync(files.output);
+      }
+    });
+  const unlessSilent = failFastWhileSilent(options.name, () => callOnce(['hostname'], {}, false));
   const run = (args: readonly string[], call: VirshCall, bytes = false): Promise<Buffer> =>
-    unlessSilent(() =>
-      slots(async () => {
-        const input = call.file ?? anonymousFile(call.input ?? '');
-        const files = { input, output: bytes ? anonymousFile('') : undefined };
-        try {
-          const argv = ['-q', '-c', withoutQuestions(options.uri), ...args];
-          const printed = await callVirsh(program, argv, describe(options, args), files, call.timeoutMs);
-          return files.output === undefined ? printed : contentOf(files.output);
-        } finally {
-          if (call.file === undefined) closeSync(input);
-          if (files.output !== undefined) closeSync(files.output);
-        }
-      }),
-    );
+    unlessSilent(() => callOnce(args, call, bytes));
   return {
     name: options.name,
     options,
@@ -55,38 +56,9 @@ export function openHost(options: HostOptions, program = 'virsh'): Host {
   };
 }
 
-/** OpenSSH would ask for a password on the terminal, where nobody answers. */
-function withoutQuestions(uri: string): string {
-  if (!uri.startsWith('qemu+ssh:') || /[?&]no_tty=/.test(uri)) return uri;
-  return `${uri}${uri.includes('?') ? '&' : '?'}no_tty=1`;
-}
-
 /** The subcommand and what it is about; texts such as XML are left out. */
 function describe({ name }: HostOptions, args: readonly string[]): string {
   return `virsh ${args.slice(0, 2).join(' ').slice(0, 120)} on ${name}`;
-}
-
-/**
- * A file without a name, for what is read or written as `/dev/stdin` and `/dev/stdout`: Node's own pipes are sockets,
- * which cannot be opened by these names.
- */
-function anonymousFile(content: string | Uint8Array): number {
-  const path = join(tmpdir(), `berth-virsh-${crypto.randomUUID()}`);
-  const file = openSync(path, 'wx+', 0o600);
-  unlinkSync(path);
-  const bytes = Buffer.from(content);
-  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, at);
-  return file;
-}
-
-function contentOf(file: number): Buffer {
-  const content = Buffer.alloc(fstatSync(file).size);
-  for (let at = 0; at < content.length; ) {
-    const read = readSync(file, content, at, content.length - at, at);
-    if (read === 0) break;
-    at += read;
-  }
-  return content;
 }
 
 async function callVirsh(
@@ -108,24 +80,32 @@ async function callVirsh(
 
 /**
  * A host that swallows every call would delay what is asked of the others by the time limit of a call. Once a call of it found
- * no answer, one at a time finds out whether it answers again, and the rest fail at once.
+ * no answer, all fail at once, and each sees to it that `probe` finds out beside them whether it answers again.
  */
-export function failFastWhileSilent(name: string): <T>(call: () => Promise<T>) => Promise<T> {
-  let isSilent = false;
-  let isTrying = false;
+export function failFastWhileSilent(
+  name: string,
+  probe: () => Promise<unknown>,
+): <T>(call: () => Promise<T>) => Promise<T> {
+  let silence: VirshError | undefined;
+  let isProbing = false;
+  const noteSilence = (error: unknown): void => {
+    silence = error instanceof VirshError && error.problem === 'unreachable' ? error : undefined;
+  };
+  const find = async (): Promise<void> => {
+    isProbing = true;
+    await probe().then(() => noteSilence(undefined), noteSilence);
+    isProbing = false;
+  };
   return async (call) => {
-    if (isSilent && isTrying) throw new VirshError('unreachable', `${name} does not answer`);
-    const isTry = isSilent;
-    if (isTry) isTrying = true;
+    if (silence !== undefined) {
+      if (!isProbing) void find();
+      throw new VirshError('unreachable', `${name} does not answer: ${silence.message}`);
+    }
     try {
-      const answer = await call();
-      isSilent = false;
-      return answer;
+      return await call();
     } catch (error) {
-      isSilent = error instanceof VirshError && error.problem === 'unreachable';
+      noteSilence(error);
       throw error;
-    } finally {
-      if (isTry) isTrying = false;
     }
   };
 }

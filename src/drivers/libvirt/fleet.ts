@@ -6,6 +6,7 @@ import { VirshError } from './errors.ts';
 import { chooseAccelerator } from './hosts/accelerator.ts';
 import { readHostFacts } from './hosts/host-facts.ts';
 import { type HostShell, openHostShell } from './hosts/host-shell.ts';
+import { openLogin } from './hosts/ssh-login.ts';
 import type { LibvirtConfig } from './options.ts';
 import { parseXml, type XmlElement } from './xml.ts';
 
@@ -14,6 +15,7 @@ export interface Member extends Host {
   shell: HostShell;
   /** Tried once, when the first machine is placed there. */
   accelerator(): Promise<Accelerator>;
+  close(): Promise<void>;
 }
 
 /** A machine of ours as its host has it. */
@@ -48,8 +50,9 @@ export function openFleet(config: LibvirtConfig, log: Log): Fleet {
 
 function openMembers(config: LibvirtConfig, log: Log): Member[] {
   return config.hosts.map((options): Member => {
-    const host = openHost(options);
-    const shell = openHostShell(options);
+    const login = openLogin(options);
+    const host = openHost(options, login);
+    const shell = openHostShell(options, login);
     const place = { stateDir: options.state_dir };
     let chosen: Promise<Accelerator> | undefined;
     const choose = async (): Promise<Accelerator> => {
@@ -72,7 +75,7 @@ function openMembers(config: LibvirtConfig, log: Log): Member[] {
       });
       return chosen;
     };
-    return { ...host, shell, accelerator };
+    return { ...host, shell, accelerator, close: login.close };
   });
 }
 

@@ -51,6 +51,7 @@ export class MemoryHost implements Member {
   }
 
   accelerator = async () => 'tcg' as const;
+  close = async () => {};
   virsh = async (args: readonly string[], call: VirshCall = {}): Promise<string> =>
     this.#answer(args, call).toString();
   virshBytes = async (args: readonly string[]): Promise<Buffer> => Buffer.from(this.#answer(args, {}));

@@ -69,7 +69,9 @@ export function driverOf(platform: Platform): PlatformDriver {
       if (search.answer !== 'found') return undefined;
       return readEnd(search.machine.host, filesOf(ref).console, CONSOLE_BYTES);
     },
-    async close() {},
+    async close() {
+      await Promise.all(fleet.hosts.map((host) => host.close()));
+    },
   };
 }
 
@@ -78,7 +80,7 @@ async function listAll(hosts: readonly Member[]): Promise<Listing<ObservedMachin
   const silent = new Map<string, string>();
   const listOne = (host: Member): Promise<ObservedMachine[]> =>
     inTime(hosts, host, listHost(host)).catch((error) => {
-      if (!(error instanceof VirshError) || error.problem !== 'unreachable') throw error;
+      if (!(error instanceof VirshError && tellsNothing(error))) throw error;
       silent.set(host.name, error.message);
       return [];
     });
@@ -96,6 +98,9 @@ async function listAll(hosts: readonly Member[]): Promise<Listing<ObservedMachin
     throw error;
   }
 }
+
+/** It is of the host alone, and not of what was asked. */
+const tellsNothing = ({ problem }: VirshError): boolean => problem === 'unreachable' || problem === 'refused';
 
 /** Of several hosts one that hangs, such as one that lost its power, does not take the answers of the others with it. */
 async function inTime<T>(hosts: readonly Member[], { name }: Member, reading: Promise<T>): Promise<T> {

@@ -19,7 +19,7 @@ interface Ended {
 interface RunOptions {
   /** The beginning of a sentence about it. */
   what: string;
-  stdio: readonly [StdioPipe | number, StdioPipe | number, 'pipe'];
+  stdio: readonly [StdioPipe | number, StdioPipe | number, StdioPipe | number];
   input?: string;
   timeoutMs: number;
 }

@@ -26,6 +26,15 @@ it('gives keys in the order of their times, as a sorted list does', () => {
   );
 });
 
+it('postpones what is there, and only that', () => {
+  const heap = new DueHeap();
+  heap.put('a', 1);
+  heap.put('b', 2);
+  heap.postpone('a', 5);
+  heap.postpone('c', 5);
+  expect([heap.take(), heap.nextAt(), heap.take(), heap.nextAt()]).toEqual(['b', 6, 'a', null]);
+});
+
 it('is empty when it was cleared', () => {
   const heap = new DueHeap();
   heap.put('a', 1);

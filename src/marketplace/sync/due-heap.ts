@@ -26,6 +26,14 @@ export class DueHeap {
     this.#rise(this.#entries.length - 1);
   }
 
+  /** The key is due so much later than it was; nothing where it is not there. */
+  postpone(key: string, byMs: number): void {
+    const known = this.#valid.get(key);
+    if (known === undefined) return;
+    this.#valid.delete(key);
+    this.put(key, known.at + byMs);
+  }
+
   /** When the next key is due; null: there is none. */
   nextAt(): number | null {
     this.#dropReplaced();

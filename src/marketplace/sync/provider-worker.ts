@@ -87,6 +87,11 @@ export class ProviderWorker {
     else for (const chore of ['news', 'volumes'] as const) this.#chores.put(chore, 0);
   }
 
+  /** The next polls of these deployments are so much later. */
+  postpone(deploymentIds: Iterable<string>, byMs: number): void {
+    this.#deployments.postpone(deploymentIds, byMs);
+  }
+
   /** Waits for running steps, then releases the lease. */
   async stop(): Promise<void> {
     await this.#lease.stop();

@@ -24,6 +24,11 @@ export class ProviderWorkers {
     this.#workers.get(providerId)?.wake(deploymentId);
   }
 
+  /** The next polls of these deployments, whoever provides them, are so much later. */
+  postpone(deploymentIds: readonly string[], byMs: number): void {
+    for (const worker of this.#workers.values()) worker.postpone(deploymentIds, byMs);
+  }
+
   /** Lets what runs come to its end. */
   async stop(): Promise<void> {
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));

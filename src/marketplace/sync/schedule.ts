@@ -40,6 +40,12 @@ export class Schedule {
     }
   }
 
+  /** Those that are due are due so much later. */
+  postpone(keys: Iterable<string>, byMs: number): void {
+    for (const key of keys) this.#due.postpone(key, byMs);
+    if (!this.#isStopped) this.#pump();
+  }
+
   /** Nothing is due any more. What runs goes on to its end. */
   clear(): void {
     this.#due.clear();

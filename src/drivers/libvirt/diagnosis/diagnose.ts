@@ -5,6 +5,7 @@ import type { Diagnosis } from '../../kit/driver-definition.ts';
 import { openHost } from '../client.ts';
 import { VirshError } from '../errors.ts';
 import { openHostShell } from '../hosts/host-shell.ts';
+import { openLogin } from '../hosts/ssh-login.ts';
 import { type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
 import { diagnoseConnection, diagnoseImages, diagnoseNetwork, diagnosePool } from './libvirt-checks.ts';
 import { diagnoseMachines } from './machine-checks.ts';
@@ -16,10 +17,17 @@ export async function* diagnose(
   config: LibvirtConfig,
   { catalog, clock }: { catalog: Catalog; clock: Clock },
 ): AsyncIterable<Diagnosis> {
-  const hosts = config.hosts.map((options) => openHost(options));
-  for (const host of hosts)
-    yield* diagnoseHost({ host, shell: openHostShell(host.options), config, catalog, clock });
-  yield* await diagnoseMachines(hosts);
+  const hosts = config.hosts.map((options) => ({ options, login: openLogin(options) }));
+  const opened = hosts.map(({ options, login }) => ({
+    host: openHost(options, login),
+    shell: openHostShell(options, login),
+  }));
+  try {
+    for (const each of opened) yield* diagnoseHost({ ...each, config, catalog, clock });
+    yield* await diagnoseMachines(opened.map(({ host }) => host));
+  } finally {
+    await Promise.all(hosts.map(({ login }) => login.close()));
+  }
   yield* diagnoseOffers(config, catalog);
 }
 

@@ -1,6 +1,7 @@
 import { VirshError } from '../errors.ts';
 import type { HostOptions } from '../options.ts';
 import { runProgram } from '../run-program.ts';
+import { type Login, openLogin, SSH_FAILED } from './ssh-login.ts';
 
 /** What a program said, and its exit status. */
 export interface Output {
@@ -17,26 +18,19 @@ export interface HostShell {
 }
 
 const ANSWER_WITHIN_MS = 15_000;
-/** OpenSSH's own failures, as against those of what it ran. */
-const SSH_FAILED = 255;
 
 /** The shell of the host that the URI names: this machine's, or by way of OpenSSH, as libvirt goes there itself. */
-export function openHostShell({ name, uri }: Pick<HostOptions, 'name' | 'uri'>): HostShell {
-  const { protocol, hostname, username, port, searchParams } = new URL(uri);
-  const isLocal = !protocol.endsWith('+ssh:');
-  const keyFile = searchParams.get('keyfile');
-  const ssh = [
-    ...['ssh', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=5', '-o', 'ServerAliveInterval=5'],
-    ...(username === '' ? [] : ['-l', decodeURIComponent(username)]),
-    ...(port === '' ? [] : ['-p', port]),
-    ...(keyFile === null ? [] : ['-i', keyFile]),
-    ...['--', hostname],
-  ];
+export function openHostShell(
+  options: Pick<HostOptions, 'name' | 'uri'>,
+  login: Login = openLogin(options),
+): HostShell {
+  const { name } = options;
   return {
     name,
     async run(script, args, timeoutMs = ANSWER_WITHIN_MS) {
+      await login.open();
       const command = ['sh', '-s', '--', ...args];
-      const argv = isLocal ? command : [...ssh, command.map(quoted).join(' ')];
+      const argv = login.ssh === undefined ? command : [...login.ssh, command.map(quoted).join(' ')];
       const what = `${argv[0]} for ${name}`;
       const ended = await runProgram(argv, {
         what,
@@ -49,7 +43,7 @@ export function openHostShell({ name, uri }: Pick<HostOptions, 'name' | 'uri'>):
         stdout: ended.stdout.toString('utf8'),
         stderr: ended.stderr.toString('utf8'),
       };
-      if (!isLocal && output.status === SSH_FAILED)
+      if (login.ssh !== undefined && output.status === SSH_FAILED)
         throw new VirshError('unreachable', `ssh to ${name}: ${output.stderr.trim().slice(0, 300)}`);
       return output;
     },

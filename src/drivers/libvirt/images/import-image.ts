@@ -6,6 +6,7 @@ import type { Diagnosis, ImageImport } from '../../kit/driver-definition.ts';
 import { type Host, openHost } from '../client.ts';
 import { VirshError } from '../errors.ts';
 import { type HostDomain, listDomains } from '../hosts/host-view.ts';
+import { type Login, openLogin } from '../hosts/ssh-login.ts';
 import type { LibvirtConfig } from '../options.ts';
 import { deleteVolume, makeOverlay } from '../pool.ts';
 import { descend, parseXml, textOf } from '../xml.ts';
@@ -21,7 +22,7 @@ export function importImage(
   config: LibvirtConfig,
   { catalog }: { catalog: Catalog },
   { name, file, host: only, replace }: ImageImport,
-  open: (options: LibvirtConfig['hosts'][number]) => Host = openHost,
+  open: (options: LibvirtConfig['hosts'][number], login: Login) => Host = openHost,
 ): AsyncIterable<Diagnosis> {
   const hosts = config.hosts.filter((host) => only === undefined || host.name === only);
   if (hosts.length === 0) throw new Fatal(`There is no host ${only}: name one of platform.hosts.`);
@@ -33,8 +34,9 @@ export function importImage(
     yield describeSource(`file ${file}`, source, targets[0]?.image.sha256 !== undefined);
     for (const { host, volume } of places) {
       const subject = `image ${name} on host ${host.name}`;
+      const login = openLogin(host);
       try {
-        yield* importTo(open(host), volume, source, { subject, replace });
+        yield* importTo(open(host, login), volume, source, { subject, replace });
       } catch (error) {
         if (!(error instanceof VirshError)) throw error;
         yield broken(
@@ -42,6 +44,8 @@ export function importImage(
           error.message,
           'Solve that and import the image again. Nothing uses a part of an upload.',
         );
+      } finally {
+        await login.close();
       }
     }
   });

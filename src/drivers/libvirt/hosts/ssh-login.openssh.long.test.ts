@@ -1,0 +1,63 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, expect, it, vi } from 'vitest';
+import { generateKeyPair } from '../../../../test/support/processes/openssh.ts';
+import { hasOpenSshServer, startOpenSshServer } from '../../../ssh/openssh-server.fixture.ts';
+import { openHostShell } from './host-shell.ts';
+import { type Login, openLogin } from './ssh-login.ts';
+
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+/** A host at an sshd of its own; `ssh` reads nothing that this machine says about others. */
+async function openHost() {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-login-'));
+  ends.push(() => rmSync(folder, { recursive: true }));
+  const key = await generateKeyPair(folder, 'ed25519');
+  const server = await startOpenSshServer([key.publicKey]);
+  ends.push(() => server.close());
+  const ssh = execFileSync('sh', ['-c', 'command -v ssh'], { encoding: 'utf8' }).trim();
+  const known = `-o UserKnownHostsFile=${folder}/known -o StrictHostKeyChecking=accept-new`;
+  writeFileSync(join(folder, 'ssh'), `#!/bin/sh\nexec ${ssh} -F /dev/null ${known} "$@"\n`);
+  chmodSync(join(folder, 'ssh'), 0o755);
+  vi.stubEnv('PATH', `${folder}:${process.env['PATH']}`);
+  const uri = `qemu+ssh://${server.username}@127.0.0.1:${server.port}/system?keyfile=${key.file}`;
+  const login = openLogin({ name: 'kvm-2', uri });
+  ends.push(() => login.close());
+  return {
+    login,
+    run: async (line: string) =>
+      (await openHostShell({ name: 'kvm-2', uri }, login).run(line, [])).stdout.trim(),
+    logins: () => server.log().split('Accepted publickey').length - 1,
+  };
+}
+
+/** What virsh is told to run in place of `ssh`. */
+const programOf = ({ uri }: Login): string => new URL(uri).searchParams.get('command') ?? '';
+
+it.runIf(hasOpenSshServer)('all calls of a host share one login, and nothing of it is left', async () => {
+  const { login, run, logins } = await openHost();
+  expect(await Promise.all([run('echo one'), run('echo two')])).toEqual(['one', 'two']);
+  // As libvirt calls it: the host in the arguments is not asked for again.
+  const argv = ['-T', '-e', 'none', '--', '127.0.0.1', 'echo three'];
+  expect(execFileSync(programOf(login), argv, { encoding: 'utf8' })).toBe('three\n');
+  expect(logins()).toBe(1);
+  await login.close();
+  expect(existsSync(dirname(programOf(login)))).toBe(false);
+});
+
+it.runIf(hasOpenSshServer)('one that was killed is made anew', async () => {
+  const { login, run, logins } = await openHost();
+  await run('true');
+  const socket = join(dirname(programOf(login)), 'way');
+  const said = execFileSync('sh', ['-c', '"$0" -O check kvm-2 2>&1', programOf(login)], { encoding: 'utf8' });
+  process.kill(Number(/pid=(\d+)/.exec(said)?.[1]), 'SIGKILL');
+  expect(existsSync(socket)).toBe(true);
+  expect(await run('echo again')).toBe('again');
+  expect(logins()).toBe(2);
+});

@@ -1,0 +1,158 @@
+import { accessSync, closeSync, constants, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { anonymousFile, contentOf } from '../anonymous-file.ts';
+import { problemOf, VirshError } from '../errors.ts';
+import type { HostOptions } from '../options.ts';
+import { runProgram } from '../run-program.ts';
+
+/** The way of virsh and of scripts to a host. */
+export interface Login {
+  /** The URI for virsh, once it is open. */
+  readonly uri: string;
+  /** The arguments before a line for the shell of the host; undefined: the host is this machine. */
+  readonly ssh: readonly string[] | undefined;
+  /** To be called before each call. @throws {VirshError} */
+  open(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A login is kept for so long after the last call; longer than two listings are apart. */
+const KEPT_S = 60;
+const LOGIN_WITHIN_MS = 15_000;
+/** OpenSSH's own failures, as against those of what it ran. */
+export const SSH_FAILED = 255;
+/** A host that is lost without a word is noticed within some 15 seconds. */
+const OPTIONS = [
+  'BatchMode=yes',
+  'ConnectTimeout=5',
+  'ServerAliveInterval=5',
+  'ServerAliveCountMax=2',
+].flatMap((option) => ['-o', option]);
+
+export function openLogin({ name, uri }: Pick<HostOptions, 'name' | 'uri'>): Login {
+  const { protocol, searchParams } = new URL(uri);
+  if (!protocol.endsWith('+ssh:'))
+    return { uri, ssh: undefined, open: async () => {}, close: async () => {} };
+  const plain = ['ssh', ...OPTIONS, ...targetOf(uri)];
+  // OpenSSH would ask for a password on the terminal, where nobody answers.
+  const quiet = searchParams.has('no_tty') ? uri : withParameter(uri, 'no_tty=1');
+  // With a command of their own, operators have arranged that themselves.
+  const kept = searchParams.has('command') ? undefined : keepLogin(name, plain);
+  return {
+    get uri() {
+      return kept?.program === undefined ? quiet : withParameter(quiet, `command=${kept.program}`);
+    },
+    ssh: [...plain.slice(0, 1), ...(kept?.sharing ?? []), ...plain.slice(1)],
+    open: async () => kept?.open(),
+    close: async () => kept?.close(),
+  };
+}
+
+function targetOf(uri: string): string[] {
+  const { hostname, username, port, searchParams } = new URL(uri);
+  const keyFile = searchParams.get('keyfile');
+  return [
+    ...(searchParams.get('no_verify') === '1' ? ['-o', 'StrictHostKeyChecking=no'] : []),
+    ...(username === '' ? [] : ['-l', decodeURIComponent(username)]),
+    ...(port === '' ? [] : ['-p', port]),
+    ...(keyFile === null ? [] : ['-i', keyFile]),
+    ...['--', hostname],
+  ];
+}
+
+/**
+ * One login for all calls, since each call of virsh is a process, and a login costs both sides more than what it asks. An OpenSSH in
+ * the background has it, and ends some time after the last call, also where Berth was killed. Where that is not there, each
+ * call logs in by itself: nothing but time depends on it.
+ */
+function keepLogin(name: string, [ssh = '', ...args]: readonly string[]) {
+  const folder = join(tmpdir(), `berth-ssh-${crypto.randomUUID().slice(0, 13)}`);
+  const [socket, script] = [join(folder, 'way'), join(folder, 'ssh')];
+  const sharing = ['-o', 'ControlMaster=no', '-o', `ControlPath=${socket}`];
+  let program: string | undefined;
+  let isMade = false;
+  let isHopeless = false;
+  let opening: Promise<void> | undefined;
+
+  /** What virsh takes for OpenSSH. */
+  const make = (): void => {
+    isMade = true;
+    mkdirSync(folder, { mode: 0o700 });
+    writeFileSync(script, `#!/bin/sh\nexec ssh ${[...sharing, ...OPTIONS].join(' ')} "$@"\n`, {
+      mode: 0o700,
+    });
+    try {
+      accessSync(script, constants.X_OK);
+      program = script;
+    } catch {
+      // Nothing in the folder for temporary files may be run.
+    }
+  };
+  const logIn = async (): Promise<void> => {
+    if (!isMade) make();
+    rmSync(socket, { force: true });
+    // The one in the background would keep a pipe open.
+    const said = anonymousFile('');
+    try {
+      const keeping = ['ControlMaster=yes', `ControlPath=${socket}`, `ControlPersist=${KEPT_S}`];
+      const argv = [ssh, ...keeping.flatMap((option) => ['-o', option]), ...args, 'true'];
+      const what = `ssh for ${name}`;
+      const { status } = await runProgram(argv, {
+        what,
+        stdio: [said, said, said],
+        timeoutMs: LOGIN_WITHIN_MS,
+      });
+      const words = contentOf(said).toString('utf8').trim().slice(0, 300);
+      if (status === SSH_FAILED)
+        throw new VirshError(
+          problemOf(words) === 'refused' ? 'refused' : 'unreachable',
+          `ssh to ${name}: ${words}`,
+        );
+      isHopeless = !(await accepts(socket));
+    } finally {
+      closeSync(said);
+    }
+  };
+  return {
+    sharing,
+    get program() {
+      return program;
+    },
+    async open(): Promise<void> {
+      if (isHopeless || (isMade && (await accepts(socket)))) return;
+      opening ??= logIn().finally(() => {
+        opening = undefined;
+      });
+      return opening;
+    },
+    async close(): Promise<void> {
+      if (!isMade) return;
+      const argv = [ssh, '-o', `ControlPath=${socket}`, '-O', 'exit', ...args];
+      await runProgram(argv, {
+        what: 'ssh -O exit',
+        stdio: ['pipe', 'pipe', 'pipe'],
+        timeoutMs: 5_000,
+      }).catch(() => {});
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Whether somebody listens there: an OpenSSH that was killed leaves its socket. */
+async function accepts(path: string): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect({ path })
+    .once('connect', () => resolve(true))
+    .once('error', () => resolve(false));
+  try {
+    return await promise;
+  } finally {
+    socket.destroy();
+  }
+}
+
+function withParameter(uri: string, parameter: string): string {
+  return `${uri}${uri.includes('?') ? '&' : '?'}${parameter}`;
+}
