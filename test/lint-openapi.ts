@@ -9,7 +9,7 @@ import { oas } from '@stoplight/spectral-rulesets';
 // documents. A warning counts as found.
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const files = ['openapi/orchestrator.v1.json', 'openapi/marketplace.json'];
+const files = ['openapi/orchestrator.v1.json', 'openapi/operator.v1.json', 'openapi/marketplace.json'];
 
 function lintWithRedocly(): boolean {
   const { status } = spawnSync('redocly', ['lint', ...files, '--extends', 'recommended-strict'], {

@@ -10,6 +10,14 @@ it('serves the OpenAPI document that is committed (npm run openapi writes it ane
   );
 });
 
+it("serves the OpenAPI document of the operator's API that is committed [operator-openapi]", async () => {
+  await using orchestrator = await startTestOrchestrator();
+  const served = await orchestrator.admin.fetch('/operator/openapi.json');
+  await expect(`${JSON.stringify(await served.json(), null, 2)}\n`).toMatchFileSnapshot(
+    '../openapi/operator.v1.json',
+  );
+});
+
 it('serves the OpenAPI document of the marketplace that is committed [marketplace-openapi]', async () => {
   await using market = await startTestMarketplace();
   const served = await market.fetch('/openapi.json');
