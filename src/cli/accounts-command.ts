@@ -2,27 +2,34 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { Command } from 'commander';
 import { createAccount, setPassword } from '../orchestrator/accounts/accounts.ts';
-import type { AccountRecord } from '../orchestrator/model/records.ts';
+import { audited } from '../orchestrator/operate/audit.ts';
+import { type AccountRow, listAccounts } from '../orchestrator/operate/views/accounts.ts';
 import { printLine } from '../runtime/print.ts';
+import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { type Column, type JsonFlag, printRecords, toJsonTime, withJson } from './print-records.ts';
+import { fieldColumns, type JsonFlag, printRecords, withJson } from './print-records.ts';
 
 /** `berth accounts`: tenants that cannot see each other. */
 export function accountsCommand(): Command {
   const accounts = new Command('accounts');
   onDatabase(accounts.command('create <name>'), async (deps, name: string, flags: { id?: string }) => {
-    const { id } = await createAccount(deps, name, flags.id);
+    const action = { action: 'account.create', subject: name };
+    const { id } = await audited(deps, localActor(), action, (store) =>
+      createAccount({ ...deps, store }, name, flags.id),
+    );
     printLine(`Account ${name} (${id}) is created. Give it a key: berth keys create --account ${name}`);
   })
     .description('create an account')
     .option('--id <id>', 'the id that it had, where the database was restored and lacks it');
   withJson(
     onDatabase(accounts.command('list'), async ({ store }, flags: JsonFlag) => {
-      printRecords(await store.read.credentials.listAccounts(), accountColumns, flags);
+      printRecords(await listAccounts(store.read), accountColumns, flags);
     }),
   ).description('list the accounts');
   onDatabase(accounts.command('set-password <name>'), async (deps, name: string) => {
-    await setPassword(deps, name, await readPassword());
+    const password = await readPassword();
+    const action = { action: 'account.set_password', subject: name };
+    await audited(deps, localActor(), action, (store) => setPassword({ ...deps, store }, name, password));
     printLine(`The password of account ${name} is set.`);
   }).description(
     'set the password for POST /auth/token, read from the terminal or from standard input; tokens bought with the old one end',
@@ -30,12 +37,13 @@ export function accountsCommand(): Command {
   return accounts;
 }
 
-const accountColumns: readonly Column<AccountRecord>[] = [
-  { head: 'ID', key: 'id', value: ({ id }) => id },
-  { head: 'NAME', key: 'name', value: ({ name }) => name },
-  { head: 'PASSWORD', key: 'has_password', value: ({ passwordHash }) => passwordHash !== null },
-  { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
-];
+const accountColumns = fieldColumns<AccountRow>({
+  ID: 'id',
+  NAME: 'name',
+  PASSWORD: 'has_password',
+  CREATED: 'created_at',
+  INSTANCES: 'instances',
+});
 
 /** One line of standard input; a terminal shows nothing of it. */
 async function readPassword(): Promise<string> {

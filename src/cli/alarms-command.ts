@@ -1,18 +1,19 @@
 import { Command } from 'commander';
-import { type AlarmKind, type AlarmRecord, alarmKinds } from '../orchestrator/model/alarm.ts';
+import { type AlarmKind, alarmKinds } from '../orchestrator/model/alarm.ts';
 import { acknowledgeAlarms } from '../orchestrator/operate/acknowledge.ts';
+import { type AlarmRow, listAlarms } from '../orchestrator/operate/views/alarms.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printLine } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { type Column, type JsonFlag, printRecords, toJsonTime, withJson } from './print-records.ts';
+import { fieldColumns, type JsonFlag, printRecords, withJson } from './print-records.ts';
 
 /** `berth alarms`: what stands wrong, as every server that uses the database sees it. */
 export function alarmsCommand(): Command {
   const alarms = new Command('alarms');
   withJson(
     onDatabase(alarms.command('ls'), async ({ store }, flags: JsonFlag) => {
-      const standing = await store.read.alarms.list();
+      const standing = await listAlarms(store.read);
       if (standing.length === 0 && flags.json === undefined) return printLine('No alarm stands.');
       printRecords(standing, alarmColumns, flags);
     }),
@@ -31,19 +32,15 @@ export function alarmsCommand(): Command {
   return alarms;
 }
 
-const alarmColumns: readonly Column<AlarmRecord>[] = [
-  { head: 'KIND', key: 'kind', value: ({ kind }) => kind },
-  { head: 'SUBJECT', key: 'subject', value: ({ subject }) => subject },
-  { head: 'PLATFORM', key: 'platform', value: ({ platform }) => platform },
-  { head: 'SINCE', key: 'since', value: ({ since }) => toJsonTime(since) },
-  { head: 'LAST SEEN', key: 'last_seen_at', value: ({ lastSeenAt }) => toJsonTime(lastSeenAt) },
-  {
-    head: 'ACKNOWLEDGED BY',
-    key: 'acknowledged_by',
-    value: ({ acknowledgedBy }) => acknowledgedBy,
-  },
-  { head: 'TEXT', key: 'text', value: ({ text }) => text },
-];
+const alarmColumns = fieldColumns<AlarmRow>({
+  KIND: 'kind',
+  SUBJECT: 'subject',
+  PLATFORM: 'platform',
+  SINCE: 'since',
+  'LAST SEEN': 'last_seen_at',
+  'ACKNOWLEDGED BY': 'acknowledged_by',
+  TEXT: 'text',
+});
 
 /** @throws {Fatal} */
 function toKind(text: string): AlarmKind {

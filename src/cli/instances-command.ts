@@ -12,14 +12,7 @@ import { MAX_PAGE } from '../orchestrator/operate/views/values.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printLine, printTable } from '../runtime/print.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import {
-  type Column,
-  fieldColumns,
-  type JsonFlag,
-  printJson,
-  printRecords,
-  withJson,
-} from './print-records.ts';
+import { fieldColumns, type JsonFlag, printJson, printRecords, withJson } from './print-records.ts';
 
 const STATUSES = instanceStatusSchema.options.join(', ');
 
@@ -105,8 +98,8 @@ function nothingKnown(id: string): Fatal {
   return new Fatal(`There is no instance ${id}, and nothing is known of one: see \`berth instances ls\`.`);
 }
 
-const columns: readonly Column<InstanceRow>[] = [
-  ...fieldColumns<InstanceRow>({
+const columns = fieldColumns<InstanceRow>(
+  {
     ID: 'id',
     STATUS: 'status',
     OFFER: 'offer',
@@ -115,9 +108,10 @@ const columns: readonly Column<InstanceRow>[] = [
     HOST: 'host',
     ACCOUNT: 'account_id',
     CREATED: 'created_at',
-  }),
-  { head: 'ERROR', key: 'error', value: ({ error }) => error, none: '' },
-];
+    ERROR: 'error',
+  },
+  ['error'],
+);
 
 function tellEvents(events: readonly EventView[]): void {
   printTable(

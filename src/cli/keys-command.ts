@@ -1,16 +1,11 @@
 import { Command } from 'commander';
 import { createKey, DEFAULT_ACCOUNT, revokeKey } from '../orchestrator/accounts/accounts.ts';
-import type { ApiKeyRecord } from '../orchestrator/model/records.ts';
-import {
-  keyColumns,
-  type NewKeyFlags,
-  parseExpiry,
-  printNewKey,
-  printRevoked,
-  withNewKeyFlags,
-} from './keys.ts';
+import { audited } from '../orchestrator/operate/audit.ts';
+import { type ApiKeyRow, listApiKeys } from '../orchestrator/operate/views/accounts.ts';
+import { type NewKeyFlags, parseExpiry, printNewKey, printRevoked, withNewKeyFlags } from './keys.ts';
+import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { type Column, type JsonFlag, printRecords, withJson } from './print-records.ts';
+import { fieldColumns, type JsonFlag, printRecords, withJson } from './print-records.ts';
 
 /** `berth keys`: several keys are valid at once, so that they rotate without downtime (O: Authentication, 2). */
 export function keysCommand(): Command {
@@ -20,25 +15,43 @@ export function keysCommand(): Command {
     async (deps, flags: NewKeyFlags & { account: string }) => {
       const { account, label } = flags;
       const expiresAt = parseExpiry(flags, deps.clock.now());
-      const { key, record } = await createKey(deps, account, { label, expiresAt });
+      const action = {
+        action: 'key.create',
+        subject: account,
+        detail: { ...(label !== undefined && { label }) },
+      };
+      const { key, record } = await audited(deps, localActor(), action, (store) =>
+        createKey({ ...deps, store }, account, { label, expiresAt }),
+      );
       printNewKey(key, record.id, flags);
     },
   );
   withNewKeyFlags(create.option('--account <name>', 'the account that it opens', DEFAULT_ACCOUNT));
   withJson(
     onDatabase(keys.command('list'), async ({ store: { read }, clock }, flags: JsonFlag) => {
-      const accounts = await read.credentials.listAccounts();
-      const names = new Map(accounts.map(({ id, name }) => [id, name]));
-      const owner: Column<ApiKeyRecord> = {
-        head: 'ACCOUNT',
-        key: 'account',
-        value: ({ accountId }) => names.get(accountId) ?? accountId,
-      };
-      printRecords(await read.credentials.listKeys(), keyColumns(owner, clock.now()), flags);
+      printRecords(await listApiKeys(read, clock.now()), columns, flags);
     }),
   ).description('list the keys');
-  onDatabase(keys.command('revoke <id>'), async (deps, id: string) =>
-    printRevoked(id, (await revokeKey(deps, id)).revokedAt),
-  ).description('end a key, and every token bought with it; a running server follows within seconds');
+  onDatabase(keys.command('revoke <id>'), async (deps, id: string) => {
+    const action = { action: 'key.revoke', subject: id };
+    const { revokedAt } = await audited(deps, localActor(), action, (store) =>
+      revokeKey({ ...deps, store }, id),
+    );
+    printRevoked(id, revokedAt);
+  }).description('end a key, and every token bought with it; a running server follows within seconds');
   return keys;
 }
+
+const columns = fieldColumns<ApiKeyRow>(
+  {
+    ID: 'id',
+    ACCOUNT: 'account',
+    KEY: 'key',
+    LABEL: 'label',
+    STATE: 'state',
+    CREATED: 'created_at',
+    EXPIRES: 'expires_at',
+    'LAST USED': 'last_used_at',
+  },
+  ['label'],
+);

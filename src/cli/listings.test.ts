@@ -25,9 +25,17 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 it('lists accounts as JSON', async () => {
   expect(JSON.parse(await run('accounts', 'list', '--json'))).toEqual([
-    { id: expect.any(String), name: 'ann', has_password: false, created_at: expect.stringMatching(TIME) },
+    {
+      id: expect.any(String),
+      name: 'ann',
+      has_password: false,
+      created_at: expect.stringMatching(TIME),
+      instances: 0,
+    },
   ]);
-  expect(await run('accounts', 'list')).toMatch(/^ID +NAME +PASSWORD +CREATED\n.* ann +no +\d{4}-/);
+  expect(await run('accounts', 'list')).toMatch(
+    /^ID +NAME +PASSWORD +CREATED +INSTANCES\n.* ann +no +\d{4}-/,
+  );
 });
 
 it('lists keys as JSON, and makes one that ends in 30 minutes', async () => {
@@ -199,6 +207,52 @@ it.each([
 ])('refuses to acknowledge %j', async (args, sentence) => {
   const { code, stderr } = await runMain(['alarms', 'ack', ...args, '--database', database]);
   expect([code, stderr]).toEqual([1, expect.stringContaining(sentence)]);
+});
+
+it('makes, lists and revokes the keys of operators [operators-command]', async () => {
+  expect(await run('operators', 'list')).toMatch(/^There is no key of an operator/);
+  const { id, operator_key: key } = JSON.parse(await run('operators', 'create', 'eve', '--json'));
+  expect(key).toMatch(/^berthop_/);
+  const listed = async () => JSON.parse(await run('operators', 'list', '--json'));
+  const valid = { id, name: 'eve', state: 'valid', revoked_at: null, last_used_at: null };
+  expect(await listed()).toEqual([
+    { ...valid, key: `${key.slice(0, 10)}…${key.slice(-4)}`, created_at: expect.stringMatching(TIME) },
+  ]);
+  expect(await run('operators', 'revoke', id)).toContain(`Key ${id} is revoked since `);
+  expect(await listed()).toMatchObject([
+    { ...valid, state: 'revoked', revoked_at: expect.stringMatching(TIME) },
+  ]);
+  const { code, stderr } = await runMain(['operators', 'revoke', 'op-none', '--database', database]);
+  expect([code, stderr]).toEqual([1, expect.stringContaining('There is no operator key "op-none"')]);
+});
+
+it('lists what operators did on the command line, also what was refused [audit-command]', async () => {
+  const entries = JSON.parse(await run('audit', 'ls', '--json'));
+  const told = entries.map(({ action, subject, outcome }: Record<string, string>) => [
+    action,
+    subject,
+    outcome,
+  ]);
+  expect(told.slice(0, 3)).toEqual([
+    ['operator_key.revoke', 'op-none', 'refused'],
+    ['operator_key.revoke', expect.stringMatching(/^op-/), 'done'],
+    ['operator_key.create', 'eve', 'done'],
+  ]);
+  expect(told).toContainEqual(['alarm.acknowledge', 'platform_down west', 'done']);
+  expect(told).toContainEqual(['alarm.acknowledge', 'clock_skew elsewhere', 'refused']);
+  expect(told).toContainEqual(['account.create', 'ann', 'done']);
+  expect(entries[0]).toMatchObject({
+    source: 'cli',
+    address: null,
+    detail: { reason: expect.stringContaining('There is no operator key') },
+  });
+  expect(JSON.stringify(entries)).not.toMatch(/berth(op)?_\w{20}/);
+  const acknowledged = JSON.parse(await run('audit', 'ls', '--actor', 'ann', '--json'));
+  expect(acknowledged).toMatchObject([{ actor: 'ann', action: 'alarm.acknowledge' }]);
+  expect(await run('audit', 'ls', '--limit', '1')).toMatch(
+    /^TIME +ACTOR .*\n.* operator_key.revoke +op-none +refused/,
+  );
+  expect(await run('audit', 'ls', '--subject', 'nothing')).toBe('The audit log has no such entry.\n');
 });
 
 it('checks the database for damage', async () => {

@@ -15,11 +15,17 @@ export interface Column<T> {
   none?: string;
 }
 
-/** Columns of records that have JSON's own fields: each head with the name of its field. */
+/** Columns of records that have JSON's own fields: each head with the name of its field. `blank`: a null there is nothing. */
 export function fieldColumns<T extends object>(
   heads: Readonly<Record<string, Extract<keyof T, string>>>,
+  blank: readonly (keyof T)[] = [],
 ): Column<T>[] {
-  return Object.entries(heads).map(([head, key]) => ({ head, key, value: (record) => record[key] as Json }));
+  return Object.entries(heads).map(([head, key]) => ({
+    head,
+    key,
+    value: (record) => record[key] as Json,
+    ...(blank.includes(key) && { none: '' }),
+  }));
 }
 
 export interface JsonFlag {

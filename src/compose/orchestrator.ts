@@ -21,6 +21,7 @@ import { WorkMetrics } from '../orchestrator/http/work-metrics.ts';
 import { PolledReads } from '../orchestrator/instances/polled-reads.ts';
 import type { Store } from '../orchestrator/model/store.ts';
 import { Operators } from '../orchestrator/operate/keys.ts';
+import type { PlatformFacts } from '../orchestrator/operate/views/platforms.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
 import { guardNotFound } from '../orchestrator/platform/not-found-guard.ts';
 import { isClockInSync } from '../orchestrator/platform/options.ts';
@@ -124,7 +125,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   });
   const app = createApp(http, { nextId, findProblem, hasDocs: deps.config.server.docs });
   const operator = createOperatorApp(
-    { ...http, store, operators, sale: http.platform, platforms: names },
+    { ...http, store, operators, sale: http.platform, platforms: platformFacts(platforms) },
     { nextId },
   );
   const console = createConsole({
@@ -183,6 +184,16 @@ async function warnOfLeft(
       'the configuration has no platform of this name any more: nobody looks there for machines and volumes of rows that have ended. ' +
         'Check by its own tools that nothing of Berth is left, or configure it again',
     );
+}
+
+/** What the operator's API tells of the platforms. */
+function platformFacts(platforms: PlatformStates): ReadonlyMap<string, PlatformFacts> {
+  return new Map(
+    [...platforms].map(([name, { driver, inventory }]) => {
+      const counts = driver.inventory === undefined ? {} : { inventory };
+      return [name, { driver: driver.manifest.name, ...counts }];
+    }),
+  );
 }
 
 /** Without notes a tombstone is all that tells whose a late machine is. */

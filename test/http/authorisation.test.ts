@@ -42,6 +42,17 @@ const admin: Routes = {
   'GET /operator/v1/status': 'operators',
   'GET /operator/v1/instances': 'operators',
   'GET /operator/v1/instances/:instanceId': 'operators',
+  'GET /operator/v1/platforms': 'operators',
+  'GET /operator/v1/work': 'operators',
+  'GET /operator/v1/alarms': 'operators',
+  'POST /operator/v1/alarms/acknowledge': 'operators',
+  'GET /operator/v1/orphans': 'operators',
+  'GET /operator/v1/accounts': 'operators',
+  'POST /operator/v1/accounts': 'operators',
+  'POST /operator/v1/accounts/:account/keys': 'operators',
+  'GET /operator/v1/keys': 'operators',
+  'POST /operator/v1/keys/:keyId/revoke': 'operators',
+  'GET /operator/v1/operator-keys': 'operators',
   'GET /operator/v1/audit': 'operators',
 };
 

@@ -22,7 +22,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { BriskClock } from './clocks/brisk-clock.ts';
 import { PATIENCE_MS } from './clocks/patience.ts';
 import { putEmptyDatabase } from './databases/empty-database.ts';
-import { assertKeepsContract } from './http/contract.ts';
+import { assertKeepsContract, assertKeepsOperatorContract } from './http/contract.ts';
 import { serveInProcess } from './http/in-process-server.ts';
 
 /** Machines that boot, stop and go within some milliseconds. */
@@ -167,7 +167,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     operator: orchestrator.operator,
     /** Makes a key of the operator's API and returns it. */
     addOperator: async (name: string): Promise<string> => (await createOperatorKey(deps, name)).key,
-    /** Sends a request to the operator's API. */
+    /** Sends a request to the operator's API; its reply must keep the published document. */
     async operate<Body = Record<string, unknown>>(
       operatorKey: string,
       path: string,
@@ -181,7 +181,17 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
         },
         body: body === undefined ? undefined : JSON.stringify(body),
       });
-      return { status: response.status, body: (await response.json()) as Body };
+      const { status, headers } = response;
+      const reply = await response.text();
+      const contentType = headers.get('content-type');
+      assertKeepsOperatorContract({
+        method,
+        path: `/operator/v1${path.replace(/\?.*$/, '')}`,
+        status,
+        contentType,
+        body: reply,
+      });
+      return { status, body: JSON.parse(reply) as Body };
     },
     listener: orchestrator.listener,
     beginDrain: orchestrator.beginDrain,

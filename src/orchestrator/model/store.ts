@@ -47,6 +47,9 @@ export interface PlatformUse {
   anId: string;
 }
 
+/** How many live instances a host has of a status. */
+export type HostUse = Pick<InstanceRecord, 'platform' | 'host' | 'status'> & { count: number };
+
 /** What an operator looks for among the instances that are not destroyed. */
 export interface InstanceSearch {
   accountId?: string | undefined;
@@ -97,6 +100,10 @@ export interface InstanceReader {
   countByPlacement(): Promise<PlacedInstances[]>;
   /** Without the destroyed ones. */
   countByPlatform(): Promise<PlatformUse[]>;
+  /** Without the destroyed ones, by platform and host. */
+  countByHost(): Promise<HostUse[]>;
+  /** Without the destroyed ones. */
+  countByAccount(): Promise<{ accountId: string; count: number }[]>;
   /** The tombstones of each platform. */
   endedByPlatform(): Promise<Omit<PlatformUse, 'anId'>[]>;
 }

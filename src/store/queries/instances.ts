@@ -188,6 +188,24 @@ export function instanceReader(connection: Connection): InstanceReader {
         .where(isLive(instances))
         .groupBy(instances.platform)
         .orderBy(instances.platform),
+    countByHost: async () => {
+      const { platform, host, status } = instances;
+      return db
+        .select({ platform, host, status, count: count() })
+        .from(instances)
+        .where(isLive(instances))
+        .groupBy(platform, host, status)
+        .orderBy(platform, host, status);
+    },
+    countByAccount: async () => {
+      const { accountId } = instances;
+      return db
+        .select({ accountId, count: count() })
+        .from(instances)
+        .where(isLive(instances))
+        .groupBy(accountId)
+        .orderBy(accountId);
+    },
     endedByPlatform: async () =>
       db
         .select({ platform: instances.platform, count: count() })

@@ -88,11 +88,18 @@ class Contract {
 }
 
 const orchestrator = new Contract('orchestrator.v1.json', '/v1');
+let operator: Contract | undefined;
 let marketplace: Contract | undefined;
 
 /** Throws unless an orchestrator may reply so (every reply of every test goes through it). */
 export function assertKeepsContract(reply: ObservedReply): void {
   orchestrator.assertKeeps(reply);
+}
+
+/** Throws unless the operator's API may reply so. */
+export function assertKeepsOperatorContract(reply: ObservedReply): void {
+  operator ??= new Contract('operator.v1.json', '/operator/v1');
+  operator.assertKeeps(reply);
 }
 
 /** Throws unless a marketplace may reply so. */

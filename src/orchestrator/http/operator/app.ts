@@ -1,11 +1,15 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { MiddlewareHandler } from 'hono';
+import { ApiError } from '../../../contract/errors.ts';
 import { readBody } from '../../../http/api/body.ts';
 import { describeRoutes } from '../../../http/api/create-app.ts';
 import { requestContext } from '../../../http/api/request-context.ts';
+import { Fatal } from '../../../ports/errors.ts';
 import type { Operators } from '../../operate/keys.ts';
 import { errors } from '../errors.ts';
+import { accountRoutes } from './accounts.ts';
 import { createOperatorRouter, type OperatorDeps, type OperatorEnv } from './deps.ts';
+import { instanceRoutes } from './instances.ts';
 import { viewRoutes } from './views.ts';
 
 /** Where the operator's API begins. */
@@ -21,18 +25,25 @@ export function createOperatorApp(
   v1.use(authentication(operators));
   v1.use(readBody(maxBodyBytes, errors.body));
   v1.route('/', viewRoutes(deps));
+  v1.route('/', instanceRoutes(deps));
+  v1.route('/', accountRoutes(deps));
   const document = describe(v1);
   const app = new OpenAPIHono<OperatorEnv>();
   app.use(requestContext<OperatorEnv>({ ...deps, nextId }));
   app.get('/operator/openapi.json', (context) => context.json(document));
   app.route(API, v1);
-  app.onError((error, context) => errors.respond(context, error, log));
+  app.onError((error, context) => errors.respond(context, toApiError(error), log));
   app.notFound((context) => {
     const { method, path } = context.req;
     const sentence = `There is no ${method} ${path.slice(0, 100)}; the API is described at /operator/openapi.json.`;
     return errors.respond(context, errors.notFound(sentence), log);
   });
   return app;
+}
+
+/** What a use case of the command line refuses, it refuses here too. */
+function toApiError(error: Error): Error {
+  return error instanceof Fatal ? new ApiError('invalid_request', error.message) : error;
 }
 
 function authentication(operators: Operators): MiddlewareHandler<OperatorEnv> {
@@ -51,6 +62,10 @@ function describe(routes: OpenAPIHono<OperatorEnv>) {
       'What an operator of Berth sees and does, on the admin listener. Its keys open no account, and the keys of accounts do not open it.',
     credential: 'The key of an operator: `berth operators create` makes one.',
     url: API,
-    tags: [{ name: 'Views', description: 'What there is, what is done about it, and what stands wrong.' }],
+    tags: [
+      { name: 'Views', description: 'What there is, what is done about it, and what stands wrong.' },
+      { name: 'Instances', description: 'Instances of all accounts, with their history.' },
+      { name: 'Accounts', description: 'Accounts and keys.' },
+    ],
   });
 }

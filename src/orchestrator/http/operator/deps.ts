@@ -1,4 +1,4 @@
-import type { OpenAPIHono } from '@hono/zod-openapi';
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { invalidRequest } from '../../../contract/errors.ts';
 import { toIssues } from '../../../contract/issue-words.ts';
@@ -11,6 +11,8 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { Actor, OperatorKeyRecord } from '../../model/operator.ts';
 import type { Store } from '../../model/store.ts';
 import type { Operators } from '../../operate/keys.ts';
+import type { PlatformFacts } from '../../operate/views/platforms.ts';
+import { MAX_PAGE } from '../../operate/views/values.ts';
 import type { Metrics } from '../metrics.ts';
 
 /** What the admin listener's API is composed of. Each route takes the few things that it uses. */
@@ -19,8 +21,8 @@ export interface OperatorDeps {
   operators: Operators;
   catalog: Catalog;
   sale: Sale;
-  /** The names of the platforms that this server serves. */
-  platforms: readonly string[];
+  /** Those that this server serves, by name. */
+  platforms: ReadonlyMap<string, PlatformFacts>;
   metrics: Metrics;
   clock: Clock;
   random: Random;
@@ -34,6 +36,9 @@ export interface OperatorDeps {
 export interface OperatorEnv extends RequestEnv {
   Variables: RequestVariables & { operator: OperatorKeyRecord };
 }
+
+/** How many a page may have. */
+export const limitSchema = z.coerce.number().int().min(1).max(MAX_PAGE).optional();
 
 /** Input that does not fit is a 400 that names each path. */
 export function createOperatorRouter(): OpenAPIHono<OperatorEnv> {

@@ -1,24 +1,27 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { ApiError } from '../../../contract/errors.ts';
-import { instanceStatusSchema } from '../../../contract/instance.ts';
-import { bearer } from '../../../http/api/create-app.ts';
-import { auditPageSchema, listAudit } from '../../operate/views/audit.ts';
+import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { alarmKinds } from '../../model/alarm.ts';
+import { acknowledgeAlarms } from '../../operate/acknowledge.ts';
 import {
-  instanceDetailSchema,
-  instancePageSchema,
-  isAfter,
-  listInstances,
-  readInstance,
-} from '../../operate/views/instances.ts';
+  alarmListSchema,
+  listAlarms,
+  listOrphans,
+  orphanListSchema,
+  toAlarmRow,
+} from '../../operate/views/alarms.ts';
+import { auditPageSchema, listAudit } from '../../operate/views/audit.ts';
+import { listPlatforms, platformListSchema } from '../../operate/views/platforms.ts';
 import { readStatus, statusViewSchema } from '../../operate/views/status.ts';
-import { MAX_PAGE } from '../../operate/views/values.ts';
+import { USUAL_PAGE } from '../../operate/views/values.ts';
+import { listWork, workListSchema } from '../../operate/views/work.ts';
 import { errors } from '../errors.ts';
-import { createOperatorRouter, type OperatorDeps } from './deps.ts';
+import { actorOf, createOperatorRouter, limitSchema, type OperatorDeps } from './deps.ts';
 
-const shared = { tags: ['Views'], security: bearer, method: 'get' as const };
+const shared = { tags: ['Views'], security: bearer };
 
 const statusRoute = createRoute({
   ...shared,
+  method: 'get',
   path: '/status',
   operationId: 'getStatus',
   summary: 'What there is and what stands wrong',
@@ -26,43 +29,73 @@ const statusRoute = createRoute({
   responses: errors.replies(200, 'The state of the whole installation.', statusViewSchema, ['unauthorized']),
 });
 
-const limitSchema = z.coerce.number().int().min(1).max(MAX_PAGE).optional();
-
-const instancesRoute = createRoute({
+const platformsRoute = createRoute({
   ...shared,
-  path: '/instances',
-  operationId: 'findInstances',
-  summary: 'Instances of all accounts, page by page',
-  description: 'Those that are not destroyed. `q` is looked for in id, name, owner ref, error and endpoint.',
-  request: {
-    query: z.object({
-      account: z.string().optional().meta({ description: 'The id of an account.' }),
-      status: instanceStatusSchema.optional(),
-      offer: z.string().optional(),
-      region: z.string().optional(),
-      platform: z.string().optional(),
-      host: z.string().optional(),
-      q: z.string().max(200).optional(),
-      order: z.enum(['oldest', 'newest']).optional(),
-      after: z.string().refine(isAfter, 'expected the `next` of a page').optional(),
-      limit: limitSchema,
-    }),
-  },
-  responses: errors.replies(200, 'A page of them.', instancePageSchema, ['unauthorized']),
+  method: 'get',
+  path: '/platforms',
+  operationId: 'listPlatforms',
+  summary: 'Platforms with their health, what they count, and their hosts',
+  description: 'Those that are configured, then others that have instances.',
+  responses: errors.replies(200, 'The platforms.', platformListSchema, ['unauthorized']),
 });
 
-const instanceRoute = createRoute({
+const workRoute = createRoute({
   ...shared,
-  path: '/instances/{instanceId}',
-  operationId: 'showInstance',
-  summary: 'One instance with its history',
-  description: 'Also one that is destroyed, until its tombstone is pruned.',
-  request: { params: z.object({ instanceId: z.string() }) },
-  responses: errors.replies(200, 'The instance.', instanceDetailSchema, ['unauthorized', 'not_found']),
+  method: 'get',
+  path: '/work',
+  operationId: 'listWork',
+  summary: 'Steps that are not finished',
+  description: 'Those that have waited longest first.',
+  request: { query: z.object({ limit: limitSchema }) },
+  responses: errors.replies(200, 'The steps.', workListSchema, ['unauthorized']),
+});
+
+const alarmsRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/alarms',
+  operationId: 'listAlarms',
+  summary: 'Alarms that stand',
+  description: 'The oldest first, as every server that uses the database sees them.',
+  responses: errors.replies(200, 'The alarms.', alarmListSchema, ['unauthorized']),
+});
+
+const acknowledgeRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/alarms/acknowledge',
+  operationId: 'acknowledgeAlarms',
+  summary: 'Say that somebody is at an alarm',
+  description: 'Without a subject, at all of that kind. An alarm ends when its cause does.',
+  request: {
+    body: {
+      required: true,
+      content: jsonContent(z.object({ kind: z.enum(alarmKinds), subject: z.string().optional() }), {
+        kind: 'platform_down',
+        subject: 'default',
+      }),
+    },
+  },
+  responses: errors.replies(200, 'Those that are acknowledged now.', alarmListSchema, [
+    'unauthorized',
+    'not_found',
+    ...errors.ofBodies,
+  ]),
+});
+
+const orphansRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/orphans',
+  operationId: 'listOrphans',
+  summary: 'Machines and volumes without a row, and rows that were lost',
+  description: 'Each stands as an alarm for as long as the platform shows it.',
+  responses: errors.replies(200, 'The orphans.', orphanListSchema, ['unauthorized']),
 });
 
 const auditRoute = createRoute({
   ...shared,
+  method: 'get',
   path: '/audit',
   operationId: 'listAudit',
   summary: 'What operators did',
@@ -82,22 +115,27 @@ const auditRoute = createRoute({
   responses: errors.replies(200, 'A page of the audit log.', auditPageSchema, ['unauthorized']),
 });
 
-/** What an operator reads. */
-export function viewRoutes({ store: { read }, platforms }: OperatorDeps) {
+/** What an operator sees of the whole installation. */
+export function viewRoutes({ store, clock, platforms }: Pick<OperatorDeps, 'store' | 'clock' | 'platforms'>) {
+  const { read } = store;
   return createOperatorRouter()
-    .openapi(statusRoute, async (context) => context.json(await readStatus(read, platforms), 200))
-    .openapi(instancesRoute, async (context) => {
-      const { account, offer, q, ...query } = context.req.valid('query');
-      const of = { ...query, accountId: account, offerId: offer, text: q };
-      return context.json(await listInstances(read, of), 200);
+    .openapi(statusRoute, async (context) => context.json(await readStatus(read, platforms.keys()), 200))
+    .openapi(platformsRoute, async (context) =>
+      context.json({ platforms: await listPlatforms(read, platforms) }, 200),
+    )
+    .openapi(workRoute, async (context) => {
+      const { limit = USUAL_PAGE } = context.req.valid('query');
+      return context.json(await listWork(read, clock.now(), limit), 200);
     })
+    .openapi(alarmsRoute, async (context) => context.json({ alarms: await listAlarms(read) }, 200))
+    .openapi(acknowledgeRoute, async (context) => {
+      const { kind, subject } = context.req.valid('json');
+      const of = { kind, ...(subject !== undefined && { subject }) };
+      const acknowledged = await acknowledgeAlarms({ store, clock }, actorOf(context), of);
+      return context.json({ alarms: acknowledged.map(toAlarmRow) }, 200);
+    })
+    .openapi(orphansRoute, async (context) => context.json({ orphans: await listOrphans(read) }, 200))
     .openapi(auditRoute, async (context) =>
       context.json(await listAudit(read, context.req.valid('query')), 200),
-    )
-    .openapi(instanceRoute, async (context) => {
-      const { instanceId } = context.req.valid('param');
-      const found = await readInstance(read, instanceId);
-      if (found === null) throw new ApiError('not_found', 'There is no instance with this id.');
-      return context.json(found, 200);
-    });
+    );
 }

@@ -88,6 +88,9 @@ function toInstanceRow(record: InstanceRecord): InstanceRow {
   };
 }
 
+/** Not by its name in the document: a reference cannot be null. */
+const statusOrNullSchema = z.enum(instanceStatusSchema.options).nullable();
+
 /** What happened to an instance. */
 export const eventSchema = z
   .object({
@@ -96,8 +99,8 @@ export const eventSchema = z
       .string()
       .meta({ description: 'The step of work; `request`: a client asked for it; `attach`: a volume.' }),
     attempt: z.int().nullable().meta({ description: 'Null: it was no step.' }),
-    from: instanceStatusSchema.nullable(),
-    to: instanceStatusSchema.nullable().meta({ description: 'Null: the status stayed.' }),
+    from: statusOrNullSchema,
+    to: statusOrNullSchema.meta({ description: 'Null: the status stayed.' }),
     next: z.string().nullable().meta({ description: 'What follows: another step, `again` or `finish`.' }),
     detail: z.string().nullable(),
     calls: z.array(

@@ -17,6 +17,10 @@ export const operatorKeyViewSchema = z
   .meta({ id: 'OperatorKey' });
 export type OperatorKeyView = z.infer<typeof operatorKeyViewSchema>;
 
+export const operatorKeyListSchema = z
+  .object({ keys: z.array(operatorKeyViewSchema) })
+  .meta({ id: 'OperatorKeyList' });
+
 export async function listOperatorKeys(read: Pick<Reader, 'operatorKeys'>): Promise<OperatorKeyView[]> {
   const keys = await read.operatorKeys.list();
   return keys.map(({ id, name, prefix, lastFour, createdAt, revokedAt, lastUsedAt }) => ({

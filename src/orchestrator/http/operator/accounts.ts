@@ -1,0 +1,154 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { ApiError } from '../../../contract/errors.ts';
+import { timestampSchema } from '../../../contract/values.ts';
+import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { createAccount, createKey, revokeKey } from '../../accounts/accounts.ts';
+import { audited } from '../../operate/audit.ts';
+import {
+  accountListSchema,
+  apiKeyListSchema,
+  findAccount,
+  listAccounts,
+  listApiKeys,
+} from '../../operate/views/accounts.ts';
+import { listOperatorKeys, operatorKeyListSchema } from '../../operate/views/keys.ts';
+import { errors } from '../errors.ts';
+import { actorOf, createOperatorRouter, type OperatorDeps } from './deps.ts';
+
+const shared = { tags: ['Accounts'], security: bearer };
+
+const accountsRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/accounts',
+  operationId: 'listAccounts',
+  summary: 'Accounts',
+  description: 'The oldest first.',
+  responses: errors.replies(200, 'The accounts.', accountListSchema, ['unauthorized']),
+});
+
+const createAccountRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/accounts',
+  operationId: 'createAccount',
+  summary: 'Make an account',
+  description: 'It has no key yet.',
+  request: {
+    body: { required: true, content: jsonContent(z.object({ name: z.string() }), { name: 'acme' }) },
+  },
+  responses: errors.replies(201, 'The account.', z.object({ id: z.string(), name: z.string() }), [
+    'unauthorized',
+    ...errors.ofBodies,
+  ]),
+});
+
+const keysRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/keys',
+  operationId: 'listKeys',
+  summary: 'Keys of accounts',
+  description: 'Of one account, or of all; the oldest first.',
+  request: {
+    query: z.object({
+      account: z.string().optional().meta({ description: 'The name or the id of an account.' }),
+    }),
+  },
+  responses: errors.replies(200, 'The keys.', apiKeyListSchema, ['unauthorized', 'not_found']),
+});
+
+const newKeySchema = z.object({
+  label: z.string().max(200).optional(),
+  expires_at: timestampSchema.optional().meta({ description: 'Absent: it does not end by itself.' }),
+});
+
+const createKeyRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/accounts/{account}/keys',
+  operationId: 'createKey',
+  summary: 'Make a key of an account',
+  description: 'It is shown only this once. Several are valid at once, so that they rotate without downtime.',
+  request: {
+    params: z.object({ account: z.string().meta({ description: 'The name or the id of an account.' }) }),
+    body: { required: false, content: jsonContent(newKeySchema, { label: 'rotation of May' }) },
+  },
+  responses: errors.replies(201, 'The key.', z.object({ id: z.string(), api_key: z.string() }), [
+    'unauthorized',
+    'not_found',
+    ...errors.ofBodies,
+  ]),
+});
+
+const revokeKeyRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/keys/{keyId}/revoke',
+  operationId: 'revokeKey',
+  summary: 'End a key, and every token bought with it',
+  description: 'Revoking twice keeps the first time. Servers follow within seconds.',
+  request: { params: z.object({ keyId: z.string() }) },
+  responses: errors.replies(
+    200,
+    'It is revoked.',
+    z.object({ id: z.string(), revoked_at: timestampSchema }),
+    ['unauthorized', 'not_found'],
+  ),
+});
+
+const operatorKeysRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/operator-keys',
+  operationId: 'listOperatorKeys',
+  summary: 'Keys of operators',
+  description: 'The oldest first. They are made and revoked on the command line: `berth operators`.',
+  responses: errors.replies(200, 'The keys.', operatorKeyListSchema, ['unauthorized']),
+});
+
+/** Accounts and keys. */
+export function accountRoutes(deps: Pick<OperatorDeps, 'store' | 'clock' | 'random'>) {
+  const { read } = deps.store;
+  const accountOf = async (nameOrId: string) => {
+    const found = await findAccount(read, nameOrId);
+    if (found === null) throw new ApiError('not_found', 'There is no account of this name or id.');
+    return found;
+  };
+  return createOperatorRouter()
+    .openapi(accountsRoute, async (context) => context.json({ accounts: await listAccounts(read) }, 200))
+    .openapi(createAccountRoute, async (context) => {
+      const { name } = context.req.valid('json');
+      const action = { action: 'account.create', subject: name };
+      const { id } = await audited(deps, actorOf(context), action, (store) =>
+        createAccount({ ...deps, store }, name),
+      );
+      return context.json({ id, name }, 201);
+    })
+    .openapi(keysRoute, async (context) => {
+      const { account } = context.req.valid('query');
+      const owner = account === undefined ? undefined : await accountOf(account);
+      return context.json({ keys: await listApiKeys(read, deps.clock.now(), owner?.id) }, 200);
+    })
+    .openapi(createKeyRoute, async (context) => {
+      const { name } = await accountOf(context.req.valid('param').account);
+      const { label, expires_at: expires } = context.req.valid('json');
+      const expiresAt = expires === undefined ? null : Date.parse(expires);
+      const action = { action: 'key.create', subject: name, detail: label === undefined ? {} : { label } };
+      const { key, record } = await audited(deps, actorOf(context), action, (store) =>
+        createKey({ ...deps, store }, name, { label, expiresAt }),
+      );
+      return context.json({ id: record.id, api_key: key }, 201);
+    })
+    .openapi(revokeKeyRoute, async (context) => {
+      const { keyId: id } = context.req.valid('param');
+      const isKnown = (await read.credentials.listKeys()).some((key) => key.id === id);
+      if (!isKnown) throw new ApiError('not_found', 'There is no key with this id.');
+      const action = { action: 'key.revoke', subject: id };
+      const { revokedAt } = await audited(deps, actorOf(context), action, (store) =>
+        revokeKey({ ...deps, store }, id),
+      );
+      return context.json({ id, revoked_at: new Date(revokedAt ?? 0).toISOString() }, 200);
+    })
+    .openapi(operatorKeysRoute, async (context) => context.json({ keys: await listOperatorKeys(read) }, 200));
+}

@@ -1,0 +1,69 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { ApiError } from '../../../contract/errors.ts';
+import { instanceStatusSchema } from '../../../contract/instance.ts';
+import { bearer } from '../../../http/api/create-app.ts';
+import { findAccount } from '../../operate/views/accounts.ts';
+import {
+  instanceDetailSchema,
+  instancePageSchema,
+  isAfter,
+  listInstances,
+  readInstance,
+} from '../../operate/views/instances.ts';
+import { errors } from '../errors.ts';
+import { createOperatorRouter, limitSchema, type OperatorDeps } from './deps.ts';
+
+const shared = { tags: ['Instances'], security: bearer };
+
+const instancesRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/instances',
+  operationId: 'findInstances',
+  summary: 'Instances of all accounts, page by page',
+  description: 'Those that are not destroyed. `q` is looked for in id, name, owner ref, error and endpoint.',
+  request: {
+    query: z.object({
+      account: z.string().optional().meta({ description: 'The name or the id of an account.' }),
+      status: instanceStatusSchema.optional(),
+      offer: z.string().optional(),
+      region: z.string().optional(),
+      platform: z.string().optional(),
+      host: z.string().optional(),
+      q: z.string().max(200).optional(),
+      order: z.enum(['oldest', 'newest']).optional(),
+      after: z.string().refine(isAfter, 'expected the `next` of a page').optional(),
+      limit: limitSchema,
+    }),
+  },
+  responses: errors.replies(200, 'A page of them.', instancePageSchema, ['unauthorized', 'not_found']),
+});
+
+const instanceRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/instances/{instanceId}',
+  operationId: 'showInstance',
+  summary: 'One instance with its history',
+  description: 'Also one that is destroyed, until its tombstone is pruned.',
+  request: { params: z.object({ instanceId: z.string() }) },
+  responses: errors.replies(200, 'The instance.', instanceDetailSchema, ['unauthorized', 'not_found']),
+});
+
+/** What an operator sees of instances. */
+export function instanceRoutes({ store: { read } }: Pick<OperatorDeps, 'store'>) {
+  return createOperatorRouter()
+    .openapi(instancesRoute, async (context) => {
+      const { account, offer, q, ...query } = context.req.valid('query');
+      const owner = account === undefined ? undefined : await findAccount(read, account);
+      if (owner === null) throw new ApiError('not_found', 'There is no account of this name or id.');
+      const of = { ...query, accountId: owner?.id, offerId: offer, text: q };
+      return context.json(await listInstances(read, of), 200);
+    })
+    .openapi(instanceRoute, async (context) => {
+      const { instanceId } = context.req.valid('param');
+      const found = await readInstance(read, instanceId);
+      if (found === null) throw new ApiError('not_found', 'There is no instance with this id.');
+      return context.json(found, 200);
+    });
+}

@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { timestampSchema } from '../../../contract/values.ts';
+import type { AccountRecord } from '../../model/records.ts';
+import type { Reader } from '../../model/store.ts';
+import { timeOrNullSchema, toTime } from './values.ts';
+
+/** A tenant. */
+export const accountRowSchema = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    has_password: z.boolean(),
+    created_at: timestampSchema,
+    instances: z.int().meta({ description: 'Those that are not destroyed.' }),
+  })
+  .meta({ id: 'Account' });
+export type AccountRow = z.infer<typeof accountRowSchema>;
+
+export const accountListSchema = z
+  .object({ accounts: z.array(accountRowSchema) })
+  .meta({ id: 'AccountList' });
+
+/** The oldest first. */
+export async function listAccounts(read: Pick<Reader, 'credentials' | 'instances'>): Promise<AccountRow[]> {
+  const [accounts, counts] = await Promise.all([
+    read.credentials.listAccounts(),
+    read.instances.countByAccount(),
+  ]);
+  const byAccount = new Map(counts.map(({ accountId, count }) => [accountId, count]));
+  return accounts.map(({ id, name, passwordHash, createdAt }) => ({
+    id,
+    name,
+    has_password: passwordHash !== null,
+    created_at: toTime(createdAt),
+    instances: byAccount.get(id) ?? 0,
+  }));
+}
+
+/** The account of a name or an id; null: there is none. */
+export async function findAccount(
+  { credentials }: Pick<Reader, 'credentials'>,
+  nameOrId: string,
+): Promise<AccountRecord | null> {
+  return (await credentials.accountByName(nameOrId)) ?? credentials.accountById(nameOrId);
+}
+
+/** A key of an account, as far as it is shown. */
+export const apiKeyRowSchema = z
+  .object({
+    id: z.string(),
+    account: z.string().meta({ description: 'The name of the account.' }),
+    key: z.string().meta({ description: 'Its beginning and its end.' }),
+    label: z.string().nullable(),
+    state: z.enum(['valid', 'expired', 'revoked']),
+    created_at: timestampSchema,
+    expires_at: timeOrNullSchema,
+    last_used_at: timeOrNullSchema,
+  })
+  .meta({ id: 'ApiKey' });
+export type ApiKeyRow = z.infer<typeof apiKeyRowSchema>;
+
+export const apiKeyListSchema = z.object({ keys: z.array(apiKeyRowSchema) }).meta({ id: 'ApiKeyList' });
+
+/** Of one account, or of all; the oldest first. */
+export async function listApiKeys(
+  { credentials }: Pick<Reader, 'credentials'>,
+  now: number,
+  accountId?: string,
+): Promise<ApiKeyRow[]> {
+  const [accounts, keys] = await Promise.all([credentials.listAccounts(), credentials.listKeys(accountId)]);
+  const names = new Map(accounts.map(({ id, name }) => [id, name]));
+  return keys.map((key) => ({
+    id: key.id,
+    account: names.get(key.accountId) ?? key.accountId,
+    key: `${key.prefix}…${key.lastFour}`,
+    label: key.label,
+    state: stateOf(key, now),
+    created_at: toTime(key.createdAt),
+    expires_at: toTime(key.expiresAt),
+    last_used_at: toTime(key.lastUsedAt),
+  }));
+}
+
+function stateOf(
+  { revokedAt, expiresAt }: { revokedAt: number | null; expiresAt: number | null },
+  now: number,
+): ApiKeyRow['state'] {
+  if (revokedAt !== null) return 'revoked';
+  return expiresAt !== null && expiresAt <= now ? 'expired' : 'valid';
+}

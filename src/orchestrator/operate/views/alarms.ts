@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { timestampSchema } from '../../../contract/values.ts';
+import { type AlarmRecord, alarmKinds } from '../../model/alarm.ts';
+import type { Reader } from '../../model/store.ts';
+import { toTime } from './values.ts';
+
+/** What stands wrong until it is mended. */
+export const alarmRowSchema = z
+  .object({
+    kind: z.enum(alarmKinds),
+    subject: z.string(),
+    platform: z.string().nullable().meta({ description: 'Null: it is of no platform.' }),
+    since: timestampSchema,
+    last_seen_at: timestampSchema,
+    acknowledged_by: z.string().nullable(),
+    text: z.string(),
+  })
+  .meta({ id: 'Alarm' });
+export type AlarmRow = z.infer<typeof alarmRowSchema>;
+
+export const alarmListSchema = z.object({ alarms: z.array(alarmRowSchema) }).meta({ id: 'AlarmList' });
+
+/** The oldest first. */
+export async function listAlarms(read: Pick<Reader, 'alarms'>): Promise<AlarmRow[]> {
+  return (await read.alarms.list()).map(toAlarmRow);
+}
+
+export function toAlarmRow(alarm: AlarmRecord): AlarmRow {
+  return {
+    kind: alarm.kind,
+    subject: alarm.subject,
+    platform: alarm.platform,
+    since: toTime(alarm.since),
+    last_seen_at: toTime(alarm.lastSeenAt),
+    acknowledged_by: alarm.acknowledgedBy,
+    text: alarm.text,
+  };
+}
+
+/** What is on a platform without a row that owns it, or was there and has lost its row. */
+export const orphanSchema = z
+  .object({
+    kind: z.enum(['machine', 'volume', 'row_lost']),
+    ref: z.string().meta({ description: 'The name that it has on the platform.' }),
+    platform: z.string().nullable(),
+    since: timestampSchema,
+    text: z.string(),
+  })
+  .meta({ id: 'Orphan' });
+export type Orphan = z.infer<typeof orphanSchema>;
+
+export const orphanListSchema = z.object({ orphans: z.array(orphanSchema) }).meta({ id: 'OrphanList' });
+
+const orphanKinds = { orphan_machine: 'machine', orphan_volume: 'volume', row_lost: 'row_lost' } as const;
+
+/** Each stands as an alarm for as long as the platform shows it. */
+export async function listOrphans(read: Pick<Reader, 'alarms'>): Promise<Orphan[]> {
+  return (await read.alarms.list()).flatMap(({ kind, subject, platform, since, text }) =>
+    isOrphan(kind) ? [{ kind: orphanKinds[kind], ref: subject, platform, since: toTime(since), text }] : [],
+  );
+}
+
+function isOrphan(kind: string): kind is keyof typeof orphanKinds {
+  return kind in orphanKinds;
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { markOf, type Reader } from '../../model/store.ts';
+import { timeOrNullSchema, toTime } from './values.ts';
+
+/** A platform, what its driver counts, and its hosts. */
+export const platformViewSchema = z
+  .object({
+    platform: z.string(),
+    driver: z.string().nullable().meta({ description: 'Null: it is not configured any more.' }),
+    down_since: timeOrNullSchema.meta({
+      description: 'Since when it cannot be trusted, and its transitions are frozen; null: it can.',
+    }),
+    volumes_doubted_since: timeOrNullSchema.meta({
+      description: 'Since when more of its volumes are missing than is believed; null: they are not.',
+    }),
+    restored_from: timeOrNullSchema.meta({
+      description: 'The time of the backup that the database was restored from, until it is compared.',
+    }),
+    inventory: z
+      .object({
+        age_s: z.number().meta({ description: 'How old the last count is.' }),
+        free_units: z.record(z.string(), z.int()).meta({ description: 'By offer.' }),
+      })
+      .nullable()
+      .meta({ description: "The platform's own count. Null: it does not count, or has not yet." }),
+    hosts: z
+      .array(
+        z.object({
+          host: z.string().nullable().meta({ description: 'Null: the platform has not told.' }),
+          instances: z.record(z.string(), z.int()).meta({ description: 'By status.' }),
+        }),
+      )
+      .meta({ description: 'Those that have instances.' }),
+  })
+  .meta({ id: 'Platform' });
+export type PlatformView = z.infer<typeof platformViewSchema>;
+
+export const platformListSchema = z
+  .object({ platforms: z.array(platformViewSchema) })
+  .meta({ id: 'PlatformList' });
+
+/** What is known of a platform that is configured. */
+export interface PlatformFacts {
+  driver: string;
+  /** What a server that runs has counted; absent: the driver does not count, or no server is asked. */
+  inventory?: { readonly freeUnits: ReadonlyMap<string, number>; readonly ageMs: number };
+}
+
+/** The platforms that are configured, then others that have instances. */
+export async function listPlatforms(
+  read: Pick<Reader, 'instances' | 'marks'>,
+  configured: ReadonlyMap<string, PlatformFacts>,
+): Promise<PlatformView[]> {
+  const hosts = Map.groupBy(await read.instances.countByHost(), ({ platform }) => platform);
+  const names = new Set([...configured.keys(), ...hosts.keys()]);
+  return Promise.all(
+    [...names].map(async (platform) => {
+      const facts = configured.get(platform);
+      const markAt = async (name: 'platform_down_since' | 'volumes_doubted_since' | 'restored_from') =>
+        toTime(await read.marks.get(markOf(platform, name)));
+      const byHost = Map.groupBy(hosts.get(platform) ?? [], ({ host }) => host);
+      return {
+        platform,
+        driver: facts?.driver ?? null,
+        down_since: await markAt('platform_down_since'),
+        volumes_doubted_since: await markAt('volumes_doubted_since'),
+        restored_from: await markAt('restored_from'),
+        inventory: toInventory(facts?.inventory),
+        hosts: [...byHost].map(([host, counts]) => ({
+          host,
+          instances: Object.fromEntries(counts.map(({ status, count }) => [status, count])),
+        })),
+      };
+    }),
+  );
+}
+
+function toInventory(inventory: PlatformFacts['inventory']): PlatformView['inventory'] {
+  if (inventory === undefined || !Number.isFinite(inventory.ageMs)) return null;
+  return { age_s: inventory.ageMs / 1000, free_units: Object.fromEntries(inventory.freeUnits) };
+}

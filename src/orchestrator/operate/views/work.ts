@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { timestampSchema } from '../../../contract/values.ts';
+import type { Reader } from '../../model/store.ts';
+import { timeOrNullSchema, toTime } from './values.ts';
+
+/** A step that is not finished. */
+export const workRowSchema = z
+  .object({
+    resource: z.string().meta({ description: 'The id of the instance or the volume.' }),
+    step: z.string(),
+    platform: z.string(),
+    attempt: z.int(),
+    waits_since: timestampSchema.meta({ description: 'Since when it is due, however often it was tried.' }),
+    next_try_at: timestampSchema,
+    deadline_at: timeOrNullSchema.meta({ description: 'When the step counts as failed; null: never.' }),
+    runs_now: z.boolean(),
+    held: z.boolean().meta({ description: 'Whether it waits for an operator to accept a loss.' }),
+    last_problem: z.string().nullable(),
+  })
+  .meta({ id: 'OpenWork' });
+export type WorkRow = z.infer<typeof workRowSchema>;
+
+export const workListSchema = z
+  .object({ work: z.array(workRowSchema), total: z.int().meta({ description: 'How much there is in all.' }) })
+  .meta({ id: 'OpenWorkList' });
+export type WorkList = z.infer<typeof workListSchema>;
+
+/** The steps that are not finished, those that have waited longest first. */
+export async function listWork(read: Pick<Reader, 'work'>, now: number, limit: number): Promise<WorkList> {
+  const [open, { count }] = await Promise.all([read.work.list(limit), read.work.backlog()]);
+  const work = open.map((row) => ({
+    resource: row.resourceId,
+    step: row.kind,
+    platform: row.platform,
+    attempt: row.attempt,
+    waits_since: toTime(row.waitsSince),
+    next_try_at: toTime(row.notBefore),
+    deadline_at: toTime(row.deadlineAt),
+    runs_now: row.leaseUntil > now,
+    held: row.isHeld,
+    last_problem: row.lastError,
+  }));
+  return { work, total: count };
+}

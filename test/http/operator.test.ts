@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
+import { audited } from '../../src/orchestrator/operate/audit.ts';
+import { instance } from '../../src/store/records.fixture.ts';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+
+let berth: TestOrchestrator;
+let key: string;
+
+beforeAll(async () => {
+  berth = await startTestOrchestrator({ clock: new VirtualClock() });
+  key = await berth.addOperator('ann');
+});
+afterAll(() => berth[Symbol.asyncDispose]());
+
+async function read<Body = Record<string, unknown>>(path: string): Promise<Body> {
+  const { status, body } = await berth.operate<Body>(key, path);
+  expect({ path, status, body }).toMatchObject({ status: 200 });
+  return body;
+}
+
+const post = (path: string, body: unknown) => berth.operate(key, path, { method: 'POST', body });
+describe('the views', () => {
+  const at = Date.UTC(2026, 10, 20);
+  const later = Date.UTC(2026, 10, 21, 1);
+  const put = (id: string, changes: Partial<InstanceRecord>) =>
+    berth.store.transact((tx) =>
+      tx.instances.insert(instance(id, { accountId: berth.account.id, createdAt: at, ...changes })),
+    );
+
+  beforeAll(async () => {
+    await put('inst-1', { status: 'ONLINE', host: 'node-1', name: 'first' });
+    await put('inst-2', { status: 'ERROR', createdAt: at + 1, error: 'it did not boot', host: 'node-1' });
+    await put('inst-3', { status: 'ONLINE', createdAt: at + 2, platform: 'east' });
+    await berth.store.transact(async (tx) => {
+      const moved = { fromStatus: 'PROVISIONING', toStatus: 'ERROR', detail: 'no kernel' } as const;
+      await tx.history.moved({ instanceId: 'inst-2', at: at + 5, cause: 'request', ...moved });
+      await tx.work.put({
+        resourceId: 'inst-2',
+        resourceKind: 'instance',
+        kind: 'destroy',
+        notBefore: later,
+        deadlineAt: null,
+      });
+      await tx.marks.put('platform_down_since', at);
+      const alarm = { platform: 'default', text: 'look', since: at, lastSeenAt: at, acknowledgedBy: null };
+      await tx.alarms.put({ ...alarm, kind: 'orphan_machine', subject: 'berth-stray' });
+      await tx.alarms.put({ ...alarm, kind: 'platform_down', subject: 'default' });
+    });
+  });
+
+  it('sum up what there is', async () => {
+    expect(await read('/status')).toEqual({
+      instances: { ONLINE: 2, ERROR: 1 },
+      platforms: [{ platform: 'default', down_since: new Date(at).toISOString() }],
+      work: { open: 1, oldest_due_at: new Date(later).toISOString() },
+      units_taken: 0,
+      storage_taken_gb: 0,
+      alarms: { count: 2, unacknowledged: 2 },
+    });
+  });
+
+  it('find instances by filters and text, and go through them page by page', async () => {
+    interface Page {
+      instances: { id: string }[];
+      total: number;
+      next: string | null;
+    }
+    const find = async (query: string) => {
+      const { instances, ...page } = await read<Page>(`/instances?${query}`);
+      return { ...page, ids: instances.map(({ id }) => id) };
+    };
+    const first = await find('limit=2');
+    expect(first).toEqual({ ids: ['inst-1', 'inst-2'], total: 3, next: expect.any(String) });
+    expect(await find(`limit=2&after=${first.next}`)).toEqual({ ids: ['inst-3'], total: 3, next: null });
+    expect((await find('order=newest')).ids).toEqual(['inst-3', 'inst-2', 'inst-1']);
+    expect((await find('status=ERROR')).ids).toEqual(['inst-2']);
+    expect((await find('platform=east')).ids).toEqual(['inst-3']);
+    expect((await find('host=node-1&q=FIRST')).ids).toEqual(['inst-1']);
+    expect((await find('account=default&q=boot')).ids).toEqual(['inst-2']);
+    expect((await find(`account=${berth.account.id}&limit=1`)).total).toBe(3);
+  });
+
+  it('show one with its work and its history', async () => {
+    const { events, ...shown } = await read('/instances/inst-2');
+    expect(shown).toMatchObject({ id: 'inst-2', status: 'ERROR', work: 'destroy', host: 'node-1' });
+    expect(events).toMatchObject([
+      { cause: 'request', to: 'PROVISIONING' },
+      { from: 'PROVISIONING', to: 'ERROR', detail: 'no kernel' },
+    ]);
+  });
+
+  it('list open work, alarms and orphans', async () => {
+    expect(await read('/work')).toMatchObject({ work: [{ resource: 'inst-2', step: 'destroy' }], total: 1 });
+    expect(await read('/alarms')).toMatchObject({
+      alarms: [{ kind: 'orphan_machine' }, { kind: 'platform_down' }],
+    });
+    expect(await read('/orphans')).toEqual({
+      orphans: [
+        {
+          kind: 'machine',
+          ref: 'berth-stray',
+          platform: 'default',
+          since: new Date(at).toISOString(),
+          text: 'look',
+        },
+      ],
+    });
+  });
+
+  it('show platforms with their hosts, also one that is not configured any more', async () => {
+    expect(await read('/platforms')).toMatchObject({
+      platforms: [
+        {
+          platform: 'default',
+          driver: 'simulator',
+          down_since: new Date(at).toISOString(),
+          hosts: [{ host: 'node-1', instances: { ONLINE: 1, ERROR: 1 } }],
+        },
+        { platform: 'east', driver: null, hosts: [{ host: null, instances: { ONLINE: 1 } }] },
+      ],
+    });
+  });
+});
+
+describe('accounts and keys', () => {
+  it('are made, listed and revoked, and no list has a whole key', async () => {
+    const made = await post('/accounts', { name: 'acme' });
+    expect(made).toMatchObject({ status: 201, body: { name: 'acme' } });
+    const created = await post('/accounts/acme/keys', { label: 'first' });
+    expect(created.status).toBe(201);
+    const { id, api_key: secret } = created.body as { id: string; api_key: string };
+    const opens = async () => (await berth.request('GET', '/instances', { key: secret })).status;
+    expect(await opens()).toBe(200);
+    const keys = await read('/keys?account=acme');
+    expect(keys).toMatchObject({ keys: [{ id, account: 'acme', label: 'first', state: 'valid' }] });
+    expect(JSON.stringify([keys, await read('/operator-keys'), await read('/audit')])).not.toContain(secret);
+    const revoked = await post(`/keys/${id}/revoke`, {});
+    expect(revoked).toMatchObject({ status: 200, body: { id } });
+    expect(await post(`/keys/${id}/revoke`, {})).toEqual(revoked);
+    expect(await read(`/keys?account=acme`)).toMatchObject({ keys: [{ state: 'revoked' }] });
+    expect(await read('/accounts')).toMatchObject({
+      accounts: expect.arrayContaining([expect.objectContaining({ name: 'acme', instances: 0 })]),
+    });
+  });
+});
+
+describe('the audit log', () => {
+  it('has a row for what was done, by whom and from where, and one for what was refused', async () => {
+    const acknowledged = await post('/alarms/acknowledge', { kind: 'platform_down' });
+    expect(acknowledged).toMatchObject({ status: 200, body: { alarms: [{ acknowledged_by: 'ann' }] } });
+    const refused = await post('/alarms/acknowledge', { kind: 'clock_skew', subject: 'x' });
+    expect(refused).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } });
+    expect(await post('/accounts', { name: 'NOT A NAME' })).toMatchObject({ status: 400 });
+    const { entries } = await read<{ entries: object[] }>('/audit?limit=3');
+    const ann = { actor: 'ann', source: 'api', address: expect.any(String) };
+    expect(entries).toMatchObject([
+      { ...ann, action: 'account.create', subject: 'NOT A NAME', outcome: 'refused' },
+      { ...ann, action: 'alarm.acknowledge', subject: 'clock_skew x', outcome: 'refused' },
+      { ...ann, action: 'alarm.acknowledge', subject: 'platform_down', outcome: 'done' },
+    ]);
+    expect(entries[1]).toMatchObject({ detail: { reason: 'No alarm clock_skew x stands.' } });
+  });
+
+  it('is read page by page, the newest first, and by what was done', async () => {
+    const all = (await read<{ entries: { id: number }[] }>('/audit')).entries.map(({ id }) => id);
+    interface Page {
+      entries: { id: number }[];
+      next: string | null;
+    }
+    const seen: number[] = [];
+    let next: string | null = '';
+    while (next !== null) {
+      const after: string = next === '' ? '' : `&after=${next}`;
+      const page: Page = await read<Page>(`/audit?limit=2${after}`);
+      seen.push(...page.entries.map(({ id }) => id));
+      next = page.next;
+    }
+    expect(seen).toEqual(all);
+    expect(all).toEqual([...all].sort((a, b) => b - a));
+    const filtered = await read('/audit?action=key.create&actor=ann&subject=acme');
+    expect(filtered).toMatchObject({ entries: [{ action: 'key.create', detail: { label: 'first' } }] });
+  });
+
+  it('has no row of what was not written: both are one transaction', async () => {
+    const { store, clock } = berth;
+    const before = await store.read.audit.page({ limit: 100 });
+    const action = { action: 'test', subject: 'x' };
+    const doing = audited(
+      { store, clock },
+      { name: 'ann', source: 'cli', address: null },
+      action,
+      async (inside) => {
+        await inside.transact((tx) => tx.marks.put('losses_accepted_until', 1));
+        throw new Error('broken off');
+      },
+    );
+    await expect(doing).rejects.toThrow('broken off');
+    expect(await store.read.marks.get('losses_accepted_until')).toBeNull();
+    const [failed, ...rest] = await store.read.audit.page({ limit: 100 });
+    expect(failed).toMatchObject({
+      ...action,
+      outcome: 'failed',
+      detail: { reason: 'it failed; see the log' },
+    });
+    expect(rest).toEqual(before);
+  });
+});
+
+it.each([
+  ['/instances?limit=0', 400],
+  ['/instances?limit=501', 400],
+  ['/instances?status=GONE', 400],
+  ['/instances?after=nonsense', 400],
+  ['/audit?after=x', 400],
+  ['/instances?account=nobody', 404],
+  ['/keys?account=nobody', 404],
+  ['/instances/inst-none', 404],
+  ['/nothing', 404],
+])('refuses %s with %i in the envelope', async (path, status) => {
+  expect(await berth.operate(key, path)).toEqual({
+    status,
+    body: { error: expect.objectContaining({ code: status === 400 ? 'invalid_request' : 'not_found' }) },
+  });
+});
+
+it('writes when the key of an operator was last used', async () => {
+  const used = async () => (await berth.store.read.operatorKeys.list())[0]?.lastUsedAt;
+  await read('/status');
+  await (berth.clock as VirtualClock).advance(15_000);
+  expect(await used()).toEqual(expect.any(Number));
+});
