@@ -4,29 +4,16 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { chromiumLaunch, weakContrasts } from '../../../test/support/chromium.ts';
 import type { Report } from '../report.ts';
 import { greenReport, sampleReport } from '../sample.fixture.ts';
 import { toHtml } from './html.ts';
-
-/** Chromium as Debian has it, without what it would ask of the network by itself. */
-const LAUNCH = {
-  executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-  args: [
-    '--no-sandbox',
-    '--disable-gpu',
-    '--disable-quic',
-    '--no-first-run',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync',
-  ],
-};
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-report-'));
 let browser: Browser;
 
 beforeAll(async () => {
-  browser = await chromium.launch(LAUNCH);
+  browser = await chromium.launch(chromiumLaunch);
   process.stderr.write(`The screenshots are in ${folder}\n`);
 });
 
@@ -160,43 +147,4 @@ async function expectVisible(page: Page, selector: string): Promise<void> {
 
 async function openAll(page: Page): Promise<void> {
   await page.evaluate('for (const details of document.querySelectorAll("details")) details.open = true');
-}
-
-/** What the function below uses of a page. */
-interface PageElement {
-  tagName: string;
-  className: string;
-  parentElement: PageElement | null;
-  childNodes: Iterable<{ nodeType: number; textContent: string | null }>;
-}
-interface PageGlobals {
-  document: { querySelectorAll(selector: string): Iterable<PageElement> };
-  getComputedStyle(element: PageElement): { color: string; backgroundColor: string };
-}
-
-/** Runs in the page: what has less than the 4.5 to 1 that WCAG asks of text. */
-function weakContrasts(): string[] {
-  const { document, getComputedStyle } = globalThis as unknown as PageGlobals;
-  const rgba = (color: string): number[] => color.match(/[\d.]+/g)?.map(Number) ?? [];
-  const part = (value: number): number =>
-    value <= 10.31 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4;
-  const luminance = ([red = 0, green = 0, blue = 0]: number[]): number =>
-    0.2126 * part(red) + 0.7152 * part(green) + 0.0722 * part(blue);
-  const behind = (element: PageElement | null): number[] => {
-    if (element === null) return [255, 255, 255];
-    const color = rgba(getComputedStyle(element).backgroundColor);
-    return color.length === 3 || color[3] === 1 ? color : behind(element.parentElement);
-  };
-  const weak = [...document.querySelectorAll('main *')].flatMap((element) => {
-    const hasText = [...element.childNodes].some(
-      (node) => node.nodeType === 3 && node.textContent?.trim() !== '',
-    );
-    if (!hasText) return [];
-    const [dark = 0, light = 0] = [rgba(getComputedStyle(element).color), behind(element)]
-      .map(luminance)
-      .toSorted((a, b) => a - b);
-    const ratio = (light + 0.05) / (dark + 0.05);
-    return ratio < 4.5 ? [`${element.tagName}.${element.className} ${ratio.toFixed(2)}`] : [];
-  });
-  return [...new Set(weak)];
 }

@@ -72,6 +72,7 @@ export function loginPage({ problem, next }: { problem?: string; next: string })
 ${problem === undefined ? '' : html`<div class="notice bad" role="alert">${problem}</div>`}
 <form class="card" method="post" action="/console/login">
 <input type="hidden" name="next" value="${next}">
+<input name="username" value="operator" autocomplete="username" hidden>
 <label class="field"><span>Operator key</span><input type="password" name="key" autocomplete="current-password" required autofocus></label>
 <button class="primary">Sign in</button>
 <p class="small soft">On the server, <code>berth operators create NAME</code> makes one. It is no account's key.</p>

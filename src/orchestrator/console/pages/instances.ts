@@ -69,15 +69,19 @@ function columnsAt(now: number, accounts: ReadonlyMap<string, string>): readonly
     {
       head: 'Instance',
       cell: ({ id, name, error }) =>
-        html`${instanceLink(id)}${name === null ? '' : html` <span class="soft">${given(name)}</span>`}${
+        html`${instanceLink(id)}${name === null ? '' : html`<span class="why">${given(name)}</span>`}${
           error === null ? '' : html`<span class="why">${given(error)}</span>`
         }`,
     },
-    { head: 'Offer', cell: ({ offer }) => offer },
-    { head: 'Region', cell: ({ region }) => region },
+    {
+      head: 'Offer and region',
+      cell: ({ offer, region }) =>
+        html`<span class="nowrap">${offer}</span><span class="why">${region}</span>`,
+    },
     {
       head: 'Where',
-      cell: ({ platform, host }) => html`${platform}${host === null ? '' : html` / ${given(host)}`}`,
+      cell: ({ platform, host }) =>
+        html`${platform}${host === null ? '' : html`<span class="why">${given(host)}</span>`}`,
     },
     { head: 'Account', cell: ({ account_id }) => given(accounts.get(account_id) ?? account_id) },
     { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },

@@ -1,0 +1,138 @@
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { chromiumLaunch, weakContrasts } from '../../../test/support/chromium.ts';
+import { startConsole, type TestConsole } from './console.fixture.ts';
+import { FAILED, HOSTILE, putDemoFleet, STUCK } from './demo-fleet.fixture.ts';
+import { pages } from './pages/pages.ts';
+
+let browser: Browser;
+let shown: TestConsole;
+let origin: string;
+
+beforeAll(async () => {
+  browser = await chromium.launch(chromiumLaunch);
+  shown = await startConsole();
+  await putDemoFleet(shown);
+  origin = await shown.listen();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await shown?.[Symbol.asyncDispose]();
+});
+
+const paths = pages.flatMap(([path]) =>
+  path.endsWith(':id')
+    ? [STUCK, FAILED].map((id) => `/console${path.replace(':id', id)}`)
+    : [`/console${path === '/' ? '' : path}`],
+);
+
+/** A tab in which an operator is logged in; what the browser complained of is in `complaints`. */
+async function open(options: BrowserContextOptions = {}) {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('dialog', (dialog) => complaints.push(dialog.message()));
+  page.on('request', (request) => {
+    if (!/^data:/.test(request.url()) && !request.url().startsWith(origin)) complaints.push(request.url());
+  });
+  await page.goto(`${origin}/console/instances?status=ERROR`);
+  await page.fill('input[name=key]', shown.key);
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('main table');
+  return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
+}
+
+const isLive = (page: Page) => page.waitForSelector('.live[data-state=on]');
+
+it('asks for the key, and then shows the page that was asked for', async () => {
+  await using opened = await open();
+  expect(new URL(opened.page.url()).search).toBe('?status=ERROR');
+  expect(opened.complaints).toEqual([]);
+});
+
+it('finds an instance by its name, with the keyboard alone, and says why it is stuck and what to do', async () => {
+  await using opened = await open();
+  const { page } = opened;
+  await page.keyboard.press('/');
+  await page.keyboard.type('train-large');
+  await page.keyboard.press('Enter');
+  await page.click(`a[href="/console/instances/${STUCK}"]`);
+  await page.waitForSelector('.notice.bad >> text=Stuck at “verify”');
+  expect(await page.textContent('.notice ol')).toContain('look at cloud-init');
+  expect(opened.complaints).toEqual([]);
+});
+
+it('leads from the fleet to the stuck instance with one click', async () => {
+  await using opened = await open();
+  const { page } = opened;
+  await page.goto(`${origin}/console`);
+  await page.click(`#wrong a[href="/console/instances/${STUCK}"]`);
+  await page.waitForSelector('.notice.bad');
+});
+
+it('acknowledges an alarm by a click', async () => {
+  await using opened = await open();
+  const { page } = opened;
+  await page.click('nav >> text=Alarms');
+  const row = page.locator('tr', { hasText: 'platform_down' });
+  await row.getByRole('button', { name: 'I am at it' }).click();
+  await row.getByText('mara').waitFor();
+  const alarms = await shown.store.read.alarms.list();
+  expect(alarms.find(({ kind }) => kind === 'platform_down')?.acknowledgedBy).toBe('mara');
+});
+
+it('shows what has changed without being read again, and leaves opened and typed things as they are', async () => {
+  await using opened = await open();
+  const { page, complaints } = opened;
+  await page.goto(`${origin}/console/instances?q=notebook-10`);
+  await isLive(page);
+  await page.evaluate('window.isSamePage = true');
+  await page.fill('input[name=q] >> nth=1', 'half typed');
+  await page.locator('#instances').getByText('STOPPED', { exact: true }).waitFor();
+  const [found] = await shown.store.read.instances.search({ text: 'notebook-10', order: 'newest', limit: 1 });
+  if (found === undefined) throw new Error('it is there');
+  await shown.store.transact((tx) =>
+    tx.instances.update({ ...found, status: 'ONLINE', name: `${HOSTILE} notebook-10` }),
+  );
+  await page.locator('#instances').getByText('ONLINE', { exact: true }).waitFor();
+  await page.locator('#instances').getByText(HOSTILE, { exact: false }).waitFor();
+  expect(await page.inputValue('input[name=q] >> nth=1')).toBe('half typed');
+  expect(await page.evaluate('window.isSamePage')).toBe(true);
+  expect(complaints).toEqual([]);
+});
+
+it('asks for the key again when the session has ended', async () => {
+  await using opened = await open();
+  const { page } = opened;
+  await page.click('text=Sign out');
+  await page.waitForSelector('input[name=key]');
+  await page.goto(`${origin}/console/work`);
+  expect(new URL(page.url()).pathname).toBe('/console/login');
+});
+
+it.each([320, 380, 1280])('fits the width of %s on every page, and nobody complains', async (width) => {
+  await using opened = await open({ viewport: { width, height: 800 } });
+  const { page, complaints } = opened;
+  for (const path of paths) {
+    await page.goto(`${origin}${path}`);
+    await isLive(page);
+    const content = await page.evaluate<number>('document.documentElement.scrollWidth');
+    expect([path, content]).toEqual([path, width]);
+  }
+  expect(complaints).toEqual([]);
+});
+
+it.each(['light', 'dark'] as const)(
+  'has text that stands out from what is behind it, in the %s',
+  async (colorScheme) => {
+    await using opened = await open({ colorScheme });
+    const { page } = opened;
+    for (const path of paths) {
+      await page.goto(`${origin}${path}`);
+      expect([path, await page.evaluate(weakContrasts)]).toEqual([path, []]);
+    }
+  },
+);
