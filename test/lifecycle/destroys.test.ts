@@ -55,6 +55,49 @@ describe('a destroy', () => {
     expect(await isUnitHeld()).toBe(false);
   });
 
+  /** Of two hosts, `n2` says nothing; the machine was seen on `seenOn`. */
+  async function startBesideSilence(seenOn: string | undefined) {
+    const started = await start();
+    const { driver } = started.berth.platform;
+    const { list, get, destroy } = driver;
+    driver.list = async () => {
+      const listing = await list.call(driver);
+      if (listing.answer !== 'listed' || seenOn === undefined) return listing;
+      const items = listing.items.map((item) => ({ ...item, host: seenOn }));
+      return { ...listing, items, silentHosts: ['n2'] };
+    };
+    await started.berth.clock.advance(MINUTE_MS);
+    driver.get = async (ref) => {
+      const presence = await get.call(driver, ref);
+      if (presence.answer !== 'gone') return presence;
+      return { answer: 'unknown', reason: 'n2 does not answer', silentHosts: ['n2'] };
+    };
+    return { ...started, driver, remove: destroy };
+  }
+
+  it('of a machine that its own host does not have any more does not wait for another host, also where its answer was lost [destroy-beside-silence]', async () => {
+    const { berth, path, isUnitHeld, driver, remove, destroy } = await startBesideSilence('n1');
+    await using _ = berth;
+    driver.destroy = async (ref, cookie) => {
+      await remove.call(driver, ref, cookie);
+      return { outcome: 'failed', code: 'transient', sideEffect: 'possible', detail: 'n2 does not answer' };
+    };
+    await destroy();
+    await berth.passUntil(path, 'GONE');
+    expect(await isUnitHeld()).toBe(false);
+  });
+
+  it.each([
+    ['on the host that does not answer', 'n2'],
+    ['on no host that is known', undefined],
+  ])('of a machine that was seen %s waits for it [destroy-on-silence]', async (_where, seenOn) => {
+    const { berth, status, isUnitHeld, destroy } = await startBesideSilence(seenOn);
+    await using _ = berth;
+    await destroy();
+    await berth.clock.advance(10 * MINUTE_MS);
+    expect([await status(), await isUnitHeld()]).toEqual(['DESTROYING', true]);
+  });
+
   it('that is refused for 20 minutes stays DESTROYING, holds its unit, is asked ever more slowly, alarms, then ends [destroy-refused]', async () => {
     const { berth, id, path, alarms, status, isUnitHeld, destroy } = await start();
     await using _ = berth;

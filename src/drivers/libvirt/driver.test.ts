@@ -117,7 +117,7 @@ it('a host that is away takes no machine, what it has stays unknown, and the lis
   const { bench } = openMemoryPlatform(hosts);
   hosts[0].isAway = true;
   expect(await bench.create(bench.ref('a'))).toMatchObject({ host: 'kvm-2' });
-  expect(await bench.driver.get('suite-b')).toMatchObject({ answer: 'unknown' });
+  expect(await bench.driver.get('suite-b')).toMatchObject({ answer: 'unknown', silentHosts: ['kvm-1'] });
   expect(await bench.driver.list()).toMatchObject({
     answer: 'listed',
     items: [{ ref: REF, host: 'kvm-2' }],

@@ -34,6 +34,10 @@ export class VirshError extends Error {
   }
 }
 
+/** It is of the host alone, and not of what was asked. */
+export const tellsNothing = ({ problem }: VirshError): boolean =>
+  problem === 'unreachable' || problem === 'refused';
+
 /** The words of libvirt, which are the same in each release since 7; the first that fits counts. */
 const words: readonly [RegExp, VirshProblem][] = [
   [

@@ -2,7 +2,7 @@ import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { Log } from '../../ports/log.ts';
 import { type Host, openHost } from './client.ts';
 import { type Accelerator, type DefinedDomain, readDomainElement, uuidOf } from './domain-xml.ts';
-import { VirshError } from './errors.ts';
+import { tellsNothing, VirshError } from './errors.ts';
 import { chooseAccelerator } from './hosts/accelerator.ts';
 import { readHostFacts } from './hosts/host-facts.ts';
 import { type HostShell, openHostShell } from './hosts/host-shell.ts';
@@ -34,7 +34,8 @@ export type Search =
   /** `copies`: other hosts have it too, since somebody copied it. What runs is the machine. */
   | { answer: 'found'; machine: FoundMachine; copies: readonly FoundMachine[] }
   | { answer: 'gone' }
-  | { answer: 'unknown'; reason: string };
+  /** `silentHosts`: all others have answered, and do not have it. */
+  | { answer: 'unknown'; reason: string; silentHosts?: readonly string[] };
 
 export interface Fleet {
   hosts: readonly Member[];
@@ -98,16 +99,20 @@ export function fleetOf(hosts: readonly Member[]): Fleet {
 async function search(hosts: readonly Member[], ref: OwnerRef): Promise<Search> {
   const answers = await Promise.allSettled(hosts.map((host) => readMachine(host, ref)));
   const found: FoundMachine[] = [];
-  let unknown: string | undefined;
-  for (const answer of answers) {
+  const problems = new Map<string, VirshError>();
+  for (const [at, answer] of answers.entries()) {
     if (answer.status === 'fulfilled') {
       if (answer.value !== undefined) found.push(answer.value);
-    } else if (answer.reason instanceof VirshError) unknown ??= answer.reason.message;
+    } else if (answer.reason instanceof VirshError) problems.set(hosts[at]?.name ?? '', answer.reason);
     else throw answer.reason;
   }
   const [machine, ...copies] = found.toSorted((a, b) => Number(b.running) - Number(a.running));
   if (machine !== undefined) return { answer: 'found', machine, copies };
-  return unknown === undefined ? { answer: 'gone' } : { answer: 'unknown', reason: unknown };
+  const [problem] = problems.values();
+  if (problem === undefined) return { answer: 'gone' };
+  const reason = problem.message;
+  if (![...problems.values()].every(tellsNothing)) return { answer: 'unknown', reason };
+  return { answer: 'unknown', reason, silentHosts: [...problems.keys()] };
 }
 
 /** The machine; undefined: this host has none of ours by that name. @throws {VirshError} */

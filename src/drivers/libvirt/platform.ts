@@ -8,7 +8,7 @@ import type {
 } from '../../orchestrator/model/platform-driver.ts';
 import type { DriverSetting } from '../kit/driver-definition.ts';
 import { createMachine, mend, type Platform } from './create.ts';
-import { toFailure, VirshError } from './errors.ts';
+import { tellsNothing, toFailure, VirshError } from './errors.ts';
 import { type Member, openFleet } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';
 import { listDomains, readHostView } from './hosts/host-view.ts';
@@ -16,7 +16,7 @@ import { countUnits, type HostAnswer } from './hosts/inventory.ts';
 import type { LibvirtConfig } from './options.ts';
 import { filesOf, readEnd } from './pool.ts';
 import { destroyMachine, restartMachine, startMachine, stopMachine } from './power.ts';
-import { toObserved } from './translate.ts';
+import { neighboursOf, toObserved } from './translate.ts';
 import { createVolumes } from './volumes.ts';
 
 /** Of one host among several: less than the core gives one call, at the default `lease_s`. */
@@ -99,9 +99,6 @@ async function listAll(hosts: readonly Member[]): Promise<Listing<ObservedMachin
   }
 }
 
-/** It is of the host alone, and not of what was asked. */
-const tellsNothing = ({ problem }: VirshError): boolean => problem === 'unreachable' || problem === 'refused';
-
 /** Of several hosts one that hangs, such as one that lost its power, does not take the answers of the others with it. */
 async function inTime<T>(hosts: readonly Member[], { name }: Member, reading: Promise<T>): Promise<T> {
   if (hosts.length === 1) return reading;
@@ -121,9 +118,12 @@ const theOne = (of: readonly ObservedMachine[]): ObservedMachine =>
 
 async function listHost(host: Member): Promise<ObservedMachine[]> {
   const domains = await listDomains(host);
+  const neighbours = neighboursOf(host);
   return Promise.all(
     domains.flatMap(({ mark, running, mac, name }) =>
-      mark === undefined || mark.ref !== name ? [] : [toObserved({ host, running, domain: { mark, mac } })],
+      mark === undefined || mark.ref !== name
+        ? []
+        : [toObserved({ host, running, neighbours, domain: { mark, mac } })],
     ),
   );
 }

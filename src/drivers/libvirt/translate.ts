@@ -2,20 +2,33 @@ import type {
   Endpoint,
   FailureCode,
   ObservedMachine,
-  OwnerRef,
   Power,
   Step,
 } from '../../orchestrator/model/platform-driver.ts';
-import type { Host } from './client.ts';
 import type { DefinedDomain } from './domain-xml.ts';
 import { VirshError } from './errors.ts';
+import type { Member } from './fleet.ts';
+import { readNeighbours } from './hosts/host-facts.ts';
 import type { MachineMark } from './machine-mark.ts';
 
 /** A domain of ours, and whether it runs. */
 export interface Running {
   running: boolean;
   domain: Pick<DefinedDomain, 'mac'> & { mark: MachineMark };
-  host: Host;
+  host: Member;
+  /** Where several of a host are told of: its neighbour table, read once. */
+  neighbours?: Neighbours;
+}
+
+type Neighbours = () => Promise<ReadonlyMap<string, string>>;
+
+/** The neighbour table of a host, read when it is asked for first. */
+export function neighboursOf({ shell, options }: Pick<Member, 'shell' | 'options'>): Neighbours {
+  let reading: ReturnType<Neighbours> | undefined;
+  return () => {
+    reading ??= readNeighbours(shell, { stateDir: options.state_dir });
+    return reading;
+  };
 }
 
 export async function toObserved(machine: Running): Promise<ObservedMachine> {
@@ -38,11 +51,12 @@ function powerOf({ running, domain: { mark } }: Running): Power {
   return mark.memo?.startsWith('restart ') ? 'starting' : 'stopped';
 }
 
-async function endpointOf({ host, domain, running }: Running): Promise<Endpoint | undefined> {
+async function endpointOf(machine: Running): Promise<Endpoint | undefined> {
+  const { host, domain, running } = machine;
   const { nat, user, hostKeyFingerprint } = domain.mark;
   const common = { sshUsername: user, ...(hostKeyFingerprint !== undefined && { hostKeyFingerprint }) };
   if (nat === undefined) {
-    const address = running ? await addressOf(host, domain.mark.ref, domain.mac) : undefined;
+    const address = running ? await addressOf(machine) : undefined;
     return address === undefined ? undefined : { ...common, publicIp: address, sshPort: 22 };
   }
   const [, ...others] = nat.guestPorts;
@@ -60,14 +74,20 @@ async function endpointOf({ host, domain, running }: Running): Promise<Endpoint 
 }
 
 /** The address of a card on a bridge, as the host knows it by now. */
-async function addressOf(
-  { virsh, options: { network } }: Host,
-  ref: OwnerRef,
-  mac: string | undefined,
-): Promise<string | undefined> {
+async function addressOf({
+  host,
+  domain,
+  neighbours = neighboursOf(host),
+}: Running): Promise<string | undefined> {
+  const { virsh, options } = host;
+  const { network } = options;
+  const { mac } = domain;
   if (network.mode !== 'bridged') return undefined;
+  if (network.address_from === 'arp') return mac === undefined ? undefined : (await neighbours()).get(mac);
   try {
-    const lines = (await virsh(['domifaddr', '--source', network.address_from, '--', ref])).split('\n');
+    const lines = (await virsh(['domifaddr', '--source', network.address_from, '--', domain.mark.ref])).split(
+      '\n',
+    );
     const line = lines.find((one) => mac === undefined || one.toLowerCase().includes(mac));
     return /\sipv4\s+(\d+\.\d+\.\d+\.\d+)\//.exec(line ?? '')?.[1];
   } catch (error) {

@@ -64,7 +64,12 @@ export interface ObservedMachine {
 export type Presence<T> =
   | { answer: 'observed'; value: T }
   | { answer: 'gone' }
-  | { answer: 'unknown'; reason: string };
+  | {
+      answer: 'unknown';
+      reason: string;
+      /** Of a machine: the hosts that do not answer, where all others do and do not have it. */
+      silentHosts?: readonly string[];
+    };
 
 /** All resources that carry our tag. Absence from a listing is never proof. */
 export type Listing<T> =

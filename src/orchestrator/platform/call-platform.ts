@@ -72,12 +72,14 @@ export async function callStep<T>(
   return step;
 }
 
+type Unknown = Extract<Presence<unknown>, { answer: 'unknown' }>;
+
 /** Reads from the platform with a deadline. Any failure, and any malformed answer, is `unknown`, never absence. */
 export async function observe<Answer extends Presence<unknown> | Listing<unknown>>(
   context: Waiting,
   call: () => Promise<Answer>,
   name: 'get' | 'list' = 'get',
-): Promise<Answer | { answer: 'unknown'; reason: string }> {
+): Promise<Answer | Unknown> {
   const sentAt = context.clock.now();
   const answer = await answerInTime(context, call, read<Answer>);
   const found = 'value' in answer ? answer.value : { answer: 'unknown' as const, reason: answer.problem };
@@ -88,10 +90,15 @@ export async function observe<Answer extends Presence<unknown> | Listing<unknown
 /** @throws {Error} if the answer is malformed: a driver may pass on what its platform sent. */
 async function read<Answer extends Presence<unknown> | Listing<unknown>>(
   value: Answer,
-): Promise<Answer | { answer: 'unknown'; reason: string }> {
+): Promise<Answer | Unknown> {
   switch (value.answer) {
     case 'unknown':
-      return { answer: 'unknown', reason: cleanText(value.reason) };
+      return {
+        answer: 'unknown',
+        reason: cleanText(value.reason),
+        ...('silentHosts' in value &&
+          value.silentHosts !== undefined && { silentHosts: value.silentHosts.map(cleanText) }),
+      };
     case 'observed':
       return { ...value, value: withRef(value.value) };
     case 'listed':

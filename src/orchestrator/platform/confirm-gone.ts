@@ -5,6 +5,7 @@ import type {
   Presence,
   VolumeDriver,
 } from '../model/platform-driver.ts';
+import type { InstanceRecord } from '../model/records.ts';
 import { observe } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
 import type { SharedListing } from './shared-listing.ts';
@@ -22,6 +23,22 @@ export async function confirmMachine(
   const observedAt = context.clock.now();
   const found = await observe(context, () => context.driver.get(ref));
   return { ...(await proved(found, ref, context.machines)), observedAt };
+}
+
+/**
+ * {@link confirmMachine}, for one that is being removed. Once its own host says that it does not have it, it is gone: a host that
+ * is lost for days must not hold the deletes of the others. What is not being removed may have been moved to that host.
+ */
+export async function confirmRemoved(
+  context: ReconcileContext,
+  { ownerRef, host }: Pick<InstanceRecord, 'ownerRef' | 'host'>,
+): Promise<Observation<ObservedMachine>> {
+  const observedAt = context.clock.now();
+  const found = await observe(context, () => context.driver.get(ownerRef));
+  const isElsewhereOnly =
+    found.answer === 'unknown' && host !== null && found.silentHosts?.includes(host) === false;
+  const seen = isElsewhereOnly ? ({ answer: 'gone' } as const) : found;
+  return { ...(await proved(seen, ownerRef, context.machines)), observedAt };
 }
 
 /** {@link confirmMachine}, for a volume. */

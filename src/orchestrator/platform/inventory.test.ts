@@ -83,6 +83,12 @@ describe('the units that may be sold', () => {
     expect(capacity()).toBe(1);
   });
 
+  it('include one on a host that does not answer, where the count names those of the others', async () => {
+    const { inventory, capacity } = counting(counted(1, []), [[claim], [claim]]);
+    await inventory.refresh(new Map(), new Set([machine.ref]));
+    expect(capacity()).toBe(2);
+  });
+
   it.each<[string, unknown]>([
     ['names a placement twice', { answer: 'counted', free: [free(0), free(5)] }],
     ['counts less than nothing', { answer: 'counted', free: [free(-1)] }],

@@ -79,7 +79,7 @@ export class PlatformInventory {
       const taken =
         inventory.counted === undefined
           ? stillTaken(after.filter(isHere), listed, unseen, this.#deps.catalog)
-          : takenInCount([...before, ...after].filter(isHere), inventory.counted);
+          : takenInCount([...before, ...after].filter(isHere), [...inventory.counted, ...unseen]);
       this.#keep(inventory.free, [...taken, ...after.filter((claim) => !isHere(claim) && stays(claim))]);
       this.#countedAt = askedAt;
       alarms.end({ kind: 'inventory_unknown', subject: platform });

@@ -6,7 +6,7 @@ import { lockVolumesOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { Lease } from '../model/work.ts';
 import { callStep } from '../platform/call-platform.ts';
-import { confirmMachine, confirmVolume } from '../platform/confirm-gone.ts';
+import { confirmRemoved, confirmVolume } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import {
   afterObservation,
@@ -34,13 +34,22 @@ interface Removable {
   destroy(cookie: string | null): Promise<Step<null>>;
   /** Reads the resource; its `gone` is proved. */
   find(): Promise<Observation<unknown>>;
+  /** Whether it is known which host of the platform has it. */
+  isOnHost?: boolean;
 }
 
-/** Sends the destroy; a driver's claim that the resource is gone is confirmed. */
+/**
+ * Sends the destroy; a driver's claim that the resource is gone is confirmed. Where another host than the machine's did not
+ * answer, an earlier call may have removed it.
+ */
 async function remove(context: StepContext, lease: Lease, removable: Removable): Promise<Removal> {
   const step = await callStep(context, lease, () => removable.destroy(lease.cookie));
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
   const answeredAt = context.clock.now();
+  if (removable.isOnHost && step.outcome === 'failed' && step.code === 'transient') {
+    const found = await removable.find();
+    return { step, found: found.answer === 'gone' ? found : undefined, answeredAt };
+  }
   return { step, found: isClaimedGone ? await removable.find() : undefined, answeredAt };
 }
 
@@ -81,7 +90,8 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
   const { driver } = context;
   const removal = await remove(context, lease, {
     destroy: (cookie) => driver.destroy(record.ownerRef, cookie),
-    find: () => confirmMachine(context, record.ownerRef),
+    find: () => confirmRemoved(context, record),
+    isOnHost: record.host !== null,
   });
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> =>
     unproved(context, lease, current, removal) ?? destroyed(context, tx, current);

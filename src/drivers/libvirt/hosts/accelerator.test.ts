@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { chooseAccelerator } from './accelerator.ts';
-import { type HostFacts, readHostFacts } from './host-facts.ts';
+import { type HostFacts, readHostFacts, readNeighbours } from './host-facts.ts';
 import { openHostShell } from './host-shell.ts';
 
 const facts: HostFacts = {
@@ -108,6 +108,24 @@ describe('a host says', () => {
     });
     writeFileSync(join(root, 'var/lib/berth/cordon'), '');
     expect((await read()).cordon).toBe('the file gives no reason');
+  });
+
+  it('which addresses it has spoken with, and not those that did not answer', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'berth-host-'));
+    onTestFinished(() => rmSync(root, { recursive: true }));
+    mkdirSync(join(root, 'proc/net'), { recursive: true });
+    const table = [
+      'IP address       HW type     Flags       HW address            Mask     Device',
+      '192.168.150.120  0x1         0x2         52:54:00:28:3d:36     *        virbr-berth',
+      '192.168.150.2    0x1         0x0         00:00:00:00:00:00     *        virbr-berth',
+      '10.77.2.1        0x1         0x6         CA:A0:61:1E:2F:95     *        eth0',
+    ];
+    writeFileSync(join(root, 'proc/net/arp'), `${table.join('\n')}\n`);
+    const shell = openHostShell({ name: 'kvm-1', uri: 'qemu:///system' });
+    expect([...(await readNeighbours(shell, { ...place, root }))]).toEqual([
+      ['52:54:00:28:3d:36', '192.168.150.120'],
+      ['ca:a0:61:1e:2f:95', '10.77.2.1'],
+    ]);
   });
 
   it('nothing where its shell is none', async () => {

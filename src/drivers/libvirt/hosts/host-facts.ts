@@ -65,3 +65,15 @@ export async function readHostFacts(host: HostShell, place: ScriptPlace): Promis
     cordon: facts.has('cordon') ? facts.get('cordon') || 'the file gives no reason' : undefined,
   };
 }
+
+/**
+ * The IPv4 addresses by MAC of those that the host has spoken with. libvirt's own answer (`domifaddr --source arp`) is
+ * empty on newer kernels. @throws {VirshError}
+ */
+export async function readNeighbours(
+  host: HostShell,
+  place: ScriptPlace,
+): Promise<ReadonlyMap<string, string>> {
+  const { lines } = await runHostScript(host, place, ['neighbours']);
+  return new Map(lines.map(([, mac = '', address = '']) => [mac.toLowerCase(), address]));
+}

@@ -4,6 +4,7 @@
  * state folder, and what the command takes. Each line of output is fields with tabs between them.
  *
  * - `facts`: the clock, the processor's virtualization, KVM, IOMMU, the cordon, whether the state folder can be written.
+ * - `neighbours`: the MAC and IPv4 addresses of the host's neighbour table.
  * - `exists PATH…`: those of the paths that are there.
  * - `gpus`: each PCI function of a GPU's slot or group, and the marks.
  * - `probe`: whether QEMU on KVM ends a guest that counts to 100 million.
@@ -40,6 +41,13 @@ facts() {
   while [ ! -e "$above" ]; do above=$(dirname "$above"); done
   [ -w "$above" ] && say state writable
   [ -e "$state/cordon" ] && { first "$state/cordon"; say cordon "$value"; }
+  return 0
+}
+
+neighbours() {
+  while read -r address _ flags mac _; do
+    case $flags in 0x2|0x6) say neighbour "$mac" "$address" ;; esac
+  done < "$root/proc/net/arp"
   return 0
 }
 
@@ -105,7 +113,7 @@ write_mark() { printf '%s\n' "$2" > "$state/gpus/.new" && sync "$state/gpus/.new
 refuse_unless() { first "$state/gpus/$1"; now=$value; [ "$now" = "$2" ] || { say mark "$1" "$now"; exit 3; }; }
 
 case $command in
-  facts|gpus) "$command" ;;
+  facts|gpus|neighbours) "$command" ;;
   exists) for path; do [ -e "$root$path" ] && say exists "$path"; done; exit 0 ;;
   probe) probe "$1" ;;
   mark)

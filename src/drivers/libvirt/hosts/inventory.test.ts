@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { aCatalog } from '../catalog.fixture.ts';
 import { countUnits } from './inventory.ts';
-import { aGpu, aHost } from './room.fixture.ts';
+import { aClaim, aGpu, aHost } from './room.fixture.ts';
 
 const gpus = (...states: ('free' | 'claimed')[]) =>
   states.map((state, at) => aGpu(`0000:1${at}:00.0`, { state }));
@@ -24,7 +24,19 @@ describe('the inventory', () => {
         { offerId: 'small', datacenter: 'ams', units: 4 },
         { offerId: 'gpu', datacenter: 'fra', units: 1 },
       ],
+      counted: [],
     });
+  });
+
+  it('names the machines whose room is not among the free: also those that only begin to take it', () => {
+    const claims = [
+      aClaim({ ref: 'runs' }),
+      aClaim({ ref: 'begins', state: 'open' }),
+      aClaim({ ref: 'stopped', state: 'released' }),
+      aClaim({ ref: undefined }),
+    ];
+    const answers = [seen('kvm-1', { claims }), seen('kvm-2', { claims: [aClaim({ ref: 'there' })] })];
+    expect(countUnits(aCatalog(), answers)).toMatchObject({ counted: ['runs', 'begins', 'there'] });
   });
 
   it('has nothing of hosts that are cordoned, in another group, or do not answer [libvirt-inventory-down]', () => {

@@ -25,7 +25,8 @@ function toWanted(
 
 /**
  * How many more machines of each offer the hosts could take. A host that does not answer takes none: what cannot be
- * placed there is not sold. Where no host answers, nothing is known.
+ * placed there is not sold. Where no host answers, nothing is known. A stopped machine that released its part of the host is
+ * not counted: its room is free.
  */
 export function countUnits({ offers, regions }: Catalog, answers: readonly HostAnswer[]): Inventory {
   const views = answers.flatMap((answer) => ('view' in answer ? [answer.view] : []));
@@ -43,5 +44,6 @@ export function countUnits({ offers, regions }: Catalog, answers: readonly HostA
       return { offerId: offer.id, datacenter, units };
     });
   });
-  return { answer: 'counted', free };
+  const held = views.flatMap(({ claims }) => claims.filter(({ state }) => state !== 'released'));
+  return { answer: 'counted', free, counted: held.flatMap(({ ref }) => ref ?? []) };
 }
