@@ -13,6 +13,7 @@ interface SandboxFlags {
   clock: 'real' | 'virtual';
   marketplace?: true;
   ssh?: true;
+  state?: string;
   json?: true;
 }
 
@@ -32,11 +33,12 @@ export function sandboxCommand(): Command {
     )
     .option('--marketplace', 'serve the marketplace on top of the providers, at /api')
     .option('--ssh', 'give machines real SSH servers, at ports of 127.0.0.1')
+    .option('--state <file>', 'keep what is made there, and have it again at the next start')
     .option('--json', 'print one line of JSON when ready')
     .addCommand(recordCommand())
     .addCommand(replayCommand())
     .action(async ({ host, port, json, ...flags }: SandboxFlags) => {
-      const { providers, catalog, seed, clock, marketplace = false, ssh = false } = flags;
+      const { providers, catalog, state, seed, clock, marketplace = false, ssh = false } = flags;
       const options = {
         seed,
         clock,
@@ -44,9 +46,11 @@ export function sandboxCommand(): Command {
         ssh,
         ...(providers !== undefined && { providers: providers.split(',') }),
         ...(catalog !== undefined && { catalog }),
+        ...(state !== undefined && { state }),
       };
       const start = () => serveSandbox(options, { host, port: toPort(port) });
-      await serveUntilSignal(start, { json, toJson: toReadyLine, welcome });
+      const kept = state === undefined ? 'all of it is in memory' : `its state is kept in ${state}`;
+      await serveUntilSignal(start, { json, toJson: toReadyLine, welcome: welcome(kept) });
     });
 }
 
@@ -74,15 +78,21 @@ function toReadyLine({ origin, sandbox }: ServingSandbox): object {
   };
 }
 
-function welcome({ origin, sandbox: { defaultAccount, controlKey } }: ServingSandbox): void {
-  const { providers, marketplace } = defaultAccount;
-  printLine(`The sandbox answers at ${origin}; all of it is in memory`);
-  for (const [name, { baseUrl, apiKey }] of Object.entries(providers))
-    printLine(`  ${name}   ${baseUrl}   API key ${apiKey}`);
-  if (marketplace !== undefined)
-    printLine(`  marketplace  ${marketplace.baseUrl}   API key ${marketplace.apiKey}`);
-  printLine(`  control      ${origin}/control   API key ${controlKey}`);
-  const [first] = Object.values(providers);
-  if (first !== undefined)
-    printLine(`\nTry it:\n  curl -H 'Authorization: Bearer ${first.apiKey}' ${first.baseUrl}/availability`);
-}
+const welcome =
+  (kept: string) =>
+  (serving: ServingSandbox): void => {
+    const {
+      origin,
+      sandbox: { defaultAccount, controlKey },
+    } = serving;
+    const { providers, marketplace } = defaultAccount;
+    printLine(`The sandbox answers at ${origin}; ${kept}`);
+    for (const [name, { baseUrl, apiKey }] of Object.entries(providers))
+      printLine(`  ${name}   ${baseUrl}   API key ${apiKey}`);
+    if (marketplace !== undefined)
+      printLine(`  marketplace  ${marketplace.baseUrl}   API key ${marketplace.apiKey}`);
+    printLine(`  control      ${origin}/control   API key ${controlKey}`);
+    const [first] = Object.values(providers);
+    if (first !== undefined)
+      printLine(`\nTry it:\n  curl -H 'Authorization: Bearer ${first.apiKey}' ${first.baseUrl}/availability`);
+  };

@@ -19,6 +19,7 @@ import { createControl, isControl, SandboxKeys } from './sandbox-control.ts';
 import { createIdleness } from './sandbox-idleness.ts';
 import type { StartedMarketplace } from './sandbox-marketplace.ts';
 import { CUSTOM, type StartedProvider, startProvider } from './sandbox-provider.ts';
+import { SandboxStateFile } from './sandbox-state-file.ts';
 
 export type { SandboxClock } from '../sandbox/clock.ts';
 export type { MarketplaceSettings, SandboxOptions, Timing } from '../sandbox/options.ts';
@@ -66,7 +67,20 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     market: () => market,
     mayBeStruck: () => faults.isArmed,
   });
-  const { changed } = idleness;
+  const state =
+    options.state === undefined
+      ? undefined
+      : new SandboxStateFile(options.state, {
+          seed,
+          providers: namesOf(options),
+          catalog: options.catalog,
+          marketplace: Boolean(options.marketplace),
+          ssh,
+        });
+  const changed = (): void => {
+    idleness.changed();
+    state?.changed();
+  };
   faults.onStrike(({ fault }) => {
     changed();
     journal.noteFault(fault);
@@ -74,6 +88,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   let closing: Promise<void> | undefined;
 
   async function end(): Promise<void> {
+    await state?.close();
     faults.clear();
     const products = [market, ...providers.values()];
     for (const product of products) await clock.during(product?.close() ?? Promise.resolve());
@@ -144,6 +159,17 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     }
   }
 
+  const started = await clock.during(account(DEFAULT_ACCOUNT));
+  const running = [...providers.values(), ...(market === undefined ? [] : [market])];
+  const parts = [faults, transitions, ...running, keys];
+  const snapshots = new Snapshots(clock, [...parts, journal], changed);
+  await snapshots.begin();
+  const kept =
+    state &&
+    (await restored(state, new Snapshots(clock, parts, changed), started).catch(async (error) => {
+      await close();
+      throw error;
+    }));
   const sandbox = {
     seed,
     clock,
@@ -152,12 +178,9 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     faults,
     weather: new Weather(faults, seed),
     transitions,
-    defaultAccount: await clock.during(account(DEFAULT_ACCOUNT)),
+    defaultAccount: kept ?? started,
     account: addAccount,
   };
-  const running = [...providers.values(), ...(market === undefined ? [] : [market])];
-  const snapshots = new Snapshots(clock, [faults, transitions, ...running, journal, keys], changed);
-  await snapshots.begin();
   const { key, fetch, client } = createControl({ sandbox, keys, journal, snapshots, market, log });
   return {
     ...sandbox,
@@ -178,6 +201,20 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Brings back what the file has, and keeps it there from now on. Returns the default account, which may have another user. */
+async function restored(
+  state: SandboxStateFile,
+  all: Snapshots,
+  account: SandboxAccount,
+): Promise<SandboxAccount> {
+  const found = state.read();
+  if (found !== undefined) await all.load(found.moment);
+  const { marketplace } = account;
+  const user = marketplace && { ...marketplace, ...found?.user, baseUrl: marketplace.baseUrl };
+  state.keep(async () => ({ moment: await all.save(), user }));
+  return { ...account, ...(user !== undefined && { marketplace: user }) };
 }
 
 function namesOf({ providers, catalog }: SandboxOptions): string[] {

@@ -43,6 +43,8 @@ export interface SandboxOptions {
   marketplace?: boolean | MarketplaceSettings;
   /** `false`: nobody is answered 429. Default: the limits of production, for each account by itself. */
   rateLimits?: boolean;
+  /** A file where all but the journal is kept, and is there again at the next start. Default: it is in memory only. */
+  state?: string;
   /** What base URLs begin with. Default `http://sandbox.test`, which only `fetch` of the sandbox knows. */
   origin?: string;
   /** Default: nothing is logged. */

@@ -21,6 +21,12 @@ interface Moment {
   parts: { part: Part; saved: unknown }[];
 }
 
+/** A moment that can be kept in a file. */
+export interface SavedMoment {
+  at: number;
+  saved: unknown[];
+}
+
 /** What a sandbox was at some moments, in memory. */
 export class Snapshots {
   readonly #clock: SandboxClock;
@@ -45,6 +51,20 @@ export class Snapshots {
   /** Everything is as it was at the start; snapshots stay. */
   async reset(): Promise<void> {
     if (this.#first !== undefined) await this.#load(this.#first);
+  }
+
+  /** What is now, for {@link load} of a sandbox that is made of the same. */
+  async save(): Promise<SavedMoment> {
+    await this.#clock.settle();
+    const { at, parts } = await this.#save();
+    return { at, saved: parts.map(({ saved }) => saved) };
+  }
+
+  /** A real clock is not set back: the time until now has passed. */
+  async load({ at, saved }: SavedMoment): Promise<void> {
+    const parts = this.#parts.map((part, index) => ({ part, saved: saved[index] }));
+    const now = this.#clock.kind === 'real' ? Math.max(at, this.#clock.now()) : at;
+    await this.#load({ at: now, parts });
   }
 
   /** Another one of the same name is replaced. */

@@ -1,0 +1,117 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { deserialize, serialize } from 'node:v8';
+import { packageVersion } from '../config/package-root.ts';
+import { StateInUse, takeStateLock } from '../drivers/simulator/platform/state-file.ts';
+import { Fatal, InUse } from '../ports/errors.ts';
+import type { SandboxUser } from '../sandbox/sandbox.ts';
+import type { SavedMoment } from '../sandbox/state/snapshots.ts';
+
+const MARK = 'berth sandbox';
+/** What changes is written so much later, together with what changes until then. */
+const WRITE_AFTER_MS = 1_000;
+
+/** What a sandbox is made of. State is of the sandbox that is made of the same. */
+export interface SandboxSetup {
+  version: string;
+  seed: string;
+  providers: readonly string[];
+  catalog: string | undefined;
+  marketplace: boolean;
+  ssh: boolean;
+}
+
+interface SavedSandbox {
+  mark: typeof MARK;
+  setup: SandboxSetup;
+  moment: SavedMoment;
+  /** The user of the default account. */
+  user: SandboxUser | undefined;
+}
+
+/** A file with all that a sandbox is. While it is open, no other process uses it. */
+export class SandboxStateFile {
+  readonly #file: string;
+  readonly #setup: SandboxSetup;
+  readonly #unlock: () => void;
+  #save: (() => Promise<Pick<SavedSandbox, 'moment' | 'user'>>) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #lastWrite: Promise<unknown> = Promise.resolve();
+
+  /** @throws {Fatal} */
+  constructor(file: string, setup: Omit<SandboxSetup, 'version'>) {
+    this.#file = file;
+    this.#setup = { version: packageVersion(), ...setup };
+    try {
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      this.#unlock = takeStateLock(file);
+    } catch (error) {
+      if (error instanceof StateInUse)
+        throw new InUse(`Another process runs the sandbox of ${file}: give this one a file of its own.`);
+      throw new Fatal(`The state ${file} cannot be used: ${(error as Error).message}.`, { cause: error });
+    }
+  }
+
+  /** What an earlier sandbox left; undefined: there is no file yet. @throws {Fatal} */
+  read(): Pick<SavedSandbox, 'moment' | 'user'> | undefined {
+    if (!existsSync(this.#file)) return undefined;
+    const saved = readState(this.#file);
+    const [ours, theirs] = [this.#setup, saved.setup];
+    for (const name of Object.keys(ours) as (keyof SandboxSetup)[])
+      if (String(ours[name]) !== String(theirs[name]))
+        throw new Fatal(
+          `The state ${this.#file} is of a sandbox with ${name} ${show(theirs[name])}, not ${show(ours[name])}: start it with that, or give another file.`,
+        );
+    return saved;
+  }
+
+  /** From now on what changes is written. */
+  keep(save: () => Promise<Pick<SavedSandbox, 'moment' | 'user'>>): void {
+    this.#save = save;
+  }
+
+  changed(): void {
+    this.#timer ??= setTimeout(() => void this.#write().catch(() => this.changed()), WRITE_AFTER_MS).unref();
+  }
+
+  /** Writes what is now, and gives the file back. */
+  async close(): Promise<void> {
+    try {
+      await this.#write();
+    } finally {
+      clearTimeout(this.#timer);
+      this.#unlock();
+    }
+  }
+
+  #write(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const written = this.#lastWrite.then(() => this.#writeNow());
+    this.#lastWrite = written.catch(() => undefined);
+    return written;
+  }
+
+  /** The file is the old one or the new one, whenever the process ends. */
+  async #writeNow(): Promise<void> {
+    if (this.#save === undefined) return;
+    const saved: SavedSandbox = { mark: MARK, setup: this.#setup, ...(await this.#save()) };
+    const draft = `${this.#file}.draft`;
+    writeFileSync(draft, serialize(saved), { mode: 0o600 });
+    renameSync(draft, this.#file);
+  }
+}
+
+function readState(file: string): SavedSandbox {
+  try {
+    const saved = deserialize(readFileSync(file)) as SavedSandbox;
+    if (saved.mark === MARK) return saved;
+  } catch (error) {
+    throw new Fatal(`${file} is no state of a sandbox: ${(error as Error).message}.`, { cause: error });
+  }
+  throw new Fatal(`${file} is no state of a sandbox.`);
+}
+
+function show(setting: unknown): string {
+  return Array.isArray(setting) ? setting.join(',') : String(setting ?? 'none');
+}
