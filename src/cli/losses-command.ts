@@ -1,11 +1,18 @@
 import { Command } from 'commander';
 import { toReconcileOptions } from '../compose/options.ts';
 import { platformsOf } from '../config/platforms.ts';
-import { markOf, type Reader } from '../orchestrator/model/store.ts';
-import { countLosses, type LossCount } from '../orchestrator/platform/loss-cap.ts';
+import type { Config } from '../config/schema.ts';
+import {
+  acceptLosses,
+  type HeldInstance,
+  type PlatformLosses,
+  readLosses,
+  thawPlatform,
+} from '../orchestrator/operate/actions/losses.ts';
 import type { LossCapOptions } from '../orchestrator/platform/options.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printLine, printTable } from '../runtime/print.ts';
+import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { withAcceptance } from './parse.ts';
 import { type JsonFlag, printJson, toJsonTime, toTime, withJson } from './print-records.ts';
@@ -18,30 +25,27 @@ export function lossesCommand(): Command {
   withJson(
     onDatabase(losses, async ({ store: { read }, clock, config }, { json }: JsonFlag) => {
       const cap = toReconcileOptions(config).maxLosses;
-      const platforms = [...platformsOf(config).keys()];
-      const held = await findHeld(read);
-      if (json) return printJson(await toJson(read, platforms, cap, held, clock.now()));
-      for (const platform of platforms) {
-        if (platforms.length > 1) printLine(`Platform ${platform}:`);
-        tellCount(await countLosses(read, cap, clock.now(), { platform }), cap);
-        await tellTrouble(read, platform);
+      const all = await readLosses(read, cap, [...platformsOf(config).keys()], clock.now());
+      if (json) return printJson(toJson(all, cap));
+      for (const platform of all) {
+        if (all.length > 1) printLine(`Platform ${platform.platform}:`);
+        tellCount(platform, cap);
+        tellTrouble(platform);
       }
-      tellHeld(held, platforms.length > 1);
+      tellHeld(
+        all.flatMap(({ held }) => held),
+        all.length > 1,
+      );
     }),
   );
   const accept = onDatabase(
     losses
       .command('accept')
       .option('--platform <name>', 'of several platforms, the one whose losses they are'),
-    async ({ store, clock, config }, flags: { for: number; platform?: string }) => {
-      const platforms = [...platformsOf(config).keys()].filter((name) => (flags.platform ?? name) === name);
-      if (platforms.length === 0)
-        throw new Fatal(`There is no platform ${flags.platform}: name one of the configuration.`);
-      const until = clock.now() + flags.for;
-      await store.transact(async (tx) => {
-        for (const platform of platforms)
-          await tx.marks.put(markOf(platform, 'losses_accepted_until'), until);
-      });
+    async ({ store, clock, config }, flags: AcceptFlags) => {
+      const platforms = platformsNamed(config, flags.platform);
+      const until = await acceptLosses({ store, clock }, localActor(), { platforms, forMs: flags.for });
+      if (flags.json) return printJson({ platforms, accepted_until: toJsonTime(until) });
       printLine(
         `Losses are accepted until ${toTime(until)}: a running server ends the instances that the platform no longer has within a minute.`,
       );
@@ -50,45 +54,61 @@ export function lossesCommand(): Command {
       );
     },
   );
-  withAcceptance(accept).description(
+  withJson(withAcceptance(accept)).description(
     'accept the losses: for this long, instances that the platform no longer has are ended',
   );
   return losses;
 }
 
-async function tellTrouble({ marks }: Pick<Reader, 'marks'>, platform: string): Promise<void> {
-  const since = await marks.get(markOf(platform, 'platform_down_since'));
-  if (since !== null)
+interface AcceptFlags extends JsonFlag {
+  for: number;
+  platform?: string;
+}
+
+/** `berth thaw`: a platform whose listing lacks too much is believed. */
+export function thawCommand(): Command {
+  const thaw = onDatabase(
+    new Command('thaw').argument('<platform>', 'its name; `default` where it is the only one'),
+    async ({ store, clock, config }, name: string, flags: AcceptFlags & { yes?: true }) => {
+      const [platform = name] = platformsNamed(config, name);
+      const order = { platform, forMs: flags.for, isDone: flags.yes === true };
+      const thawed = await thawPlatform({ store, clock }, localActor(), order);
+      const { problems, effect, acceptedUntil } = thawed;
+      if (flags.json)
+        return printJson({ platform, problems, effect, accepted_until: toJsonTime(acceptedUntil) });
+      for (const problem of problems) printLine(problem);
+      if (acceptedUntil === null) printLine(`A dry run; with --yes, ${effect}.`);
+      else printLine(`Until ${toTime(acceptedUntil)} ${effect}.`);
+    },
+  ).option('--yes', 'do it; without this flag, say what would be done');
+  return withJson(withAcceptance(thaw));
+}
+
+/** @throws {Fatal} */
+function platformsNamed(config: Config, given: string | undefined): string[] {
+  const platforms = [...platformsOf(config).keys()].filter((name) => (given ?? name) === name);
+  if (platforms.length === 0)
+    throw new Fatal(`There is no platform ${given}: name one of the configuration.`);
+  return platforms;
+}
+
+function tellTrouble({ frozenSince, volumesDoubtedSince }: PlatformLosses): void {
+  if (frozenSince !== null)
     printLine(
-      `Since ${toTime(since)} the platform does not answer, or its listing is not believed: nothing is sold or ended. The server's log says what is missing; only if that is really lost: berth losses accept`,
+      `Since ${toTime(frozenSince)} the platform does not answer, or its listing is not believed: nothing is sold or ended. The server's log says what is missing; only if that is really lost: berth losses accept`,
     );
-  const doubtedSince = await marks.get(markOf(platform, 'volumes_doubted_since'));
-  if (doubtedSince !== null)
+  if (volumesDoubtedSince !== null)
     printLine(
-      `Since ${toTime(doubtedSince)} too many volumes are missing: no deletion of a volume counts as proved for an hour. If they are really gone: berth losses accept`,
+      `Since ${toTime(volumesDoubtedSince)} too many volumes are missing: no deletion of a volume counts as proved for an hour. If they are really gone: berth losses accept`,
     );
 }
 
-function tellCount({ count, cap, acceptedUntil }: LossCount, { windowMs }: LossCapOptions): void {
+function tellCount({ count, cap, acceptedUntil }: PlatformLosses, { windowMs }: LossCapOptions): void {
   printLine(`${count} instances lost within ${Math.round(windowMs / MINUTE_MS)} minutes; the cap is ${cap}.`);
   if (acceptedUntil !== null) printLine(`Losses are accepted until ${toTime(acceptedUntil)}.`);
 }
 
-interface Held {
-  id: string;
-  status: string;
-  region: string;
-  platform: string;
-}
-
-async function findHeld({ instances, work }: Pick<Reader, 'instances' | 'work'>): Promise<Held[]> {
-  const held: Held[] = [];
-  for (const record of await instances.list({}))
-    if ((await work.of(record.id))?.isHeld === true) held.push(record);
-  return held;
-}
-
-function tellHeld(held: readonly Held[], areSeveral: boolean): void {
+function tellHeld(held: readonly HeldInstance[], areSeveral: boolean): void {
   if (held.length === 0) {
     printLine('No instance is held.');
     return;
@@ -101,36 +121,22 @@ function tellHeld(held: readonly Held[], areSeveral: boolean): void {
 }
 
 /** All of it as JSON: of several platforms, what each has lost under its name. */
-async function toJson(
-  read: Reader,
-  platforms: readonly string[],
-  cap: LossCapOptions,
-  held: readonly Held[],
-  now: number,
-) {
-  const told = await Promise.all(
-    platforms.map(async (platform) => {
-      const { count, cap: allowed, acceptedUntil } = await countLosses(read, cap, now, { platform });
-      return {
-        lost: count,
-        allowed,
-        accepted_until: toJsonTime(acceptedUntil),
-        platform_down_since: toJsonTime(await read.marks.get(markOf(platform, 'platform_down_since'))),
-        volumes_doubted_since: toJsonTime(await read.marks.get(markOf(platform, 'volumes_doubted_since'))),
-      };
-    }),
-  );
-  const areSeveral = platforms.length > 1;
+function toJson(all: readonly PlatformLosses[], { windowMs }: LossCapOptions): object {
+  const areSeveral = all.length > 1;
+  const told = all.map((one) => ({
+    lost: one.count,
+    allowed: one.cap,
+    accepted_until: toJsonTime(one.acceptedUntil),
+    platform_down_since: toJsonTime(one.frozenSince),
+    volumes_doubted_since: toJsonTime(one.volumesDoubtedSince),
+  }));
   return {
     ...(areSeveral
-      ? { platforms: Object.fromEntries(told.map((telling, index) => [platforms[index], telling])) }
+      ? { platforms: Object.fromEntries(told.map((telling, index) => [all[index]?.platform, telling])) }
       : told[0]),
-    window_s: cap.windowMs / 1000,
-    held: held.map(({ id, status, region, platform }) => ({
-      id,
-      status,
-      region,
-      ...(areSeveral && { platform }),
-    })),
+    window_s: windowMs / 1000,
+    held: all.flatMap(({ held }) =>
+      held.map(({ id, status, region, platform }) => ({ id, status, region, ...(areSeveral && { platform }) })),
+    ),
   };
 }

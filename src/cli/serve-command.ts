@@ -9,10 +9,8 @@ import { type ServerFlags, serveUntilSignal, withServerFlags } from './serving.t
 export function serveCommand(ports: ServePorts = {}): Command {
   return withServerFlags(withDatabase(new Command('serve')), { api: 8080, admin: 9080 }).action(
     async ({ config: file, json, ...flags }: ServerFlags) => {
-      const start = async () => {
-        const { config } = loadConfig({ file, flags, env: process.env });
-        return serveOrchestrator({ config, env: process.env }, ports);
-      };
+      const load = () => loadConfig({ file, flags, env: process.env }).config;
+      const start = () => serveOrchestrator({ config: load(), env: process.env, load }, ports);
       await serveUntilSignal(start, { json, toJson: toReadyLine, welcome });
     },
   );

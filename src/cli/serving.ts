@@ -7,6 +7,8 @@ const ONLY_OWNER = 0o077;
 
 interface Stoppable {
   stop(): Promise<void>;
+  /** Reads the configuration anew. Absent: a SIGHUP has its usual effect. */
+  reload?(): Promise<void>;
 }
 
 /** The flags of both servers that go over the configuration. */
@@ -42,6 +44,7 @@ export async function serveUntilSignal<Server extends Stoppable>(
   process.umask(ONLY_OWNER);
   const server = await start();
   stopOnSignal(server);
+  reloadOnSignal(server);
   if (ready.json) printLine(JSON.stringify(ready.toJson(server)));
   else ready.welcome(server);
 }
@@ -58,6 +61,17 @@ function stopOnSignal(server: Stoppable): void {
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
+}
+
+/** What is wrong with the configuration is in the log, and in an alarm: the server goes on as it was. */
+function reloadOnSignal(server: Stoppable): void {
+  if (server.reload === undefined) return;
+  const reload = server.reload.bind(server);
+  process.on('SIGHUP', () => {
+    reload().catch((error) => {
+      if (!(error instanceof Fatal)) process.stderr.write(`berth: the reload failed: ${error}\n`);
+    });
+  });
 }
 
 /** A port as a flag names it. @throws {Fatal} */

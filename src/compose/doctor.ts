@@ -36,6 +36,7 @@ async function* diagnoseDriver({
 }: ConfiguredDriver): AsyncGenerator<Diagnosis> {
   const { name } = definition;
   definition.check(options, setting);
+  definition.checkCatalog?.(options, setting.catalog);
   yield {
     subject: `driver ${name}`,
     verdict: 'ok',

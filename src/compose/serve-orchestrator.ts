@@ -14,18 +14,25 @@ import type { Store } from '../orchestrator/model/store.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
 import { assertClockIsPastPruned } from '../orchestrator/queue/prune-tombstones.ts';
 import type { Clock, Random } from '../ports/clock.ts';
+import { liveOf } from '../ports/live.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemRandom } from '../runtime/system.ts';
 import { createServerClock, type ServerClock } from './clock.ts';
 import { configuredDrivers } from './driver-settings.ts';
 import { orchestratorStores } from './open-store.ts';
 import { startOrchestrator } from './orchestrator.ts';
+import { reloadOf } from './reload.ts';
 import { openToServe, type Served, serve } from './serve.ts';
+
+/** Who reloads by a signal. */
+const SIGNAL = { name: 'SIGHUP', source: 'cli', address: null } as const;
 
 /** What `berth serve` runs with. */
 export interface ServeOptions {
   config: Config;
   env: Environment;
+  /** Reads the configuration anew, for a reload. @throws {Fatal} Absent: it is what it is. */
+  load?: () => Config;
 }
 
 /** Where /metrics is, unless the configuration says otherwise. */
@@ -40,6 +47,8 @@ export interface ServePorts {
 }
 
 export interface Serving extends Served {
+  /** Reads the catalog anew, as at SIGHUP. @throws {Fatal} with all that is wrong; then nothing has changed. */
+  reload(): Promise<void>;
   /** The key of the first start, to be shown once. */
   apiKey: string | null;
   catalogFile: string;
@@ -47,12 +56,13 @@ export interface Serving extends Served {
 
 /** Serves the orchestrator. @throws {Fatal} with a sentence for the operator */
 export async function serveOrchestrator(
-  { config, env }: ServeOptions,
+  { config, env, load = () => config }: ServeOptions,
   ports: ServePorts = {},
 ): Promise<Serving> {
   const given = readEnvironmentKey(env);
   const platforms = platformsOf(config);
-  const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
+  const sold = liveOf(loadCatalog(config.catalog, sellingPlatforms(config)));
+  const catalog = sold.value;
   const log = createLog(config.log.level);
   const { clock, storeOptions }: ServerClock =
     ports.clock === undefined
@@ -73,7 +83,10 @@ export async function serveOrchestrator(
     },
     async (undo) => {
       const check = (): void => {
-        for (const { definition, options, setting } of opening) definition.check(options, setting);
+        for (const { definition, options, setting } of opening) {
+          definition.check(options, setting);
+          definition.checkCatalog?.(options, setting.catalog);
+        }
       };
       const opened = await openToServe(orchestratorStores, config.database, undo, {
         check,
@@ -100,11 +113,13 @@ export async function serveOrchestrator(
         random,
         log,
         failpoint,
+        reload: reloadOf({ config, load, catalog: sold, drivers: opening }),
       };
       return { ...(await startOrchestrator(parts)), apiKey };
     },
   );
-  return { ...served, apiKey: product.apiKey, catalogFile: config.catalog };
+  const reload = () => product.reload(SIGNAL);
+  return { ...served, reload, apiKey: product.apiKey, catalogFile: config.catalog };
 }
 
 /** The platforms as the log tells them at the start. */

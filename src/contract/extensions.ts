@@ -1,5 +1,17 @@
 import { z } from 'zod';
-import { timestampSchema, usdPerHourSchema } from './values.ts';
+import { regionTokenSchema, timestampSchema, usdPerHourSchema } from './values.ts';
+
+/** When nothing new is placed, since the provider works there. What runs goes on, unless the provider says otherwise. */
+const maintenanceWindowSchema = z
+  .object({
+    starts_at: timestampSchema,
+    ends_at: timestampSchema.optional().meta({ description: 'Absent: it is not known yet.' }),
+    /** Those of the offer's regions that it is about. */
+    regions: z.array(regionTokenSchema),
+    reason: z.string().optional(),
+  })
+  .meta({ id: 'MaintenanceWindow' });
+export type MaintenanceWindow = z.infer<typeof maintenanceWindowSchema>;
 
 /**
  * What Berth offers beyond O:, under /v1/x/…: an orchestrator that has it says so in `Configuration.extras.berth`. A
@@ -15,6 +27,8 @@ export const berthExtrasSchema = z
     stopped_price_per_hour: usdPerHourSchema.optional(),
     /** The shortest time for which an instance of this offer is rented out. */
     minimum_reservation_minutes: z.int().nonnegative().optional(),
+    /** The provider's work on what the offer runs on: what is planned, and what is under way. */
+    maintenance_windows: z.array(maintenanceWindowSchema).optional(),
   })
   .meta({ id: 'BerthExtras' });
 export type BerthExtras = z.infer<typeof berthExtrasSchema>;

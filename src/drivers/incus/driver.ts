@@ -12,6 +12,7 @@ export const incus: DriverDefinition<IncusConfig> = {
   name: 'incus',
   configSchema: incusConfigSchema,
   offerSchema: incusOfferSchema,
+  placesOnHosts: true,
   imageAdvice:
     'Use `incus image import METADATA ROOTFS --alias NAME --project PROJECT` or `incus image copy`, with the alias that platform.images gives to the image.',
   check(options) {

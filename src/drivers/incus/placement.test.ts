@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { Instance, Resources } from './api.ts';
 import { incusConfigSchema, incusOfferSchema } from './options.ts';
-import { type Fleet, freeGpus, type Host, isJudgeable, placeFor, roomOn } from './placement.ts';
+import { countFree, type Fleet, freeGpus, type Host, isJudgeable, placeFor, roomOn } from './placement.ts';
 import { toPlatform } from './translate.ts';
 
 const GIB = 2 ** 30;
@@ -154,6 +155,23 @@ describe('a machine goes', () => {
     // Of a larger cluster most members may be lost, and it goes on.
     const others = ['d', 'e', 'f', 'g'].map((name) => host(name, { isOnline: false }));
     expect(isJudgeable(fleet([...voters(true, true, true), ...others]))).toBe(true);
+  });
+
+  it('to none that an operator has cordoned, whatever room it has, and none is counted there', () => {
+    const hosts = [host('a'), host('b')];
+    const full = fleet(hosts, [instance('b', { 'limits.cpu': '32' })]);
+    expect(placeFor(spec, full, any, options)?.host.name).toBe('a');
+    expect(placeFor({ ...spec, avoidHosts: ['a'] }, full, any, options)?.host.name).toBe('b');
+    expect(placeFor({ ...spec, avoidHosts: ['a', 'b'] }, full, any, options)).toBeUndefined();
+    const catalog = {
+      regions: new Map(),
+      offers: new Map([
+        ['o', { ...wanted, id: 'o', machine: {}, storageGb: 10, placements: [{ region: 'fra', units: 9 }] }],
+      ]),
+    } as unknown as Catalog;
+    const units = (avoid?: string[]) => countFree(catalog, fleet(hosts), options, avoid)[0]?.units;
+    expect(units(['a', 'b'])).toBe(0);
+    expect(units(['a'])).toBe((units() ?? 0) / 2);
   });
 
   it('nowhere where none has room', () => {

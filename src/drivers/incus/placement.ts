@@ -49,7 +49,7 @@ export class FleetReader {
   readonly #api: IncusApi;
   readonly #instances: InstanceReader;
   readonly #options: IncusConfig;
-  readonly #pools: readonly string[];
+  readonly #catalog: Catalog;
   readonly #now: () => number;
   readonly #hardware = new Map<string, Hardware>();
 
@@ -63,8 +63,13 @@ export class FleetReader {
     this.#instances = instances;
     this.#options = options;
     this.#now = now;
-    const named = [...catalog.offers.values()].flatMap((offer) => offerOf(offer).storage_pool ?? []);
-    this.#pools = [...new Set([options.storage_pool, ...named])];
+    this.#catalog = catalog;
+  }
+
+  /** Those that machines are made in. */
+  get #pools(): readonly string[] {
+    const named = [...this.#catalog.offers.values()].flatMap((offer) => offerOf(offer).storage_pool ?? []);
+    return [...new Set([this.#options.storage_pool, ...named])];
   }
 
   async read(): Promise<Fleet> {
@@ -100,9 +105,10 @@ export class FleetReader {
   async #hardwareOf(name: string): Promise<Hardware | undefined> {
     const known = this.#hardware.get(name);
     if (known !== undefined && this.#now() - known.at < HARDWARE_KEPT_MS) return known;
+    const pools = this.#pools;
     const read = Promise.all([
       this.#api.resources(name),
-      ...this.#pools.map((pool) => this.#api.poolBytes(pool, name)),
+      ...pools.map((pool) => this.#api.poolBytes(pool, name)),
     ]);
     const found = await read.catch((error) => {
       if (error instanceof IncusRefusal) throw error;
@@ -110,7 +116,7 @@ export class FleetReader {
     });
     if (found === undefined) return undefined;
     const [resources, ...bytes] = found;
-    const poolBytes = new Map(this.#pools.map((pool, index) => [pool, bytes[index] ?? 0]));
+    const poolBytes = new Map(pools.map((pool, index) => [pool, bytes[index] ?? 0]));
     const hardware = { at: this.#now(), resources, poolBytes };
     this.#hardware.set(name, hardware);
     return hardware;
@@ -218,7 +224,7 @@ export function placeFor(
 ): Place | undefined {
   const group = options.datacenters[spec.datacenter];
   const rooms = fleet.hosts
-    .filter((host) => isEligible(host, offer, group))
+    .filter((host) => isEligible(host, offer, group) && !spec.avoidHosts?.includes(host.name))
     .map((host) => ({ host, room: roomOn(host, fleet, spec, offer, options) }))
     .filter(({ room }) => room > 0)
     .sort((a, b) => b.room - a.room || a.host.name.localeCompare(b.host.name));
@@ -243,7 +249,13 @@ export function placeForVolume(
 }
 
 /** Each offer counted as if it were the only one. */
-export function countFree(catalog: Catalog, fleet: Fleet, options: IncusConfig): FreeUnits[] {
+export function countFree(
+  catalog: Catalog,
+  fleet: Fleet,
+  options: IncusConfig,
+  avoidHosts: readonly string[] = [],
+): FreeUnits[] {
+  const open = fleet.hosts.filter(({ name }) => !avoidHosts.includes(name));
   return [...catalog.offers.values()].flatMap((offer) => {
     const machine = offerOf(offer);
     const wanted = { ...offer, rootDiskGb: offer.storageGb, gpuCount: offer.gpuCount ?? 0 };
@@ -251,7 +263,7 @@ export function countFree(catalog: Catalog, fleet: Fleet, options: IncusConfig):
       offer.placements.map(({ region }) => catalog.regions.get(region)?.datacenter ?? region),
     );
     return [...datacenters].map((datacenter) => {
-      const hosts = fleet.hosts.filter((host) => isEligible(host, machine, options.datacenters[datacenter]));
+      const hosts = open.filter((host) => isEligible(host, machine, options.datacenters[datacenter]));
       return {
         offerId: offer.id,
         datacenter,

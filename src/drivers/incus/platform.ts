@@ -44,11 +44,11 @@ export function openIncus(
     restart: (ref, id, cookie) => order(() => machines.restart(ref, id, cookie)),
     destroy: (ref, cookie) => order(() => machines.destroy(ref, cookie)),
     volumes: guarded(new Volumes({ api, options, fleet })),
-    async inventory() {
+    async inventory(avoidHosts) {
       try {
         const now = await fleet.read();
         if (!isJudgeable(now)) return { answer: 'unknown', reason: NO_MEMBER };
-        return { answer: 'counted', free: countFree(catalog, now, options), counted: now.names };
+        return { answer: 'counted', free: countFree(catalog, now, options, avoidHosts), counted: now.names };
       } catch (error) {
         return { answer: 'unknown', reason: reasonOf(error) };
       }

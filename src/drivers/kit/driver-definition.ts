@@ -58,8 +58,16 @@ export interface DriverDefinition<Options extends DriverOptions = DriverOptions>
    * @throws {Fatal} with a sentence for the operator
    */
   check(options: Options, setting: DriverSetting): void;
+  /**
+   * Whether what is sold can be made with these options, before it is opened and again when the catalog is read anew.
+   *
+   * @throws {Fatal} with a sentence for the operator
+   */
+  checkCatalog?(options: Options, catalog: Catalog): void;
   /** What an offer of the catalog may say under `machine:`. Absent: nothing. */
   readonly offerSchema?: z.ZodType;
+  /** Whether it leaves out the hosts that it is told to avoid: one of its hosts can be cordoned in Berth. */
+  readonly placesOnHosts?: true;
   /** Looks at every prerequisite, one by one, for `berth doctor`. Changes nothing that stays. */
   diagnose?(options: Options, setting: DriverSetting): AsyncIterable<Diagnosis>;
   /**

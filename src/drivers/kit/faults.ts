@@ -28,7 +28,8 @@ export function withFaults(driver: PlatformDriver, plan: FaultPlan, clock?: Cloc
     restart: (ref, id, cookie) => injector.carry('restart', ref, () => driver.restart(ref, id, cookie)),
     destroy: (ref, cookie) => injector.carry('destroy', ref, () => driver.destroy(ref, cookie)),
     ...(inventory !== undefined && {
-      inventory: () => injector.carry('inventory', undefined, () => inventory.call(driver)),
+      inventory: (avoidHosts?: readonly string[]) =>
+        injector.carry('inventory', undefined, () => inventory.call(driver, avoidHosts)),
     }),
     ...(consoleTail !== undefined && {
       consoleTail: (ref) => injector.carry('consoleTail', ref, () => consoleTail.call(driver, ref)),

@@ -11,7 +11,7 @@ import { functionsOf, markGpus } from './gpus/machine-gpus.ts';
 import { generateHostKey } from './host-key.ts';
 import { listDomains, readHostView } from './hosts/host-view.ts';
 import { placeMachine } from './hosts/place.ts';
-import type { HostView, Wanted } from './hosts/room.ts';
+import { type HostView, type Wanted, withCordons } from './hosts/room.ts';
 import { settleClaim } from './hosts/settle-claim.ts';
 import { toIso9660 } from './iso9660.ts';
 import type { NatMark } from './machine-mark.ts';
@@ -80,7 +80,7 @@ async function place(
   const views = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
   const failure = answers.find((answer) => answer.status === 'rejected');
   if (views.length === 0 && failure !== undefined) return toFailure(failure.reason, 'none');
-  const placed = placeMachine(wanted, views, config.placement);
+  const placed = placeMachine(wanted, withCordons(views, spec.avoidHosts), config.placement);
   if ('refused' in placed) {
     const reasons = placed.refused.map(({ host, reason }) => `${host}: ${reason}`);
     return refused('capacity', reasons.join('; ') || `no host is in ${spec.datacenter}, ${offer.host_group}`);

@@ -126,3 +126,11 @@ it('a host that is away takes no machine, what it has stays unknown, and the lis
   hosts[1].isAway = true;
   expect(await bench.driver.list()).toMatchObject({ answer: 'unknown' });
 });
+
+it('a host that an operator has cordoned in Berth takes no machine', async () => {
+  const { bench } = openMemoryPlatform(twoHosts());
+  const create = (avoidHosts: string[]) => bench.driver.create({ ...bench.spec(REF), avoidHosts }, null);
+  expect(await create(['kvm-1', 'kvm-2'])).toMatchObject({ outcome: 'failed', code: 'capacity' });
+  expect(await create(['kvm-1'])).toMatchObject({ outcome: 'pending' });
+  expect(await bench.driver.get(REF)).toMatchObject({ value: { host: 'kvm-2' } });
+});

@@ -1,5 +1,6 @@
 import { Fatal } from '../../ports/errors.ts';
-import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { DriverDefinition } from '../kit/driver-definition.ts';
 import { imageOf, type LibvirtConfig, libvirtConfigSchema, libvirtOfferSchema } from './options.ts';
 
 /**
@@ -10,7 +11,9 @@ export const libvirt: DriverDefinition<LibvirtConfig> = {
   name: 'libvirt',
   configSchema: libvirtConfigSchema,
   offerSchema: libvirtOfferSchema,
-  check,
+  placesOnHosts: true,
+  check: () => undefined,
+  checkCatalog,
   async *diagnose(options, setting) {
     const { diagnose } = await import('./diagnosis/diagnose.ts');
     yield* diagnose(options, setting);
@@ -26,8 +29,8 @@ export const libvirt: DriverDefinition<LibvirtConfig> = {
 };
 
 /** @throws {Fatal} for an image that is sold and not there */
-function check(config: LibvirtConfig, { catalog }: Pick<DriverSetting, 'catalog'>): void {
-  for (const { id, machine, osOptions } of catalog.offers.values()) {
+function checkCatalog(config: LibvirtConfig, { offers }: Catalog): void {
+  for (const { id, machine, osOptions } of offers.values()) {
     const read = libvirtOfferSchema.safeParse(machine);
     if (!read.success) throw new Fatal(`The offer ${id}: machine: ${read.error.issues[0]?.message}.`);
     const missing = osOptions.find((name) => imageOf(config, read.data, name) === undefined);

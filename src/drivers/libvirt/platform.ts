@@ -63,7 +63,7 @@ export function driverOf(platform: Platform): PlatformDriver {
     restart: (ref, id) => alone(ref, () => restartMachine(platform, ref, id)),
     destroy: (ref) => alone(ref, () => destroyMachine(platform, ref)),
     volumes: createVolumes(platform),
-    inventory: () => readInventory(platform),
+    inventory: (avoidHosts) => readInventory(platform, avoidHosts),
     async consoleTail(ref) {
       const search = await fleet.find(ref);
       if (search.answer !== 'found') return undefined;
@@ -129,7 +129,10 @@ async function listHost(host: Member): Promise<ObservedMachine[]> {
 }
 
 /** What the hosts have room for. GPUs that wait for a reset get it first, so that one that failed to get it is not lost. */
-async function readInventory({ fleet, config, catalog, log }: Platform): Promise<Inventory> {
+async function readInventory(
+  { fleet, config, catalog, log }: Platform,
+  avoidHosts: readonly string[] | undefined,
+): Promise<Inventory> {
   const answers = await Promise.all(
     fleet.hosts.map(async (host): Promise<HostAnswer> => {
       try {
@@ -143,5 +146,5 @@ async function readInventory({ fleet, config, catalog, log }: Platform): Promise
       }
     }),
   );
-  return countUnits(catalog, answers);
+  return countUnits(catalog, answers, avoidHosts);
 }

@@ -93,7 +93,14 @@ export async function openSimulator(
   const { createSimulator } = await import('./platform/simulator.ts');
   try {
     mkdirSync(dirname(stateFile), { recursive: true, mode: 0o700 });
-    return await createSimulator({ stateFile, capacity: capacityOf(catalog), platform }, clock);
+    const options = {
+      stateFile,
+      platform,
+      get capacity() {
+        return capacityOf(catalog);
+      },
+    };
+    return await createSimulator(options, clock);
   } catch (error) {
     throw unusableState(stateFile, error);
   }

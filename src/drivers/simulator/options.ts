@@ -51,7 +51,8 @@ export interface SimulatedCapacity {
 export interface SimulatorOptions {
   /** The SQLite file that the platform's state lives in, or `:memory:`. */
   stateFile: string;
-  capacity: readonly SimulatedCapacity[];
+  /** Read at each use. */
+  readonly capacity: readonly SimulatedCapacity[];
   /** Where the machines' SSH servers listen, and their public address. Default `127.0.0.1`. */
   host?: string;
   platform?: z.input<typeof simulatorConfigSchema>;

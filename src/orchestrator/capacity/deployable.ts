@@ -1,5 +1,7 @@
 import type { Catalog, Offer } from '../catalog/catalog.ts';
+import type { CordonRecord } from '../model/cordon.ts';
 import type { PlacementUse } from '../model/store.ts';
+import { cordonOf } from './cordons.ts';
 
 /** What is known of the platforms' capacity, beside the claims. */
 export interface Sale {
@@ -18,17 +20,46 @@ export interface Sale {
 /** What of it concerns volumes. */
 export type StorageSale = Pick<Sale, 'areStorageClaimsComplete' | 'unclaimedStorageGb'>;
 
-/**
- * Units of the offer that the region holds for claims; 0 where it is not sold, drained or under maintenance, and while
- * nothing is sold.
- */
-export function sellableUnits(catalog: Catalog, offer: Offer, regionToken: string, sale: Sale): number {
-  if (!sale.isOpen(offer.platform)) return 0;
-  const region = catalog.regions.get(regionToken);
-  if (region === undefined || region.drained || region.maintenance || offer.maintenance) return 0;
-  const units = offer.placements.find((placement) => placement.region === regionToken)?.units ?? 0;
-  const ofCatalog = units - sale.unclaimedUnits(offer.id, regionToken);
-  return Math.max(0, Math.min(ofCatalog, sale.platformUnits(offer, regionToken) ?? ofCatalog));
+/** What there is to sell, and what keeps it from being sold. */
+export interface Stock {
+  catalog: Catalog;
+  platform: Sale;
+  /** Those that stand. */
+  cordons: readonly CordonRecord[];
+}
+
+/** Where a unit is wanted. `host`: of a machine that is there already, and can run on no other. */
+export interface Wanted {
+  offer: Offer;
+  region: string;
+  host?: string | null;
+}
+
+/** Why nothing of an offer is sold in a region, whatever is free there. */
+export type Obstacle =
+  | { kind: 'platform_frozen' | 'not_placed' | 'region_drained' | 'region_maintenance' | 'offer_maintenance' }
+  | { kind: 'cordoned'; cordon: CordonRecord };
+
+/** Undefined: what is free there is sold. */
+export function findObstacle({ catalog, platform, cordons }: Stock, wanted: Wanted): Obstacle | undefined {
+  const { offer } = wanted;
+  if (!platform.isOpen(offer.platform)) return { kind: 'platform_frozen' };
+  const region = catalog.regions.get(wanted.region);
+  if (region === undefined) return { kind: 'not_placed' };
+  if (region.drained) return { kind: 'region_drained' };
+  if (region.maintenance) return { kind: 'region_maintenance' };
+  if (offer.maintenance) return { kind: 'offer_maintenance' };
+  const cordon = cordonOf(cordons, wanted);
+  return cordon && { kind: 'cordoned', cordon };
+}
+
+/** Units of the offer that the region holds for claims; 0 where there is an obstacle. */
+export function sellableUnits(stock: Stock, wanted: Wanted): number {
+  if (findObstacle(stock, wanted) !== undefined) return 0;
+  const { offer, region } = wanted;
+  const units = offer.placements.find((placement) => placement.region === region)?.units ?? 0;
+  const ofCatalog = units - stock.platform.unclaimedUnits(offer.id, region);
+  return Math.max(0, Math.min(ofCatalog, stock.platform.platformUnits(offer, region) ?? ofCatalog));
 }
 
 /**
@@ -43,18 +74,14 @@ export function sellableStorageGb(catalog: Catalog, regionToken: string, sale: S
 }
 
 /** For each offer the regions in which a create would find a free unit now: a dry run for each placement, never a sum. */
-export function deployableRegions(
-  catalog: Catalog,
-  use: readonly PlacementUse[],
-  sale: Sale,
-): Map<string, string[]> {
+export function deployableRegions(stock: Stock, use: readonly PlacementUse[]): Map<string, string[]> {
   const claimed = new Map(
     use.map((placement) => [`${placement.offerId} ${placement.region}`, placement.claimed]),
   );
   const isFree = (offer: Offer, region: string): boolean =>
-    sellableUnits(catalog, offer, region, sale) > (claimed.get(`${offer.id} ${region}`) ?? 0);
+    sellableUnits(stock, { offer, region }) > (claimed.get(`${offer.id} ${region}`) ?? 0);
   return new Map(
-    [...catalog.offers.values()].map((offer) => [
+    [...stock.catalog.offers.values()].map((offer) => [
       offer.id,
       offer.placements.map((placement) => placement.region).filter((region) => isFree(offer, region)),
     ]),

@@ -1,55 +1,76 @@
 import type { Configuration, InstanceType } from '../../contract/configuration.ts';
 import type { BerthExtras } from '../../contract/extensions.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
+import type { Clock } from '../../ports/clock.ts';
 import { type Catalog, canCloudInit, canRestart, type Offer } from '../catalog/catalog.ts';
+import { type CordonRecord, stands } from '../model/cordon.ts';
 import type { Manifests } from '../model/platform-driver.ts';
-import type { ClaimReader } from '../model/store.ts';
+import type { Reader } from '../model/store.ts';
+import { isInMaintenance, maintenanceWindows } from './cordons.ts';
 import { deployableRegions, type Sale } from './deployable.ts';
 
 interface Deps {
   catalog: Catalog;
-  claims: ClaimReader;
+  read: Pick<Reader, 'claims' | 'cordons'>;
+  clock: Pick<Clock, 'now'>;
   manifests: Manifests;
   platform: Sale;
 }
 
+/** What an offer is shown with. */
+interface Shown extends Pick<Deps, 'catalog' | 'manifests'> {
+  /** Those that stand, and those to come. */
+  cordons: readonly CordonRecord[];
+  standing: readonly CordonRecord[];
+}
+
 /** O: Availability contract, 1 and 2: every offer, deployable or not, with `available` set. */
-export async function listConfigurations(
-  { catalog, claims, manifests, platform }: Deps,
-  instanceType?: InstanceType,
-): Promise<Configuration[]> {
-  const deployable = deployableRegions(catalog, await claims.use(), platform);
-  return [...catalog.offers.values()]
+export async function listConfigurations(deps: Deps, instanceType?: InstanceType): Promise<Configuration[]> {
+  const { deployable, shown } = await readStock(deps);
+  return [...deps.catalog.offers.values()]
     .filter((offer) => instanceType === undefined || offer.instanceType === instanceType)
     .map((offer) => ({
-      ...toConfiguration(catalog, manifests, offer),
+      ...toConfiguration(shown, offer),
       available: deployable.get(offer.id)?.length !== 0,
       regions: offer.placements.map((placement) => placement.region),
     }));
 }
 
 /** O: Availability contract, 3: only what can be deployed now, and of its regions only those where it can. */
-export async function listAvailable(
-  { catalog, claims, manifests, platform }: Deps,
-  region?: string,
-): Promise<Configuration[]> {
-  const deployable = deployableRegions(catalog, await claims.use(), platform);
-  return [...catalog.offers.values()].flatMap((offer) => {
+export async function listAvailable(deps: Deps, region?: string): Promise<Configuration[]> {
+  const { deployable, shown } = await readStock(deps);
+  return [...deps.catalog.offers.values()].flatMap((offer) => {
     const regions = deployable.get(offer.id) ?? [];
     const isOffered = region === undefined ? regions.length > 0 : regions.includes(region);
-    return isOffered ? [{ ...toConfiguration(catalog, manifests, offer), available: true, regions }] : [];
+    return isOffered ? [{ ...toConfiguration(shown, offer), available: true, regions }] : [];
   });
 }
 
-function toConfiguration(
-  catalog: Catalog,
-  manifests: Manifests,
-  offer: Offer,
-): Omit<Configuration, 'available' | 'regions'> {
-  const { regions } = catalog;
+async function readStock({
+  catalog,
+  read,
+  clock,
+  manifests,
+  platform,
+}: Deps): Promise<{ deployable: Map<string, string[]>; shown: Shown }> {
+  const [use, all] = await Promise.all([read.claims.use(), read.cordons.list()]);
+  const now = clock.now();
+  const cordons = all.filter(({ until }) => until === null || now < until);
+  const standing = cordons.filter((cordon) => stands(cordon, now));
+  return {
+    deployable: deployableRegions({ catalog, platform, cordons: standing }, use),
+    shown: { catalog, manifests, cordons, standing },
+  };
+}
+
+function toConfiguration(shown: Shown, offer: Offer): Omit<Configuration, 'available' | 'regions'> {
+  const { catalog, manifests, standing } = shown;
   const isEveryRegionInMaintenance =
     offer.placements.length > 0 &&
-    offer.placements.every(({ region }) => regions.get(region)?.maintenance === true);
+    offer.placements.every(
+      ({ region }) =>
+        catalog.regions.get(region)?.maintenance === true || isInMaintenance(standing, offer, region),
+    );
   return {
     id: offer.id,
     name: offer.name,
@@ -68,18 +89,20 @@ function toConfiguration(
     ...(offer.osOptions.length > 0 && { os_options: [...offer.osOptions] }),
     supports_cloud_init: canCloudInit(manifests.of(offer), offer),
     maintenance: offer.maintenance || isEveryRegionInMaintenance,
-    extras: { ...offer.extras, berth: toBerthExtras(manifests, offer) },
+    extras: { ...offer.extras, berth: toBerthExtras(shown, offer) },
   };
 }
 
 /** What this orchestrator offers beyond O: for the offer. */
-function toBerthExtras(manifests: Manifests, offer: Offer): BerthExtras {
+function toBerthExtras({ manifests, cordons }: Shown, offer: Offer): BerthExtras {
   const manifest = manifests.of(offer);
+  const windows = maintenanceWindows(cordons, offer);
   const { stoppedPriceMicroUsdPerHour: stoppedPrice, minimumReservationMinutes: minutes } = offer;
   return {
     restart: canRestart(manifest, offer),
     volume_resize: manifest.resizeVolume !== 'none',
     ...(stoppedPrice !== undefined && { stopped_price_per_hour: usdFromMicroUsd(stoppedPrice) }),
     ...(minutes !== undefined && { minimum_reservation_minutes: minutes }),
+    ...(windows.length > 0 && { maintenance_windows: windows }),
   };
 }

@@ -74,16 +74,27 @@ export interface Offer {
   extras: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What this provider sells, and where. Immutable while the process runs. */
+/** What this provider sells, and where. A reload replaces both maps at once: read them anew at each use. */
 export interface Catalog {
   regions: ReadonlyMap<string, Region>;
   offers: ReadonlyMap<string, Offer>;
 }
 
-/** The catalog with the offers of one platform. */
+/** The catalog with the offers of one platform: as it is at each use. */
 export function catalogOf(catalog: Catalog, platform: string): Catalog {
-  const offers = [...catalog.offers].filter(([, offer]) => offer.platform === platform);
-  return { ...catalog, offers: new Map(offers) };
+  let all: Catalog['offers'] | undefined;
+  let own: Catalog['offers'] = new Map();
+  return {
+    get regions() {
+      return catalog.regions;
+    },
+    get offers() {
+      if (catalog.offers !== all)
+        own = new Map([...catalog.offers].filter(([, offer]) => offer.platform === platform));
+      all = catalog.offers;
+      return own;
+    },
+  };
 }
 
 /** The price that an instance of the offer pays now: the spot price for SPOT offers. */

@@ -3,6 +3,7 @@ import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { type Created, createOnce } from '../accounts/create-once.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
+import { standingCordons } from '../capacity/cordons.ts';
 import { type Sale, sellableUnits } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour, type Offer } from '../catalog/catalog.ts';
 import type { Manifests } from '../model/platform-driver.ts';
@@ -85,7 +86,8 @@ async function insertInstance(
   };
   await assertWithinQuotas(tx, quotas, accountId, { instances: 1 }, now);
   await tx.instances.insert(record);
-  const capacity = sellableUnits(catalog, offer, region, platform);
+  const cordons = await standingCordons(tx, now);
+  const capacity = sellableUnits({ catalog, platform, cordons }, { offer, region });
   if (!(await tx.claims.take({ instanceId: id, offerId: offer.id, region, capacity })))
     throw noCapacity(offer, region);
   await putInlineAttachments(tx, record, volumes);

@@ -1,5 +1,6 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
+import { standingCordons } from '../capacity/cordons.ts';
 import { type Sale, sellableUnits } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Manifests } from '../model/platform-driver.ts';
@@ -52,14 +53,16 @@ export async function startInstance(deps: Deps, accountId: string, id: string): 
 }
 
 async function reclaimCapacity(
-  { catalog, platform }: Deps,
+  { catalog, platform, clock }: Deps,
   tx: Transaction,
-  { id, offerId, region, platform: name }: InstanceRecord,
+  { id, offerId, region, host, platform: name }: InstanceRecord,
 ): Promise<void> {
-  const offer = catalog.offers.get(offerId);
+  const sold = catalog.offers.get(offerId);
   // The offer may be of another platform by now: the machine stays where it is.
-  const capacity =
-    offer === undefined ? 0 : sellableUnits(catalog, { ...offer, platform: name }, region, platform);
+  const offer = sold && { ...sold, platform: name };
+  const cordons = await standingCordons(tx, clock.now());
+  const stock = { catalog, platform, cordons };
+  const capacity = offer === undefined ? 0 : sellableUnits(stock, { offer, region, host });
   if (await tx.claims.take({ instanceId: id, offerId, region, capacity })) return;
   throw new ApiError(
     'capacity_unavailable',

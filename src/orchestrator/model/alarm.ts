@@ -2,7 +2,7 @@
  * What stands wrong until it is mended. Each kind says what its subject is:
  * `platform_down`, `platform_suspect`, `volumes_suspect`, `inventory_unknown`: a platform · `losses_held`: a platform, or
  * PLATFORM/HOST · `orphan_machine`, `orphan_volume`, `row_lost`: an owner ref · `step_failing`: an instance or a volume ·
- * `clock_skew`: a server · `store_unwritable`: the database.
+ * `clock_skew`, `reload_refused`: a server · `store_unwritable`: the database.
  */
 export const alarmKinds = [
   'platform_down',
@@ -15,6 +15,7 @@ export const alarmKinds = [
   'row_lost',
   'step_failing',
   'clock_skew',
+  'reload_refused',
   'store_unwritable',
 ] as const;
 export type AlarmKind = (typeof alarmKinds)[number];

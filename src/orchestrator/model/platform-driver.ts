@@ -24,6 +24,8 @@ export interface MachineSpec {
   sshKeys: readonly string[];
   cloudInit: CloudInit | undefined;
   note: Note;
+  /** Hosts that an operator has cordoned: it is made on another. Absent: there are none. */
+  avoidHosts?: readonly string[];
 }
 
 /**
@@ -234,9 +236,9 @@ export interface PlatformDriver {
   /**
    * What there is room for, by the platform's own count: hosts that are down or cordoned, devices that are broken.
    * Absent: the platform does not tell, and the catalog's units decide alone. An offer that it does not name is not
-   * limited by it.
+   * limited by it. `avoidHosts`: those that an operator has cordoned count as having none.
    */
-  inventory?(): Promise<Inventory>;
+  inventory?(avoidHosts?: readonly string[]): Promise<Inventory>;
   /** The end of what the machine wrote to its console, at most 16 KiB; undefined: there is nothing. */
   consoleTail?(ref: OwnerRef): Promise<string | undefined>;
   /** Closes sockets, files and timers. Machines stay. */

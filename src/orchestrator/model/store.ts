@@ -1,5 +1,6 @@
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { AlarmReader, AlarmWriter } from './alarm.ts';
+import type { CordonReader, CordonWriter } from './cordon.ts';
 import type { HistoryReader, HistoryWriter } from './history.ts';
 import type { AuditReader, AuditWriter, OperatorKeyReader, OperatorKeyWriter } from './operator.ts';
 import { DEFAULT_PLATFORM } from './platform-resource.ts';
@@ -256,7 +257,7 @@ export type PlatformMark =
   | 'instances_pruned_until'
   | 'volumes_pruned_until';
 /** Those of the platform `default` have no platform in their name. See {@link markOf}. */
-export type MarkName = PlatformMark | `${PlatformMark}:${string}`;
+export type MarkName = PlatformMark | `${PlatformMark}:${string}` | 'reload_requested_at';
 
 /** The name of a platform's mark. */
 export function markOf(platform: string, name: PlatformMark): MarkName {
@@ -341,6 +342,7 @@ export interface Reader {
   marks: MarkReader;
   losses: LossReader;
   alarms: AlarmReader;
+  cordons: CordonReader;
   history: HistoryReader;
   operatorKeys: OperatorKeyReader;
   audit: AuditReader;
@@ -365,6 +367,7 @@ export interface Transaction extends Reader {
   marks: MarkWriter;
   losses: LossWriter;
   alarms: AlarmWriter;
+  cordons: CordonWriter;
   history: HistoryWriter;
   operatorKeys: OperatorKeyWriter;
   audit: AuditWriter;

@@ -1,6 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Alarms } from '../alarms/alarms.ts';
+import { cordonedHosts, standingCordons } from '../capacity/cordons.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { FreeUnits, ObservedMachine, OwnerRef, PlatformDriver } from '../model/platform-driver.ts';
 import type { HeldClaim, Store } from '../model/store.ts';
@@ -72,7 +73,9 @@ export class PlatformInventory {
     try {
       const before = await store.read.claims.held();
       const askedAt = clock.now();
-      const inventory = await askInventory(this.#deps, () => ask.call(driver));
+      const cordons = await standingCordons(store.read, askedAt);
+      const avoidHosts = cordonedHosts(cordons, platform);
+      const inventory = await askInventory(this.#deps, () => ask.call(driver, avoidHosts));
       if (inventory.answer === 'unknown') return this.#noteUnknown(inventory.reason);
       const after = await store.read.claims.held();
       const isHere = ({ platform }: HeldClaim): boolean => platform === this.#deps.platform;

@@ -4,6 +4,7 @@ import { accountUse, credentialReader, credentialWriter, idempotencyWriter } fro
 import { alarmReader, alarmWriter } from './alarms.ts';
 import { claimReader, claimWriter, storageClaimReader, storageClaimWriter } from './claims.ts';
 import type { Connection } from './connection.ts';
+import { cordonReader, cordonWriter } from './cordons.ts';
 import { type AddedHistory, historyReader, historyWriter } from './history.ts';
 import { instanceReader, instanceWriter } from './instances.ts';
 import {
@@ -41,6 +42,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     marks: translated(markReader(connection)),
     losses: translated(lossReader(connection)),
     alarms: translated(alarmReader(connection)),
+    cordons: translated(cordonReader(connection)),
     history: translated(historyReader(connection)),
     operatorKeys: translated(operatorKeyReader(connection)),
     audit: translated(auditReader(connection)),
@@ -62,6 +64,7 @@ export function transactionOn(connection: Connection, changes: Changes): Transac
     marks: markWriter(connection),
     losses: lossWriter(connection),
     alarms: alarmWriter(connection),
+    cordons: cordonWriter(connection),
     history: historyWriter(connection, changes.history),
     operatorKeys: operatorKeyWriter(connection),
     audit: auditWriter(connection),

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { VolumeStatus } from '../../contract/volume.ts';
 import type { AlarmKind } from '../../orchestrator/model/alarm.ts';
+import type { CordonKind } from '../../orchestrator/model/cordon.ts';
 import type { HistoryEvent } from '../../orchestrator/model/history.ts';
 import type { AuditEntry } from '../../orchestrator/model/operator.ts';
 import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
@@ -229,6 +230,18 @@ export function orchestratorTables({
     (t) => [primaryKey({ columns: [t.kind, t.subject] })],
   );
 
+  const cordons = table('cordons', {
+    id: text('id').primaryKey(),
+    kind: text('kind').$type<CordonKind>().notNull(),
+    name: text('name').notNull(),
+    platform: text('platform'),
+    since: bigint('since').notNull(),
+    until: bigint('until'),
+    isMaintenance: boolean('is_maintenance').notNull(),
+    reason: text('reason'),
+    by: text('by').notNull(),
+  });
+
   /** Without a reference: it outlives the row that it is about. */
   const history = table(
     'history',
@@ -300,6 +313,7 @@ export function orchestratorTables({
     installation,
     losses,
     alarms,
+    cordons,
     history,
     operatorKeys,
     audit,

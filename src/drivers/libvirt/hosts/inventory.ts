@@ -1,7 +1,7 @@
 import type { Catalog, Offer } from '../../../orchestrator/catalog/catalog.ts';
 import type { FreeUnits, Inventory } from '../../../orchestrator/model/platform-driver.ts';
 import { libvirtOfferSchema } from '../options.ts';
-import { type HostView, unitsOn, type Wanted } from './room.ts';
+import { type HostView, unitsOn, type Wanted, withCordons } from './room.ts';
 
 /** A host as it is, or why it is not known. */
 export type HostAnswer = { host: string; view: HostView } | { host: string; unknown: string };
@@ -28,8 +28,13 @@ function toWanted(
  * placed there is not sold. Where no host answers, nothing is known. A stopped machine that released its part of the host is
  * not counted: its room is free.
  */
-export function countUnits({ offers, regions }: Catalog, answers: readonly HostAnswer[]): Inventory {
-  const views = answers.flatMap((answer) => ('view' in answer ? [answer.view] : []));
+export function countUnits(
+  { offers, regions }: Catalog,
+  answers: readonly HostAnswer[],
+  avoidHosts?: readonly string[],
+): Inventory {
+  const known = answers.flatMap((answer) => ('view' in answer ? [answer.view] : []));
+  const views = withCordons(known, avoidHosts);
   if (views.length === 0) {
     const reasons = answers.flatMap((answer) => ('unknown' in answer ? [answer.unknown] : []));
     return { answer: 'unknown', reason: `no host answers: ${reasons.join('; ')}` };

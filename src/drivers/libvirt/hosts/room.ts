@@ -78,6 +78,15 @@ export function obstacleOf(host: HostView, wanted: Wanted): string | undefined {
   return undefined;
 }
 
+/** The hosts, with those cordoned that an operator of Berth has. */
+export function withCordons(hosts: readonly HostView[], avoid: readonly string[] = []): HostView[] {
+  return hosts.map((host) =>
+    avoid.includes(host.name)
+      ? { ...host, cordon: host.cordon ?? 'an operator has cordoned it in Berth' }
+      : host,
+  );
+}
+
 /** How many machines like this a host could have more. */
 export function unitsOn(host: HostView, wanted: Wanted): number {
   if (obstacleOf(host, wanted) !== undefined) return 0;

@@ -10,23 +10,30 @@ const MAX_POLL_AFTER_MS = 1_000;
 /** As much as a request may bring by default; a machine's disk would hold more. */
 const CLOUD_INIT_BYTES = 1024 * 1024;
 
+type Pool = Pick<SimulatedCapacity, 'units' | 'spot'>;
+
 /** What the configuration says of the platform. `host`: the public address of every machine. */
 export function rulesOf(
   config: SimulatorConfig,
-  { capacity, host, draws }: { capacity: readonly SimulatedCapacity[]; host: string; draws: Draws },
+  {
+    capacity,
+    host,
+    draws,
+  }: { capacity: () => readonly SimulatedCapacity[]; host: string; draws: Draws },
 ): PlatformRules<SimulatedMachine> {
   const {
     volume_ms: volumeMs,
     reap_stopped_after_s: reapAfterS,
     reclaim_spot_after_s: reclaimAfterS,
   } = config;
-  const pools = new Map<string, { units: number; spot: boolean }>();
-  for (const { offerId, datacenter, units, spot } of capacity) {
-    const before = pools.get(`${datacenter}/${offerId}`);
-    const pool = { units: units + (before?.units ?? 0), spot: spot || before?.spot === true };
-    pools.set(`${datacenter}/${offerId}`, pool);
-  }
-  const datacenters = new Set(capacity.map(({ datacenter }) => datacenter));
+  const poolOf = (offerId: string, datacenter: string): Pool | undefined => {
+    const found = capacity().filter((pool) => pool.offerId === offerId && pool.datacenter === datacenter);
+    if (found.length === 0) return undefined;
+    return {
+      units: found.reduce((sum, { units }) => sum + units, 0),
+      spot: found.some(({ spot }) => spot),
+    };
+  };
   const [restartMin, restartMax] = config.restart_ms;
   return {
     manifest: manifestOf(config, 0),
@@ -40,13 +47,15 @@ export function rulesOf(
       volume: { create: volumeMs, attach: volumeMs, detach: volumeMs, resize: volumeMs, destroy: volumeMs },
     },
     longestPollMs: MAX_POLL_AFTER_MS,
-    units: (offerId, datacenter) => pools.get(`${datacenter}/${offerId}`)?.units,
-    places: capacity.map(({ offerId, datacenter }) => ({ offerId, datacenter })),
-    hasVolumes: (datacenter) => datacenters.has(datacenter),
+    units: (offerId, datacenter) => poolOf(offerId, datacenter)?.units,
+    get places() {
+      return capacity().map(({ offerId, datacenter }) => ({ offerId, datacenter }));
+    },
+    hasVolumes: (there) => capacity().some(({ datacenter }) => datacenter === there),
     bootFailureRate: config.boot_failure_rate,
     ...(reapAfterS !== undefined && { reapStoppedAfterMs: reapAfterS * 1000 }),
     reclaimAfterMs({ offerId, datacenter }) {
-      if (reclaimAfterS === undefined || !pools.get(`${datacenter}/${offerId}`)?.spot) return undefined;
+      if (reclaimAfterS === undefined || !poolOf(offerId, datacenter)?.spot) return undefined;
       return [reclaimAfterS[0] * 1000, reclaimAfterS[1] * 1000];
     },
     make: ({ ref }) => ({

@@ -37,10 +37,10 @@ export interface Simulator extends PlatformDriver {
  */
 export async function createSimulator(options: SimulatorOptions, clock: Clock): Promise<Simulator> {
   const config = simulatorConfigSchema.parse(options.platform ?? {});
-  const { capacity, host = '127.0.0.1' } = options;
+  const { host = '127.0.0.1' } = options;
   const state = new SimulatorState(options.stateFile, clock);
   const draws = new Draws(config.seed);
-  const rules = rulesOf(config, { capacity, host, draws });
+  const rules = rulesOf(config, { capacity: () => options.capacity, host, draws });
   const observer = {
     refused: (spec: SimulatedMachine['spec']) => state.units.add('refused', spec, clock.now()),
   };
@@ -57,7 +57,7 @@ export async function createSimulator(options: SimulatorOptions, clock: Clock): 
     }),
     inspect: async () => {
       await runtime.settleAll();
-      return { capacity, ...truthOf(platform), units: state.units.all() };
+      return { capacity: options.capacity, ...truthOf(platform), units: state.units.all() };
     },
     async close() {
       await runtime.close();

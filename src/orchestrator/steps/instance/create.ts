@@ -1,3 +1,4 @@
+import { cordonedHosts, standingCordons } from '../../capacity/cordons.ts';
 import { toNote } from '../../instances/note.ts';
 import { amend } from '../../instances/transition.ts';
 import type { MachineSpec, ObservedMachine, Step } from '../../model/platform-driver.ts';
@@ -115,7 +116,8 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
   }
   if (before.answer === 'absent' && (before.waitMs > 0 || isPastDeadline(lease, clock.now())))
     return { outcome: 'absent', waitMs: before.waitMs };
-  const spec = toMachineSpec(context, record);
+  const cordons = await standingCordons(context.store.read, clock.now());
+  const spec = toMachineSpec(context, record, cordonedHosts(cordons, context.platform));
   return callStep(context, lease, () => creates.send(ownerRef, () => driver.create(spec, lease.cookie)));
 }
 
@@ -146,7 +148,11 @@ function adopt(machine: ObservedMachine): Attempted {
   }
 }
 
-function toMachineSpec({ catalog, installationId }: ReconcileContext, record: InstanceRecord): MachineSpec {
+function toMachineSpec(
+  { catalog, installationId }: ReconcileContext,
+  record: InstanceRecord,
+  avoidHosts: readonly string[],
+): MachineSpec {
   const { ownerRef, offerId, region, name, id, spec } = record;
   return {
     ref: ownerRef,
@@ -162,6 +168,7 @@ function toMachineSpec({ catalog, installationId }: ReconcileContext, record: In
     sshKeys: spec.sshKeys,
     cloudInit: spec.cloudInit,
     note: toNote(installationId, record),
+    ...(avoidHosts.length > 0 && { avoidHosts }),
   };
 }
 

@@ -1,0 +1,203 @@
+import { Command } from 'commander';
+import { cordonableOf } from '../compose/cordonable.ts';
+import type { StoreDeps } from '../compose/open-store.ts';
+import { loadCatalog } from '../config/load.ts';
+import { sellingPlatforms } from '../config/platforms.ts';
+import type { Config } from '../config/schema.ts';
+import { type CordonKind, type CordonRecord, cordonKinds, stands } from '../orchestrator/model/cordon.ts';
+import {
+  type CordonDeps,
+  cancelMaintenance,
+  cordon,
+  describe,
+  type NamedSubject,
+  planMaintenance,
+  uncordon,
+} from '../orchestrator/operate/actions/cordons.ts';
+import { type Drained, drain } from '../orchestrator/operate/actions/drain.ts';
+import { Fatal } from '../ports/errors.ts';
+import { printLine, printTable } from '../runtime/print.ts';
+import { localActor } from './local-actor.ts';
+import { onDatabase } from './orchestrator-database.ts';
+import { parseTime, parseTimeToCome } from './parse.ts';
+import {
+  type Column,
+  type JsonFlag,
+  printJson,
+  printRecords,
+  toFields,
+  toJsonTime,
+  toTime,
+  withJson,
+} from './print-records.ts';
+
+interface Flags extends JsonFlag {
+  platform?: string;
+  reason?: string;
+  until?: string;
+}
+
+/** `berth cordon`: nothing new is placed on a region, an offer, a platform or a host. */
+export function cordonCommand(): Command {
+  return onSubject(new Command('cordon'), async (deps, subject, { reason = null, until, json }) => {
+    const set = await cordon(deps, localActor(), { subject, until: toEnd(deps, until), reason });
+    if (json) return printJson(toFields(set, columns));
+    printLine(`Nothing new is placed on ${describe(set)} until ${endOf(set)}; what runs there goes on.`);
+  });
+}
+
+/** `berth uncordon`. */
+export function uncordonCommand(): Command {
+  const command = withJson(onDatabase(new Command('uncordon'), (deps, ...args) => run(deps, args)));
+  const run = async (deps: StoreDeps & { config: Config }, args: unknown[]) => {
+    const [kind, name, flags] = args as [string, string, Flags];
+    const ended = await uncordon(toDeps(deps), localActor(), toSubject(kind, name, flags));
+    if (flags.json) return printJson(ended.map((one) => toFields(one, columns)));
+    printLine(`${kind} ${name} is sold from again, as far as it has room.`);
+  };
+  return withPlatform(withSubject(command));
+}
+
+/** `berth drain`: cordons, and tells what is left. */
+export function drainCommand(): Command {
+  return onSubject(new Command('drain'), async (deps, subject, { reason = null, until, json }) => {
+    const drained = await drain(deps, localActor(), { subject, until: toEnd(deps, until), reason });
+    if (json) return printJson(toDrainedJson(drained));
+    tellDrained(drained);
+  });
+}
+
+/** `berth cordons`: what is cordoned, and the maintenance that is planned. */
+export function cordonsCommand(): Command {
+  return withJson(
+    onDatabase(new Command('cordons'), async ({ store, clock }, flags: JsonFlag) => {
+      const now = clock.now();
+      const all = (await store.read.cordons.list()).filter(({ until }) => until === null || now < until);
+      if (all.length === 0 && flags.json === undefined) return printLine('Nothing is cordoned.');
+      printRecords(all, columnsAt(now), flags);
+    }),
+  );
+}
+
+/** `berth maintenance`: windows that the catalog tells clients of. */
+export function maintenanceCommand(): Command {
+  const maintenance = new Command('maintenance');
+  onSubject(maintenance.command('plan'), async (deps, subject, flags: Flags & { from?: string }) => {
+    const { reason = null, until, from, json } = flags;
+    const since = from === undefined ? deps.clock.now() : parseTime('--from', from, deps.clock.now());
+    const end = until === undefined ? null : parseTime('--until', until, deps.clock.now());
+    const planned = await planMaintenance(deps, localActor(), { subject, since, until: end, reason });
+    if (json) return printJson(toFields(planned, columns));
+    printLine(
+      `${planned.id}: maintenance of ${describe(planned)} from ${toTime(planned.since)} until ${endOf(planned)}. Clients see it in extras.berth.maintenance_windows; nothing new is placed there then, and what runs goes on.`,
+    );
+  })
+    .option('--from <time>', 'when it begins: 30m, 2h or 7d from now, or a time; default: now')
+    .description('announce maintenance; nothing new is placed there in that time');
+  withJson(
+    onDatabase(
+      maintenance.command('cancel <id>'),
+      async ({ store, clock }, id: string, { json }: JsonFlag) => {
+        const ended = await cancelMaintenance({ store, clock }, localActor(), id);
+        if (json) return printJson(toFields(ended, columns));
+        printLine(`The maintenance of ${describe(ended)} is over, or taken back.`);
+      },
+    ),
+  ).description('end a window of maintenance, or take back one that is to come');
+  withJson(
+    onDatabase(maintenance.command('ls'), async ({ store, clock }, flags: JsonFlag) => {
+      const now = clock.now();
+      const windows = (await store.read.cordons.list()).filter(
+        ({ isMaintenance, until }) => isMaintenance && (until === null || now < until),
+      );
+      if (windows.length === 0 && flags.json === undefined) return printLine('No maintenance is planned.');
+      printRecords(windows, columnsAt(now), flags);
+    }),
+  ).description('list the maintenance that is planned or under way');
+  return maintenance;
+}
+
+type OnSubject<F> = (deps: CordonDeps, subject: NamedSubject, flags: F) => Promise<void>;
+
+function onSubject<F extends Flags>(command: Command, body: OnSubject<F>): Command {
+  const whole = onDatabase(withSubject(command), (deps, kind: string, name: string, flags: F) =>
+    body(toDeps(deps), toSubject(kind, name, flags), flags),
+  );
+  return withJson(withPlatform(whole))
+    .option('--reason <text>', 'why; clients see that of maintenance')
+    .option('--until <time>', 'when it ends: 30m, 2h or 7d from now, or a time; default: when it is removed');
+}
+
+function withSubject(command: Command): Command {
+  return command.argument('<kind>', `what: ${cordonKinds.join(', ')}`).argument('<name>', 'its name');
+}
+
+function withPlatform(command: Command): Command {
+  return command.option('--platform <name>', 'of several platforms, the one that it is about');
+}
+
+function toDeps({ config, ...deps }: StoreDeps & { config: Config }): CordonDeps {
+  const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
+  return { ...deps, sold: cordonableOf(config, catalog) };
+}
+
+/** @throws {Fatal} */
+function toSubject(kind: string, name: string, { platform }: Flags): NamedSubject {
+  if (!cordonKinds.includes(kind as CordonKind))
+    throw new Fatal(`${kind} cannot be cordoned: give one of ${cordonKinds.join(', ')}, and its name.`);
+  return { kind: kind as CordonKind, name, ...(platform !== undefined && { platform }) };
+}
+
+function toEnd({ clock }: Pick<CordonDeps, 'clock'>, until: string | undefined): number | null {
+  return until === undefined ? null : parseTimeToCome('--until', until, clock.now());
+}
+
+const endOf = ({ until }: CordonRecord): string => (until === null ? 'it is removed' : toTime(until));
+
+const columns: readonly Column<CordonRecord>[] = [
+  { head: 'KIND', key: 'kind', value: ({ kind }) => kind },
+  { head: 'NAME', key: 'name', value: ({ name }) => name },
+  { head: 'PLATFORM', key: 'platform', value: ({ platform }) => platform },
+  { head: 'SINCE', key: 'since', value: ({ since }) => toJsonTime(since) },
+  { head: 'UNTIL', key: 'until', value: ({ until }) => toJsonTime(until) },
+  { head: 'MAINTENANCE', key: 'maintenance', value: ({ isMaintenance }) => isMaintenance },
+  { head: 'BY', key: 'by', value: ({ by }) => by },
+  { head: 'REASON', key: 'reason', value: ({ reason }) => reason, none: '' },
+  { head: 'ID', key: 'id', value: ({ id }) => id },
+];
+
+function columnsAt(now: number): readonly Column<CordonRecord>[] {
+  return [...columns, { head: 'STANDS', key: 'stands', value: (cordon) => stands(cordon, now) }];
+}
+
+function toDrainedJson({ cordon: set, isEmpty, byStatus, instances }: Drained): object {
+  return {
+    cordon: toFields(set, columns),
+    empty: isEmpty,
+    by_status: byStatus,
+    instances: instances.map(({ accountId, offerId, ...rest }) => ({
+      ...rest,
+      account: accountId,
+      offer: offerId,
+    })),
+  };
+}
+
+function tellDrained({ cordon: set, isEmpty, byStatus, instances }: Drained): void {
+  printLine(`Nothing new is placed on ${describe(set)} until ${endOf(set)}.`);
+  if (isEmpty) return printLine('No machine is left there.');
+  const counts = Object.entries(byStatus).map(([status, count]) => `${count} ${status}`);
+  printLine(`Still there: ${counts.join(', ')}. Berth stops no tenant's machine:`);
+  printTable(
+    ['INSTANCE', 'STATUS', 'ACCOUNT', 'OFFER', 'REGION', 'HOST'],
+    instances.map(({ id, status, accountId, offerId, region, host }) => [
+      id,
+      status,
+      accountId,
+      offerId,
+      region,
+      host ?? '-',
+    ]),
+  );
+  printLine('Ask again with the same command. To end one yourself: berth instances destroy <id>');
+}

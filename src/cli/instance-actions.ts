@@ -1,0 +1,64 @@
+import type { Command } from 'commander';
+import {
+  forceDestroyInstance,
+  type Plan,
+  retryInstance,
+} from '../orchestrator/operate/actions/instances.ts';
+import { printLine } from '../runtime/print.ts';
+import { localActor } from './local-actor.ts';
+import { onDatabase } from './orchestrator-database.ts';
+import { type JsonFlag, printJson, toJsonTime, withJson } from './print-records.ts';
+
+interface Flags extends JsonFlag {
+  yes?: true;
+  reason?: string;
+}
+
+/** What an operator does to one instance: each says first what it would do. */
+export function addInstanceActions(instances: Command): void {
+  const retry = onDatabase(instances.command('retry <id>'), async (deps, id: string, flags: Flags) =>
+    tell(await retryInstance(deps, localActor(), { id, isDone: flags.yes === true }), flags),
+  );
+  withYes(retry).description(
+    'try the open step of an instance again now, or read its machine again where none is open',
+  );
+  const destroy = onDatabase(instances.command('destroy <id>'), async (deps, id: string, flags: Flags) => {
+    const { yes, reason = null } = flags;
+    tell(await forceDestroyInstance(deps, localActor(), { id, isDone: yes === true, reason }), flags);
+  });
+  withYes(destroy)
+    .option('--reason <text>', 'why, for the audit log')
+    .description('delete an instance of any account; it is DESTROYED only when its machine is proved gone');
+}
+
+function withYes(command: Command): Command {
+  return withJson(command.option('--yes', 'do it; without this flag, say what would be done'));
+}
+
+function tell(plan: Plan, { json }: JsonFlag): void {
+  if (json) return printJson(toPlanJson(plan));
+  const { instance, account, status, step, effect, isDone } = plan;
+  printLine(`${instance} of account ${account} is ${status}.`);
+  if (step !== null) {
+    const problem = step.lastError === null ? '' : `: ${step.lastError}`;
+    printLine(
+      `Its step ${step.kind} was tried ${step.attempt} times, and is next at ${toJsonTime(step.notBefore)}${problem}.`,
+    );
+  }
+  printLine(isDone ? `Ordered: ${effect}.` : `A dry run; with --yes, ${effect}.`);
+}
+
+/** As the operator's API answers, too. */
+export function toPlanJson({ step, isDone, ...plan }: Plan): object {
+  return {
+    ...plan,
+    step: step && {
+      kind: step.kind,
+      attempt: step.attempt,
+      next_try_at: toJsonTime(step.notBefore),
+      last_problem: step.lastError,
+      held: step.isHeld,
+    },
+    done: isDone,
+  };
+}

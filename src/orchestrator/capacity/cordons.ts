@@ -1,0 +1,54 @@
+import type { MaintenanceWindow } from '../../contract/extensions.ts';
+import type { Offer } from '../catalog/catalog.ts';
+import { type CordonReader, type CordonRecord, stands } from '../model/cordon.ts';
+
+/** Those that are in force. */
+export async function standingCordons(
+  { cordons }: { cordons: CordonReader },
+  now: number,
+): Promise<CordonRecord[]> {
+  return (await cordons.list()).filter((cordon) => stands(cordon, now));
+}
+
+/** The one that keeps an offer from being sold in a region; of a machine that has a `host`, also there. */
+export function cordonOf(
+  cordons: readonly CordonRecord[],
+  { offer, region, host }: { offer: Pick<Offer, 'id' | 'platform'>; region: string; host?: string | null },
+): CordonRecord | undefined {
+  const names = { region, offer: offer.id, platform: offer.platform, host };
+  return cordons.find(
+    ({ kind, name, platform }) => names[kind] === name && (platform === null || platform === offer.platform),
+  );
+}
+
+/** The hosts of a platform on which nothing new is placed. */
+export function cordonedHosts(cordons: readonly CordonRecord[], platform: string): string[] {
+  return cordons.flatMap((cordon) =>
+    cordon.kind === 'host' && cordon.platform === platform ? [cordon.name] : [],
+  );
+}
+
+/** Whether clients are told that the offer is under maintenance there. */
+export function isInMaintenance(cordons: readonly CordonRecord[], offer: Offer, region: string): boolean {
+  const announced = cordons.filter(({ isMaintenance }) => isMaintenance);
+  return cordonOf(announced, { offer, region }) !== undefined;
+}
+
+/** The windows of maintenance that clients of the offer are told of, those to come too, with the regions that they are about. */
+export function maintenanceWindows(cordons: readonly CordonRecord[], offer: Offer): MaintenanceWindow[] {
+  return cordons.flatMap((cordon) => {
+    const regions = offer.placements
+      .map(({ region }) => region)
+      .filter((region) => isInMaintenance([cordon], offer, region));
+    if (regions.length === 0) return [];
+    const { since, until, reason } = cordon;
+    return [
+      {
+        starts_at: new Date(since).toISOString(),
+        ...(until !== null && { ends_at: new Date(until).toISOString() }),
+        regions,
+        ...(reason !== null && { reason }),
+      },
+    ];
+  });
+}

@@ -1,0 +1,67 @@
+import type { InstanceStatus } from '../../../contract/instance.ts';
+import type { CordonRecord, CordonSubject } from '../../model/cordon.ts';
+import type { Actor } from '../../model/operator.ts';
+import type { InstanceRecord } from '../../model/records.ts';
+import type { Reader } from '../../model/store.ts';
+import { type CordonDeps, type CordonRequest, cordon } from './cordons.ts';
+
+/** What is still there of a subject that is drained. */
+export interface Drained {
+  cordon: CordonRecord;
+  /** Whether no machine is left, so that the work on it can begin. */
+  isEmpty: boolean;
+  byStatus: Partial<Record<InstanceStatus, number>>;
+  /** The oldest of them. */
+  instances: Pick<InstanceRecord, 'id' | 'accountId' | 'status' | 'region' | 'offerId' | 'host'>[];
+}
+
+const MAX_LISTED = 200;
+
+/**
+ * Cordons the subject, and tells what is left there. A tenant's machine is never stopped or moved for it: the tenants
+ * delete theirs, or an operator does one by one. Asked again, it tells how far that is.
+ */
+export async function drain(deps: CordonDeps, actor: Actor, request: CordonRequest): Promise<Drained> {
+  const set = await cordon(deps, actor, request);
+  const left = await machinesOf(deps.store.read, set);
+  const byStatus: Drained['byStatus'] = {};
+  for (const { status } of left) byStatus[status] = (byStatus[status] ?? 0) + 1;
+  return {
+    cordon: set,
+    isEmpty: left.length === 0,
+    byStatus,
+    instances: left.slice(0, MAX_LISTED).map(({ id, accountId, status, region, offerId, host }) => ({
+      id,
+      accountId,
+      status,
+      region,
+      offerId,
+      host,
+    })),
+  };
+}
+
+/** Those that may have a machine there, the oldest first. */
+async function machinesOf(
+  { instances, work }: Pick<Reader, 'instances' | 'work'>,
+  subject: CordonSubject,
+): Promise<InstanceRecord[]> {
+  const all = await instances.list(subject.kind === 'region' ? { region: subject.name } : {});
+  const there: InstanceRecord[] = [];
+  for (const record of all)
+    if (isOn(record, subject) && (!hasEnded(record) || (await work.of(record.id)) !== null)) there.push(record);
+  return there;
+}
+
+function isOn(
+  { region, offerId, platform, host }: InstanceRecord,
+  subject: CordonSubject,
+): boolean {
+  const names = { region, offer: offerId, platform, host };
+  return names[subject.kind] === subject.name && (subject.platform ?? platform) === platform;
+}
+
+/** Its machine is removed as soon as it ends: only open work says that it is still there. */
+function hasEnded({ status }: InstanceRecord): boolean {
+  return status === 'ERROR' || status === 'OFFLINE';
+}

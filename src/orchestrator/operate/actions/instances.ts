@@ -1,0 +1,131 @@
+import type { InstanceStatus } from '../../../contract/instance.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import { transition } from '../../instances/transition.ts';
+import type { Actor } from '../../model/operator.ts';
+import type { InstanceRecord } from '../../model/records.ts';
+import { putInstanceWork } from '../../model/rows.ts';
+import type { Reader, Store } from '../../model/store.ts';
+import type { Work } from '../../model/work.ts';
+import { audited } from '../audit.ts';
+import { ActionRefused } from './refused.ts';
+
+interface Deps {
+  store: Store;
+  clock: Pick<Clock, 'now'>;
+}
+
+/** What would be done about an instance, or was. */
+export interface Plan {
+  instance: string;
+  account: string;
+  status: InstanceStatus;
+  /** Its open work; null: there is none. */
+  step: Pick<Work, 'kind' | 'attempt' | 'notBefore' | 'lastError' | 'isHeld'> | null;
+  /** In a sentence. */
+  effect: string;
+  /** Whether it was done; false: it is a dry run, and nothing has changed. */
+  isDone: boolean;
+}
+
+/** What an operator orders: as a dry run, unless told to do it. */
+export interface Order {
+  id: string;
+  isDone: boolean;
+}
+
+/**
+ * Has the open step of an instance run again now, whatever pause it is in; of a live one without any, has its machine
+ * read again and held against the row. Each step looks first at what the ones before it came to.
+ *
+ * @throws {ActionRefused}
+ */
+export async function retryInstance(deps: Deps, actor: Actor, { id, isDone }: Order): Promise<Plan> {
+  const plan = async (read: Pick<Reader, 'instances' | 'work'>): Promise<Plan> => {
+    const { record, work } = await find(read, id);
+    return toPlan(record, work, { effect: effectOfRetry(record, work), isDone });
+  };
+  if (!isDone) return plan(deps.store.read);
+  return audited(deps, actor, { action: 'instance.retry', subject: id }, (inside) =>
+    inside.transact(async (tx) => {
+      const planned = await plan(tx);
+      const now = deps.clock.now();
+      if (planned.step === null) await putInstanceWork(tx, id, 'observe', now);
+      else await tx.work.makeDue(id, now);
+      return planned;
+    }),
+  );
+}
+
+/** @throws {ActionRefused} */
+function effectOfRetry({ id, status }: InstanceRecord, work: Work | null): string {
+  // The earlier call may still make a machine: a second one beside it would be paid for.
+  if (work?.waitedAttempt !== null && work?.waitedAttempt !== undefined)
+    throw new ActionRefused(
+      `${id} waits until what an earlier create may still have made would show: that pause cannot be cut short.`,
+    );
+  if (work !== null) return `its step ${work.kind} is tried again now`;
+  if (status === 'ONLINE' || status === 'STOPPED') return 'its machine is read again and held against the row';
+  throw new ActionRefused(`${id} is ${status} and has no open step: there is nothing to try again.`);
+}
+
+/**
+ * Deletes an instance of any account, as its owner would; of one that is DESTROYING already, begins the removal anew.
+ * It is DESTROYED only when the platform has shown that the machine is gone.
+ *
+ * @throws {ActionRefused}
+ */
+export async function forceDestroyInstance(
+  deps: Deps,
+  actor: Actor,
+  { id, isDone, reason }: Order & { reason: string | null },
+): Promise<Plan> {
+  const plan = async (read: Pick<Reader, 'instances' | 'work'>): Promise<Plan & { record: InstanceRecord }> => {
+    const { record, work } = await find(read, id);
+    const effect =
+      record.status === 'DESTROYING'
+        ? 'its removal begins anew, and ends when the platform shows that the machine is gone'
+        : `it becomes DESTROYING; its disk and all that is on it are lost, and it is DESTROYED when the platform shows that the machine is gone`;
+    return { ...toPlan(record, work, { effect, isDone }), record };
+  };
+  if (!isDone) return withoutRecord(await plan(deps.store.read));
+  const detail = reason === null ? {} : { reason };
+  return audited(deps, actor, { action: 'instance.destroy', subject: id, detail }, (inside) =>
+    inside.transact(async (tx) => {
+      const planned = await plan(tx);
+      const now = deps.clock.now();
+      if (planned.record.status !== 'DESTROYING')
+        await transition(tx, planned.record, 'DESTROYING', now, { attachCycle: false });
+      await putInstanceWork(tx, id, 'destroy', now);
+      return withoutRecord(planned);
+    }),
+  );
+}
+
+function withoutRecord({ record: _, ...plan }: Plan & { record: InstanceRecord }): Plan {
+  return plan;
+}
+
+async function find(
+  { instances, work }: Pick<Reader, 'instances' | 'work'>,
+  id: string,
+): Promise<{ record: InstanceRecord; work: Work | null }> {
+  const record = await instances.byId(id);
+  if (record === null) throw new ActionRefused(`There is no instance ${id}: see \`berth instances ls\`.`);
+  if (record.status === 'DESTROYED') throw new ActionRefused(`${id} is DESTROYED: nothing is left of it.`);
+  return { record, work: await work.of(id) };
+}
+
+function toPlan(
+  { id, accountId, status }: InstanceRecord,
+  work: Work | null,
+  rest: Pick<Plan, 'effect' | 'isDone'>,
+): Plan {
+  const step = work && {
+    kind: work.kind,
+    attempt: work.attempt,
+    notBefore: work.notBefore,
+    lastError: work.lastError,
+    isHeld: work.isHeld,
+  };
+  return { instance: id, account: accountId, status, step, ...rest };
+}

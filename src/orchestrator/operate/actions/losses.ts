@@ -1,0 +1,123 @@
+import type { Clock } from '../../../ports/clock.ts';
+import type { Actor } from '../../model/operator.ts';
+import { markOf, type Reader, type Store } from '../../model/store.ts';
+import { countLosses, type LossCount } from '../../platform/loss-cap.ts';
+import type { LossCapOptions } from '../../platform/options.ts';
+import { audited } from '../audit.ts';
+import { ActionRefused } from './refused.ts';
+
+/** An instance that would end as lost, beyond the cap. */
+export interface HeldInstance {
+  id: string;
+  status: string;
+  region: string;
+  platform: string;
+}
+
+/** What a platform took, compared with the cap, and what stands still for it. */
+export interface PlatformLosses extends LossCount {
+  platform: string;
+  /** Since when the platform does not answer, or its listing is not believed; null: it is believed. */
+  frozenSince: number | null;
+  /** Since when too many of its volumes are missing; null: they are not. */
+  volumesDoubtedSince: number | null;
+  held: HeldInstance[];
+}
+
+/** More open work than a server has: all of it is looked through. */
+const ALL_WORK = 1_000_000;
+
+export async function readLosses(
+  read: Reader,
+  cap: LossCapOptions,
+  platforms: readonly string[],
+  now: number,
+): Promise<PlatformLosses[]> {
+  const heldWork = (await read.work.list(ALL_WORK)).filter(({ isHeld }) => isHeld);
+  const rows = await read.instances.byIds(heldWork.map(({ resourceId }) => resourceId));
+  const held = rows.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+  return Promise.all(
+    platforms.map(async (platform) => ({
+      platform,
+      ...(await countLosses(read, cap, now, { platform })),
+      frozenSince: await read.marks.get(markOf(platform, 'platform_down_since')),
+      volumesDoubtedSince: await read.marks.get(markOf(platform, 'volumes_doubted_since')),
+      held: held
+        .filter((row) => row.platform === platform)
+        .map(({ id, status, region }) => ({ id, status, region, platform })),
+    })),
+  );
+}
+
+interface Deps {
+  store: Store;
+  clock: Pick<Clock, 'now'>;
+}
+
+/** Until then the instances that the platforms no longer have are ended, however many they are. Returns that time. */
+export async function acceptLosses(
+  deps: Deps,
+  actor: Actor,
+  { platforms, forMs }: { platforms: readonly string[]; forMs: number },
+): Promise<number> {
+  return accept(deps, actor, 'losses.accept', platforms, forMs);
+}
+
+/** What a thaw would do, or did. */
+export interface Thaw {
+  platform: string;
+  /** What the alarms say of it. */
+  problems: string[];
+  effect: string;
+  /** Until when losses are accepted; null: it is a dry run, and nothing has changed. */
+  acceptedUntil: number | null;
+}
+
+/**
+ * Believes a platform whose listing lacks too much: what is missing there is then ended as lost. One that does not answer
+ * cannot be thawed: nothing is proved of what it has.
+ *
+ * @throws {ActionRefused}
+ */
+export async function thawPlatform(
+  deps: Deps,
+  actor: Actor,
+  { platform, forMs, isDone }: { platform: string; forMs: number; isDone: boolean },
+): Promise<Thaw> {
+  const alarms = (await deps.store.read.alarms.list()).filter((alarm) => alarm.platform === platform);
+  const down = alarms.find(({ kind }) => kind === 'platform_down');
+  const problems = alarms.filter(({ kind }) => THAWED.has(kind)).map(({ text }) => text);
+  const refusal =
+    down !== undefined
+      ? `The platform ${platform} does not answer, so nothing is proved of its machines; it thaws by itself when it does: ${down.text}`
+      : problems.length === 0
+        ? `The platform ${platform} is not frozen.`
+        : undefined;
+  if (refusal !== undefined && !isDone) throw new ActionRefused(refusal);
+  const effect =
+    'its listing is believed: within a minute the instances and volumes that it no longer has are ended as lost, and stay ended even if they turn up again';
+  if (!isDone) return { platform, problems, effect, acceptedUntil: null };
+  const acceptedUntil = await accept(deps, actor, 'platform.thaw', [platform], forMs, refusal);
+  return { platform, problems, effect, acceptedUntil };
+}
+
+const THAWED: ReadonlySet<string> = new Set(['platform_suspect', 'volumes_suspect', 'losses_held']);
+
+async function accept(
+  { store, clock }: Deps,
+  actor: Actor,
+  action: string,
+  platforms: readonly string[],
+  forMs: number,
+  refusal?: string,
+): Promise<number> {
+  const until = clock.now() + forMs;
+  const detail = { until: new Date(until).toISOString() };
+  await audited({ store, clock }, actor, { action, subject: platforms.join(' '), detail }, (inside) =>
+    inside.transact(async (tx) => {
+      if (refusal !== undefined) throw new ActionRefused(refusal);
+      for (const platform of platforms) await tx.marks.put(markOf(platform, 'losses_accepted_until'), until);
+    }),
+  );
+  return until;
+}

@@ -1,0 +1,108 @@
+import type { Clock } from '../../../ports/clock.ts';
+import { Fatal } from '../../../ports/errors.ts';
+import type { Log } from '../../../ports/log.ts';
+import type { Alarms } from '../../alarms/alarms.ts';
+import type { Actor } from '../../model/operator.ts';
+import type { Store } from '../../model/store.ts';
+import { audited } from '../audit.ts';
+
+/** What a reload changed. */
+export interface Reloaded {
+  /** The file of the catalog. */
+  catalog: string;
+  /** Such as `offer h100-sxm-1x` and `region eu-frankfurt`. */
+  added: string[];
+  removed: string[];
+  changed: string[];
+  /** The keys of the configuration that differ, and that only a start reads. */
+  needsRestart: string[];
+}
+
+interface Deps {
+  store: Store;
+  clock: Pick<Clock, 'now'>;
+  log: Pick<Log, 'info' | 'warn' | 'error'>;
+  alarms: Pick<Alarms, 'raise' | 'end' | 'server'>;
+  /** Reads all of it, and takes it into use. @throws {Fatal} with all that is wrong; then nothing has changed. */
+  load: () => Reloaded;
+}
+
+const REFUSED =
+  'the configuration was read anew and refused whole: the one from before is in use, and a restart would fail. ' +
+  'Mend it, then run `berth reload`';
+
+/** Asks every server that uses the database to read its configuration anew, within some seconds. */
+export async function requestReload(
+  { store, clock }: Pick<Deps, 'store' | 'clock'>,
+  actor: Actor,
+): Promise<void> {
+  await audited({ store, clock }, actor, { action: 'configuration.reload' }, (inside) =>
+    inside.transact((tx) => tx.marks.put('reload_requested_at', clock.now())),
+  );
+}
+
+/** Reads the configuration of this server anew, when it is asked for here or on another. */
+export class Reloader {
+  readonly #deps: Deps;
+  #seen: number | null = null;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** What was asked before this process read its configuration is done. */
+  async begin(): Promise<void> {
+    this.#seen = await this.#requestedAt();
+  }
+
+  /** Reads it now, and has the other servers do the same. @throws {Fatal} where it is refused here */
+  async reload(actor: Actor): Promise<Reloaded> {
+    const { store, clock } = this.#deps;
+    const action = { action: 'configuration.reload' };
+    let reloaded: Reloaded;
+    try {
+      reloaded = this.#load();
+    } catch (error) {
+      return audited({ store, clock }, actor, action, () => Promise.reject(error));
+    }
+    const requestedAt = clock.now();
+    await audited({ store, clock }, actor, { ...action, detail: { ...reloaded } }, (inside) =>
+      inside.transact((tx) => tx.marks.put('reload_requested_at', requestedAt)),
+    );
+    this.#seen = requestedAt;
+    return reloaded;
+  }
+
+  /** Reads it if that was asked for since. Never rejects for what is wrong with it. */
+  async poll(): Promise<void> {
+    const requestedAt = await this.#requestedAt();
+    if (requestedAt === null || requestedAt === this.#seen) return;
+    this.#seen = requestedAt;
+    try {
+      this.#load();
+    } catch (error) {
+      if (!(error instanceof Fatal)) throw error;
+    }
+  }
+
+  #load(): Reloaded {
+    const { log, alarms, load } = this.#deps;
+    const alarm = { kind: 'reload_refused', subject: alarms.server } as const;
+    try {
+      const reloaded = load();
+      alarms.end(alarm);
+      log.info({ ...reloaded }, 'the catalog was read anew');
+      if (reloaded.needsRestart.length > 0)
+        log.warn({ keys: reloaded.needsRestart }, 'the configuration has changes that need a restart');
+      return reloaded;
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error);
+      alarms.raise({ ...alarm, platform: null, text: REFUSED, detail, fields: { problem: detail } }, this.#deps.log);
+      throw error;
+    }
+  }
+
+  #requestedAt(): Promise<number | null> {
+    return this.#deps.store.read.marks.get('reload_requested_at');
+  }
+}

@@ -1,0 +1,25 @@
+import { asc, eq, lt } from 'drizzle-orm';
+import type { CordonReader, CordonWriter } from '../../orchestrator/model/cordon.ts';
+import type { Connection } from './connection.ts';
+import { prepared } from './prepared.ts';
+
+const allCordons = prepared(({ db, tables: { cordons } }: Connection, _values: object) =>
+  db.select().from(cordons).orderBy(asc(cordons.since), asc(cordons.id)),
+);
+
+export function cordonReader(connection: Connection): CordonReader {
+  return { list: () => allCordons(connection, {}) };
+}
+
+export function cordonWriter(connection: Connection): CordonWriter {
+  const {
+    db,
+    tables: { cordons },
+  } = connection;
+  return {
+    ...cordonReader(connection),
+    insert: async (cordon) => void (await db.insert(cordons).values(cordon)),
+    remove: async (id) => void (await db.delete(cordons).where(eq(cordons.id, id))),
+    removeEndedBefore: async (time) => void (await db.delete(cordons).where(lt(cordons.until, time))),
+  };
+}
