@@ -113,9 +113,9 @@ export const orchestratorMutants: readonly Mutant[] = [
       },
       {
         file: 'src/orchestrator/steps/instance/create.ts',
-        find: 'const spec = toMachineSpec(context, record);',
+        find: 'const spec = toMachineSpec(context, record, avoidHosts);',
         replace:
-          'const isAgain = lease.cookie === null && lease.lastError !== null;\n  const spec = { ...toMachineSpec(context, record), ref: isAgain ? ownerRef.concat("-again") : ownerRef };',
+          'const isAgain = lease.cookie === null && lease.lastError !== null;\n  const spec = { ...toMachineSpec(context, record, avoidHosts), ref: isAgain ? ownerRef.concat("-again") : ownerRef };',
       },
     ],
   },
@@ -345,7 +345,7 @@ export const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/orchestrator/capacity/deployable.ts',
-        find: 'sale.platformUnits(offer, regionToken) ?? ofCatalog',
+        find: 'stock.platform.platformUnits(offer, region) ?? ofCatalog',
         replace: 'ofCatalog',
       },
     ],

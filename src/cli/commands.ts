@@ -55,6 +55,41 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
       load: async () => (await import('./audit-command.ts')).auditCommand(),
     },
     {
+      name: 'cordon',
+      description: 'place nothing new on a region, an offer, a platform or a host; what runs goes on',
+      load: async () => (await import('./cordon-commands.ts')).cordonCommand(),
+    },
+    {
+      name: 'uncordon',
+      description: 'sell there again',
+      load: async () => (await import('./cordon-commands.ts')).uncordonCommand(),
+    },
+    {
+      name: 'drain',
+      description: 'cordon, and tell which machines are left there',
+      load: async () => (await import('./cordon-commands.ts')).drainCommand(),
+    },
+    {
+      name: 'cordons',
+      description: 'what is cordoned, and the maintenance that is planned',
+      load: async () => (await import('./cordon-commands.ts')).cordonsCommand(),
+    },
+    {
+      name: 'maintenance',
+      description: 'announce maintenance in the catalog: nothing new is placed there in that time',
+      load: async () => (await import('./cordon-commands.ts')).maintenanceCommand(),
+    },
+    {
+      name: 'reload',
+      description: 'have every server read its catalog anew, without a restart: offers, prices, units',
+      load: async () => (await import('./reload-command.ts')).reloadCommand(),
+    },
+    {
+      name: 'thaw',
+      description: 'believe a platform that lacks too much: what is missing there is ended as lost',
+      load: async () => (await import('./losses-command.ts')).thawCommand(),
+    },
+    {
       name: 'backup',
       description: 'copy the database, also while `berth serve` runs',
       load: async () => (await import('./backup-command.ts')).backupCommand(),

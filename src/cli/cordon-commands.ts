@@ -185,7 +185,10 @@ function toDrainedJson({ cordon: set, isEmpty, byStatus, instances }: Drained): 
 
 function tellDrained({ cordon: set, isEmpty, byStatus, instances }: Drained): void {
   printLine(`Nothing new is placed on ${describe(set)} until ${endOf(set)}.`);
-  if (isEmpty) return printLine('No machine is left there.');
+  if (isEmpty) {
+    printLine('No machine is left there.');
+    return;
+  }
   const counts = Object.entries(byStatus).map(([status, count]) => `${count} ${status}`);
   printLine(`Still there: ${counts.join(', ')}. Berth stops no tenant's machine:`);
   printTable(

@@ -1,9 +1,5 @@
 import type { Command } from 'commander';
-import {
-  forceDestroyInstance,
-  type Plan,
-  retryInstance,
-} from '../orchestrator/operate/actions/instances.ts';
+import { forceDestroyInstance, type Plan, retryInstance } from '../orchestrator/operate/actions/instances.ts';
 import { printLine } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
@@ -36,7 +32,11 @@ function withYes(command: Command): Command {
 }
 
 function tell(plan: Plan, { json }: JsonFlag): void {
-  if (json) return printJson(toPlanJson(plan));
+  if (json) printJson(toPlanJson(plan));
+  else tellPlan(plan);
+}
+
+function tellPlan(plan: Plan): void {
   const { instance, account, status, step, effect, isDone } = plan;
   printLine(`${instance} of account ${account} is ${status}.`);
   if (step !== null) {

@@ -11,6 +11,7 @@ import {
 import { MAX_PAGE } from '../orchestrator/operate/views/values.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printLine, printTable } from '../runtime/print.ts';
+import { addInstanceActions } from './instance-actions.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { fieldColumns, type JsonFlag, printJson, printRecords, withJson } from './print-records.ts';
 
@@ -59,6 +60,7 @@ export function instancesCommand(): Command {
   ).description(
     'what happened to an instance: each change of its status with its cause, the calls to the platform and the SSH proofs',
   );
+  addInstanceActions(instances);
   return instances;
 }
 

@@ -21,7 +21,7 @@ const MINUTE_MS = 60_000;
 
 /** `berth losses`: what the platforms took, and the caps beyond which an operator decides. */
 export function lossesCommand(): Command {
-  const losses = new Command('losses');
+  const losses = new Command('losses').enablePositionalOptions();
   withJson(
     onDatabase(losses, async ({ store: { read }, clock, config }, { json }: JsonFlag) => {
       const cap = toReconcileOptions(config).maxLosses;
@@ -136,7 +136,12 @@ function toJson(all: readonly PlatformLosses[], { windowMs }: LossCapOptions): o
       : told[0]),
     window_s: windowMs / 1000,
     held: all.flatMap(({ held }) =>
-      held.map(({ id, status, region, platform }) => ({ id, status, region, ...(areSeveral && { platform }) })),
+      held.map(({ id, status, region, platform }) => ({
+        id,
+        status,
+        region,
+        ...(areSeveral && { platform }),
+      })),
     ),
   };
 }

@@ -6,9 +6,11 @@ import type { Cordonable } from '../orchestrator/operate/actions/cordons.ts';
 
 /** What of a configuration can be cordoned. */
 export function cordonableOf(config: Config, catalog: Catalog): Cordonable {
-  const platforms = [...platformsOf(config)].map(([name, { driver }]): [string, { placesOnHosts: boolean }] => [
-    name,
-    { placesOnHosts: driverNamed(driver).placesOnHosts === true },
-  ]);
+  const platforms = [...platformsOf(config)].map(
+    ([name, { driver }]): [string, { placesOnHosts: boolean }] => [
+      name,
+      { placesOnHosts: driverNamed(driver).placesOnHosts === true },
+    ],
+  );
   return { catalog, platforms: new Map(platforms) };
 }

@@ -19,7 +19,9 @@ import { createOperatorApp } from '../orchestrator/http/operator/app.ts';
 import { RateLimits } from '../orchestrator/http/rate-limits.ts';
 import { WorkMetrics } from '../orchestrator/http/work-metrics.ts';
 import { PolledReads } from '../orchestrator/instances/polled-reads.ts';
+import type { Actor } from '../orchestrator/model/operator.ts';
 import type { Store } from '../orchestrator/model/store.ts';
+import { type Reloaded, Reloader } from '../orchestrator/operate/actions/reload.ts';
 import { Operators } from '../orchestrator/operate/keys.ts';
 import type { PlatformFacts } from '../orchestrator/operate/views/platforms.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
@@ -58,6 +60,8 @@ export interface OrchestratorDeps {
   random: Random;
   log: Log;
   failpoint: Failpoint;
+  /** Reads the catalog anew and takes it into use. @throws {Fatal} Absent: what there is to be read stays as it is. */
+  reload?: () => Reloaded;
 }
 
 export interface Orchestrator {
@@ -68,6 +72,8 @@ export interface Orchestrator {
   /** What of it is the operator's API. */
   operator: ReturnType<typeof createOperatorApp>;
   listener: RequestListener;
+  /** Reads the catalog anew. @throws {Fatal} with all that is wrong; then nothing has changed. */
+  reload(actor: Actor): Promise<Reloaded>;
   /** From now on not ready; requests are still answered. */
   beginDrain(): void;
   /** Lets the steps that run end. The store and the driver are the caller's. */
@@ -103,6 +109,8 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     return composeWork(name, state, others, { ...deps, options, installationId });
   });
   const operators = new Operators({ store, clock });
+  const { reload: load = () => nothingToReload(deps.config) } = deps;
+  const reloader = new Reloader({ store, clock, log, alarms, load });
   const housekeeping = new Housekeeping({
     store,
     clock,
@@ -114,6 +122,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     auditKeptMs: deps.config.retention.audit_days * DAY_MS,
     prunable: () =>
       isClockInSync(clock, options) ? names.filter((name) => isPrunable(platforms, name)) : [],
+    also: () => reloader.poll(),
   });
   const nextId = requestIds(random);
   let isServing = true;
@@ -141,6 +150,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   admin.get('/', (context) => context.redirect('/console'));
   await store.endAbandonedLeases();
   await alarms.sync();
+  await reloader.begin();
   // One that does not answer delays no other.
   await Promise.all(works.map((work) => work.start()));
   housekeeping.start();
@@ -149,6 +159,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     admin,
     operator,
     listener: createListener(app, { ...http, nextId }),
+    reload: (actor) => reloader.reload(actor),
     beginDrain: () => {
       isServing = false;
       console.close();
@@ -166,6 +177,10 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
       writes.stop();
     },
   };
+}
+
+function nothingToReload({ catalog }: Config): Reloaded {
+  return { catalog, added: [], removed: [], changed: [], needsRestart: [] };
 }
 
 /** How each platform is reached, so that names that were swapped are noticed. */

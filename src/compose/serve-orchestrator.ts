@@ -118,7 +118,7 @@ export async function serveOrchestrator(
       return { ...(await startOrchestrator(parts)), apiKey };
     },
   );
-  const reload = () => product.reload(SIGNAL);
+  const reload = async (): Promise<void> => void (await product.reload(SIGNAL));
   return { ...served, reload, apiKey: product.apiKey, catalogFile: config.catalog };
 }
 

@@ -759,6 +759,31 @@ export function describeStore(
       });
     });
 
+    it('keeps cordons, the first to begin first, and forgets those that are over [store-cordons]', async () => {
+      const base = { kind: 'region', name: 'here', platform: null, reason: null, by: 'ann' } as const;
+      const cordon = { ...base, id: 'b', since: now, until: null, isMaintenance: false };
+      const windows = [
+        { ...base, id: 'a', since: now + 1, until: now + 5, isMaintenance: true, reason: 'new switches' },
+        {
+          ...base,
+          kind: 'host',
+          platform: 'east',
+          id: 'c',
+          since: now - 1,
+          until: now + 9,
+          isMaintenance: true,
+        },
+      ] as const;
+      await store.transact(async (tx) => {
+        for (const one of [cordon, ...windows]) await tx.cordons.insert(one);
+      });
+      expect(await store.read.cordons.list()).toEqual([windows[1], cordon, windows[0]]);
+      await store.transact((tx) => tx.cordons.removeEndedBefore(now + 6));
+      expect(await store.read.cordons.list()).toEqual([windows[1], cordon]);
+      await store.transact((tx) => tx.cordons.remove('c'));
+      expect(await store.transact((tx) => tx.cordons.list())).toEqual([cordon]);
+    });
+
     it('keeps alarms: since when they stand and who is at them, however often they are seen', async () => {
       const alarm = {
         kind: 'platform_down',

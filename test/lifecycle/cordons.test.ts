@@ -16,7 +16,9 @@ import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 import { instanceRequest } from '../support/http/requests.ts';
 
 const actor: Actor = { name: 'ann', source: 'cli', address: null };
-const HOUR_MS = 3_600_000;
+const WINDOW_MS = 30_000;
+/** In so long the server has cleaned up once. */
+const ROUND_MS = 11_000;
 /** Two offers in one region, and the first one in another. */
 const first = { configuration_id: 'h100-sxm-1x', region: 'eu-frankfurt' };
 
@@ -78,13 +80,16 @@ describe('a cordon', () => {
     const { berth, set, order, regionsOf } = await start();
     await using _ = berth;
     const before = await regionsOf();
-    const until = berth.clock.now() + HOUR_MS;
+    const until = berth.clock.now() + WINDOW_MS;
     await set({ kind: 'region', name: first.region }, { until });
     const others = before.filter((region) => region !== first.region);
     expect(others.length).toBeGreaterThan(0);
     expect(await regionsOf()).toEqual(others);
-    expect([await order(), await order({ ...first, region: others[0] })]).toEqual(['capacity_unavailable', 201]);
-    await berth.clock.advance(HOUR_MS);
+    expect([await order(), await order({ ...first, region: others[0] })]).toEqual([
+      'capacity_unavailable',
+      201,
+    ]);
+    await berth.clock.advance(WINDOW_MS);
     expect(await regionsOf()).toEqual(before);
     expect(await order()).toBe(201);
   });
@@ -92,7 +97,10 @@ describe('a cordon', () => {
   it('on a platform closes all that it has, and on a region of another platform nothing [cordon-platform]', async () => {
     const { berth, set, deps, order, regionsOf } = await start();
     await using _ = berth;
-    const sold = { ...deps.sold, platforms: new Map([...deps.sold.platforms, ['east', { placesOnHosts: false }]]) };
+    const sold = {
+      ...deps.sold,
+      platforms: new Map([...deps.sold.platforms, ['east', { placesOnHosts: false }]]),
+    };
     await cordon({ ...deps, sold }, actor, {
       subject: { kind: 'region', name: first.region, platform: 'east' },
       until: null,
@@ -131,7 +139,9 @@ describe('a cordon', () => {
     await expect(set({ kind: 'offer', name: 'none-such' })).rejects.toThrow(
       'There is no offer none-such: give one of ',
     );
-    await expect(set({ kind: 'region', name: first.region }, { until: 1 })).rejects.toThrow('give a later end');
+    await expect(set({ kind: 'region', name: first.region }, { until: 1 })).rejects.toThrow(
+      'give a later end',
+    );
     await expect(set({ kind: 'host', name: 'kvm-1', platform: 'west' })).rejects.toThrow(
       'There is no platform west: give one of default.',
     );
@@ -146,8 +156,8 @@ describe('maintenance', () => {
     const { berth, deps, order, shown, regionsOf } = await start();
     await using _ = berth;
     const before = await shown();
-    const since = berth.clock.now() + HOUR_MS;
-    const until = since + HOUR_MS;
+    const since = berth.clock.now() + WINDOW_MS;
+    const until = since + WINDOW_MS;
     const subject = { kind: 'offer', name: first.configuration_id } as const;
     const { id } = await planMaintenance(deps, actor, { subject, since, until, reason: 'new switches' });
     const window = {
@@ -160,11 +170,12 @@ describe('maintenance', () => {
     expect(planned).toMatchObject({ available: true, maintenance: false });
     expect(planned.extras?.['berth']).toMatchObject({ maintenance_windows: [window] });
     expect(await order()).toBe(201);
-    await berth.clock.advance(HOUR_MS);
+    await berth.clock.advance(WINDOW_MS);
     expect(await shown()).toMatchObject({ available: false, maintenance: true });
     expect([await regionsOf(), await order()]).toEqual([[], 'capacity_unavailable']);
-    await berth.clock.advance(HOUR_MS);
+    await berth.clock.advance(WINDOW_MS);
     expect(await shown()).toEqual(before);
+    await berth.clock.advance(ROUND_MS);
     await expect(cancelMaintenance(deps, actor, id)).rejects.toThrow('There is no maintenance');
     expect(await deps.store.read.cordons.list()).toEqual([]);
   });

@@ -1,5 +1,5 @@
-import { Fatal } from '../../ports/errors.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import { Fatal } from '../../ports/errors.ts';
 import type { DriverDefinition } from '../kit/driver-definition.ts';
 import { imageOf, type LibvirtConfig, libvirtConfigSchema, libvirtOfferSchema } from './options.ts';
 

@@ -1,9 +1,11 @@
 import { answerOf, cachedFigure, orZero, ServerMetrics, secondsOverdue } from '../../http/api/metrics.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Alarms } from '../alarms/alarms.ts';
+import { standingCordons } from '../capacity/cordons.ts';
 import { type Sale, sellableUnits } from '../capacity/deployable.ts';
 import type { Catalog, Offer } from '../catalog/catalog.ts';
 import { type AlarmKind, alarmKinds } from '../model/alarm.ts';
+import type { CordonRecord } from '../model/cordon.ts';
 import { markOf, type Store } from '../model/store.ts';
 import { instanceWorkKinds } from '../model/work.ts';
 import type { WorkMetrics } from './work-metrics.ts';
@@ -100,22 +102,30 @@ export class Metrics extends ServerMetrics {
   #tellCapacity({ store: { read }, clock, catalog, sale }: Deps): void {
     const claims = cachedFigure(clock, () => read.claims.use());
     const storage = cachedFigure(clock, () => read.storageClaims.use());
+    const standing = cachedFigure(clock, () => standingCordons(read, clock.now()));
     const tell = (
       name: string,
       help: string,
-      figure: (placement: { offer: Offer; region: string; units: number; claimed: number }) => number,
+      figure: (placement: {
+        offer: Offer;
+        region: string;
+        units: number;
+        claimed: number;
+        cordons: readonly CordonRecord[];
+      }) => number,
     ): void =>
       this.gaugeByAll(['offer', 'region'], name, help, async () => {
         const claimed = (await claims())?.map(
           (use) => [`${use.offerId} ${use.region}`, use.claimed] as const,
         );
-        if (claimed === undefined) return undefined;
+        const cordons = await standing();
+        if (claimed === undefined || cordons === undefined) return undefined;
         const byPlacement = new Map(claimed);
         return [...catalog.offers.values()].flatMap((offer) =>
           offer.placements.map(({ region, units }) => {
             const labels = { offer: offer.id, region };
             const taken = byPlacement.get(`${offer.id} ${region}`) ?? 0;
-            return [labels, figure({ offer, region, units, claimed: taken })] as const;
+            return [labels, figure({ offer, region, units, claimed: taken, cordons })] as const;
           }),
         );
       });
@@ -124,7 +134,8 @@ export class Metrics extends ServerMetrics {
     tell(
       'berth_offer_units_available',
       'Units that could be sold now: 0 too while the offer, its region or its platform is not sold.',
-      ({ offer, region, claimed }) => Math.max(0, sellableUnits(catalog, offer, region, sale) - claimed),
+      ({ offer, region, claimed, cordons }) =>
+        Math.max(0, sellableUnits({ catalog, platform: sale, cordons }, { offer, region }) - claimed),
     );
     this.gaugeBy('region', 'berth_storage_claimed_gb', 'Storage that volumes hold, in GB.', async () =>
       (await storage())?.map(({ region, claimedGb }) => [region, claimedGb] as const),

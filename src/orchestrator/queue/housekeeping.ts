@@ -25,6 +25,8 @@ interface Deps {
   auditKeptMs: number;
   /** The platforms whose tombstones may be pruned now: see docs/decisions/0022-retention.md. */
   prunable: () => readonly string[];
+  /** What else is done in each round. */
+  also?: () => Promise<void>;
 }
 
 /** Small transactions, and so many of them in a round that pruning keeps up with what is added. */
@@ -60,15 +62,17 @@ export class Housekeeping {
 
   /** One round; it never rejects. */
   async run(): Promise<void> {
-    const { store, clock, log, authenticators, alarms, prunable } = this.#deps;
+    const { store, clock, log, authenticators, alarms, prunable, also } = this.#deps;
     const { tombstonesKeptMs, historyKeptMs, auditKeptMs } = this.#deps;
     await alarms.sync();
     try {
+      await also?.();
       for (const authenticator of authenticators) await authenticator.recordUses();
       const now = clock.now();
       await store.transact(async (tx) => {
         await tx.credentials.deleteTokensExpiredBefore(now);
         await tx.idempotency.deleteCreatedBefore(now - IDEMPOTENCY_MS);
+        await tx.cordons.removeEndedBefore(now);
       });
       await pruneOldest(store, 'history', now - historyKeptMs);
       await pruneOldest(store, 'audit', now - auditKeptMs);

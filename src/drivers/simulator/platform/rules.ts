@@ -15,11 +15,7 @@ type Pool = Pick<SimulatedCapacity, 'units' | 'spot'>;
 /** What the configuration says of the platform. `host`: the public address of every machine. */
 export function rulesOf(
   config: SimulatorConfig,
-  {
-    capacity,
-    host,
-    draws,
-  }: { capacity: () => readonly SimulatedCapacity[]; host: string; draws: Draws },
+  { capacity, host, draws }: { capacity: () => readonly SimulatedCapacity[]; host: string; draws: Draws },
 ): PlatformRules<SimulatedMachine> {
   const {
     volume_ms: volumeMs,

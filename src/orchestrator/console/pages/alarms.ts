@@ -26,6 +26,7 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
   row_lost: 'The database was restored without this row: see docs/backup.md.',
   step_failing: 'Mend what its last try says; the step goes on by itself.',
   clock_skew: 'Check NTP on this server and on the database’s. No work is done meanwhile.',
+  reload_refused: 'Mend the file that it names, then run `berth reload`. Do not restart the server before.',
   store_unwritable: 'Make room on its disk, or bring PostgreSQL back. Nothing needs a restart.',
 };
 

@@ -1,5 +1,7 @@
+import { standingCordons } from '../../capacity/cordons.ts';
 import { sellableUnits } from '../../capacity/deployable.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
+import type { CordonRecord } from '../../model/cordon.ts';
 import { markOf, type PlacedInstances } from '../../model/store.ts';
 import type { ConsoleDeps, Page } from '../deps.ts';
 import { columns, shareBar } from '../frame/charts.ts';
@@ -32,13 +34,14 @@ const FIRST = ['ONLINE', 'PROVISIONING', 'STOPPED', 'ERROR'] as const;
 /** The whole fleet at a glance. */
 export const fleetPage: Page = async (deps, { now }) => {
   const { store } = deps;
-  const [placed, alarms, backlog, found, platforms, claims] = await Promise.all([
+  const [placed, alarms, backlog, found, platforms, claims, cordons] = await Promise.all([
     store.read.instances.countByPlacement(),
     store.read.alarms.list(),
     store.read.work.backlog(),
     store.read.history.provisionOutcomes({ since: now - HOURS * 3_600_000, newest: EVENTS }),
     readPlatforms(deps),
     store.read.claims.use(),
+    standingCordons(store.read, now),
   ]);
   const outcomes = summarise(found, now, HOURS);
   return {
@@ -53,7 +56,7 @@ ${live('platforms', html`<h2>Platforms</h2>${platformList(platforms, now)}`)}
 ${live('outcomes', outcomeChart(outcomes))}
 ${live('causes', html`<h2>Failed creates by cause, ${HOURS} hours</h2>${causes(outcomes)}`)}
 </div>
-${live('capacity', html`<h2>Sold, stopped and free: the fullest places</h2>${capacity(deps, placed, claims)}`)}`,
+${live('capacity', html`<h2>Sold, stopped and free: the fullest places</h2>${capacity(deps, placed, claims, cordons)}`)}`,
   };
 };
 
@@ -184,7 +187,9 @@ function capacity(
   { catalog, sale }: ConsoleDeps,
   placed: readonly PlacedInstances[],
   claims: readonly { offerId: string; region: string; claimed: number }[],
+  cordons: readonly CordonRecord[],
 ): Html {
+  const stock = { catalog, platform: sale, cordons };
   const rows = [...catalog.offers.values()].flatMap((offer) =>
     offer.placements.map(({ region }) => {
       const isHere = (entry: { offerId: string; region: string }): boolean =>
@@ -196,7 +201,7 @@ function capacity(
           .reduce((sum, entry) => sum + entry.count, 0);
       const sold = countOf(RUNNING);
       const stopped = countOf(['STOPPED']);
-      const free = Math.max(0, sellableUnits(catalog, offer, region, sale) - claimed);
+      const free = Math.max(0, sellableUnits(stock, { offer, region }) - claimed);
       return { offer: offer.id, region, sold, stopped, free };
     }),
   );

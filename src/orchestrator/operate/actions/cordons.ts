@@ -68,7 +68,10 @@ export async function uncordon(
       const now = clock.now();
       const standing = (await tx.cordons.list()).filter((one) => one.since <= now && isOn(one, named));
       if (standing.length === 0)
-        throw new ActionRefused(`No cordon stands on ${describe(named)}: see \`berth cordons\`.`);
+        throw new ActionRefused(
+          `No cordon stands on ${describe(named)}: see \`berth cordons\`.`,
+          'not_found',
+        );
       for (const { id } of standing) await tx.cordons.remove(id);
       return standing;
     }),
@@ -106,7 +109,7 @@ export async function cancelMaintenance(
     inside.transact(async (tx) => {
       const found = (await tx.cordons.list()).find((one) => one.id === id && one.isMaintenance);
       if (found === undefined)
-        throw new ActionRefused(`There is no maintenance ${id}: see \`berth maintenance ls\`.`);
+        throw new ActionRefused(`There is no maintenance ${id}: see \`berth maintenance ls\`.`, 'not_found');
       await tx.cordons.remove(id);
       return found;
     }),
@@ -151,7 +154,10 @@ function platformOfHost(platforms: Cordonable['platforms'], given: string | unde
 }
 
 function noneCalled(what: string, name: string, known: ReadonlyMap<string, unknown>): ActionRefused {
-  return new ActionRefused(`There is no ${what} ${name}: give one of ${[...known.keys()].join(', ')}.`);
+  return new ActionRefused(
+    `There is no ${what} ${name}: give one of ${[...known.keys()].join(', ')}.`,
+    'not_found',
+  );
 }
 
 async function insert(
@@ -180,7 +186,11 @@ function actionOn(
   { kind, name, platform }: NamedSubject,
   given: Record<string, unknown> = {},
 ): AuditedAction {
-  return { action, subject: `${kind} ${name}`, detail: { ...(platform !== undefined && { platform }), ...given } };
+  return {
+    action,
+    subject: `${kind} ${name}`,
+    detail: { ...(platform !== undefined && { platform }), ...given },
+  };
 }
 
 /** Such as `host kvm-1 of fra`. */

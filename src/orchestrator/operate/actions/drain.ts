@@ -49,14 +49,12 @@ async function machinesOf(
   const all = await instances.list(subject.kind === 'region' ? { region: subject.name } : {});
   const there: InstanceRecord[] = [];
   for (const record of all)
-    if (isOn(record, subject) && (!hasEnded(record) || (await work.of(record.id)) !== null)) there.push(record);
+    if (isOn(record, subject) && (!hasEnded(record) || (await work.of(record.id)) !== null))
+      there.push(record);
   return there;
 }
 
-function isOn(
-  { region, offerId, platform, host }: InstanceRecord,
-  subject: CordonSubject,
-): boolean {
+function isOn({ region, offerId, platform, host }: InstanceRecord, subject: CordonSubject): boolean {
   const names = { region, offer: offerId, platform, host };
   return names[subject.kind] === subject.name && (subject.platform ?? platform) === platform;
 }

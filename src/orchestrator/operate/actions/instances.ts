@@ -64,7 +64,8 @@ function effectOfRetry({ id, status }: InstanceRecord, work: Work | null): strin
       `${id} waits until what an earlier create may still have made would show: that pause cannot be cut short.`,
     );
   if (work !== null) return `its step ${work.kind} is tried again now`;
-  if (status === 'ONLINE' || status === 'STOPPED') return 'its machine is read again and held against the row';
+  if (status === 'ONLINE' || status === 'STOPPED')
+    return 'its machine is read again and held against the row';
   throw new ActionRefused(`${id} is ${status} and has no open step: there is nothing to try again.`);
 }
 
@@ -79,7 +80,9 @@ export async function forceDestroyInstance(
   actor: Actor,
   { id, isDone, reason }: Order & { reason: string | null },
 ): Promise<Plan> {
-  const plan = async (read: Pick<Reader, 'instances' | 'work'>): Promise<Plan & { record: InstanceRecord }> => {
+  const plan = async (
+    read: Pick<Reader, 'instances' | 'work'>,
+  ): Promise<Plan & { record: InstanceRecord }> => {
     const { record, work } = await find(read, id);
     const effect =
       record.status === 'DESTROYING'
@@ -110,7 +113,8 @@ async function find(
   id: string,
 ): Promise<{ record: InstanceRecord; work: Work | null }> {
   const record = await instances.byId(id);
-  if (record === null) throw new ActionRefused(`There is no instance ${id}: see \`berth instances ls\`.`);
+  if (record === null)
+    throw new ActionRefused(`There is no instance ${id}: see \`berth instances ls\`.`, 'not_found');
   if (record.status === 'DESTROYED') throw new ActionRefused(`${id} is DESTROYED: nothing is left of it.`);
   return { record, work: await work.of(id) };
 }

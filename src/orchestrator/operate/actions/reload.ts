@@ -97,7 +97,10 @@ export class Reloader {
       return reloaded;
     } catch (error) {
       const detail = error instanceof Error ? error.message : String(error);
-      alarms.raise({ ...alarm, platform: null, text: REFUSED, detail, fields: { problem: detail } }, this.#deps.log);
+      alarms.raise(
+        { ...alarm, platform: null, text: REFUSED, detail, fields: { problem: detail } },
+        this.#deps.log,
+      );
       throw error;
     }
   }

@@ -117,7 +117,8 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
   if (before.answer === 'absent' && (before.waitMs > 0 || isPastDeadline(lease, clock.now())))
     return { outcome: 'absent', waitMs: before.waitMs };
   const cordons = await standingCordons(context.store.read, clock.now());
-  const spec = toMachineSpec(context, record, cordonedHosts(cordons, context.platform));
+  const avoidHosts = cordonedHosts(cordons, context.platform);
+  const spec = toMachineSpec(context, record, avoidHosts);
   return callStep(context, lease, () => creates.send(ownerRef, () => driver.create(spec, lease.cookie)));
 }
 

@@ -1,0 +1,141 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runMain } from '../../test/support/processes/run-main.ts';
+import { dueWork, instance } from '../store/records.fixture.ts';
+import { openSqliteStore } from '../store/sqlite/store.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-actions-'));
+const database = `sqlite:${join(folder, 'berth.db')}`;
+const OFFER = 'h100-sxm-1x';
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+beforeAll(async () => {
+  const store = openSqliteStore(join(folder, 'berth.db'));
+  const ann = { id: 'acct-ann', name: 'ann', passwordHash: null, createdAt: 1 };
+  await store.transact(async (tx) => {
+    await tx.credentials.insertAccount(ann);
+    const row = { ...instance('inst-1'), accountId: ann.id, offerId: OFFER, region: 'eu-frankfurt' };
+    await tx.instances.insert({ ...row, status: 'ONLINE' });
+    await tx.instances.insert({ ...instance('inst-2'), accountId: ann.id, status: 'PROVISIONING' });
+    await tx.work.put({ ...dueWork, resourceId: 'inst-2' });
+  });
+  await store.close();
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function run(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runMain([...args, '--database', database]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return stdout;
+}
+
+async function refusal(...args: string[]): Promise<string> {
+  const { code, stderr } = await runMain([...args, '--database', database]);
+  expect(code).toBe(1);
+  return stderr;
+}
+
+describe('cordons on the command line', () => {
+  it('are set, listed and removed, each with its row in the audit log [cordon-command]', async () => {
+    expect(await run('cordons')).toBe('Nothing is cordoned.\n');
+    const set = await run('cordon', 'offer', OFFER, '--reason', 'a recall', '--until', '2h', '--json');
+    expect(JSON.parse(set)).toEqual({
+      id: expect.stringMatching(/^cordon-/),
+      kind: 'offer',
+      name: OFFER,
+      platform: null,
+      since: expect.stringMatching(TIME),
+      until: expect.stringMatching(TIME),
+      maintenance: false,
+      by: expect.any(String),
+      reason: 'a recall',
+    });
+    expect(await run('cordons')).toMatch(/^KIND +NAME .*\noffer +h100-sxm-1x .* a recall /);
+    expect(await run('uncordon', 'offer', OFFER)).toMatch(/^offer h100-sxm-1x is sold from again/);
+    expect(JSON.parse(await run('cordons', '--json'))).toEqual([]);
+    const log = JSON.parse(await run('audit', 'ls', '--json'));
+    expect(log.map(({ action, subject }: Record<string, string>) => [action, subject])).toEqual([
+      ['cordon.remove', `offer ${OFFER}`],
+      ['cordon.add', `offer ${OFFER}`],
+    ]);
+  });
+
+  it('are refused in a sentence where there is no such thing', async () => {
+    expect(await refusal('cordon', 'rack', 'r1')).toMatch('give one of region, offer, platform, host');
+    expect(await refusal('cordon', 'region', 'mars')).toMatch(
+      'There is no region mars: give one of eu-frankfurt',
+    );
+    expect(await refusal('cordon', 'host', 'kvm-1')).toMatch('chooses among hosts by name');
+    expect(await refusal('uncordon', 'offer', OFFER)).toMatch('No cordon stands on offer');
+    expect(await refusal('cordon', 'offer', OFFER, '--until', '2020-01-01')).toMatch('give a time to come');
+  });
+
+  it('drain tells what is left [drain-command]', async () => {
+    const drained = JSON.parse(await run('drain', 'region', 'eu-frankfurt', '--json'));
+    expect(drained).toMatchObject({
+      empty: false,
+      by_status: { ONLINE: 1 },
+      instances: [{ id: 'inst-1', account: 'acct-ann', offer: OFFER, host: null }],
+    });
+    const told = await run('drain', 'region', 'eu-frankfurt');
+    expect(told).toMatch(/Still there: 1 ONLINE\..*\nINSTANCE .*\ninst-1 +ONLINE +acct-ann/);
+    await run('uncordon', 'region', 'eu-frankfurt');
+  });
+
+  it('of maintenance are planned and taken back [maintenance-command]', async () => {
+    const times = ['--from', '1d', '--until', '2d', '--reason', 'new switches'];
+    const planned = JSON.parse(await run('maintenance', 'plan', 'region', 'eu-helsinki', ...times, '--json'));
+    expect(planned).toMatchObject({ maintenance: true, reason: 'new switches' });
+    expect(await run('maintenance', 'ls')).toMatch(/eu-helsinki/);
+    expect(await run('cordons')).toMatch(/region +eu-helsinki .* no\n$/);
+    expect(await run('maintenance', 'cancel', planned.id)).toMatch(/over, or taken back/);
+    expect(await run('maintenance', 'ls')).toBe('No maintenance is planned.\n');
+    const backwards = ['--from', '2d', '--until', '1d'];
+    expect(await refusal('maintenance', 'plan', 'region', 'eu-helsinki', ...backwards)).toMatch(
+      'before it begins',
+    );
+  });
+});
+
+describe('what an operator does to an instance', () => {
+  it('is told first, and done with --yes [instance-actions-command]', async () => {
+    const dry = JSON.parse(await run('instances', 'destroy', 'inst-1', '--json'));
+    expect(dry).toMatchObject({ instance: 'inst-1', account: 'acct-ann', status: 'ONLINE', done: false });
+    expect(await run('instances', 'retry', 'inst-2')).toMatch(
+      /A dry run; with --yes, its step \w+ is tried again/,
+    );
+    expect(await run('instances', 'show', 'inst-1')).toMatch(/ONLINE/);
+    expect(await run('instances', 'retry', 'inst-2', '--yes')).toMatch(/^inst-2 .*\n.*\nOrdered: its step/);
+    const done = await run('instances', 'destroy', 'inst-1', '--yes', '--reason', 'abuse', '--json');
+    expect(JSON.parse(done)).toMatchObject({ done: true });
+    expect(await run('instances', 'show', 'inst-1')).toMatch(/DESTROYING/);
+    expect(await refusal('instances', 'destroy', 'inst-9')).toMatch('There is no instance inst-9');
+    const [entry] = JSON.parse(await run('audit', 'ls', '--json'));
+    expect(entry).toMatchObject({
+      action: 'instance.destroy',
+      subject: 'inst-1',
+      detail: { reason: 'abuse' },
+    });
+  });
+});
+
+it('a thaw of what is not frozen is refused; losses are accepted with a row in the audit log', async () => {
+  expect(await refusal('thaw', 'default')).toMatch('is not frozen');
+  expect(await refusal('thaw', 'east')).toMatch('There is no platform east');
+  const accepted = JSON.parse(await run('losses', 'accept', '--for', '5m', '--json'));
+  expect(accepted).toEqual({ platforms: ['default'], accepted_until: expect.stringMatching(TIME) });
+  const [entry] = JSON.parse(await run('audit', 'ls', '--json'));
+  expect(entry).toMatchObject({ action: 'losses.accept', subject: 'default' });
+});
+
+it('a reload is asked of the servers only with a catalog that is in order [reload-command]', async () => {
+  expect(JSON.parse(await run('reload', '--json'))).toMatchObject({ requested: true });
+  const config = join(folder, 'berth.yaml');
+  writeFileSync(config, `catalog: none-such.yaml\ndatabase: ${database}\n`);
+  const { code, stderr } = await runMain(['reload', '--config', config]);
+  expect([code, stderr]).toEqual([1, expect.stringContaining('none-such.yaml')]);
+  const log = JSON.parse(await run('audit', 'ls', '--json'));
+  expect(log.filter(({ action }: { action: string }) => action === 'configuration.reload')).toHaveLength(1);
+});

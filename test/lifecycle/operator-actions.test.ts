@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import type { Actor } from '../../src/orchestrator/model/operator.ts';
+import { forceDestroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
+import { thawPlatform } from '../../src/orchestrator/operate/actions/losses.ts';
+import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+
+const actor: Actor = { name: 'ann', source: 'cli', address: null };
+
+const audited = async ({ orchestrator: { store } }: Awaited<ReturnType<typeof startPlainOrchestrator>>) => {
+  const entries = await store.read.audit.page({ limit: 20 });
+  return entries.map(({ action, outcome }) => `${action} ${outcome}`);
+};
+
+describe('a retry', () => {
+  it('has the open step tried at once; a dry run changes nothing [operator-retry]', async () => {
+    let isBroken = true;
+    await using berth = await startPlainOrchestrator(({ method }) =>
+      method === 'create' && isBroken
+        ? { kind: 'misclaim', code: 'transient', sideEffect: 'none', isDone: false }
+        : 'none',
+    );
+    const deps = { store: berth.orchestrator.store, clock: berth.clock };
+    const id = await berth.create();
+    await berth.clock.advance(60_000);
+    isBroken = false;
+    const tries = berth.count('create');
+    const dry = await retryInstance(deps, actor, { id, isDone: false });
+    expect(dry).toMatchObject({ status: 'PROVISIONING', step: { kind: 'create' }, isDone: false });
+    expect((dry.step?.notBefore ?? 0) - berth.clock.now()).toBeGreaterThan(500);
+    await berth.clock.advance(200);
+    expect([berth.count('create'), await audited(berth)]).toEqual([tries, []]);
+    expect(await retryInstance(deps, actor, { id, isDone: true })).toMatchObject({ isDone: true });
+    await berth.clock.advance(200);
+    expect(berth.count('create')).toBe(tries + 1);
+    await berth.passUntil(`/instances/${id}`, 'ONLINE');
+    expect(await audited(berth)).toEqual(['instance.retry done']);
+  });
+
+  it('never cuts the wait short after which an earlier create can no longer show [operator-retry-wait]', async () => {
+    await using berth = await startPlainOrchestrator(
+      ({ method }, nth) => (method === 'create' && nth === 1 ? 'hang' : 'none'),
+      { manifest: { createVisibleWithinMs: 120_000 } },
+    );
+    const deps = { store: berth.orchestrator.store, clock: berth.clock };
+    const id = await berth.create();
+    await berth.clock.advance(40_000);
+    expect((await deps.store.read.work.of(id))?.waitedAttempt).not.toBeNull();
+    await expect(retryInstance(deps, actor, { id, isDone: true })).rejects.toThrow('cannot be cut short');
+    await berth.clock.advance(1_000);
+    expect(berth.count('create')).toBe(1);
+    expect(await audited(berth)).toEqual(['instance.retry refused']);
+  });
+
+  it('of an instance without an open step has its machine read again, and what is gone is found', async () => {
+    await using berth = await startPlainOrchestrator(() => 'none', { reconcile: { watch_interval_s: 600 } });
+    const deps = { store: berth.orchestrator.store, clock: berth.clock };
+    const id = await berth.create();
+    await berth.passUntil(`/instances/${id}`, 'ONLINE');
+    await berth.clock.advance(5_000);
+    berth.platform.lose(`berth-${id}`);
+    await berth.clock.advance(5_000);
+    expect((await berth.read(`/instances/${id}`))['status']).toBe('ONLINE');
+    await retryInstance(deps, actor, { id, isDone: true });
+    await berth.passUntil(`/instances/${id}`, 'ERROR');
+    await expect(retryInstance(deps, actor, { id: 'inst-none', isDone: true })).rejects.toThrow(
+      'There is no instance inst-none',
+    );
+  });
+});
+
+it('a destroy by an operator ends an instance only when its machine is proved gone [operator-destroy]', async () => {
+  await using berth = await startPlainOrchestrator(({ method }) =>
+    method === 'destroy' ? 'lie-done' : 'none',
+  );
+  const deps = { store: berth.orchestrator.store, clock: berth.clock };
+  const id = await berth.create();
+  await berth.passUntil(`/instances/${id}`, 'ONLINE');
+  const order = { id, reason: 'abuse' };
+  const dry = await forceDestroyInstance(deps, actor, { ...order, isDone: false });
+  expect(dry).toMatchObject({ status: 'ONLINE', isDone: false });
+  expect((await berth.read(`/instances/${id}`))['status']).toBe('ONLINE');
+  for (let round = 0; round < 3; round++) {
+    await forceDestroyInstance(deps, actor, { ...order, isDone: true });
+    await berth.clock.advance(5_000);
+    expect((await berth.read(`/instances/${id}`))['status']).toBe('DESTROYING');
+  }
+  expect(berth.platform.machines.size).toBe(1);
+  berth.setPlan(() => 'none');
+  await forceDestroyInstance(deps, actor, { ...order, isDone: true });
+  await berth.passUntil(`/instances/${id}`, 'GONE');
+  expect(berth.platform.machines.size).toBe(0);
+  await expect(forceDestroyInstance(deps, actor, { ...order, isDone: true })).rejects.toThrow(
+    'nothing is left',
+  );
+  expect(new Set(await audited(berth))).toEqual(
+    new Set(['instance.destroy done', 'instance.destroy refused']),
+  );
+});
+
+describe('a thaw', () => {
+  it('believes a platform that lacks its machines, once it is told to [operator-thaw]', async () => {
+    await using berth = await startPlainOrchestrator();
+    const deps = { store: berth.orchestrator.store, clock: berth.clock };
+    const ids = [await berth.create(), await berth.create()];
+    for (const id of ids) await berth.passUntil(`/instances/${id}`, 'ONLINE');
+    const order = { platform: 'default', forMs: 60_000 };
+    await expect(thawPlatform(deps, actor, { ...order, isDone: true })).rejects.toThrow('is not frozen');
+    for (const id of ids) berth.platform.lose(`berth-${id}`);
+    await berth.clock.advance(30_000);
+    const dry = await thawPlatform(deps, actor, { ...order, isDone: false });
+    expect(dry).toMatchObject({ acceptedUntil: null, problems: [expect.stringContaining('2 of 2')] });
+    await berth.clock.advance(30_000);
+    expect((await berth.read(`/instances/${ids[0]}`))['status']).toBe('ONLINE');
+    const { acceptedUntil } = await thawPlatform(deps, actor, { ...order, isDone: true });
+    expect(acceptedUntil).toBe(berth.clock.now() + 60_000);
+    for (const id of ids) await berth.passUntil(`/instances/${id}`, 'ERROR');
+    expect(await audited(berth)).toEqual(['platform.thaw done', 'platform.thaw refused']);
+  });
+
+  it('is refused while the platform does not answer: nothing is proved of it', async () => {
+    await using berth = await startPlainOrchestrator();
+    const deps = { store: berth.orchestrator.store, clock: berth.clock };
+    berth.setPlan(({ method }) => (method === 'list' ? 'unknown' : 'none'));
+    await berth.clock.advance(30_000);
+    const order = { platform: 'default', forMs: 60_000 };
+    await expect(thawPlatform(deps, actor, { ...order, isDone: true })).rejects.toThrow('does not answer');
+    expect(await deps.store.read.marks.get('losses_accepted_until')).toBeNull();
+  });
+});
