@@ -133,8 +133,9 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     findOther: () => (isClockInSync(clock, options) ? undefined : "the clock is too far from the database's"),
   });
   const app = createApp(http, { nextId, findProblem, hasDocs: deps.config.server.docs });
+  const facts = platformFacts(platforms);
   const operator = createOperatorApp(
-    { ...http, store, operators, sale: http.platform, platforms: platformFacts(platforms) },
+    { ...http, store, operators, sale: http.platform, platforms: facts },
     { nextId },
   );
   const console = createConsole({
@@ -142,6 +143,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     store,
     operators,
     platforms,
+    platformFacts: facts,
     sale: http.platform,
     version: packageVersion(),
     server: hostname(),

@@ -11,34 +11,19 @@ import type { Clock } from '../../ports/clock.ts';
 import { systemClock, systemRandom } from '../../runtime/system.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { DriverManifest } from '../model/platform-driver.ts';
 import { createOperatorKey, Operators } from '../operate/keys.ts';
 import { createConsole } from './app.ts';
 import type { ConsoleEnv, PlatformView } from './deps.ts';
 
-const manifest: DriverManifest = {
-  name: 'libvirt',
-  stop: true,
-  resume: true,
-  restart: true,
-  attachVolume: 'hot',
-  resizeVolume: 'attached',
-  createVisibleWithinMs: 0,
-  keepsNotes: true,
-  cloudInitBytes: 65_536,
-};
-
 const up: PlatformView = {
-  driver: { manifest },
+  driver: { manifest: { name: 'libvirt' } },
   health: { isUp: true, isSuspect: false },
   losses: { held: 0 },
-  inventory: { ageMs: 9_000, freeUnits: new Map([['h100-sxm-1x', 14]]) },
 };
 const down: PlatformView = {
-  driver: { manifest: { ...manifest, name: 'incus', attachVolume: 'cold' } },
+  driver: { manifest: { name: 'incus' } },
   health: { isUp: false, isSuspect: false },
   losses: { held: 0 },
-  inventory: { ageMs: 15 * 60_000, freeUnits: new Map() },
 };
 
 /** Offers that are sold in one region alone are made on a second platform. */
@@ -66,6 +51,13 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
     platforms: new Map([
       ['default', up],
       ['west', down],
+    ]),
+    platformFacts: new Map([
+      [
+        'default',
+        { driver: 'libvirt', inventory: { ageMs: 9_000, freeUnits: new Map([['h100-sxm-1x', 14]]) } },
+      ],
+      ['west', { driver: 'incus' }],
     ]),
     sale: {
       isOpen: (platform) => platform === 'default',

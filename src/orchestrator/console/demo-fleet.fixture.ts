@@ -100,7 +100,7 @@ async function putOne(tx: Transaction, index: number, offer: Offer, now: number)
 }
 
 function toRow(index: number, changes: Partial<InstanceRecord>): InstanceRecord {
-  const id = changes.id ?? `inst-${index.toString(16).padStart(32, '0')}`;
+  const id = changes.id ?? `inst-1${index.toString(16).padStart(31, '0')}`;
   const plain = row(id);
   return {
     ...plain,

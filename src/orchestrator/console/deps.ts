@@ -3,18 +3,17 @@ import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { DriverManifest } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
 import type { Operators } from '../operate/keys.ts';
+import type { PlatformFacts } from '../operate/views/platforms.ts';
 import type { Html } from './frame/parts.ts';
 import type { Session } from './sessions.ts';
 
 /** What this process knows of one platform. */
 export interface PlatformView {
-  driver: { manifest: DriverManifest };
+  driver: { manifest: { name: string } };
   health: { isUp: boolean; isSuspect: boolean };
   losses: { held: number };
-  inventory: { ageMs: number; freeUnits: ReadonlyMap<string, number> };
 }
 
 /** What the console is composed of. */
@@ -24,6 +23,7 @@ export interface ConsoleDeps {
   catalog: Catalog;
   /** By name: as many as are configured. */
   platforms: ReadonlyMap<string, PlatformView>;
+  platformFacts: ReadonlyMap<string, PlatformFacts>;
   sale: Sale;
   clock: Clock;
   random: Random;

@@ -26,6 +26,7 @@ export const instancesPage: Page = async ({ store: { read }, catalog, platforms 
     offer: query('offer'),
     region: query('region'),
     platform: query('platform'),
+    host: query('host'),
     account: query('account'),
     order: query('order') === 'oldest' ? ('oldest' as const) : undefined,
   };
@@ -36,6 +37,7 @@ export const instancesPage: Page = async ({ store: { read }, catalog, platforms 
     offerId: wanted.offer,
     region: wanted.region,
     platform: wanted.platform,
+    host: wanted.host,
     accountId: wanted.account,
     order: wanted.order ?? 'newest',
     after: after !== undefined && isAfter(after) ? after : undefined,
@@ -48,6 +50,7 @@ ${choice('status', 'Status', STATUSES, wanted.status)}
 ${choice('offer', 'Offer', [...catalog.offers.keys()], wanted.offer)}
 ${choice('region', 'Region', [...catalog.regions.keys()], wanted.region)}
 ${platforms.size > 1 ? choice('platform', 'Platform', [...platforms.keys()], wanted.platform) : ''}
+${wanted.host === undefined ? '' : choice('host', 'Host', [wanted.host], wanted.host)}
 ${choice('account', 'Account', [...names.keys()], wanted.account, (id) => names.get(id) ?? id)}
 ${choice('order', 'Order', ['oldest'], wanted.order, () => 'oldest first', 'newest first')}
 <button class="primary">Find</button>

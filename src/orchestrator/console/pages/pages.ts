@@ -1,9 +1,12 @@
 import type { Page } from '../deps.ts';
+import { accountsPage } from './accounts.ts';
 import { alarmsPage } from './alarms.ts';
 import { auditPage } from './audit.ts';
 import { fleetPage } from './fleet.ts';
 import { instancePage } from './instance.ts';
 import { instancesPage } from './instances.ts';
+import { orphansPage } from './orphans.ts';
+import { platformsPage } from './platforms.ts';
 import { workPage } from './work.ts';
 
 /** Every page below `/console`, by its path. */
@@ -13,5 +16,8 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/instances/:id', instancePage],
   ['/alarms', alarmsPage],
   ['/work', workPage],
+  ['/platforms', platformsPage],
+  ['/orphans', orphansPage],
+  ['/accounts', accountsPage],
   ['/audit', auditPage],
 ];

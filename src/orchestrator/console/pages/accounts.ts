@@ -1,0 +1,58 @@
+import { type AccountRow, type ApiKeyRow, listAccounts, listApiKeys } from '../../operate/views/accounts.ts';
+import { listOperatorKeys, type OperatorKeyView } from '../../operate/views/keys.ts';
+import type { Page } from '../deps.ts';
+import { ago, badge, type Column, count, given, html, live, table, withQuery } from '../frame/parts.ts';
+
+/** The tenants with their keys, and the keys of operators. Keys are made on the command line, where they are shown once. */
+export const accountsPage: Page = async ({ store: { read } }, { now }) => {
+  const [accounts, keys, operators] = await Promise.all([
+    listAccounts(read),
+    listApiKeys(read, now),
+    listOperatorKeys(read),
+  ]);
+  return {
+    title: 'Accounts',
+    body: html`<h1>Accounts and keys</h1>
+${live('accounts', html`<h2>Accounts</h2>${table(accountsAt(now), accounts, 'There is no account.')}`)}
+${live('keys', html`<h2>Their API keys</h2>${table(keysAt(now), keys, 'There is no key: `berth keys create` makes one.')}`)}
+${live('operators', html`<h2>Operators’ keys</h2>${table(operatorsAt(now), operators, 'There is none.')}`)}`,
+  };
+};
+
+function accountsAt(now: number): readonly Column<AccountRow>[] {
+  return [
+    { head: 'Account', cell: ({ name }) => given(name) },
+    { head: 'Id', cell: ({ id }) => html`<code>${id}</code>` },
+    {
+      head: 'Instances',
+      cell: ({ id, instances }) =>
+        html`<a href="${withQuery('/console/instances', { account: id })}">${count(instances)}</a>`,
+      isNumber: true,
+    },
+    { head: 'Password', cell: ({ has_password }) => (has_password ? 'yes' : 'no') },
+    { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },
+  ];
+}
+
+function keysAt(now: number): readonly Column<ApiKeyRow>[] {
+  return [
+    { head: 'State', cell: ({ state }) => badge(state, state === 'valid' ? 'good' : 'none') },
+    { head: 'Key', cell: ({ key }) => html`<code>${key}</code>` },
+    { head: 'Account', cell: ({ account }) => given(account) },
+    { head: 'Label', cell: ({ label }) => given(label) },
+    { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },
+    { head: 'Ends', cell: ({ expires_at }) => ago(expires_at, now) },
+    { head: 'Last used', cell: ({ last_used_at }) => ago(last_used_at, now) || 'never' },
+  ];
+}
+
+function operatorsAt(now: number): readonly Column<OperatorKeyView>[] {
+  return [
+    { head: 'State', cell: ({ state }) => badge(state, state === 'valid' ? 'good' : 'none') },
+    { head: 'Operator', cell: ({ name }) => given(name) },
+    { head: 'Key', cell: ({ key }) => html`<code>${key}</code>` },
+    { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },
+    { head: 'Last used', cell: ({ last_used_at }) => ago(last_used_at, now) || 'never' },
+    { head: 'Revoked', cell: ({ revoked_at }) => ago(revoked_at, now) },
+  ];
+}

@@ -1,0 +1,29 @@
+import { listOrphans, type Orphan } from '../../operate/views/alarms.ts';
+import type { Page } from '../deps.ts';
+import { ago, badge, type Column, given, html, live, table } from '../frame/parts.ts';
+import { remedyOf } from './alarms.ts';
+
+const ALARMS = { machine: 'orphan_machine', volume: 'orphan_volume', row_lost: 'row_lost' } as const;
+
+/** What is on a platform with our tag, and no row owns. */
+export const orphansPage: Page = async ({ store: { read } }, { now }) => {
+  const orphans = await listOrphans(read);
+  return {
+    title: 'Orphans',
+    body: html`<div class="head"><h1>Orphans</h1><span class="soft">on a platform with our tag, and no row owns them</span></div>
+${live('orphans', table(columnsAt(now), orphans, 'There is none: every machine and volume with our tag has its row.'))}`,
+  };
+};
+
+function columnsAt(now: number): readonly Column<Orphan>[] {
+  return [
+    { head: 'What', cell: ({ kind }) => badge(kind === 'row_lost' ? 'lost row' : kind, 'wait') },
+    { head: 'Its name there', cell: ({ ref }) => html`<code>${given(ref)}</code>` },
+    { head: 'Platform', cell: ({ platform }) => given(platform) },
+    { head: 'Since', cell: ({ since }) => ago(since, now) },
+    {
+      head: 'What to do',
+      cell: ({ kind, text }) => html`${remedyOf(ALARMS[kind])}<span class="why">${given(text)}</span>`,
+    },
+  ];
+}

@@ -1,0 +1,66 @@
+import type { AlarmRow } from '../../operate/views/alarms.ts';
+import { listAlarms } from '../../operate/views/alarms.ts';
+import { listPlatforms, type PlatformView } from '../../operate/views/platforms.ts';
+import type { Page } from '../deps.ts';
+import { ago, badge, count, facts, given, type Html, html, live, table, withQuery } from '../frame/parts.ts';
+import { remedyOf } from './alarms.ts';
+
+/** Each platform: whether it can be believed, what it counts, and its hosts. */
+export const platformsPage: Page = async ({ store: { read }, platformFacts }, { now }) => {
+  const [platforms, alarms] = await Promise.all([listPlatforms(read, platformFacts), listAlarms(read)]);
+  return {
+    title: 'Platforms',
+    body: html`<h1>Platforms</h1>${platforms.map((platform) =>
+      live(
+        platform.platform,
+        onePlatform(
+          platform,
+          alarms.filter((alarm) => alarm.platform === platform.platform && alarm.kind !== 'step_failing'),
+          now,
+        ),
+      ),
+    )}`,
+  };
+};
+
+function onePlatform(platform: PlatformView, alarms: readonly AlarmRow[], now: number): Html {
+  const { platform: name, driver, down_since, inventory, hosts } = platform;
+  return html`<div class="head"><h2>${name}</h2>${
+    down_since === null ? badge('can be believed', 'good') : badge('frozen', 'bad')
+  }</div>
+${alarms.map(
+  ({ kind, text, since }) =>
+    html`<div class="notice bad"><h2>${kind}, ${ago(since, now)}</h2><p>${given(text)}</p>
+<span class="label">What to do</span><p>${remedyOf(kind)}</p></div>`,
+)}
+${facts([
+  ['Driver', driver ?? 'not configured any more'],
+  ['Frozen since', ago(down_since, now)],
+  ['Volumes doubted since', ago(platform.volumes_doubted_since, now)],
+  ['Restored from a backup of', ago(platform.restored_from, now)],
+  ['Counted its room', inventory === null ? 'it does not count' : ago(now - inventory.age_s * 1000, now)],
+])}
+${table(
+  [
+    {
+      head: 'Host',
+      cell: ({ host }) =>
+        host === null
+          ? html`<span class="soft">not told</span>`
+          : html`<a href="${withQuery('/console/instances', { platform: name, host })}">${given(host)}</a>`,
+    },
+    ...['ONLINE', 'PROVISIONING', 'STOPPED', 'ERROR'].map((status) => ({
+      head: status,
+      cell: ({ instances }: PlatformView['hosts'][number]) => count(instances[status] ?? 0),
+      isNumber: true,
+    })),
+    {
+      head: 'All',
+      cell: ({ instances }) => count(Object.values(instances).reduce((sum, one) => sum + one, 0)),
+      isNumber: true,
+    },
+  ],
+  hosts,
+  'No instance is on it.',
+)}`;
+}
