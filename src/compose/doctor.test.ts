@@ -5,8 +5,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
 import { collectLog } from '../../test/support/collect-log.ts';
 import { loadConfig } from '../config/load.ts';
+import { createSeededRandom } from '../drivers/kit/seeded-random.ts';
 import { takeStateLock } from '../drivers/simulator/platform/state-file.ts';
+import { ensureInstallation } from '../orchestrator/recovery/installation.ts';
 import { systemClock } from '../runtime/system.ts';
+import { account, instance } from '../store/records.fixture.ts';
+import { openSqliteStore } from '../store/sqlite/store.ts';
 import { type DoctorFinding, diagnose } from './doctor.ts';
 
 let folder: string;
@@ -81,6 +85,34 @@ describe('the doctor', () => {
     } finally {
       release();
     }
+  });
+
+  it('tells of platforms that berth.yaml does not name any more [doctor-platform-removed]', async () => {
+    const store = openSqliteStore(join(folder, 'berth.db'));
+    const random = createSeededRandom('doctor');
+    const names = ['default', 'east', 'north', 'west'];
+    await ensureInstallation({ store, random }, new Map(names.map((name) => [name, 'simulator'])));
+    await store.transact(async (tx) => {
+      await tx.credentials.insertAccount(account);
+      for (const [platform, status] of [
+        ['east', 'ONLINE'],
+        ['west', 'DESTROYED'],
+      ] as const)
+        await tx.instances.insert(instance(`inst-${platform}`, { platform, status, createOpenUntil: null }));
+    });
+    await store.close();
+    const findings = await examine('platform: { driver: simulator }\n');
+    expect(findings.filter(({ subject }) => subject.startsWith('platform '))).toMatchObject([
+      { subject: 'platform east', verdict: 'broken', finding: expect.stringContaining('has 1 instances') },
+      { subject: 'platform west', verdict: 'warning', finding: expect.stringContaining('what 1 ended') },
+    ]);
+  });
+
+  it('goes on where the database cannot be read', async () => {
+    writeFileSync(join(folder, 'berth.db'), 'no database at all');
+    const findings = await examine('platform: { driver: simulator }\n');
+    expect(subjects(findings, 'warning')).toContain('platforms of the database');
+    expect(subjects(findings, 'ok')).toContain('driver simulator');
   });
 
   it('tells of a clock that was set back behind the last write of the database', async () => {

@@ -7,6 +7,7 @@ import type { Clock } from '../ports/clock.ts';
 import { InUse } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import { diagnoseDatabase } from './diagnose-database.ts';
+import { diagnosePlatforms } from './diagnose-platforms.ts';
 import { type ConfiguredDriver, configuredDrivers } from './driver-settings.ts';
 
 /** One finding, and the platform of berth.yaml that it is about; undefined: it is about this machine. */
@@ -23,6 +24,7 @@ export async function* diagnose(
   { env, clock, log }: { env: Environment; clock: Clock; log: Log },
 ): AsyncGenerator<DoctorFinding> {
   yield* guarded('database', clock, diagnoseDatabase(config.database, clock));
+  yield* guarded('platforms of the database', clock, diagnosePlatforms(config));
   const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
   for (const driver of configuredDrivers(config, { catalog, env, clock, log }))
     for await (const finding of guarded(`driver ${driver.definition.name}`, clock, diagnoseDriver(driver)))

@@ -1,0 +1,64 @@
+import { statSync } from 'node:fs';
+import { platformsOf } from '../config/platforms.ts';
+import type { Config } from '../config/schema.ts';
+import { isPostgres, sqlitePath } from '../config/server-schema.ts';
+import { broken, warning } from '../drivers/kit/diagnosis.ts';
+import type { Diagnosis } from '../drivers/kit/driver-definition.ts';
+import type { Reader } from '../orchestrator/model/store.ts';
+import { knownPlatforms, leftPlatforms } from '../orchestrator/recovery/installation.ts';
+import { Fatal } from '../ports/errors.ts';
+import { orchestratorStores } from './open-store.ts';
+import { withExisting } from './stores.ts';
+
+/** Tells of platforms that the database knows and berth.yaml does not name, such as one that was taken out of it. */
+export async function* diagnosePlatforms(config: Config): AsyncGenerator<Diagnosis> {
+  const { database } = config;
+  if (!isPostgres(database) && !statSync(sqlitePath(database), { throwIfNoEntry: false })?.size) return;
+  const configured = new Set(platformsOf(config).keys());
+  try {
+    yield* await withExisting(orchestratorStores, database, ({ store }) =>
+      unconfigured(store.read, configured, store.isShared),
+    );
+  } catch (error) {
+    if (!(error instanceof Fatal)) throw error;
+    yield warning(
+      'platforms of the database',
+      error.message,
+      'Do what this says, and run `berth doctor` again.',
+    );
+  }
+}
+
+async function unconfigured(
+  read: Reader,
+  configured: ReadonlySet<string>,
+  isShared: boolean,
+): Promise<Diagnosis[]> {
+  const installation = await read.installation.get();
+  const live = new Map<string, number>();
+  for (const { platform, count } of [
+    ...(await read.instances.countByPlatform()),
+    ...(await read.volumes.countByPlatform()),
+  ])
+    if (!configured.has(platform)) live.set(platform, (live.get(platform) ?? 0) + count);
+  const known = installation === null ? [] : knownPlatforms(installation);
+  const away = known.filter((name) => !configured.has(name) && !live.has(name));
+  return [
+    ...[...live].map(([name, count]) =>
+      broken(
+        `platform ${name}`,
+        `the database has ${count} instances and volumes of it, and berth.yaml does not name it`,
+        `Add it to platforms: as ${name}, or delete what is on it first. \`berth serve\` does not start.`,
+      ),
+    ),
+    ...(await leftPlatforms(read, away)).map(({ platform, instances, volumes }) =>
+      warning(
+        `platform ${platform}`,
+        `berth.yaml does not name it any more: nobody looks there for what ${instances + volumes} ended instances and volumes may have left`,
+        isShared
+          ? 'Nothing, if another server has it in its berth.yaml. Otherwise check by its own tools that nothing of Berth is left there.'
+          : 'Check by its own tools that nothing of Berth is left there, or configure it again.',
+      ),
+    ),
+  ];
+}
