@@ -49,7 +49,8 @@ it('ports of another Berth on the network stay; one that led to an address befor
   );
 });
 
-it('a machine whose ports another Berth removed at the same moment gets them again when it is read [incus-forwards-undone]', async () => {
+/** Two machines, and several Berths that change the forwards of one address. */
+function forwardsOfTwo() {
   const listen = '192.0.2.1';
   const stored: Forward = {
     listen_address: listen,
@@ -75,6 +76,8 @@ it('a machine whose ports another Berth removed at the same moment gets them aga
   const berth = (mayRead: () => Promise<void> = async () => undefined) => {
     const api = {
       instance: async (name: string) => instances.find((one) => one.name === name),
+      operations: async () => [],
+      assertProject: async () => undefined,
       forwards: async () => {
         const read = structuredClone(stored);
         await mayRead();
@@ -91,6 +94,11 @@ it('a machine whose ports another Berth removed at the same moment gets them aga
     const catalog = { offers: new Map(), regions: new Map() } as unknown as Catalog;
     return new Machines({ api, options, catalog } as MachineDeps);
   };
+  return { listen, stored, instances, berth };
+}
+
+it('a machine whose ports another Berth removed at the same moment gets them again when it is read [incus-forwards-undone]', async () => {
+  const { listen, stored, berth } = forwardsOfTwo();
   const { promise: isLate, resolve: goOn } = Promise.withResolvers<void>();
   const late = berth(() => isLate).get('berth-b');
   expect(await berth().get('berth-a')).toMatchObject({ value: { power: 'running' } });
@@ -103,4 +111,21 @@ it('a machine whose ports another Berth removed at the same moment gets them aga
     forwardMark('berth-a'),
     forwardMark('berth-b'),
   ]);
+});
+
+it('a machine whose ports another Berth puts back while it is removed is looked at again [incus-forwards-late]', async () => {
+  const { stored, instances, berth } = forwardsOfTwo();
+  await berth().get('berth-a');
+  const { promise: isLate, resolve: goOn } = Promise.withResolvers<void>();
+  const late = berth(() => isLate).get('berth-b');
+  instances.shift();
+  const remover = berth();
+  expect(await remover.destroy('berth-a', null)).toMatchObject({ outcome: 'pending' });
+  expect(stored.ports).toEqual([]);
+  goOn();
+  await late;
+  expect(stored.ports.map(({ description }) => description)).toContain(forwardMark('berth-a'));
+  expect(await remover.destroy('berth-a', 'destroy')).toMatchObject({ outcome: 'pending' });
+  expect(await remover.destroy('berth-a', 'destroy')).toMatchObject({ outcome: 'done' });
+  expect(stored.ports.map(({ description }) => description)).toEqual([forwardMark('berth-b')]);
 });

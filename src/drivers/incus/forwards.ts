@@ -76,14 +76,17 @@ export class Forwards {
     });
   }
 
-  /** Until nothing of the machine is forwarded any more, on any member. */
-  async remove(ref: OwnerRef, network: string): Promise<void> {
-    await this.#oneByOne(async () => {
+  /** Removes what is forwarded to the machine, on every member; whether there was anything. */
+  remove(ref: OwnerRef, network: string): Promise<boolean> {
+    return this.#oneByOne(async () => {
+      let hadSome = false;
       for (const forward of await this.#api.forwards(network)) {
         const kept = forward.ports.filter((port) => refOfForward(port) !== ref);
-        if (kept.length < forward.ports.length)
-          await this.#replace(network, forward.location, forward.listen_address, forward, kept);
+        if (kept.length === forward.ports.length) continue;
+        await this.#replace(network, forward.location, forward.listen_address, forward, kept);
+        hadSome = true;
       }
+      return hadSome;
     });
   }
 

@@ -302,8 +302,8 @@ export class Machines {
         return pending('destroy', POLL_MS);
       case 'foreign':
       case 'absent':
-        await this.#removeForwards(ref);
-        return done(null);
+        // Another Berth that had read the forwards before may have put the machine's back: then it is looked at again.
+        return (await this.#removeForwards(ref)) ? pending('destroy', POLL_MS) : done(null);
       case 'ours':
         return this.#remove(found.instance, cookie);
     }
@@ -333,8 +333,11 @@ export class Machines {
     }
   }
 
-  async #removeForwards(ref: OwnerRef): Promise<void> {
-    for (const network of this.#networks()) await this.#forwards?.remove(ref, network);
+  /** Whether there were any. */
+  async #removeForwards(ref: OwnerRef): Promise<boolean> {
+    let hadSome = false;
+    for (const network of this.#networks()) if (await this.#forwards?.remove(ref, network)) hadSome = true;
+    return hadSome;
   }
 
   async consoleLog(ref: OwnerRef): Promise<string> {
