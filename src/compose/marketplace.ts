@@ -28,6 +28,7 @@ import { Authenticator } from '../marketplace/teams/authenticate.ts';
 import { KeyUses } from '../marketplace/teams/keys.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
+import type { Tracing } from '../ports/tracing.ts';
 import { withOverrides } from '../ports/with-overrides.ts';
 import { WriteHealth } from '../runtime/write-health.ts';
 
@@ -48,6 +49,7 @@ export interface MarketplaceDeps {
   /** Whether /docs is served; default: it is. */
   hasDocs?: boolean;
   nextId?: () => string;
+  tracing?: Tracing | undefined;
 }
 
 export interface Marketplace {
@@ -76,7 +78,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const { clock, random, log, options, mailer } = parts;
   const writes = new WriteHealth({ clock, log, prove: () => parts.store.proveWrites() });
   const store = withWriteHealth(parts.store, writes);
-  const { gpuTypes, maxBodyBytes, trustedProxies, nextId = requestIds(random) } = parts;
+  const { gpuTypes, maxBodyBytes, trustedProxies, tracing, nextId = requestIds(random) } = parts;
   const installationId = await ensureInstallationId({ store, random });
   const providers = createProviders({
     providers: parts.providers,
@@ -113,7 +115,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   });
   const metrics = new Metrics({ ...deps, writes, version: packageVersion() });
   const app = createApp(
-    { ...deps, authenticator, rateLimits, metrics, maxBodyBytes, trustedProxies },
+    { ...deps, authenticator, rateLimits, metrics, maxBodyBytes, trustedProxies, tracing },
     { nextId, findProblem, hasDocs: parts.hasDocs ?? true },
   );
   const jobs = [workers, accrual, rollUp, stockAlerts, mail, keyUses];

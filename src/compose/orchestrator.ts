@@ -33,6 +33,7 @@ import { shareRestore } from '../orchestrator/recovery/restore-marks.ts';
 import { type Clock, DAY_MS, type Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
+import type { Tracing } from '../ports/tracing.ts';
 import { withOverrides } from '../ports/with-overrides.ts';
 import { WriteHealth } from '../runtime/write-health.ts';
 import { toReconcileOptions } from './options.ts';
@@ -44,6 +45,7 @@ import {
   type PlatformStates,
   saleOf,
 } from './platforms.ts';
+import { telemetryOf } from './telemetry.ts';
 
 export interface OrchestratorDeps {
   config: Config;
@@ -62,6 +64,7 @@ export interface OrchestratorDeps {
   failpoint: Failpoint;
   /** Reads the catalog anew and takes it into use. @throws {Fatal} Absent: what there is to be read stays as it is. */
   reload?: () => Reloaded;
+  tracing?: Tracing | undefined;
 }
 
 export interface Orchestrator {
@@ -92,7 +95,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const platforms = createPlatformStates(deps.drivers, {
     ...deps,
     options,
-    telemetryOf: (platform) => work.of(platform),
+    telemetryOf: telemetryOf(work, given.tracing),
   });
   const guards = [...platforms.values()].map(({ notFoundGuard }) => notFoundGuard);
   const names = [...deps.drivers.keys()];
@@ -240,6 +243,7 @@ function composeHttp(
     writes,
     alarms,
     work,
+    tracing,
   }: OrchestratorDeps & { writes: WriteHealth; alarms: Alarms; work: WorkMetrics },
   platforms: PlatformStates,
 ): HttpDeps {
@@ -280,5 +284,6 @@ function composeHttp(
     },
     maxBodyBytes: config.limits.max_body_bytes,
     trustedProxies: config.server.trusted_proxies,
+    tracing,
   };
 }

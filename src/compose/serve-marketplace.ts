@@ -1,4 +1,5 @@
 import type { MarketplaceConfig } from '../config/marketplace/schema.ts';
+import { packageVersion } from '../config/package-root.ts';
 import { isPostgres } from '../config/server-schema.ts';
 import type { Environment } from '../config/settings.ts';
 import { requestIds } from '../http/api/request-context.ts';
@@ -11,6 +12,7 @@ import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemRandom } from '../runtime/system.ts';
+import { openTracing } from '../runtime/tracing/open-tracing.ts';
 import { createServerClock } from './clock.ts';
 import { type MarketplaceDeps, startMarketplace } from './marketplace.ts';
 import { marketplaceStores } from './open-marketplace-store.ts';
@@ -66,7 +68,14 @@ export async function serveMarketplace({
       const store = await openToServe(marketplaceStores, config.database, undo, { log, ...storeOptions });
       // Who held a lease in a file that is ours alone is dead.
       if (!isPostgres(config.database)) await store.transact((tx) => tx.leases.releaseAll());
+      const tracing = await openTracing(env, {
+        service: 'berth-marketplace',
+        version: packageVersion(),
+        log,
+      });
+      undo.unshift(() => tracing?.close());
       return startMarketplace({
+        tracing,
         store,
         clock,
         random: systemRandom,

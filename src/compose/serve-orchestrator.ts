@@ -1,4 +1,5 @@
 import { loadCatalog } from '../config/load.ts';
+import { packageVersion } from '../config/package-root.ts';
 import { platformsOf, sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import type { Environment } from '../config/settings.ts';
@@ -17,6 +18,7 @@ import type { Clock, Random } from '../ports/clock.ts';
 import { liveOf } from '../ports/live.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemRandom } from '../runtime/system.ts';
+import { openTracing } from '../runtime/tracing/open-tracing.ts';
 import { createServerClock, type ServerClock } from './clock.ts';
 import { configuredDrivers } from './driver-settings.ts';
 import { orchestratorStores } from './open-store.ts';
@@ -94,6 +96,8 @@ export async function serveOrchestrator(
         ...storeOptions,
       });
       const store = wrapStore(opened);
+      const tracing = await openTracing(env, { service: 'berth', version: packageVersion(), log });
+      undo.unshift(() => tracing?.close());
       await assertClockIsPastPruned(store, platforms.keys(), clock.now());
       const drivers = new Map<string, PlatformDriver>();
       for (const { platform, definition, options, setting } of opening) {
@@ -114,6 +118,7 @@ export async function serveOrchestrator(
         log,
         failpoint,
         reload: reloadOf({ config, load, catalog: sold, drivers: opening }),
+        tracing,
       };
       return { ...(await startOrchestrator(parts)), apiKey };
     },

@@ -17,6 +17,7 @@ import type { Failpoint } from '../../src/orchestrator/platform/call-platform.ts
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
+import type { Tracing } from '../../src/ports/tracing.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { BriskClock } from './clocks/brisk-clock.ts';
@@ -63,6 +64,7 @@ export interface TestOptions {
   otherPlatforms?: ReadonlyMap<string, PlatformDriver>;
   wrapStore?: (store: Store) => Store;
   environmentKey?: { digest: Buffer; accountId: string };
+  tracing?: Tracing;
 }
 
 export interface Reply<Body = Record<string, unknown>> {
@@ -111,6 +113,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     log,
     failpoint,
     ...(options.probe !== undefined && { probe: options.probe }),
+    tracing: options.tracing,
     ...deps,
   });
 

@@ -2,6 +2,7 @@ import type { Context, Env, MiddlewareHandler } from 'hono';
 import { routePath } from 'hono/route';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
+import type { SpanRecord, Tracing } from '../../ports/tracing.ts';
 import { clientAddress } from '../wire/client-address.ts';
 
 /** What every request has before its route. */
@@ -31,6 +32,16 @@ interface RequestDeps {
   /** How many proxies before this server each add what they see to X-Forwarded-For; 0: the header is not read. */
   trustedProxies: number;
   nextId: () => string;
+  tracing?: Tracing | undefined;
+}
+
+interface RequestLine {
+  request_id: string;
+  method: string;
+  path: string;
+  status: number;
+  /** How long it took. */
+  ms: number;
 }
 
 const ACCEPTED_ID = /^[A-Za-z0-9._-]{1,64}$/;
@@ -40,7 +51,7 @@ const ACCEPTED_ID = /^[A-Za-z0-9._-]{1,64}$/;
  * to the log. Reads that succeed are at debug. `begin` is called once both are known.
  */
 export function requestContext<E extends RequestEnv>(
-  { log, clock, metrics, trustedProxies, nextId }: RequestDeps,
+  { log, clock, metrics, trustedProxies, nextId, tracing }: RequestDeps,
   begin: (context: Context<E>, address: string) => void = () => undefined,
 ): MiddlewareHandler<E> {
   return async (context, next) => {
@@ -70,8 +81,33 @@ export function requestContext<E extends RequestEnv>(
       ms,
       ...context.get('made'),
     };
+    tracing?.requestEnded(requestId, toSpan(route, line, startedAt), context.req.header('traceparent'));
     if (method === 'GET' && status < 400) log.debug(line, 'request');
     else log.info(line, 'request');
+  };
+}
+
+/** A request as a trace tells of it. */
+function toSpan(
+  route: string,
+  { request_id, method, path, status, ms, ...made }: RequestLine,
+  startedAt: number,
+): SpanRecord {
+  const ofBerth = Object.entries(made).map(([name, value]) => [`berth.${name}`, String(value)]);
+  return {
+    name: route === '/*' ? method : `${method} ${route}`,
+    kind: 'server',
+    startedAt,
+    endedAt: startedAt + ms,
+    attributes: {
+      'http.request.method': method,
+      'http.route': route === '/*' ? undefined : route,
+      'http.response.status_code': status,
+      'url.path': path,
+      'berth.request_id': request_id,
+      ...Object.fromEntries(ofBerth),
+    },
+    ...(status >= 500 && { problem: `answered with ${status}` }),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { RequestEnv, RequestVariables } from '../../http/api/request-context.ts';
+import type { Tracing } from '../../ports/tracing.ts';
 import type { Deps } from '../deps.ts';
 import type { Caller } from '../model/own-rows.ts';
 import type { Authenticator } from '../teams/authenticate.ts';
@@ -13,6 +14,7 @@ export interface HttpDeps extends Deps {
   maxBodyBytes: number;
   /** How many proxies before this server each add what they see to X-Forwarded-For; 0: the header is not read. */
   trustedProxies: number;
+  tracing?: Tracing | undefined;
 }
 
 /** What middleware leaves for the routes. `caller` is there wherever a credential is required. */

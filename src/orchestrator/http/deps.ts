@@ -1,6 +1,7 @@
 import type { RequestEnv, RequestVariables } from '../../http/api/request-context.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
+import type { Tracing } from '../../ports/tracing.ts';
 import type { Authenticator, Principal } from '../accounts/authenticate.ts';
 import type { PasswordChecks } from '../accounts/password-checks.ts';
 import type { Quotas } from '../accounts/quotas.ts';
@@ -35,6 +36,7 @@ export interface HttpDeps {
   maxBodyBytes: number;
   /** How many proxies before this server each add what they see to X-Forwarded-For; 0: the header is not read. */
   trustedProxies: number;
+  tracing?: Tracing | undefined;
 }
 
 /** What middleware leaves for the routes. */

@@ -1,0 +1,25 @@
+import type { Log } from '../../ports/log.ts';
+import type { Tracing } from '../../ports/tracing.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Traces go to the OTLP/HTTP collector that OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names. Undefined: none
+ * is named, and nothing of OpenTelemetry is loaded. The library reads the other variables from the environment of the process.
+ */
+export async function openTracing(
+  env: Environment,
+  { service, version, log }: { service: string; version: string; log: Log },
+): Promise<Tracing | undefined> {
+  const base = env['OTEL_EXPORTER_OTLP_ENDPOINT'];
+  const url = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] || (base && `${base.replace(/\/$/, '')}/v1/traces`);
+  const isOff = env['OTEL_SDK_DISABLED'] === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none';
+  if (!url || isOff) return undefined;
+  try {
+    const { OtlpTracing } = await import('./otlp-tracing.ts');
+    return new OtlpTracing(url, env, { service, version, log });
+  } catch (error) {
+    log.warn({ err: error }, 'serving without traces: check the variables OTEL_…');
+    return undefined;
+  }
+}

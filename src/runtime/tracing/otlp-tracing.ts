@@ -1,0 +1,199 @@
+import { createHash } from 'node:crypto';
+import {
+  type Context,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+} from '@opentelemetry/resources';
+import {
+  AlwaysOffSampler,
+  BatchSpanProcessor,
+  type IdGenerator,
+  ParentBasedSampler,
+  RandomIdGenerator,
+  type Sampler,
+  SamplingDecision,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import type { Log } from '../../ports/log.ts';
+import type { SpanRecord, Tracing } from '../../ports/tracing.ts';
+
+/** For so long a batch of spans is tried, unless OTEL_EXPORTER_OTLP_TIMEOUT says otherwise. */
+const EXPORT_MS = 3_000;
+/** For so long after that its failure is awaited. */
+const GRACE_MS = 500;
+
+const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL };
+
+type Ids = Pick<SpanContext, 'traceId' | 'spanId'>;
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Random ids, but for the root of the trace of a request: these are made of its id, so that nothing need be stored. */
+class RequestIds implements IdGenerator {
+  /** Of the span that begins next. */
+  next: Ids | undefined;
+  readonly #random = new RandomIdGenerator();
+
+  generateTraceId(): string {
+    return this.next?.traceId ?? this.#random.generateTraceId();
+  }
+
+  generateSpanId(): string {
+    return this.next?.spanId ?? this.#random.generateSpanId();
+  }
+}
+
+/**
+ * Sends spans to a collector in batches. Of those that wait, 2,048 are kept; what comes while the collector is away or hangs is
+ * dropped.
+ */
+export class OtlpTracing implements Tracing {
+  readonly #ids = new RequestIds();
+  readonly #sampler: Sampler;
+  readonly #provider: TracerProvider;
+  readonly #tracer: Tracer;
+  /** How long a batch may take, and the end of the server for the last ones. */
+  readonly #endMs: number;
+
+  constructor(
+    url: string,
+    env: Environment,
+    { service, version, log }: { service: string; version: string; log: Log },
+  ) {
+    this.#sampler = samplerOf(env);
+    const own = resourceFromAttributes({ 'service.name': service, 'service.version': version });
+    const timeoutMillis = timeoutOf(env);
+    this.#endMs = timeoutMillis + GRACE_MS;
+    const exporter = new OTLPTraceExporter({ url, timeoutMillis });
+    this.#provider = new TracerProvider({
+      resource: defaultResource()
+        .merge(own)
+        .merge(detectResources({ detectors: [envDetector] })),
+      sampler: new ParentBasedSampler({ root: this.#sampler }),
+      idGenerator: this.#ids,
+      spanLimits: { attributeValueLengthLimit: 1_000 },
+      spanProcessors: [
+        new BatchSpanProcessor({
+          exporter: tellingOfFailure(exporter, log),
+          exportTimeoutMillis: this.#endMs,
+        }),
+      ],
+    });
+    this.#tracer = this.#provider.getTracer('berth', version);
+  }
+
+  requestEnded(requestId: string, span: SpanRecord, traceparent?: string): void {
+    const ids = idsOf(requestId);
+    const caller = traceparent === undefined ? undefined : parseTraceparent(traceparent);
+    if (caller === undefined) {
+      this.#ids.next = ids;
+      this.#write(span, ROOT_CONTEXT);
+    } else this.#write(span, trace.setSpanContext(ROOT_CONTEXT, caller), this.#remote(ids));
+  }
+
+  workEnded(requestId: string | undefined, span: SpanRecord): void {
+    const parent =
+      requestId === undefined
+        ? ROOT_CONTEXT
+        : trace.setSpanContext(ROOT_CONTEXT, this.#remote(idsOf(requestId)));
+    this.#write(span, parent);
+  }
+
+  async close(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, this.#endMs);
+    });
+    await Promise.race([this.#provider.shutdown().catch(() => undefined), late]);
+    clearTimeout(timer);
+  }
+
+  /** The root of the trace of a request, as a parent: whether the trace is kept is decided by its id alone. */
+  #remote(ids: Ids): SpanContext {
+    const { decision } = this.#sampler.shouldSample(ROOT_CONTEXT, ids.traceId, '', SpanKind.SERVER, {}, []);
+    const isSampled = decision === SamplingDecision.RECORD_AND_SAMPLED;
+    return { ...ids, isRemote: true, traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE };
+  }
+
+  #write(
+    { name, kind, startedAt, endedAt, attributes, problem, children = [] }: SpanRecord,
+    parent: Context,
+    linked?: SpanContext,
+  ): void {
+    const span = this.#tracer.startSpan(
+      name,
+      {
+        kind: kinds[kind],
+        startTime: startedAt,
+        attributes: Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined)),
+        ...(linked && { links: [{ context: linked }] }),
+      },
+      parent,
+    );
+    this.#ids.next = undefined;
+    if (problem !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: problem });
+    for (const child of children) this.#write(child, trace.setSpan(ROOT_CONTEXT, span));
+    span.end(Math.max(startedAt, endedAt));
+  }
+}
+
+function idsOf(requestId: string): Ids {
+  const hash = createHash('sha256').update(requestId).digest('hex');
+  return { traceId: hash.slice(0, 32), spanId: hash.slice(32, 48) };
+}
+
+const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
+
+/** The caller's span, by the W3C's Trace Context; undefined: the header names none. */
+function parseTraceparent(header: string): SpanContext | undefined {
+  const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(header) ?? [];
+  const caller = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED };
+  return isSpanContextValid(caller) && !header.startsWith('ff') ? { ...caller, isRemote: true } : undefined;
+}
+
+/** OTEL_TRACES_SAMPLER: `always_off` and `traceidratio` (OTEL_TRACES_SAMPLER_ARG), also with `parentbased_`; otherwise all. */
+function samplerOf({
+  OTEL_TRACES_SAMPLER: name = '',
+  OTEL_TRACES_SAMPLER_ARG: ratio = '1',
+}: Environment): Sampler {
+  if (name.endsWith('always_off')) return new AlwaysOffSampler();
+  return new TraceIdRatioBasedSampler(name.endsWith('traceidratio') ? Number(ratio) : 1);
+}
+
+function timeoutOf(env: Environment): number {
+  return Number(env['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT'] || env['OTEL_EXPORTER_OTLP_TIMEOUT']) || EXPORT_MS;
+}
+
+/** Says once that spans are lost, and once that they arrive again. */
+function tellingOfFailure(exporter: SpanExporter, log: Log): SpanExporter {
+  let isFailing = false;
+  return {
+    export: (spans, done) =>
+      exporter.export(spans, (result) => {
+        const isFailed = result.error !== undefined;
+        if (isFailed && !isFailing)
+          log.warn(
+            { err: result.error },
+            'traces do not reach their collector: spans are lost until they do',
+          );
+        if (!isFailed && isFailing) log.info({}, 'traces reach their collector again');
+        isFailing = isFailed;
+        done(result);
+      }),
+    shutdown: () => exporter.shutdown(),
+  };
+}
