@@ -45,6 +45,21 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
       load: async () => (await import('./alarms-command.ts')).alarmsCommand(),
     },
     {
+      name: 'capacity',
+      description: 'units of each offer and region: sold, free, and why none can be had',
+      load: async () => (await import('./fleet-commands.ts')).capacityCommand(),
+    },
+    {
+      name: 'platforms',
+      description: 'the platforms: whether each can be trusted, and its hosts',
+      load: async () => (await import('./fleet-commands.ts')).platformsCommand(),
+    },
+    {
+      name: 'orphans',
+      description: 'machines and volumes without a row that owns them, and rows that were lost',
+      load: async () => (await import('./fleet-commands.ts')).orphansCommand(),
+    },
+    {
       name: 'operators',
       description: 'create, list and revoke the keys of the admin listener',
       load: async () => (await import('./operators-command.ts')).operatorsCommand(),

@@ -209,6 +209,24 @@ it.each([
   expect([code, stderr]).toEqual([1, expect.stringContaining(sentence)]);
 });
 
+it('tells of capacity, platforms and orphans [fleet-commands]', async () => {
+  const { placements, storage } = JSON.parse(await run('capacity', '--json'));
+  const east = { platform: 'default', claimed: 0, platform_units: null, without_row: 0 };
+  expect(placements.length).toBeGreaterThan(0);
+  for (const one of placements) expect(one).toMatchObject(east);
+  expect(storage).toContainEqual(expect.objectContaining({ claimed_gb: 0 }));
+  const [first] = placements;
+  const text = await run('capacity');
+  expect(text).toMatch(/^OFFER +REGION +PLATFORM +UNITS +TAKEN +AVAILABLE +WHY NOT\n/);
+  expect(text).toContain(first.offer);
+  expect(JSON.parse(await run('platforms', '--json'))).toMatchObject([
+    { platform: 'default', driver: 'simulator', inventory: null, hosts: expect.any(Array) },
+  ]);
+  expect(await run('platforms')).toMatch(/^PLATFORM +DRIVER +DOWN SINCE .*\ndefault +simulator +/);
+  expect(await run('orphans')).toBe('There is no orphan.\n');
+  expect(JSON.parse(await run('orphans', '--json'))).toEqual([]);
+});
+
 it('makes, lists and revokes the keys of operators [operators-command]', async () => {
   expect(await run('operators', 'list')).toMatch(/^There is no key of an operator/);
   const { id, operator_key: key } = JSON.parse(await run('operators', 'create', 'eve', '--json'));

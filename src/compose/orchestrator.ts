@@ -74,6 +74,8 @@ export interface Orchestrator {
   admin: ReturnType<typeof adminApp>;
   /** What of it is the operator's API. */
   operator: ReturnType<typeof createOperatorApp>;
+  /** What of it is the operator's pages. */
+  console: ReturnType<typeof createConsole>['app'];
   listener: RequestListener;
   /** Reads the catalog anew. @throws {Fatal} with all that is wrong; then nothing has changed. */
   reload(actor: Actor): Promise<Reloaded>;
@@ -163,6 +165,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     app,
     admin,
     operator,
+    console: console.app,
     listener: createListener(app, { ...http, nextId }),
     reload: (actor) => reloader.reload(actor),
     beginDrain: () => {

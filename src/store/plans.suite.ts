@@ -60,6 +60,12 @@ const asked: [string, Ask][] = [
     'the next page of the live instances',
     ({ reader }) => reader.instances.livePage({ limit: 100, after: live }),
   ],
+  [
+    'a page of an operator',
+    ({ reader }) => reader.instances.search({ order: 'newest', after: place, limit: 50 }),
+  ],
+  ['how many instances each host has', ({ reader }) => reader.instances.countByHost()],
+  ['how many instances each account has', ({ reader }) => reader.instances.countByAccount()],
   ['how many instances each status has', ({ reader }) => reader.instances.countByStatus()],
   ['a write of an instance', ({ tx }) => tx.instances.update(instance('instance-7'))],
   ['a volume by its id', ({ reader }) => reader.volumes.byId('volume-7')],

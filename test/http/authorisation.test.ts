@@ -35,6 +35,7 @@ const api: Routes = {
 
 /** Every route of the admin listener, which is on the loopback address unless the configuration says otherwise. */
 const admin: Routes = {
+  'GET /': 'anybody',
   'GET /healthz': 'anybody',
   'GET /readyz': 'anybody',
   'GET /metrics': 'anybody',
@@ -43,6 +44,7 @@ const admin: Routes = {
   'GET /operator/v1/instances': 'operators',
   'GET /operator/v1/instances/:instanceId': 'operators',
   'GET /operator/v1/platforms': 'operators',
+  'GET /operator/v1/capacity': 'operators',
   'GET /operator/v1/work': 'operators',
   'GET /operator/v1/alarms': 'operators',
   'POST /operator/v1/alarms/acknowledge': 'operators',
@@ -55,6 +57,9 @@ const admin: Routes = {
   'GET /operator/v1/operator-keys': 'operators',
   'GET /operator/v1/audit': 'operators',
 };
+
+/** What of the console is for anybody. All else of it needs a session, which no key in a header is. */
+const openPages = ['GET /console/assets/:name', 'GET /console/login', 'POST /console/login'];
 
 let orchestrator: TestOrchestrator;
 let keys: { none: null; accounts: string; operators: string };
@@ -102,6 +107,16 @@ describe.each([
       expect([credential, status === 401]).toEqual([credential, !isLetIn]);
     }
   });
+});
+
+it('shows no page of the console, and takes none of its forms, without a session', async () => {
+  const routes = routesOf(orchestrator.console);
+  expect(routes).toEqual(expect.arrayContaining([...openPages, 'GET /console/events', 'GET /console/audit']));
+  for (const route of routes.filter((one) => !openPages.includes(one)))
+    for (const key of Object.values(keys)) {
+      const status = await statusOf(orchestrator.admin.fetch, route, key);
+      expect([route, [302, 303, 401, 403].includes(status)]).toEqual([route, true]);
+    }
 });
 
 it('has nothing of one listener on the other', async () => {

@@ -109,6 +109,38 @@ describe('the views', () => {
     });
   });
 
+  it('tell of each offer and region why none can be had', async () => {
+    const { clock } = berth;
+    await using closed = await startTestOrchestrator({
+      clock,
+      changeCatalog: (catalog) => {
+        const [[id, offer] = [], ...others] = catalog.offers;
+        const [region, ...regions] = catalog.regions;
+        if (id === undefined || offer === undefined || region === undefined)
+          throw new Error('nothing is sold');
+        const one = { ...offer, maintenance: true, placements: [{ region: region[0], units: 0 }] };
+        return {
+          regions: new Map([[region[0], { ...region[1], drained: true }], ...regions]),
+          offers: new Map([[id, one], ...others]),
+        };
+      },
+    });
+    interface Capacity {
+      placements: { available: number; units: number; unavailable: { reason: string }[] }[];
+    }
+    const { body } = await closed.operate<Capacity>(await closed.addOperator('eve'), '/capacity');
+    const [first, ...others] = body.placements;
+    expect(first).toMatchObject({
+      ...{ units: 0, available: 0 },
+      unavailable: [{ reason: 'region_drained' }, { reason: 'offer_maintenance' }, { reason: 'sold_out' }],
+    });
+    const open = others.filter(({ unavailable }) => unavailable.length === 0);
+    expect(open.length).toBeGreaterThan(0);
+    for (const { available, units } of open) expect(available).toBe(units);
+    const { placements } = await read<Capacity>('/capacity');
+    expect(placements.length).toBeGreaterThan(0);
+  });
+
   it('show platforms with their hosts, also one that is not configured any more', async () => {
     expect(await read('/platforms')).toMatchObject({
       platforms: [

@@ -168,6 +168,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     admin: { fetch: admin.fetch, routes: orchestrator.admin.routes },
     /** The operator's API, which the admin listener answers. */
     operator: orchestrator.operator,
+    console: orchestrator.console,
     /** Makes a key of the operator's API and returns it. */
     addOperator: async (name: string): Promise<string> => (await createOperatorKey(deps, name)).key,
     /** Sends a request to the operator's API; its reply must keep the published document. */

@@ -10,6 +10,7 @@ import {
   toAlarmRow,
 } from '../../operate/views/alarms.ts';
 import { auditPageSchema, listAudit } from '../../operate/views/audit.ts';
+import { capacitySchema, readCapacity } from '../../operate/views/capacity.ts';
 import { listPlatforms, platformListSchema } from '../../operate/views/platforms.ts';
 import { readStatus, statusViewSchema } from '../../operate/views/status.ts';
 import { USUAL_PAGE } from '../../operate/views/values.ts';
@@ -37,6 +38,17 @@ const platformsRoute = createRoute({
   summary: 'Platforms with their health, what they count, and their hosts',
   description: 'Those that are configured, then others that have instances.',
   responses: errors.replies(200, 'The platforms.', platformListSchema, ['unauthorized']),
+});
+
+const capacityRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/capacity',
+  operationId: 'getCapacity',
+  summary: 'Units of each offer and region, and why none can be had',
+  description:
+    'As this server sells them: by the catalog, the claims, and what the platforms count themselves.',
+  responses: errors.replies(200, 'What there is.', capacitySchema, ['unauthorized']),
 });
 
 const workRoute = createRoute({
@@ -116,12 +128,21 @@ const auditRoute = createRoute({
 });
 
 /** What an operator sees of the whole installation. */
-export function viewRoutes({ store, clock, platforms }: Pick<OperatorDeps, 'store' | 'clock' | 'platforms'>) {
+export function viewRoutes({
+  store,
+  clock,
+  platforms,
+  catalog,
+  sale,
+}: Pick<OperatorDeps, 'store' | 'clock' | 'platforms' | 'catalog' | 'sale'>) {
   const { read } = store;
   return createOperatorRouter()
     .openapi(statusRoute, async (context) => context.json(await readStatus(read, platforms.keys()), 200))
     .openapi(platformsRoute, async (context) =>
       context.json({ platforms: await listPlatforms(read, platforms) }, 200),
+    )
+    .openapi(capacityRoute, async (context) =>
+      context.json(await readCapacity(read, { catalog, sale, now: clock.now() }), 200),
     )
     .openapi(workRoute, async (context) => {
       const { limit = USUAL_PAGE } = context.req.valid('query');

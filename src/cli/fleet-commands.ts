@@ -1,0 +1,102 @@
+import { Command } from 'commander';
+import { loadCatalog } from '../config/load.ts';
+import { platformsOf, sellingPlatforms } from '../config/platforms.ts';
+import { listOrphans, type Orphan } from '../orchestrator/operate/views/alarms.ts';
+import { type PlacementView, readCapacity, saleByRows } from '../orchestrator/operate/views/capacity.ts';
+import { listPlatforms, type PlatformView } from '../orchestrator/operate/views/platforms.ts';
+import { printLine, printTable } from '../runtime/print.ts';
+import { onDatabase } from './orchestrator-database.ts';
+import {
+  type Column,
+  fieldColumns,
+  type JsonFlag,
+  printJson,
+  printRecords,
+  withJson,
+} from './print-records.ts';
+
+/** `berth capacity`: what is sold, what is free, and why nothing of an offer can be had. */
+export function capacityCommand(): Command {
+  return withJson(
+    onDatabase(new Command('capacity'), async ({ store: { read }, config, clock }, flags: JsonFlag) => {
+      const platforms = platformsOf(config).keys();
+      const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
+      const sale = await saleByRows(read, platforms);
+      const capacity = await readCapacity(read, { catalog, sale, now: clock.now() });
+      if (flags.json) return printJson(capacity);
+      printRecords(capacity.placements, placementColumns, {});
+      printTable(
+        ['STORAGE OF', 'GB', 'TAKEN GB'],
+        capacity.storage.map((one) => [one.region, String(one.storage_gb ?? '-'), String(one.claimed_gb)]),
+      );
+      printLine('By the rows and the catalog. What the platforms count themselves a server that runs tells:');
+      printLine('GET /operator/v1/capacity on its admin listener.');
+    }),
+  );
+}
+
+const placementColumns: readonly Column<PlacementView>[] = [
+  ...fieldColumns<PlacementView>({
+    OFFER: 'offer',
+    REGION: 'region',
+    PLATFORM: 'platform',
+    UNITS: 'units',
+    TAKEN: 'claimed',
+    AVAILABLE: 'available',
+  }),
+  {
+    head: 'WHY NOT',
+    key: 'unavailable',
+    value: ({ unavailable }) => unavailable.map(({ text }) => text).join(' '),
+  },
+];
+
+/** `berth platforms`: their health, and the hosts that have instances. */
+export function platformsCommand(): Command {
+  return withJson(
+    onDatabase(new Command('platforms'), async ({ store: { read }, config }, flags: JsonFlag) => {
+      const platforms = await listPlatforms(read, platformsOf(config));
+      if (flags.json) return printJson(platforms);
+      printRecords(platforms, platformColumns, {});
+      printTable(
+        ['PLATFORM', 'HOST', 'INSTANCES'],
+        platforms.flatMap(({ platform, hosts }) =>
+          hosts.map(({ host, instances }) => [platform, host ?? '-', toText(instances)]),
+        ),
+      );
+    }),
+  );
+}
+
+const platformColumns = fieldColumns<PlatformView>({
+  PLATFORM: 'platform',
+  DRIVER: 'driver',
+  'DOWN SINCE': 'down_since',
+  'VOLUMES DOUBTED SINCE': 'volumes_doubted_since',
+  'RESTORED FROM': 'restored_from',
+});
+
+function toText(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .map(([status, count]) => `${count} ${status}`)
+    .join(', ');
+}
+
+/** `berth orphans`: what is on the platforms without a row that owns it, and rows that were lost. */
+export function orphansCommand(): Command {
+  return withJson(
+    onDatabase(new Command('orphans'), async ({ store: { read } }, flags: JsonFlag) => {
+      const orphans = await listOrphans(read);
+      if (orphans.length === 0 && flags.json === undefined) return printLine('There is no orphan.');
+      printRecords(orphans, orphanColumns, flags);
+    }),
+  );
+}
+
+const orphanColumns = fieldColumns<Orphan>({
+  KIND: 'kind',
+  REF: 'ref',
+  PLATFORM: 'platform',
+  SINCE: 'since',
+  TEXT: 'text',
+});

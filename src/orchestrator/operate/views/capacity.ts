@@ -1,0 +1,190 @@
+import { z } from 'zod';
+import { cordonOf, standingCordons } from '../../capacity/cordons.ts';
+import { type Sale, type Stock, sellableUnits } from '../../capacity/deployable.ts';
+import type { Catalog, Offer } from '../../catalog/catalog.ts';
+import type { CordonRecord } from '../../model/cordon.ts';
+import { markOf, type Reader } from '../../model/store.ts';
+import { toTime } from './values.ts';
+
+const reasons = [
+  'platform_frozen',
+  'region_drained',
+  'region_maintenance',
+  'offer_maintenance',
+  'cordoned',
+  'platform_full',
+  'sold_out',
+] as const;
+
+/** What there is of an offer in a region, and why none of it can be had. */
+export const placementSchema = z
+  .object({
+    offer: z.string(),
+    region: z.string(),
+    platform: z.string(),
+    units: z.int().meta({ description: 'By the catalog.' }),
+    platform_units: z.int().nullable().meta({
+      description: 'What the platform itself has room for, the taken ones included. Null: no limit.',
+    }),
+    claimed: z.int().meta({ description: 'Units that instances hold.' }),
+    without_row: z.int().meta({ description: 'Units of machines that have no row to claim them.' }),
+    available: z.int().meta({ description: 'What could be sold now.' }),
+    unavailable: z
+      .array(z.object({ reason: z.enum(reasons), text: z.string() }))
+      .meta({ description: 'Every reason why none can be sold now; empty: some can.' }),
+  })
+  .meta({ id: 'Placement' });
+export type PlacementView = z.infer<typeof placementSchema>;
+
+/** Storage that a region has for volumes. */
+const storageSchema = z
+  .object({
+    region: z.string(),
+    storage_gb: z.number().nullable().meta({ description: 'By the catalog; null: no limit.' }),
+    claimed_gb: z.number(),
+    without_row_gb: z.number(),
+  })
+  .meta({ id: 'Storage' });
+
+export const capacitySchema = z
+  .object({ placements: z.array(placementSchema), storage: z.array(storageSchema) })
+  .meta({ id: 'Capacity' });
+export type CapacityView = z.infer<typeof capacitySchema>;
+
+type CapacityReader = Pick<Reader, 'claims' | 'storageClaims' | 'marks' | 'cordons'>;
+
+/** Each offer in each of its regions. */
+export async function readCapacity(
+  read: CapacityReader,
+  { catalog, sale, now }: { catalog: Catalog; sale: Sale; now: number },
+): Promise<CapacityView> {
+  const [use, storageUse, cordons, downSince] = await Promise.all([
+    read.claims.use(),
+    read.storageClaims.use(),
+    standingCordons(read, now),
+    platformsDown(read, new Set([...catalog.offers.values()].map(({ platform }) => platform))),
+  ]);
+  const stock: Stock = { catalog, platform: sale, cordons };
+  const claimed = new Map(use.map((one) => [`${one.offerId} ${one.region}`, one.claimed]));
+  const claimedGb = new Map(storageUse.map((one) => [one.region, one.claimedGb]));
+  return {
+    placements: [...catalog.offers.values()].flatMap((offer) =>
+      offer.placements.map(({ region, units }) => {
+        const taken = claimed.get(`${offer.id} ${region}`) ?? 0;
+        const row = {
+          offer: offer.id,
+          region,
+          platform: offer.platform,
+          units,
+          platform_units: sale.platformUnits(offer, region) ?? null,
+          claimed: taken,
+          without_row: sale.unclaimedUnits(offer.id, region),
+          available: Math.max(0, sellableUnits(stock, { offer, region }) - taken),
+        };
+        const unavailable = row.available > 0 ? [] : whyUnavailable(row, { stock, offer, downSince });
+        return { ...row, unavailable };
+      }),
+    ),
+    storage: [...catalog.regions.values()]
+      .filter(({ volumeTypes }) => volumeTypes.length > 0)
+      .map(({ token, storageGb }) => ({
+        region: token,
+        storage_gb: storageGb ?? null,
+        claimed_gb: claimedGb.get(token) ?? 0,
+        without_row_gb: sale.unclaimedStorageGb(token),
+      })),
+  };
+}
+
+type Unavailable = PlacementView['unavailable'];
+
+interface Circumstances {
+  stock: Stock;
+  offer: Offer;
+  downSince: ReadonlyMap<string, number>;
+}
+
+/** Every reason, so that mending one shows what is left. */
+function whyUnavailable(
+  row: Omit<PlacementView, 'unavailable'>,
+  { stock: { catalog, platform, cordons }, offer, downSince }: Circumstances,
+): Unavailable {
+  const region = catalog.regions.get(row.region);
+  const since = downSince.get(offer.platform);
+  const frozen =
+    since === undefined
+      ? `The machines of platform ${offer.platform} are not compared with the rows yet.`
+      : `Platform ${offer.platform} cannot be trusted since ${toTime(since)}.`;
+  const closed: Unavailable = [
+    ...(platform.isOpen(offer.platform) ? [] : [{ reason: 'platform_frozen' as const, text: frozen }]),
+    ...(region?.drained
+      ? [{ reason: 'region_drained' as const, text: 'The catalog drains the region.' }]
+      : []),
+    ...(region?.maintenance
+      ? [{ reason: 'region_maintenance' as const, text: 'The catalog has the region under maintenance.' }]
+      : []),
+    ...(offer.maintenance
+      ? [{ reason: 'offer_maintenance' as const, text: 'The catalog has the offer under maintenance.' }]
+      : []),
+  ];
+  const here = cordons.filter((one) => cordonOf([one], { offer, region: row.region }) !== undefined);
+  return [...closed, ...here.map(toReason), ...noneLeft(row)];
+}
+
+function toReason({
+  kind,
+  name,
+  since,
+  until,
+  isMaintenance,
+  reason,
+  by,
+}: CordonRecord): Unavailable[number] {
+  const what = isMaintenance ? 'under maintenance' : 'cordoned';
+  const end = until === null ? '' : ` until ${toTime(until)}`;
+  const why = reason === null ? '' : `: ${reason}`;
+  return {
+    reason: 'cordoned',
+    text: `The ${kind} ${name} is ${what} by ${by} since ${toTime(since)}${end}${why}.`,
+  };
+}
+
+function noneLeft({ units, platform_units: room, claimed, without_row: others }: Counted): Unavailable {
+  const ofCatalog = units - others;
+  const taken =
+    others === 0 ? `${claimed} units` : `${claimed} units, and ${others} by machines without a row`;
+  if (claimed >= ofCatalog)
+    return [{ reason: 'sold_out', text: `Of ${units} in the catalog are taken: ${taken}.` }];
+  if (room !== null && claimed >= room) {
+    const text = `The platform has room for ${room}, of which ${claimed} are taken; the catalog has ${units}.`;
+    return [{ reason: 'platform_full', text }];
+  }
+  return [];
+}
+
+type Counted = Pick<PlacementView, 'units' | 'platform_units' | 'claimed' | 'without_row'>;
+
+/** Since when each platform is down that is. */
+async function platformsDown(
+  { marks }: Pick<Reader, 'marks'>,
+  platforms: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, number>> {
+  const found = new Map<string, number>();
+  for (const platform of platforms) {
+    const since = await marks.get(markOf(platform, 'platform_down_since'));
+    if (since !== null) found.set(platform, since);
+  }
+  return found;
+}
+
+/** What the rows alone say of the platforms: for a command that asks no server. */
+export async function saleByRows(read: Pick<Reader, 'marks'>, platforms: Iterable<string>): Promise<Sale> {
+  const down = await platformsDown(read, new Set(platforms));
+  return {
+    isOpen: (platform) => !down.has(platform),
+    unclaimedUnits: () => 0,
+    platformUnits: () => undefined,
+    areStorageClaimsComplete: () => true,
+    unclaimedStorageGb: () => 0,
+  };
+}
