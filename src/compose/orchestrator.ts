@@ -36,6 +36,7 @@ import type { SshProbe } from '../ports/ssh-probe.ts';
 import type { Tracing } from '../ports/tracing.ts';
 import { withOverrides } from '../ports/with-overrides.ts';
 import { WriteHealth } from '../runtime/write-health.ts';
+import { cordonableOf } from './cordonable.ts';
 import { toReconcileOptions } from './options.ts';
 import {
   composeWork,
@@ -149,6 +150,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     operators,
     platforms,
     platformFacts: facts,
+    sold: cordonableOf(deps.config, http.catalog),
     sale: http.platform,
     version: packageVersion(),
     server: hostname(),

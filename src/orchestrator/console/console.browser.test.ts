@@ -22,9 +22,11 @@ afterAll(async () => {
 });
 
 const paths = pages.flatMap(([path]) =>
-  path.endsWith(':id')
-    ? [STUCK, FAILED].map((id) => `/console${path.replace(':id', id)}`)
-    : [`/console${path === '/' ? '' : path}`],
+  path === '/confirm'
+    ? ['/console/confirm?action=cordon&kind=offer&name=l40s-1x']
+    : path.endsWith(':id')
+      ? [STUCK, FAILED].map((id) => `/console${path.replace(':id', id)}`)
+      : [`/console${path === '/' ? '' : path}`],
 );
 
 /** A tab in which an operator is logged in; what the browser complained of is in `complaints`. */
@@ -101,6 +103,23 @@ it('shows what has changed without being read again, and leaves opened and typed
   await page.locator('#instances').getByText(HOSTILE, { exact: false }).waitFor();
   expect(await page.inputValue('input[name=q] >> nth=1')).toBe('half typed');
   expect(await page.evaluate('window.isSamePage')).toBe(true);
+  expect(complaints).toEqual([]);
+});
+
+it('cordons an offer: first as a dry run, then for good', async () => {
+  await using opened = await open();
+  const { page, complaints } = opened;
+  await page.goto(`${origin}/console/cordons`);
+  await page.fill('input[list=names]', 'l40s-1x');
+  await page.selectOption('select[name=kind]', 'offer');
+  await page.getByRole('button', { name: 'Show what it would do' }).click();
+  await page.getByText('This is a dry run: nothing has changed.').waitFor();
+  expect(await shown.store.read.cordons.list()).toEqual([]);
+  await page.getByRole('button', { name: 'Cordon it' }).click();
+  await page.locator('#cordons').getByText('l40s-1x').waitFor();
+  await page.getByRole('button', { name: 'Sell again' }).click();
+  await page.getByText('Nothing is cordoned').waitFor();
+  expect(await shown.store.read.cordons.list()).toEqual([]);
   expect(complaints).toEqual([]);
 });
 

@@ -52,6 +52,13 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
       ['default', up],
       ['west', down],
     ]),
+    sold: {
+      catalog,
+      platforms: new Map([
+        ['default', { placesOnHosts: true }],
+        ['west', { placesOnHosts: false }],
+      ]),
+    },
     platformFacts: new Map([
       [
         'default',

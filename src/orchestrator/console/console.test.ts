@@ -25,7 +25,11 @@ const read = async (path: string) => (await get(path)).text();
 const post = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
   shown.request(path, { method: 'POST', headers: { cookie, ...headers }, body: new URLSearchParams(fields) });
 const csrfOf = (page: string): string => /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? '';
-const paths = pages.map(([path]) => `/console${path === '/' ? '' : path.replace(':id', STUCK)}`);
+const toConfirm = { retry: `id=${STUCK}`, destroy: `id=${STUCK}`, cordon: 'kind=offer&name=l40s-1x' };
+const paths = [
+  ...pages.map(([path]) => `/console${path === '/' ? '' : path.replace(':id', STUCK)}`),
+  ...Object.entries(toConfirm).map(([action, query]) => `/console/confirm?action=${action}&${query}`),
+];
 
 describe('without a session', () => {
   it('no page is shown, and none is told of', async () => {
@@ -155,6 +159,61 @@ describe('a form', () => {
     ];
     expect(tries.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403]);
     expect(await acknowledgedBy()).toBeNull();
+  });
+
+  it('shows a dry run first, which changes nothing', async () => {
+    const before = await shown.store.read.audit.page({ limit: 50 });
+    for (const path of paths.filter((one) => one.includes('confirm?'))) {
+      const page = await read(path);
+      expect([path, page.includes('This is a dry run: nothing has changed.')]).toEqual([path, true]);
+    }
+    expect(await shown.store.read.audit.page({ limit: 50 })).toEqual(before);
+    expect((await shown.store.read.instances.byId(STUCK))?.status).toBe('PROVISIONING');
+    expect(await shown.store.read.cordons.list()).toEqual([]);
+  });
+
+  it('cordons an offer for some hours, and has it sold again', async () => {
+    const offer = { kind: 'offer', name: 'l40s-1x' };
+    const csrf = csrfOf(await read('/console/cordons'));
+    await post('/console/cordons/add', { ...offer, csrf, hours: '1.5', reason: HOSTILE });
+    const until = clock.now() + 5_400_000;
+    expect(await shown.store.read.cordons.list()).toMatchObject([
+      { ...offer, until, reason: HOSTILE, by: 'mara' },
+    ]);
+    const page = await read('/console/cordons');
+    expect(page).toContain('Sell again');
+    expect(page).not.toContain('<script>');
+    await post('/console/cordons/remove', { ...offer, csrf });
+    expect(await shown.store.read.cordons.list()).toEqual([]);
+  });
+
+  it('plans maintenance that clients see, and cancels it', async () => {
+    const csrf = csrfOf(await read('/console/cordons'));
+    const region = { kind: 'region', name: 'eu-frankfurt', csrf };
+    await post('/console/cordons/add', { ...region, hours: '2', maintenance: 'yes', reason: 'new switches' });
+    const [planned] = await shown.store.read.cordons.list();
+    expect(planned).toMatchObject({ name: 'eu-frankfurt', isMaintenance: true });
+    await post('/console/cordons/cancel', { csrf, id: planned?.id ?? '' });
+    expect(await shown.store.read.cordons.list()).toEqual([]);
+  });
+
+  it('has a step tried now, and an instance removed until the platform proves that it is gone', async () => {
+    const csrf = csrfOf(await read('/console'));
+    await post('/console/instances/retry', { csrf, id: STUCK });
+    expect((await shown.store.read.work.of(STUCK))?.notBefore).toBe(clock.now());
+    await post('/console/instances/destroy', { csrf, id: STUCK, reason: 'its tenant asked by phone' });
+    expect((await shown.store.read.instances.byId(STUCK))?.status).toBe('DESTROYING');
+    const entries = await shown.store.read.audit.page({ limit: 2 });
+    expect(entries.map(({ action, actor, source }) => [action, actor, source])).toEqual([
+      ['instance.destroy', 'mara', 'console'],
+      ['instance.retry', 'mara', 'console'],
+    ]);
+  });
+
+  it('thaws no platform that does not answer, and says why', async () => {
+    const csrf = csrfOf(await read('/console'));
+    const reply = await post('/console/platforms/thaw', { csrf, platform: 'west' });
+    expect([reply.status, await reply.text()]).toEqual([409, expect.stringContaining('does not answer')]);
   });
 
   it('that is refused says why', async () => {

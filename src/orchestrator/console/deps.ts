@@ -4,6 +4,7 @@ import type { Log } from '../../ports/log.ts';
 import type { Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Store } from '../model/store.ts';
+import type { Cordonable } from '../operate/actions/cordons.ts';
 import type { Operators } from '../operate/keys.ts';
 import type { PlatformFacts } from '../operate/views/platforms.ts';
 import type { Html } from './frame/parts.ts';
@@ -23,6 +24,8 @@ export interface ConsoleDeps {
   catalog: Catalog;
   /** By name: as many as are configured. */
   platforms: ReadonlyMap<string, PlatformView>;
+  /** What can be cordoned. */
+  sold: Cordonable;
   platformFacts: ReadonlyMap<string, PlatformFacts>;
   sale: Sale;
   clock: Clock;

@@ -1,7 +1,20 @@
 import { alarmKinds } from '../model/alarm.ts';
+import { cordonKinds } from '../model/cordon.ts';
 import type { Actor } from '../model/operator.ts';
 import { acknowledgeAlarms } from '../operate/acknowledge.ts';
+import {
+  cancelMaintenance,
+  cordon,
+  type NamedSubject,
+  planMaintenance,
+  uncordon,
+} from '../operate/actions/cordons.ts';
+import { forceDestroyInstance, retryInstance } from '../operate/actions/instances.ts';
+import { thawPlatform } from '../operate/actions/losses.ts';
+import { ActionRefused } from '../operate/actions/refused.ts';
+import { requestReload } from '../operate/actions/reload.ts';
 import type { ConsoleDeps } from './deps.ts';
+import { HOUR_MS, THAW_MS } from './pages/confirm.ts';
 
 /** What a form was sent with; whose session it is, is checked. */
 export interface FormRequest {
@@ -19,7 +32,64 @@ const acknowledge: Action = async (deps, { actor, field }) => {
   return '/console/alarms';
 };
 
+const retry: Action = async (deps, { actor, field }) => {
+  const { instance } = await retryInstance(deps, actor, { id: field('id') ?? '', isDone: true });
+  return `/console/instances/${instance}`;
+};
+
+const destroy: Action = async (deps, { actor, field }) => {
+  const order = { id: field('id') ?? '', isDone: true, reason: field('reason') ?? null };
+  const { instance } = await forceDestroyInstance(deps, actor, order);
+  return `/console/instances/${instance}`;
+};
+
+const thaw: Action = async (deps, { actor, field }) => {
+  await thawPlatform(deps, actor, { platform: field('platform') ?? '', forMs: THAW_MS, isDone: true });
+  return '/console/platforms';
+};
+
+const addCordon: Action = async (deps, { actor, field }) => {
+  const now = deps.clock.now();
+  const hours = Number(field('hours'));
+  const until = hours > 0 ? now + hours * HOUR_MS : null;
+  const request = { subject: subjectOf(field), until, reason: field('reason') ?? null };
+  if (field('maintenance') === 'yes') await planMaintenance(deps, actor, { ...request, since: now });
+  else await cordon(deps, actor, request);
+  return '/console/cordons';
+};
+
+const removeCordon: Action = async (deps, { actor, field }) => {
+  await uncordon(deps, actor, subjectOf(field));
+  return '/console/cordons';
+};
+
+const cancel: Action = async (deps, { actor, field }) => {
+  await cancelMaintenance(deps, actor, field('id') ?? '');
+  return '/console/cordons';
+};
+
+const reload: Action = async (deps, { actor }) => {
+  await requestReload(deps, actor);
+  return '/console/cordons';
+};
+
+/** @throws {ActionRefused} */
+function subjectOf(field: FormRequest['field']): NamedSubject {
+  const kind = cordonKinds.find((one) => one === field('kind'));
+  const name = field('name');
+  const platform = field('platform');
+  if (kind === undefined || name === undefined) throw new ActionRefused('Say what is to be cordoned.');
+  return { kind, name, ...(platform !== undefined && { platform }) };
+}
+
 /** Every form below `/console`, by where it is sent. */
 export const forms: readonly (readonly [path: string, action: Action])[] = [
   ['/alarms/acknowledge', acknowledge],
+  ['/instances/retry', retry],
+  ['/instances/destroy', destroy],
+  ['/platforms/thaw', thaw],
+  ['/cordons/add', addCordon],
+  ['/cordons/remove', removeCordon],
+  ['/cordons/cancel', cancel],
+  ['/reload', reload],
 ];

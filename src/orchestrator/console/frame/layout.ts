@@ -7,6 +7,7 @@ export const tabs = [
   { path: '/console/alarms', name: 'Alarms' },
   { path: '/console/work', name: 'Work' },
   { path: '/console/capacity', name: 'Capacity' },
+  { path: '/console/cordons', name: 'Cordons' },
   { path: '/console/platforms', name: 'Platforms' },
   { path: '/console/orphans', name: 'Orphans' },
   { path: '/console/accounts', name: 'Accounts' },

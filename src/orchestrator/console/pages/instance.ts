@@ -19,6 +19,7 @@ import {
   toneOf,
   took,
   usd,
+  withQuery,
 } from '../frame/parts.ts';
 import { type Diagnosis, diagnose, wordsOfStep } from './diagnosis.ts';
 
@@ -41,6 +42,12 @@ export const instancePage: Page = async ({ store: { read } }, { params, now }) =
   const body = html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${statusBadge(record.status)}
 <span class="soft">${given(record.name)}</span></div>
 ${live('why', whyNotice(found), '')}
+${
+  record.status === 'DESTROYED'
+    ? ''
+    : html`<div class="row"><a class="button" href="${withQuery('/console/confirm', { action: 'retry', id })}">Try now …</a>
+<a class="button" href="${withQuery('/console/confirm', { action: 'destroy', id })}">Destroy …</a></div>`
+}
 <div class="columns">
 ${live('work', openWork(work, record, own, now))}
 ${live('what', whatItIs(record, account?.name ?? record.accountId, now))}

@@ -2,6 +2,8 @@ import type { Page } from '../deps.ts';
 import { accountsPage } from './accounts.ts';
 import { alarmsPage } from './alarms.ts';
 import { auditPage } from './audit.ts';
+import { confirmPage } from './confirm.ts';
+import { cordonsPage } from './cordons.ts';
 import { fleetPage } from './fleet.ts';
 import { instancePage } from './instance.ts';
 import { instancesPage } from './instances.ts';
@@ -16,6 +18,8 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/instances/:id', instancePage],
   ['/alarms', alarmsPage],
   ['/work', workPage],
+  ['/cordons', cordonsPage],
+  ['/confirm', confirmPage],
   ['/platforms', platformsPage],
   ['/orphans', orphansPage],
   ['/accounts', accountsPage],

@@ -4,6 +4,7 @@ import { listPlatforms, type PlatformView } from '../../operate/views/platforms.
 import type { Page } from '../deps.ts';
 import { ago, badge, count, facts, given, type Html, html, live, table, withQuery } from '../frame/parts.ts';
 import { remedyOf } from './alarms.ts';
+import { cordonLink } from './cordons.ts';
 
 /** Each platform: whether it can be believed, what it counts, and its hosts. */
 export const platformsPage: Page = async ({ store: { read }, platformFacts }, { now }) => {
@@ -23,10 +24,16 @@ export const platformsPage: Page = async ({ store: { read }, platformFacts }, { 
   };
 };
 
+const THAWABLE = new Set(['platform_suspect', 'volumes_suspect', 'losses_held']);
+
 function onePlatform(platform: PlatformView, alarms: readonly AlarmRow[], now: number): Html {
   const { platform: name, driver, down_since, inventory, hosts } = platform;
   return html`<div class="head"><h2>${name}</h2>${
     down_since === null ? badge('can be believed', 'good') : badge('frozen', 'bad')
+  } <span class="small">${cordonLink('platform', name)}</span>${
+    alarms.some(({ kind }) => THAWABLE.has(kind))
+      ? html` <a class="button" href="${withQuery('/console/confirm', { action: 'thaw', platform: name })}">Thaw …</a>`
+      : ''
   }</div>
 ${alarms.map(
   ({ kind, text, since }) =>

@@ -1,0 +1,139 @@
+import { cordonKinds } from '../../model/cordon.ts';
+import { nameSubject } from '../../operate/actions/cordons.ts';
+import { forceDestroyInstance, type Plan, retryInstance } from '../../operate/actions/instances.ts';
+import { thawPlatform } from '../../operate/actions/losses.ts';
+import { ActionRefused } from '../../operate/actions/refused.ts';
+import type { ConsoleDeps, Page, PageRequest } from '../deps.ts';
+import { csrfField } from '../frame/layout.ts';
+import { count, type Html, html, instanceLink, statusBadge } from '../frame/parts.ts';
+
+export const HOUR_MS = 3_600_000;
+/** For so long a thawed platform is believed. */
+export const THAW_MS = HOUR_MS;
+
+/** A dry run of an action, with the button that does it. */
+interface DryRun {
+  title: string;
+  /** What would be done. */
+  effect: Html;
+  /** Where the form is sent, and what with. */
+  to: string;
+  fields: Record<string, string | undefined>;
+  button: string;
+  isDangerous?: boolean;
+  /** Whether the form asks for a reason. */
+  asksReason?: boolean;
+  back: string;
+}
+
+type PlanAction = (deps: ConsoleDeps, request: PageRequest) => Promise<DryRun>;
+
+/** What an action would do, and the button that has it done. Nothing is changed by this page. */
+export const confirmPage: Page = async (deps, request) => {
+  const plan = plans[request.query('action') ?? ''];
+  if (plan === undefined) return null;
+  const { title, effect, to, fields, button, isDangerous, asksReason, back } = await plan(deps, request);
+  return {
+    title,
+    body: html`<h1>${title}</h1>
+<div class="notice ${isDangerous ? 'bad' : 'wait'}"><h2>What would be done</h2>${effect}<p class="label">This is a dry run: nothing has changed.</p></div>
+<form class="card row" method="post" action="${to}">${csrfField(request.session.csrf)}
+${Object.entries(fields).map(([name, value]) =>
+  value === undefined ? '' : html`<input type="hidden" name="${name}" value="${value}">`,
+)}
+${asksReason ? html`<label class="field grow"><span>Why, for the audit log</span><input name="reason" maxlength="200"></label>` : ''}
+<button class="${isDangerous ? 'danger' : 'primary'}">${button}</button><a class="button" href="${back}">Leave it as it is</a></form>`,
+  };
+};
+
+/** A dry run is nobody's doing: no row of the audit log is written. */
+function toDryRun({ session, query }: PageRequest) {
+  const actor = { name: session.operator, source: 'console', address: null } as const;
+  return { actor, id: query('id') ?? '' };
+}
+
+function tellPlan({ instance, status, effect, step }: Plan): Html {
+  const problem = step?.lastError ?? null;
+  return html`<p>${instanceLink(instance)} ${statusBadge(status)}</p><p>Then ${effect}.</p>${
+    problem === null ? '' : html`<p class="soft">The last try: ${problem}</p>`
+  }`;
+}
+
+const retry: PlanAction = async (deps, request) => {
+  const { actor, id } = toDryRun(request);
+  const plan = await retryInstance(deps, actor, { id, isDone: false });
+  const back = `/console/instances/${encodeURIComponent(id)}`;
+  return {
+    title: 'Try now',
+    effect: tellPlan(plan),
+    to: '/console/instances/retry',
+    fields: { id },
+    button: 'Try now',
+    back,
+  };
+};
+
+const destroy: PlanAction = async (deps, request) => {
+  const { actor, id } = toDryRun(request);
+  const plan = await forceDestroyInstance(deps, actor, { id, isDone: false, reason: null });
+  return {
+    title: 'Destroy an instance',
+    effect: tellPlan(plan),
+    to: '/console/instances/destroy',
+    fields: { id },
+    button: 'Destroy it',
+    isDangerous: true,
+    asksReason: true,
+    back: `/console/instances/${encodeURIComponent(id)}`,
+  };
+};
+
+const thaw: PlanAction = async (deps, request) => {
+  const { actor } = toDryRun(request);
+  const platform = request.query('platform') ?? '';
+  const { problems, effect } = await thawPlatform(deps, actor, { platform, forMs: THAW_MS, isDone: false });
+  return {
+    title: `Thaw ${platform}`,
+    effect: html`${problems.map((problem) => html`<p>${problem}</p>`)}<p>Then ${effect}. It is believed for an hour.</p>`,
+    to: '/console/platforms/thaw',
+    fields: { platform },
+    button: 'The machines are gone: thaw it',
+    isDangerous: true,
+    back: '/console/platforms',
+  };
+};
+
+const cordon: PlanAction = async ({ sold, store: { read } }, { query }) => {
+  const kind = cordonKinds.find((one) => one === query('kind'));
+  const name = query('name');
+  if (kind === undefined || name === undefined) throw new ActionRefused('Say what is to be cordoned.');
+  const platform = query('platform');
+  const subject = nameSubject(sold, { kind, name, ...(platform !== undefined && { platform }) });
+  const running = await read.instances.countFound({
+    ...(kind === 'offer' ? { offerId: name } : { [kind]: name }),
+    platform: subject.platform ?? undefined,
+  });
+  const hours = query('hours');
+  const isMaintenance = query('maintenance') === 'yes';
+  return {
+    title: `Cordon ${kind} ${name}`,
+    effect: html`<p>Nothing new is placed on ${kind} <strong>${name}</strong> from now on${
+      subject.platform === null || kind === 'platform' ? '' : html` on ${subject.platform}`
+    }, ${hours === undefined ? 'until somebody removes it' : `for ${hours} hours`}.</p>
+<p>${running === 0 ? 'No instance is there.' : `${count(running)} instances are there: they go on, and nothing of them is touched.`}</p>
+${isMaintenance ? html`<p>Clients see it in the catalog as maintenance, with its reason.</p>` : ''}`,
+    to: '/console/cordons/add',
+    fields: {
+      kind,
+      name,
+      platform,
+      hours,
+      reason: query('reason'),
+      maintenance: isMaintenance ? 'yes' : undefined,
+    },
+    button: 'Cordon it',
+    back: '/console/cordons',
+  };
+};
+
+const plans: Readonly<Record<string, PlanAction>> = { retry, destroy, thaw, cordon };

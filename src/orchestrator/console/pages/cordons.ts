@@ -1,0 +1,96 @@
+import { type CordonRecord, cordonKinds, stands } from '../../model/cordon.ts';
+import type { Page } from '../deps.ts';
+import { csrfField } from '../frame/layout.ts';
+import {
+  ago,
+  badge,
+  type Column,
+  clockTime,
+  given,
+  type Html,
+  html,
+  live,
+  table,
+  withQuery,
+} from '../frame/parts.ts';
+
+/** Where nothing new is placed, and the form that says so of something else. */
+export const cordonsPage: Page = async ({ store: { read }, sold }, { query, now, session }) => {
+  const cordons = (await read.cordons.list()).filter(({ until }) => until === null || until > now);
+  return {
+    title: 'Cordons',
+    body: html`<div class="head"><h1>Cordons and maintenance</h1>
+<span class="soft">nothing new is placed there; what runs there goes on</span></div>
+${live('cordons', table(columnsAt(now, session.csrf), cordons, 'Nothing is cordoned, and no maintenance is planned.'))}
+<form class="card" action="/console/confirm"><h2>Cordon something</h2>
+<input type="hidden" name="action" value="cordon">
+<div class="row">
+<label class="field"><span>What</span><select name="kind">${cordonKinds.map((kind) =>
+      kind === query('kind') ? html`<option selected>${kind}</option>` : html`<option>${kind}</option>`,
+    )}</select></label>
+<label class="field grow"><span>Its name</span><input name="name" required value="${query('name') ?? ''}" list="names"></label>
+<datalist id="names">${[
+      ...sold.catalog.offers.keys(),
+      ...sold.catalog.regions.keys(),
+      ...sold.platforms.keys(),
+    ].map((name) => html`<option value="${name}"></option>`)}</datalist>
+${
+  sold.platforms.size > 1
+    ? html`<label class="field"><span>On which platform</span><select name="platform"><option value="">each</option>${[
+        ...sold.platforms.keys(),
+      ].map((name) =>
+        name === query('platform') ? html`<option selected>${name}</option>` : html`<option>${name}</option>`,
+      )}</select></label>`
+    : ''
+}
+<label class="field"><span>For how many hours</span><input name="hours" type="number" min="0.1" max="8760" step="any" placeholder="until removed"></label>
+<label class="field grow"><span>Why</span><input name="reason" maxlength="200"></label>
+<label class="field"><span>Do clients see it?</span><select name="maintenance"><option value="">no</option><option value="yes">yes, as maintenance</option></select></label>
+<button class="primary">Show what it would do</button>
+</div></form>
+<form class="card" method="post" action="/console/reload"><h2>Prices and catalog</h2>${csrfField(session.csrf)}
+<p>Reads the catalog anew, on every server, within seconds. It is refused whole where something is wrong in it, and the old one goes on.</p>
+<p><button>Reload</button></p></form>`,
+  };
+};
+
+function columnsAt(now: number, csrf: string): readonly Column<CordonRecord>[] {
+  return [
+    {
+      head: 'What',
+      cell: ({ isMaintenance }) =>
+        badge(isMaintenance ? 'maintenance' : 'cordon', isMaintenance ? 'busy' : 'wait'),
+    },
+    {
+      head: 'Of',
+      cell: ({ kind, name, platform }) =>
+        html`${kind} <strong>${given(name)}</strong>${platform === null || platform === name ? '' : html` <span class="soft">of ${platform}</span>`}`,
+    },
+    {
+      head: 'Since',
+      cell: (one) => (stands(one, now) ? ago(one.since, now) : html`begins ${ago(one.since, now)}`),
+    },
+    { head: 'Until', cell: ({ until }) => (until === null ? 'it is removed' : clockTime(until)) },
+    { head: 'Why', cell: ({ reason }) => given(reason) },
+    { head: 'By', cell: ({ by }) => given(by) },
+    { head: 'End it', cell: (one) => endForm(one, csrf) },
+  ];
+}
+
+function endForm({ id, kind, name, platform, isMaintenance }: CordonRecord, csrf: string): Html {
+  const fields: [string, string | null][] = isMaintenance
+    ? [['id', id]]
+    : [
+        ['kind', kind],
+        ['name', name],
+        ['platform', kind === 'platform' ? null : platform],
+      ];
+  return html`<form method="post" action="/console/cordons/${isMaintenance ? 'cancel' : 'remove'}">${csrfField(csrf)}${fields.map(
+    ([field, value]) => (value === null ? '' : html`<input type="hidden" name="${field}" value="${value}">`),
+  )}<button>${isMaintenance ? 'Cancel' : 'Sell again'}</button></form>`;
+}
+
+/** To the form above, filled in. */
+export function cordonLink(kind: string, name: string, platform?: string): Html {
+  return html`<a href="${withQuery('/console/cordons', { kind, name, platform })}">cordon</a>`;
+}
