@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""A driver for Berth in Python, without a library: each machine is an OpenSSH server on this host, its disk a folder.
+"""A driver for Berth in Python, without a library: each machine is an OpenSSH server on this host, its disk a folder. A
+volume is a folder too, which a machine that has it finds in its home as volumes/REF.
 
     driver.py FOLDER [UNITS]
 
 FOLDER keeps the machines, UNITS (default 4) is how many of them there may be. docs/how-to/driver-in-any-language.md says
-what each request asks for. Replace what stands in Machine by calls to your platform.
+what each request asks for. Replace what stands in Machine and Volume by calls to your platform.
 """
 import fcntl, getpass, json, os, shutil, signal, socket, subprocess, sys, time
 from pathlib import Path
 
 FOLDER, UNITS = Path(sys.argv[1]).resolve(), int(sys.argv[2]) if len(sys.argv) > 2 else 4
-CAPABILITIES = {"stop": True, "resume": True, "restart": True, "attach_volume": "none", "resize_volume": "none",
+CAPABILITIES = {"stop": True, "resume": True, "restart": True, "attach_volume": "hot", "resize_volume": "attached",
                 "create_visible_within_ms": 0, "keeps_notes": True, "cloud_init_bytes": 0, "inventory": True,
                 "console": True}
 SSHD_CONFIG = """ListenAddress 127.0.0.1:{port}
@@ -106,6 +107,50 @@ class Machine:
                 "endpoint": endpoint}
 
 
+class Volume:
+    def __init__(self, ref):
+        self.ref, self.folder = ref, FOLDER / ".volumes" / ref
+
+    def exists(self):
+        return self.folder.is_dir()
+
+    def make(self, spec):
+        new = self.folder.with_name(f".new-{self.ref}")
+        shutil.rmtree(new, ignore_errors=True)
+        (new / "data").mkdir(parents=True)
+        (new / "volume.json").write_text(json.dumps({"ref": self.ref, "created_at": int(time.time() * 1000),
+            "size_gb": spec["size_gb"], "note": spec["note"], "attached_to": []}))
+        new.rename(self.folder)
+
+    def observe(self):
+        return json.loads((self.folder / "volume.json").read_text())
+
+    def change(self, **fields):
+        (self.folder / "volume.json.new").write_text(json.dumps({**self.observe(), **fields}))
+        (self.folder / "volume.json.new").rename(self.folder / "volume.json")
+
+    def attach(self, machine):
+        """The record first: a link without one would never be removed."""
+        self.change(attached_to=sorted({*self.observe()["attached_to"], machine.ref}))
+        link = machine.disk / "volumes" / self.ref
+        link.parent.mkdir(exist_ok=True)
+        if not link.is_symlink():
+            link.symlink_to(self.folder / "data")
+
+    def detach(self, machine):
+        (machine.disk / "volumes" / self.ref).unlink(missing_ok=True)
+        self.change(attached_to=[ref for ref in self.observe()["attached_to"] if ref != machine.ref])
+
+    def destroy(self):
+        for ref in self.observe()["attached_to"]:
+            self.detach(Machine(ref))
+        shutil.rmtree(self.folder)
+
+
+def volumes():
+    folder = FOLDER / ".volumes"
+    return [Volume(path.name) for path in sorted(folder.glob("[!.]*"))] if folder.is_dir() else []
+
 def machines():
     return [Machine(path.name) for path in sorted(FOLDER.iterdir()) if path.is_dir() and path.name[0] != "."]
 
@@ -135,10 +180,12 @@ def answer(request):
                                              for offer in request["offers"] for datacenter in offer["datacenters"]]}
     if method == "get":
         return {"answer": "observed", "value": machine.observe()} if machine.exists() else {"answer": "gone"}
+    if method.startswith("volumes."):
+        return answer_volume(request, method, Volume(request.get("ref", "")))
     if method == "console":
         return {"text": (machine.folder / "console.log").read_text(errors="replace")[-16384:] if machine.exists() else None}
-    if time.time() * 1000 > request["expires_at"]:
-        return failed("transient", "the request came too late and was not begun")
+    if is_late(request):
+        return LATE
     if method == "create":
         if not machine.exists() and len(machines()) >= UNITS:
             return failed("capacity", f"all {UNITS} units are taken")
@@ -149,6 +196,8 @@ def answer(request):
     if method == "destroy":
         if machine.exists():
             machine.kill()
+            for volume in volumes():
+                volume.detach(machine)
             shutil.rmtree(machine.folder)
         return done(None)
     if method in ("stop", "start", "restart") and not machine.exists():
@@ -170,6 +219,43 @@ def answer(request):
             machine.change(restarted=restart_id)
         return observed_when("running", machine)
     return failed("unsupported", f"this driver has no {method}")
+
+
+LATE = failed("transient", "the request came too late and was not begun")
+
+def is_late(request):
+    return time.time() * 1000 > request["expires_at"]
+
+def answer_volume(request, method, volume):
+    if method == "volumes.list":
+        return {"answer": "listed", "items": [each.observe() for each in volumes()]}
+    if method == "volumes.get":
+        return {"answer": "observed", "value": volume.observe()} if volume.exists() else {"answer": "gone"}
+    if is_late(request):
+        return LATE
+    if method == "volumes.create":
+        if not volume.exists():
+            volume.make(request["spec"])
+        return done(volume.observe())
+    if method == "volumes.destroy":
+        if volume.exists():
+            volume.destroy()
+        return done(None)
+    if not volume.exists():
+        return failed("gone", f"there is no volume {volume.ref}")
+    if method == "volumes.resize":
+        if request["size_gb"] < volume.observe()["size_gb"]:
+            return failed("invalid", "a volume does not shrink")
+        volume.change(size_gb=request["size_gb"])
+        return done(volume.observe())
+    machine = Machine(request["machine"])
+    if method == "volumes.detach":
+        volume.detach(machine)
+        return done(None)
+    if not machine.exists():
+        return failed("gone", f"there is no machine {machine.ref}")
+    volume.attach(machine)
+    return done(None)
 
 
 FOLDER.mkdir(parents=True, exist_ok=True)
