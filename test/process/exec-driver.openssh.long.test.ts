@@ -306,7 +306,7 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
     const env = { BERTH_DRIVER_TOKEN: 'a-token-of-the-driver-0123456789' };
     using site = newSite();
     const piped = await test(process.execPath, node, site.machines, String(UNITS));
-    expect(piped.stdout).toMatch(/\n\d\d passed, 0 failed, /);
+    expect(piped.stdout).toMatch(/\n3\d passed, 0 failed, /);
     expect(piped.code).toBe(0);
     const server = spawn(process.execPath, [node, site.machines, String(UNITS), '--listen', '0'], {
       env: { ...process.env, ...env },
@@ -317,7 +317,7 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
     const refused = await runBerth(['driver', 'test', '--url', String(line).trim()]);
     server.kill();
     await once(server, 'close');
-    expect(overHttp.stdout).toMatch(/\n\d\d passed, 0 failed, /);
+    expect(overHttp.stdout).toMatch(/\n3\d passed, 0 failed, /);
     expect(overHttp.code).toBe(0);
     expect(refused.stderr).toContain('cannot be used: the driver answers 401: it was sent no token');
     expect(refused.code).toBe(1);

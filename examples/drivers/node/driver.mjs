@@ -1,11 +1,12 @@
 #!/usr/bin/env node
-// A driver for Berth in JavaScript, without a package: each machine is an OpenSSH server on this host, its disk a folder.
+// A driver for Berth in JavaScript, without a package: each machine is an OpenSSH server on this host, its disk a folder. A
+// volume is a folder too, which a machine that has it finds in its home as volumes/REF.
 //
 //     driver.mjs FOLDER [UNITS]                    over standard input and output, as `command:`
 //     driver.mjs FOLDER [UNITS] --listen PORT      over HTTP on this host, as `url:`; BERTH_DRIVER_TOKEN is its token
 //
-// docs/how-to/driver-in-any-language.md says what each request asks for. Replace what stands in `machine` by calls to
-// your platform.
+// docs/how-to/driver-in-any-language.md says what each request asks for. Replace what stands in `machine` and
+// `volume` by calls to your platform.
 import { execFileSync, spawn } from 'node:child_process';
 import { timingSafeEqual } from 'node:crypto';
 import {
@@ -16,6 +17,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:http';
@@ -29,10 +31,12 @@ const [place, units = '4', flag, port] = process.argv.slice(2);
 const FOLDER = resolve(place);
 const { username } = userInfo();
 const CAPABILITIES = {
-  ...{ stop: true, resume: true, restart: false, attach_volume: 'none', resize_volume: 'none' },
+  ...{ stop: true, resume: true, restart: false, attach_volume: 'hot', resize_volume: 'attached' },
   ...{ create_visible_within_ms: 0, keeps_notes: true, cloud_init_bytes: 0, inventory: true },
 };
-const refs = () => readdirSync(FOLDER).filter((name) => !name.startsWith('.'));
+const namesIn = (folder) =>
+  existsSync(folder) ? readdirSync(folder).filter((name) => !name.startsWith('.')) : [];
+const refs = () => namesIn(FOLDER);
 const done = (value) => ({ outcome: 'done', value });
 const failed = (code, detail) => ({ outcome: 'failed', code, side_effect: 'none', detail });
 
@@ -111,9 +115,82 @@ const machine = (ref) => {
       };
       return { ref, power: (await answers(own)) ? 'running' : 'stopped', created_at, note, endpoint };
     },
-    destroy: () => rmSync(`${FOLDER}/${ref}`, { recursive: true, force: true }),
+    destroy() {
+      for (const each of namesIn(VOLUMES)) volume(each).detach(ref);
+      rmSync(`${FOLDER}/${ref}`, { recursive: true, force: true });
+    },
   };
 };
+
+const VOLUMES = `${FOLDER}/.volumes`;
+const volume = (ref) => {
+  const at = (name) => `${VOLUMES}/${ref}/${name}`;
+  const link = (to) => `${FOLDER}/${to}/disk/volumes/${ref}`;
+  const known = () => JSON.parse(readFileSync(at('volume.json'), 'utf8'));
+  const change = (fields) => {
+    writeFileSync(at('volume.json.new'), JSON.stringify({ ...known(), ...fields }));
+    renameSync(at('volume.json.new'), at('volume.json'));
+  };
+  const it = {
+    exists: () => existsSync(at('volume.json')),
+    observe: known,
+    make({ size_gb, note }) {
+      const fresh = `${VOLUMES}/.new-${ref}`;
+      rmSync(fresh, { recursive: true, force: true });
+      mkdirSync(`${fresh}/data`, { recursive: true });
+      const fields = { ref, created_at: Date.now(), size_gb, note, attached_to: [] };
+      writeFileSync(`${fresh}/volume.json`, JSON.stringify(fields));
+      renameSync(fresh, `${VOLUMES}/${ref}`);
+    },
+    resize: (size_gb) => change({ size_gb }),
+    // The record first: a link without one would never be removed.
+    attach(to) {
+      change({ attached_to: [...new Set([...known().attached_to, to])] });
+      mkdirSync(`${FOLDER}/${to}/disk/volumes`, { recursive: true });
+      rmSync(link(to), { force: true });
+      symlinkSync(at('data'), link(to));
+    },
+    detach(from) {
+      rmSync(link(from), { force: true });
+      change({ attached_to: known().attached_to.filter((each) => each !== from) });
+    },
+    destroy() {
+      for (const each of known().attached_to) it.detach(each);
+      rmSync(`${VOLUMES}/${ref}`, { recursive: true });
+    },
+  };
+  return it;
+};
+
+const LATE = failed('transient', 'the request came too late and was not begun');
+
+function answerVolume({ method, ref = '', expires_at, spec, size_gb, machine: to }) {
+  const it = volume(ref);
+  if (method === 'volumes.list')
+    return { answer: 'listed', items: namesIn(VOLUMES).map((each) => volume(each).observe()) };
+  if (method === 'volumes.get')
+    return it.exists() ? { answer: 'observed', value: it.observe() } : { answer: 'gone' };
+  if (Date.now() > expires_at) return LATE;
+  if (method === 'volumes.destroy') {
+    if (it.exists()) it.destroy();
+    return done(null);
+  }
+  if (method === 'volumes.create') {
+    if (!it.exists()) it.make(spec);
+    return done(it.observe());
+  }
+  if (!it.exists()) return failed('gone', `there is no volume ${ref}`);
+  if (method === 'volumes.resize') {
+    if (size_gb < it.observe().size_gb) return failed('invalid', 'a volume does not shrink');
+    it.resize(size_gb);
+    return done(it.observe());
+  }
+  if (method === 'volumes.attach' && !machine(to).exists())
+    return failed('gone', `there is no machine ${to}`);
+  if (method === 'volumes.attach') it.attach(to);
+  else it.detach(to);
+  return done(null);
+}
 
 async function look(method, it, offers) {
   if (method === 'list')
@@ -129,7 +206,9 @@ async function look(method, it, offers) {
   return undefined;
 }
 
-async function answer({ method, ref = '', expires_at, spec, offers, protocols }) {
+async function answer(request) {
+  const { method, ref = '', expires_at, spec, offers, protocols } = request;
+  if (method.startsWith('volumes.')) return answerVolume(request);
   const it = machine(ref);
   const when = async (power) => {
     const now = await it.observe();
@@ -141,7 +220,7 @@ async function answer({ method, ref = '', expires_at, spec, offers, protocols })
   }
   const seen = await look(method, it, offers);
   if (seen !== undefined) return seen;
-  if (Date.now() > expires_at) return failed('transient', 'the request came too late and was not begun');
+  if (Date.now() > expires_at) return LATE;
   if (method === 'destroy') {
     if (it.exists()) await it.stop();
     it.destroy();
