@@ -4,7 +4,7 @@ import type { StoreDeps } from '../compose/open-store.ts';
 import { loadCatalog } from '../config/load.ts';
 import { sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
-import { type CordonKind, type CordonRecord, cordonKinds, stands } from '../orchestrator/model/cordon.ts';
+import { type CordonKind, type CordonRecord, cordonKinds } from '../orchestrator/model/cordon.ts';
 import {
   type CordonDeps,
   cancelMaintenance,
@@ -15,6 +15,12 @@ import {
   uncordon,
 } from '../orchestrator/operate/actions/cordons.ts';
 import { type Drained, drain } from '../orchestrator/operate/actions/drain.ts';
+import {
+  type CordonRow,
+  listCordons,
+  toCordonRow,
+  toDrainedRow,
+} from '../orchestrator/operate/views/actions.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printLine, printTable } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';
@@ -22,11 +28,10 @@ import { onDatabase } from './orchestrator-database.ts';
 import { parseTime, parseTimeToCome } from './parse.ts';
 import {
   type Column,
+  fieldColumns,
   type JsonFlag,
   printJson,
   printRecords,
-  toFields,
-  toJsonTime,
   toTime,
   withJson,
 } from './print-records.ts';
@@ -41,7 +46,7 @@ interface Flags extends JsonFlag {
 export function cordonCommand(): Command {
   return onSubject(new Command('cordon'), async (deps, subject, { reason = null, until, json }) => {
     const set = await cordon(deps, localActor(), { subject, until: toEnd(deps, until), reason });
-    if (json) return printJson(toFields(set, columns));
+    if (json) return printJson(toCordonRow(set, deps.clock.now()));
     printLine(`Nothing new is placed on ${describe(set)} until ${endOf(set)}; what runs there goes on.`);
   });
 }
@@ -52,7 +57,7 @@ export function uncordonCommand(): Command {
   const run = async (deps: StoreDeps & { config: Config }, args: unknown[]) => {
     const [kind, name, flags] = args as [string, string, Flags];
     const ended = await uncordon(toDeps(deps), localActor(), toSubject(kind, name, flags));
-    if (flags.json) return printJson(ended.map((one) => toFields(one, columns)));
+    if (flags.json) return printJson(ended.map((one) => toCordonRow(one, deps.clock.now())));
     printLine(`${kind} ${name} is sold from again, as far as it has room.`);
   };
   return withPlatform(withSubject(command));
@@ -62,7 +67,7 @@ export function uncordonCommand(): Command {
 export function drainCommand(): Command {
   return onSubject(new Command('drain'), async (deps, subject, { reason = null, until, json }) => {
     const drained = await drain(deps, localActor(), { subject, until: toEnd(deps, until), reason });
-    if (json) return printJson(toDrainedJson(drained));
+    if (json) return printJson(toDrainedRow(drained, deps.clock.now()));
     tellDrained(drained);
   });
 }
@@ -71,10 +76,9 @@ export function drainCommand(): Command {
 export function cordonsCommand(): Command {
   return withJson(
     onDatabase(new Command('cordons'), async ({ store, clock }, flags: JsonFlag) => {
-      const now = clock.now();
-      const all = (await store.read.cordons.list()).filter(({ until }) => until === null || now < until);
+      const all = await listCordons(store.read, clock.now());
       if (all.length === 0 && flags.json === undefined) return printLine('Nothing is cordoned.');
-      printRecords(all, columnsAt(now), flags);
+      printRecords(all, columns, flags);
     }),
   );
 }
@@ -87,7 +91,7 @@ export function maintenanceCommand(): Command {
     const since = from === undefined ? deps.clock.now() : parseTime('--from', from, deps.clock.now());
     const end = until === undefined ? null : parseTime('--until', until, deps.clock.now());
     const planned = await planMaintenance(deps, localActor(), { subject, since, until: end, reason });
-    if (json) return printJson(toFields(planned, columns));
+    if (json) return printJson(toCordonRow(planned, deps.clock.now()));
     printLine(
       `${planned.id}: maintenance of ${describe(planned)} from ${toTime(planned.since)} until ${endOf(planned)}. Clients see it in extras.berth.maintenance_windows; nothing new is placed there then, and what runs goes on.`,
     );
@@ -99,19 +103,16 @@ export function maintenanceCommand(): Command {
       maintenance.command('cancel <id>'),
       async ({ store, clock }, id: string, { json }: JsonFlag) => {
         const ended = await cancelMaintenance({ store, clock }, localActor(), id);
-        if (json) return printJson(toFields(ended, columns));
+        if (json) return printJson(toCordonRow(ended, clock.now()));
         printLine(`The maintenance of ${describe(ended)} is over, or taken back.`);
       },
     ),
   ).description('end a window of maintenance, or take back one that is to come');
   withJson(
     onDatabase(maintenance.command('ls'), async ({ store, clock }, flags: JsonFlag) => {
-      const now = clock.now();
-      const windows = (await store.read.cordons.list()).filter(
-        ({ isMaintenance, until }) => isMaintenance && (until === null || now < until),
-      );
+      const windows = (await listCordons(store.read, clock.now())).filter(({ maintenance }) => maintenance);
       if (windows.length === 0 && flags.json === undefined) return printLine('No maintenance is planned.');
-      printRecords(windows, columnsAt(now), flags);
+      printRecords(windows, columns, flags);
     }),
   ).description('list the maintenance that is planned or under way');
   return maintenance;
@@ -154,34 +155,21 @@ function toEnd({ clock }: Pick<CordonDeps, 'clock'>, until: string | undefined):
 
 const endOf = ({ until }: CordonRecord): string => (until === null ? 'it is removed' : toTime(until));
 
-const columns: readonly Column<CordonRecord>[] = [
-  { head: 'KIND', key: 'kind', value: ({ kind }) => kind },
-  { head: 'NAME', key: 'name', value: ({ name }) => name },
-  { head: 'PLATFORM', key: 'platform', value: ({ platform }) => platform },
-  { head: 'SINCE', key: 'since', value: ({ since }) => toJsonTime(since) },
-  { head: 'UNTIL', key: 'until', value: ({ until }) => toJsonTime(until) },
-  { head: 'MAINTENANCE', key: 'maintenance', value: ({ isMaintenance }) => isMaintenance },
-  { head: 'BY', key: 'by', value: ({ by }) => by },
-  { head: 'REASON', key: 'reason', value: ({ reason }) => reason, none: '' },
-  { head: 'ID', key: 'id', value: ({ id }) => id },
-];
-
-function columnsAt(now: number): readonly Column<CordonRecord>[] {
-  return [...columns, { head: 'STANDS', key: 'stands', value: (cordon) => stands(cordon, now) }];
-}
-
-function toDrainedJson({ cordon: set, isEmpty, byStatus, instances }: Drained): object {
-  return {
-    cordon: toFields(set, columns),
-    empty: isEmpty,
-    by_status: byStatus,
-    instances: instances.map(({ accountId, offerId, ...rest }) => ({
-      ...rest,
-      account: accountId,
-      offer: offerId,
-    })),
-  };
-}
+const columns: readonly Column<CordonRow>[] = fieldColumns<CordonRow>(
+  {
+    KIND: 'kind',
+    NAME: 'name',
+    PLATFORM: 'platform',
+    SINCE: 'since',
+    UNTIL: 'until',
+    STANDS: 'stands',
+    MAINTENANCE: 'maintenance',
+    BY: 'by',
+    REASON: 'reason',
+    ID: 'id',
+  },
+  ['reason'],
+);
 
 function tellDrained({ cordon: set, isEmpty, byStatus, instances }: Drained): void {
   printLine(`Nothing new is placed on ${describe(set)} until ${endOf(set)}.`);

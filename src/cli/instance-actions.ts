@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { forceDestroyInstance, type Plan, retryInstance } from '../orchestrator/operate/actions/instances.ts';
+import { toPlanRow } from '../orchestrator/operate/views/actions.ts';
 import { printLine } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
@@ -32,7 +33,7 @@ function withYes(command: Command): Command {
 }
 
 function tell(plan: Plan, { json }: JsonFlag): void {
-  if (json) printJson(toPlanJson(plan));
+  if (json) printJson(toPlanRow(plan));
   else tellPlan(plan);
 }
 
@@ -46,19 +47,4 @@ function tellPlan(plan: Plan): void {
     );
   }
   printLine(isDone ? `Ordered: ${effect}.` : `A dry run; with --yes, ${effect}.`);
-}
-
-/** As the operator's API answers, too. */
-export function toPlanJson({ step, isDone, ...plan }: Plan): object {
-  return {
-    ...plan,
-    step: step && {
-      kind: step.kind,
-      attempt: step.attempt,
-      next_try_at: toJsonTime(step.notBefore),
-      last_problem: step.lastError,
-      held: step.isHeld,
-    },
-    done: isDone,
-  };
 }

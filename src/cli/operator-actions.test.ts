@@ -48,6 +48,7 @@ describe('cordons on the command line', () => {
       platform: null,
       since: expect.stringMatching(TIME),
       until: expect.stringMatching(TIME),
+      stands: true,
       maintenance: false,
       by: expect.any(String),
       reason: 'a recall',
@@ -89,7 +90,7 @@ describe('cordons on the command line', () => {
     const planned = JSON.parse(await run('maintenance', 'plan', 'region', 'eu-helsinki', ...times, '--json'));
     expect(planned).toMatchObject({ maintenance: true, reason: 'new switches' });
     expect(await run('maintenance', 'ls')).toMatch(/eu-helsinki/);
-    expect(await run('cordons')).toMatch(/region +eu-helsinki .* no\n$/);
+    expect(await run('cordons')).toMatch(/region +eu-helsinki .* no +yes .*new switches/);
     expect(await run('maintenance', 'cancel', planned.id)).toMatch(/over, or taken back/);
     expect(await run('maintenance', 'ls')).toBe('No maintenance is planned.\n');
     const backwards = ['--from', '2d', '--until', '1d'];

@@ -141,7 +141,16 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const app = createApp(http, { nextId, findProblem, hasDocs: deps.config.server.docs });
   const facts = platformFacts(platforms);
   const operator = createOperatorApp(
-    { ...http, store, operators, sale: http.platform, platforms: facts },
+    {
+      ...http,
+      store,
+      operators,
+      sale: http.platform,
+      platforms: facts,
+      sold: cordonableOf(deps.config, deps.catalog),
+      reload: (actor) => reloader.reload(actor),
+      maxLosses: options.maxLosses,
+    },
     { nextId },
   );
   const console = createConsole({

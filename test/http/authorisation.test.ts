@@ -56,6 +56,18 @@ const admin: Routes = {
   'POST /operator/v1/keys/:keyId/revoke': 'operators',
   'GET /operator/v1/operator-keys': 'operators',
   'GET /operator/v1/audit': 'operators',
+  'GET /operator/v1/cordons': 'operators',
+  'POST /operator/v1/cordons': 'operators',
+  'POST /operator/v1/cordons/remove': 'operators',
+  'POST /operator/v1/drain': 'operators',
+  'POST /operator/v1/maintenance': 'operators',
+  'POST /operator/v1/maintenance/:maintenanceId/cancel': 'operators',
+  'POST /operator/v1/reload': 'operators',
+  'POST /operator/v1/instances/:instanceId/retry': 'operators',
+  'POST /operator/v1/instances/:instanceId/destroy': 'operators',
+  'GET /operator/v1/losses': 'operators',
+  'POST /operator/v1/losses/accept': 'operators',
+  'POST /operator/v1/platforms/:platform/thaw': 'operators',
 };
 
 /** What of the console is for anybody. All else of it needs a session, which no key in a header is. */

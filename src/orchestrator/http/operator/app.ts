@@ -5,11 +5,14 @@ import { readBody } from '../../../http/api/body.ts';
 import { describeRoutes } from '../../../http/api/create-app.ts';
 import { requestContext } from '../../../http/api/request-context.ts';
 import { Fatal } from '../../../ports/errors.ts';
+import { ActionRefused } from '../../operate/actions/refused.ts';
 import type { Operators } from '../../operate/keys.ts';
 import { errors } from '../errors.ts';
 import { accountRoutes } from './accounts.ts';
+import { actionRoutes } from './actions.ts';
 import { createOperatorRouter, type OperatorDeps, type OperatorEnv } from './deps.ts';
 import { instanceRoutes } from './instances.ts';
+import { lossRoutes } from './losses.ts';
 import { viewRoutes } from './views.ts';
 
 /** Where the operator's API begins. */
@@ -27,6 +30,8 @@ export function createOperatorApp(
   v1.route('/', viewRoutes(deps));
   v1.route('/', instanceRoutes(deps));
   v1.route('/', accountRoutes(deps));
+  v1.route('/', actionRoutes(deps));
+  v1.route('/', lossRoutes(deps));
   const document = describe(v1);
   const app = new OpenAPIHono<OperatorEnv>();
   app.use(requestContext<OperatorEnv>({ ...deps, nextId }));
@@ -43,6 +48,7 @@ export function createOperatorApp(
 
 /** What a use case of the command line refuses, it refuses here too. */
 function toApiError(error: Error): Error {
+  if (error instanceof ActionRefused) return new ApiError(error.code, error.message);
   return error instanceof Fatal ? new ApiError('invalid_request', error.message) : error;
 }
 
@@ -66,6 +72,7 @@ function describe(routes: OpenAPIHono<OperatorEnv>) {
       { name: 'Views', description: 'What there is, what is done about it, and what stands wrong.' },
       { name: 'Instances', description: 'Instances of all accounts, with their history.' },
       { name: 'Accounts', description: 'Accounts and keys.' },
+      { name: 'Actions', description: 'What an operator does: each leaves a row in the audit log.' },
     ],
   });
 }

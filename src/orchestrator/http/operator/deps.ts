@@ -10,9 +10,12 @@ import type { Sale } from '../../capacity/deployable.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Actor, OperatorKeyRecord } from '../../model/operator.ts';
 import type { Store } from '../../model/store.ts';
+import type { Cordonable } from '../../operate/actions/cordons.ts';
+import type { Reloaded } from '../../operate/actions/reload.ts';
 import type { Operators } from '../../operate/keys.ts';
 import type { PlatformFacts } from '../../operate/views/platforms.ts';
 import { MAX_PAGE } from '../../operate/views/values.ts';
+import type { LossCapOptions } from '../../platform/options.ts';
 import type { Metrics } from '../metrics.ts';
 
 /** What the admin listener's API is composed of. Each route takes the few things that it uses. */
@@ -24,6 +27,12 @@ export interface OperatorDeps {
   /** Those that this server serves, by name. */
   platforms: ReadonlyMap<string, PlatformFacts>;
   metrics: Metrics;
+  /** What can be cordoned. */
+  sold: Cordonable;
+  /** Reads the catalog of this server anew. @throws {Fatal} */
+  reload: (actor: Actor) => Promise<Reloaded>;
+  /** How many instances may end as lost. */
+  maxLosses: LossCapOptions;
   clock: Clock;
   random: Random;
   log: Log;

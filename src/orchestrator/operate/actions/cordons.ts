@@ -21,7 +21,7 @@ export interface CordonDeps {
 }
 
 /** `platform` may be left out where only one is meant. */
-export type NamedSubject = Pick<CordonSubject, 'kind' | 'name'> & { platform?: string };
+export type NamedSubject = Pick<CordonSubject, 'kind' | 'name'> & { platform?: string | undefined };
 
 export interface CordonRequest {
   subject: NamedSubject;

@@ -1,3 +1,4 @@
+import type { InstanceStatus } from '../../../contract/instance.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Actor } from '../../model/operator.ts';
 import { markOf, type Reader, type Store } from '../../model/store.ts';
@@ -9,7 +10,7 @@ import { ActionRefused } from './refused.ts';
 /** An instance that would end as lost, beyond the cap. */
 export interface HeldInstance {
   id: string;
-  status: string;
+  status: InstanceStatus;
   region: string;
   platform: string;
 }

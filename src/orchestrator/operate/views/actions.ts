@@ -1,0 +1,182 @@
+import { z } from 'zod';
+import { instanceStatusSchema } from '../../../contract/instance.ts';
+import { timestampSchema } from '../../../contract/values.ts';
+import { type CordonRecord, cordonKinds, stands } from '../../model/cordon.ts';
+import type { Reader } from '../../model/store.ts';
+import type { Drained } from '../actions/drain.ts';
+import type { Plan } from '../actions/instances.ts';
+import type { PlatformLosses, Thaw } from '../actions/losses.ts';
+import type { Reloaded } from '../actions/reload.ts';
+import { timeOrNullSchema, toTime } from './values.ts';
+
+/** Where nothing new is placed. */
+export const cordonRowSchema = z
+  .object({
+    id: z.string(),
+    kind: z.enum(cordonKinds),
+    name: z.string(),
+    platform: z.string().nullable().meta({ description: 'Null: on each platform.' }),
+    since: timestampSchema,
+    until: timeOrNullSchema.meta({ description: 'Null: until it is removed.' }),
+    stands: z.boolean().meta({ description: 'Whether it is in force now; maintenance may be to come.' }),
+    maintenance: z.boolean().meta({ description: 'Whether clients see it in the catalog.' }),
+    by: z.string(),
+    reason: z.string().nullable(),
+  })
+  .meta({ id: 'Cordon' });
+export type CordonRow = z.infer<typeof cordonRowSchema>;
+
+export const cordonListSchema = z.object({ cordons: z.array(cordonRowSchema) }).meta({ id: 'CordonList' });
+
+/** Those that stand and those to come, the first to begin first. */
+export async function listCordons({ cordons }: Pick<Reader, 'cordons'>, now: number): Promise<CordonRow[]> {
+  const all = await cordons.list();
+  return all.filter(({ until }) => until === null || now < until).map((one) => toCordonRow(one, now));
+}
+
+export function toCordonRow(cordon: CordonRecord, now: number): CordonRow {
+  return {
+    id: cordon.id,
+    kind: cordon.kind,
+    name: cordon.name,
+    platform: cordon.platform,
+    since: toTime(cordon.since),
+    until: toTime(cordon.until),
+    stands: stands(cordon, now),
+    maintenance: cordon.isMaintenance,
+    by: cordon.by,
+    reason: cordon.reason,
+  };
+}
+
+export const drainedSchema = z
+  .object({
+    cordon: cordonRowSchema,
+    empty: z.boolean().meta({ description: 'No machine is left there.' }),
+    by_status: z.partialRecord(instanceStatusSchema, z.int()),
+    instances: z.array(
+      z.object({
+        id: z.string(),
+        status: instanceStatusSchema,
+        account: z.string(),
+        offer: z.string(),
+        region: z.string(),
+        host: z.string().nullable(),
+      }),
+    ),
+  })
+  .meta({ id: 'Drained', description: 'What is left of a subject that is drained; of many, the oldest.' });
+
+export function toDrainedRow(
+  { cordon, isEmpty, byStatus, instances }: Drained,
+  now: number,
+): z.infer<typeof drainedSchema> {
+  return {
+    cordon: toCordonRow(cordon, now),
+    empty: isEmpty,
+    by_status: byStatus,
+    instances: instances.map(({ accountId, offerId, ...rest }) => ({
+      ...rest,
+      account: accountId,
+      offer: offerId,
+    })),
+  };
+}
+
+export const planSchema = z
+  .object({
+    instance: z.string(),
+    account: z.string(),
+    status: instanceStatusSchema,
+    step: z
+      .object({
+        kind: z.string(),
+        attempt: z.int(),
+        next_try_at: timestampSchema,
+        last_problem: z.string().nullable(),
+        held: z.boolean(),
+      })
+      .nullable()
+      .meta({ description: 'Its open work; null: there is none.' }),
+    effect: z.string().meta({ description: 'What is done, in a sentence.' }),
+    done: z.boolean().meta({ description: 'False: a dry run, and nothing has changed.' }),
+  })
+  .meta({ id: 'InstancePlan' });
+
+export function toPlanRow({ step, isDone, ...plan }: Plan): z.infer<typeof planSchema> {
+  return {
+    ...plan,
+    step: step && {
+      kind: step.kind,
+      attempt: step.attempt,
+      next_try_at: toTime(step.notBefore),
+      last_problem: step.lastError,
+      held: step.isHeld,
+    },
+    done: isDone,
+  };
+}
+
+export const thawSchema = z
+  .object({
+    platform: z.string(),
+    problems: z.array(z.string()),
+    effect: z.string(),
+    accepted_until: timeOrNullSchema.meta({ description: 'Null: a dry run, and nothing has changed.' }),
+  })
+  .meta({ id: 'Thaw' });
+
+export function toThawRow({ acceptedUntil, ...thaw }: Thaw): z.infer<typeof thawSchema> {
+  return { ...thaw, accepted_until: toTime(acceptedUntil) };
+}
+
+export const lossesSchema = z
+  .object({
+    window_s: z.number(),
+    platforms: z.array(
+      z.object({
+        platform: z.string(),
+        lost: z.int(),
+        allowed: z.int(),
+        accepted_until: timeOrNullSchema,
+        platform_down_since: timeOrNullSchema,
+        volumes_doubted_since: timeOrNullSchema,
+        held: z.array(z.object({ id: z.string(), status: instanceStatusSchema, region: z.string() })),
+      }),
+    ),
+  })
+  .meta({ id: 'Losses' });
+
+export function toLossesRow(
+  all: readonly PlatformLosses[],
+  { windowMs }: { windowMs: number },
+): z.infer<typeof lossesSchema> {
+  return {
+    window_s: windowMs / 1000,
+    platforms: all.map((one) => ({
+      platform: one.platform,
+      lost: one.count,
+      allowed: one.cap,
+      accepted_until: toTime(one.acceptedUntil),
+      platform_down_since: toTime(one.frozenSince),
+      volumes_doubted_since: toTime(one.volumesDoubtedSince),
+      held: one.held.map(({ id, status, region }) => ({ id, status, region })),
+    })),
+  };
+}
+
+export const reloadedSchema = z
+  .object({
+    catalog: z.string().meta({ description: 'The file that was read.' }),
+    added: z.array(z.string()),
+    removed: z.array(z.string()),
+    changed: z.array(z.string()),
+    needs_restart: z
+      .array(z.string())
+      .meta({ description: 'Keys of the configuration that differ, and that only a start reads.' }),
+  })
+  .meta({ id: 'Reloaded' });
+
+export function toReloadedRow({ needsRestart, ...reloaded }: Reloaded): z.infer<typeof reloadedSchema> {
+  return { ...reloaded, needs_restart: needsRestart };
+}
