@@ -22,7 +22,7 @@ export function serverSchema(port: number) {
     trusted_proxies: z.int().min(0).max(16).default(0),
     /** Whether /docs shows the API to a browser; /openapi.json is served in any case. */
     docs: z.boolean().default(true),
-    /** Where /metrics is, which is not for whoever reaches the API. It is never TLS. */
+    /** Where /metrics and the operator's API are, which are not for whoever reaches the API. It is never TLS. */
     admin: z
       .strictObject({
         enabled: z.boolean().default(true),

@@ -8,6 +8,7 @@ import type { Log } from '../../ports/log.ts';
 import { account, instance } from '../../store/records.fixture.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Store } from '../model/store.ts';
+import { audit } from '../operate/audit.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { pruneTombstones } from './prune-tombstones.ts';
 
@@ -92,6 +93,9 @@ it('prunes tombstones in small batches once they are old, and notes the newest c
   await store.transact((tx) =>
     tx.history.step({ ...stepped, at: endedAt, calls: [], console: null, tookMs: 1 }, true),
   );
+  const actor = { name: 'ann', source: 'cli', address: null } as const;
+  await store.transact((tx) => audit(tx, { now: () => endedAt }, actor, { action: 'test' }));
+  const audited = async () => (await store.read.audit.page({ limit: 10 })).length;
   const history = async () => (await store.read.history.of('i1')).length;
   let mayPrune = false;
   const log = { error: (fields: object) => expect(fields).toBeUndefined() } as unknown as Log;
@@ -116,7 +120,7 @@ it('prunes tombstones in small batches once they are old, and notes the newest c
   const until = () => store.read.marks.get('instances_pruned_until');
   mayPrune = true;
   expect(await left()).toHaveLength(150);
-  expect(await history()).toBe(1);
+  expect([await history(), await audited()]).toEqual([1, 1]);
   await clock.advance(KEPT_MS - 100);
   expect(await left()).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
   expect(await until()).toBe(endedAt - 101);
@@ -125,6 +129,6 @@ it('prunes tombstones in small batches once they are old, and notes the newest c
   expect(await left()).toHaveLength(100);
   mayPrune = true;
   expect(await left()).toEqual([]);
-  expect(await history()).toBe(0);
+  expect([await history(), await audited()]).toEqual([0, 0]);
   expect(await until()).toBe(endedAt - 1);
 });
