@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { Command } from 'commander';
 import { createAccount, setPassword } from '../orchestrator/accounts/accounts.ts';
+import { type Closed, deleteAccount, disableAccount } from '../orchestrator/operate/actions/close-account.ts';
 import { audited } from '../orchestrator/operate/audit.ts';
 import { type AccountRow, listAccounts } from '../orchestrator/operate/views/accounts.ts';
 import { printLine } from '../runtime/print.ts';
@@ -34,7 +35,41 @@ export function accountsCommand(): Command {
   }).description(
     'set the password for POST /auth/token, read from the terminal or from standard input; tokens bought with the old one end',
   );
+  const closing = { drain: 'delete its instances first, with their disks' };
+  onDatabase(accounts.command('disable <name>'), async (deps, name: string, { drain = false }: DrainFlag) => {
+    const action = { action: 'account.disable', subject: name, detail: { drain } };
+    const { instances } = await audited(deps, localActor(), action, (store) =>
+      disableAccount({ ...deps, store }, name, { drain }),
+    );
+    printLine(`Account ${name} can do nothing until it is given a key or a password.`);
+    if (instances > 0) printLine(`${instances} of its instances are being deleted.`);
+  })
+    .description(
+      'end all keys of an account, its password and its tokens; refused while it has instances, which it could not delete any more',
+    )
+    .option('--drain', closing.drain);
+  onDatabase(accounts.command('delete <name>'), async (deps, name: string, { drain = false }: DrainFlag) => {
+    const action = { action: 'account.delete', subject: name, detail: { drain } };
+    const closed = await audited(deps, localActor(), action, (store) =>
+      deleteAccount({ ...deps, store }, name, { drain }),
+    );
+    printLine(tellDeleted(name, closed));
+  })
+    .description('end an account for good; refused while it has instances or volumes')
+    .option('--drain', `${closing.drain}, and then its volumes: run it again until it is done`);
   return accounts;
+}
+
+interface DrainFlag {
+  drain?: boolean;
+}
+
+function tellDeleted(name: string, { instances, volumes, isDeleted }: Closed): string {
+  if (isDeleted) return `Account ${name} is deleted.`;
+  const ended = `Account ${name} can do nothing any more.`;
+  return instances + volumes > 0
+    ? `${ended} ${instances} instances and ${volumes} volumes are still being deleted: run it again.`
+    : `${ended} Its row stays as long as those of its deleted instances and volumes (retention.tombstones_days): delete it again after that.`;
 }
 
 const accountColumns = fieldColumns<AccountRow>({

@@ -655,6 +655,56 @@ export function describeStore(
       });
     });
 
+    describe('the end of an account', () => {
+      const credential = { accountId, createdAt: now, expiresAt: null, revokedAt: null, lastUsedAt: null };
+      const key = { ...credential, id: 'key-1', digest: Buffer.alloc(32, 7), prefix: 'p', lastFour: '1234' };
+
+      it('ends its keys, its password and its tokens, and no others', async () => {
+        const other = { ...key, accountId: 'acct-2', id: 'key-2', digest: Buffer.alloc(32, 6), label: null };
+        await store.transact(async (tx) => {
+          await tx.credentials.insertAccount({
+            id: 'acct-2',
+            name: 'two',
+            passwordHash: 'h',
+            createdAt: now,
+          });
+          await tx.credentials.insertKey({ ...key, label: null });
+          await tx.credentials.insertKey(other);
+          await tx.credentials.setPasswordHash(accountId, 'hash');
+          const token = { accountId, parentDigest: key.digest, createdAt: now, expiresAt: now + 1 };
+          await tx.credentials.insertToken({ ...token, digest: Buffer.alloc(32, 8) });
+        });
+        await store.transact((tx) => tx.credentials.endAccess(accountId, now + 5));
+        await store.transact((tx) => tx.credentials.endAccess(accountId, now + 9));
+        const { credentials } = store.read;
+        expect((await credentials.listKeys()).map(({ id, revokedAt }) => [id, revokedAt])).toEqual([
+          ['key-1', now + 5],
+          ['key-2', null],
+        ]);
+        expect((await credentials.accountById(accountId))?.passwordHash).toBeNull();
+        expect((await credentials.accountById('acct-2'))?.passwordHash).toBe('h');
+        expect(await credentials.tokenByDigest(Buffer.alloc(32, 8))).toBeNull();
+      });
+
+      it('deletes it with its credentials, unless a row of what it had is kept', async () => {
+        await store.transact(async (tx) => {
+          await tx.credentials.insertKey({ ...key, label: null });
+          const made = { accountId, key: 'once', requestDigest: key.digest, resourceId: 'b', createdAt: now };
+          await tx.idempotency.insert(made);
+          await tx.instances.insert(instance('a', { status: 'DESTROYED', createOpenUntil: null }));
+        });
+        const end = () => store.transact((tx) => tx.credentials.deleteAccount(accountId));
+        expect(await end()).toBe(false);
+        expect(await store.read.credentials.listKeys(accountId)).toHaveLength(1);
+        await store.transact((tx) =>
+          tx.instances.prune({ platform: 'default', endedBefore: now + 1_000_000, limit: 10 }),
+        );
+        expect(await end()).toBe(true);
+        expect(await store.read.credentials.accountById(accountId)).toBeNull();
+        expect(await store.read.credentials.listKeys(accountId)).toEqual([]);
+      });
+    });
+
     describe('tombstones', () => {
       const ended = (id: string, at: number, changes: Partial<InstanceRecord> = {}) =>
         instance(id, { status: 'DESTROYED', updatedAt: at, createOpenUntil: null, ...changes });

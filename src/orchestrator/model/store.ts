@@ -133,6 +133,8 @@ export interface VolumeReader {
   byOwnerRef(ref: string): Promise<VolumeRecord | null>;
   attachmentsOfVolume(volumeId: string): Promise<Attachment[]>;
   attachmentsOfInstance(instanceId: string): Promise<Attachment[]>;
+  /** Of an account, those that are not proved gone, in the order of their ids. */
+  liveIdsOf(accountId: string): Promise<string[]>;
   /** Those that are not proved gone. */
   countByPlatform(): Promise<PlatformUse[]>;
   /** The tombstones of each platform. */
@@ -323,6 +325,10 @@ export interface CredentialWriter extends CredentialReader {
   insertKey(record: ApiKeyRecord): Promise<void>;
   revokeKey(id: string, at: number): Promise<void>;
   recordKeyUse(id: string, at: number): Promise<void>;
+  /** Of an account: revokes each key, removes the password and deletes the tokens. */
+  endAccess(accountId: string, at: number): Promise<void>;
+  /** Deletes an account with its keys; false: it has instances or volumes, be it tombstones, and stays as it is. */
+  deleteAccount(accountId: string): Promise<boolean>;
   insertToken(record: TokenRecord): Promise<void>;
   /** Of an account, those that the credential of that digest bought. */
   deleteTokensBoughtWith(accountId: string, parentDigest: Buffer): Promise<void>;

@@ -38,7 +38,7 @@ export function credentialReader(connection: Connection): CredentialReader {
 
 export function credentialWriter(connection: Connection): CredentialWriter {
   const { db, tables } = connection;
-  const { accounts, apiKeys, tokens } = tables;
+  const { accounts, apiKeys, idempotency, instances, tokens, volumes } = tables;
   return {
     ...credentialReader(connection),
     insertAccount: async (record) => void (await db.insert(accounts).values(record)),
@@ -49,6 +49,22 @@ export function credentialWriter(connection: Connection): CredentialWriter {
       void (await db.update(apiKeys).set({ revokedAt }).where(eq(apiKeys.id, id))),
     recordKeyUse: async (id, lastUsedAt) =>
       void (await db.update(apiKeys).set({ lastUsedAt }).where(eq(apiKeys.id, id))),
+    endAccess: async (accountId, revokedAt) => {
+      const isValid = and(eq(apiKeys.accountId, accountId), isNull(apiKeys.revokedAt));
+      await db.update(apiKeys).set({ revokedAt }).where(isValid);
+      await db.update(accounts).set({ passwordHash: null }).where(eq(accounts.id, accountId));
+      await db.delete(tokens).where(eq(tokens.accountId, accountId));
+    },
+    deleteAccount: async (accountId) => {
+      for (const resources of [instances, volumes]) {
+        const ofAccount = db.select({ id: resources.id }).from(resources);
+        if ((await ofAccount.where(eq(resources.accountId, accountId)).limit(1)).length > 0) return false;
+      }
+      for (const owned of [tokens, idempotency, apiKeys])
+        await db.delete(owned).where(eq(owned.accountId, accountId));
+      await db.delete(accounts).where(eq(accounts.id, accountId));
+      return true;
+    },
     insertToken: async (record) => void (await db.insert(tokens).values(record)),
     deleteTokensBoughtWith: async (accountId, parentDigest) =>
       void (await db

@@ -43,6 +43,14 @@ export function volumeReader(connection: Connection): VolumeReader {
       (await locking.rows(db.select().from(volumes).where(eq(volumes.ownerRef, ref))))[0] ?? null,
     attachmentsOfVolume: (volumeId) => attachmentsOfVolume(connection, { volumeId }),
     attachmentsOfInstance: (instanceId) => attachmentsOfInstance(connection, { instanceId }),
+    liveIdsOf: async (accountId) => {
+      const rows = await db
+        .select({ id: volumes.id })
+        .from(volumes)
+        .where(and(eq(volumes.accountId, accountId), isNull(volumes.deletedAt)))
+        .orderBy(asc(volumes.id));
+      return rows.map(({ id }) => id);
+    },
     countByPlatform: async () =>
       db
         .select({ platform: volumes.platform, count: count(), anId: sql<string>`min(${volumes.id})` })
