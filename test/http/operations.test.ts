@@ -176,7 +176,8 @@ describe('metrics', () => {
     expect((await orchestrator.admin.fetch('/readyz')).status).toBe(200);
     orchestrator.beginDrain();
     expect((await orchestrator.admin.fetch('/readyz')).status).toBe(503);
-    for (const path of ['/', '/v1/instances', '/openapi.json'])
+    expect((await orchestrator.admin.fetch('/')).headers.get('location')).toBe('/console');
+    for (const path of ['/v1/instances', '/openapi.json'])
       expect((await orchestrator.admin.fetch(path)).status).toBe(404);
   });
 

@@ -34,11 +34,16 @@ function processMetrics(): Registry {
   return ofProcess;
 }
 
+/** Figures in the Prometheus text format. */
+export interface Figures {
+  metrics(): Promise<string>;
+}
+
 /** What /metrics of both servers tells, in the Prometheus text format; `prefix` begins the names of its figures. */
 export class ServerMetrics {
   readonly #registry = new Registry();
   readonly #registers = [this.#registry];
-  readonly #others: Registry[] = [];
+  readonly #others: Figures[] = [];
   readonly #requests: Counter<'method' | 'route' | 'status'>;
   readonly #durations: Histogram<'route'>;
 
@@ -88,8 +93,8 @@ export class ServerMetrics {
   }
 
   async render(): Promise<{ contentType: string; text: string }> {
-    const all = Registry.merge([this.#registry, ...this.#others]);
-    return { contentType: all.contentType, text: await all.metrics() };
+    const texts = await Promise.all([this.#registry, ...this.#others].map((figures) => figures.metrics()));
+    return { contentType: this.#registry.contentType, text: texts.join('\n') };
   }
 
   /** A count that is read when the metrics are. */
@@ -115,9 +120,9 @@ export class ServerMetrics {
     });
   }
 
-  /** Tells also what another registry has. */
-  protected include(registry: Registry): void {
-    this.#others.push(registry);
+  /** Tells these too. */
+  protected include(figures: Figures): void {
+    this.#others.push(figures);
   }
 
   /** One figure for each value of a label; undefined: nothing is told now. */

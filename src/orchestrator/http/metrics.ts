@@ -47,7 +47,7 @@ export class Metrics extends ServerMetrics {
       'GET /v1/instances/{id} answered without the app.',
       () => this.#polledReads,
     );
-    this.include(deps.work.registry);
+    this.include(deps.work);
     this.#tellPlatforms(deps);
     this.#tellCapacity(deps);
     this.#tellWork(deps);

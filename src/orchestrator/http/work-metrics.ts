@@ -1,12 +1,13 @@
 import { Counter, Histogram, Registry } from 'prom-client';
+import type { Figures } from '../../http/api/metrics.ts';
 import { type EndedStep, failureCauses, type Telemetry, type TimedCall } from '../model/telemetry.ts';
 
 const CALL_BUCKETS = [0.01, 0.05, 0.2, 1, 5, 15, 60];
 const ONLINE_BUCKETS = [5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1_200];
 
 /** What the work of this server has done since its start: each value of a label is one of a closed set, or of the configuration. */
-export class WorkMetrics {
-  readonly registry = new Registry();
+export class WorkMetrics implements Figures {
+  readonly #registry = new Registry();
   readonly #calls: Counter<'platform' | 'call' | 'outcome'>;
   readonly #callSeconds: Histogram<'platform' | 'call'>;
   readonly #steps: Counter<'platform' | 'resource' | 'step' | 'next'>;
@@ -14,7 +15,7 @@ export class WorkMetrics {
   readonly #failed: Counter<'platform' | 'cause'>;
 
   constructor() {
-    const registers = [this.registry];
+    const registers = [this.#registry];
     this.#calls = new Counter({
       name: 'berth_platform_calls_total',
       help: 'Calls to the platform that ended, and proofs of SSH (`ssh`): `done`, `pending`, `observed`, `listed`, `proved` and the like, or why they failed.',
@@ -47,6 +48,10 @@ export class WorkMetrics {
       labelNames: ['platform', 'cause'],
       registers,
     });
+  }
+
+  metrics(): Promise<string> {
+    return this.#registry.metrics();
   }
 
   /** What the work of one platform is told to. */
