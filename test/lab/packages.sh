@@ -5,7 +5,7 @@ set -euo pipefail
 packages=(
   # The lab itself: namespaces, guests.
   iproute2 util-linux procps busybox-static kmod cpio xz-utils e2fsprogs dosfstools fdisk mtools syslinux syslinux-common
-  mmdebstrap jq qemu-utils openssh-client
+  mmdebstrap jq qemu-utils openssh-client openssh-server
   # libvirt
   qemu-system-x86 qemu-system-data seabios ipxe-qemu libxml2-utils libvirt-daemon-system libvirt-daemon-driver-qemu libvirt-clients
   dnsmasq-base nftables iptables

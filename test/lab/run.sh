@@ -1,15 +1,19 @@
 #!/bin/bash
 # Drivers against the engines that they drive: `npm run test:lab -- [FILE…]`. It installs Debian packages, builds the
 # guests that are not there yet, and runs the tests where nothing of them can leave or stay: those of libvirt beside
-# those of Incus, since each of them waits much.
+# those of Incus, since each of them waits much. It fails if any of them does.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 test/lab/packages.sh
 guests=$(realpath -m "${BERTH_LAB_GUESTS:-node_modules/.cache/berth-lab}")
-# Builds a guest that is not there, or is older than what builds it.
+mkdir -p "$guests"
+# Builds a guest that is not there, or is older than what builds it; two runs may want the same.
 build() {
-  [[ $guests/$2 -nt $1 ]] || { rm -f "$guests/$2" && "$1" "$guests/$2"; }
+  (
+    flock 9
+    [[ $guests/$2 -nt $1 ]] || { rm -f "$guests/$2" && "$1" "$guests/$2"; }
+  ) 9>"$guests/$2.lock"
 }
 
 engines=()
@@ -26,17 +30,17 @@ build_guests() {
   esac
 }
 
-# The tests of one engine, with those of the arguments that are about it; each has a report of its own.
+# The tests of one engine, with those of the arguments that are about it; each run has a report of its own.
 run() {
-  local engine=$1 argument arguments=()
-  shift
+  local engine=$1 report=$2 argument arguments=()
+  shift 2
   for argument; do
     case $argument in
       test/lab/$engine* | -*) ;;
       test/lab/*) continue ;;
     esac
     case $argument in
-      --outputFile.json=*.json) argument=${argument%.json}-$engine.json ;;
+      --outputFile.json=*.json) argument=${argument%.json}-$report.json ;;
     esac
     arguments+=("$argument")
   done
@@ -47,11 +51,36 @@ run() {
     --config vitest.lab.config.ts "${arguments[@]}"
 }
 
-started=()
-for engine in "${engines[@]}"; do
-  run "$engine" "$@" &
-  started+=($!)
-done
+# Starts a run beside the others. Each of its lines says whose it is.
+pipes=$(mktemp -d)
+trap 'rm -rf "$pipes"' EXIT
+printers=()
+begin() {
+  mkfifo "$pipes/$2"
+  sed -u "s/^/$2 | /" <"$pipes/$2" &
+  printers+=($!)
+  run "$@" >"$pipes/$2" 2>&1 &
+}
+
+# One run that failed fails the whole, and the others go on.
 status=0
-for each in "${started[@]}"; do wait "$each" || status=$?; done
+ended() { wait "$1" || status=$?; }
+
+started=()
+if [[ "$*" == *test/lab/* ]]; then
+  for engine in "${engines[@]}"; do
+    begin "$engine" "$engine" "$@"
+    started+=($!)
+  done
+else
+  # The checks of libvirt's driver wait for Incus: two that emulate guests are as much as two cores take.
+  begin libvirt libvirt "$@" test/lab/libvirt/{serve,full,kill}.lab.test.ts
+  started+=($!)
+  begin incus incus "$@"
+  ended $!
+  begin libvirt libvirt-more "$@" test/lab/libvirt/{driver,fleet,import}.lab.test.ts
+  started+=($!)
+fi
+for each in "${started[@]}"; do ended "$each"; done
+wait "${printers[@]}"
 exit "$status"

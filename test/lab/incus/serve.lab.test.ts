@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { generateKeyPair, type KeyPair, ssh } from '../../support/processes/openssh.ts';
-import { runBerth } from '../../support/processes/process.ts';
+import { BerthProcess, runBerth } from '../../support/processes/process.ts';
 import { LabServer, nameOf } from '../lab-server.ts';
 import { catalog, offer, region } from './catalog.ts';
 import { type Cluster, lan, startCluster, tenants, waitFor } from './cluster.ts';
@@ -298,10 +298,13 @@ function failpointOf(kind: string, moment: string) {
 }
 
 describe('the conformance suite', () => {
-  it('finds berth serve on Incus CONFORMANT at level full [incus-conformance]', async () => {
+  it('finds berth serve on Incus CONFORMANT at level full [incus-conformance]', {
+    timeout: 10 * 60_000,
+  }, async () => {
     const { stdout } = await runBerth(['keys', 'create', '--json', '--config', server.config]);
     const { api_key: second } = JSON.parse(stdout) as { api_key: string };
-    const ran = await runBerth(
+    // Beside emulated guests it takes longer than a command may.
+    await using suite = new BerthProcess(
       [
         ...[
           'conformance',
@@ -317,6 +320,7 @@ describe('the conformance suite', () => {
       ],
       { cwd: server.folder, env: { BERTH_API_KEY: server.apiKey, BERTH_SECOND_API_KEY: second } },
     );
+    const ran = await suite.ended;
     expect(ran.stdout, ran.stderr).toMatch(/^CONFORMANT: /m);
     expect(ran.code).toBe(0);
     await nothingIsLeft();

@@ -52,7 +52,9 @@ printf 'unix_sock_dir = "%s"\\nauth_unix_rw = "none"\\nunix_sock_rw_perms = "070
 printf 'user = "root"\\ngroup = "root"\\nsecurity_driver = "none"\\nnamespaces = []\\ncgroup_controllers = []\\n' >/etc/libvirt/qemu.conf
 virtlogd --daemon`;
 
-const START = 'libvirtd --daemon --pid-file /run/libvirtd.pid';
+/** The link is where `qemu:///system` finds it, as whoever comes by OpenSSH says. */
+const START =
+  'libvirtd --daemon --pid-file /run/libvirtd.pid; ln -sf "$1/libvirt-sock" /run/libvirt/libvirt-sock';
 const STOP =
   'pid=$(cat /run/libvirtd.pid); kill -9 "$pid"; while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done';
 
@@ -63,7 +65,7 @@ export async function openLabHost(index: number): Promise<LabHost> {
   run('sh', '-c', MOUNTS, 'mounts', folder, join(EXAMPLES, 'berth-hook'), CACHE);
   const uri = `qemu+unix:///system?socket=${folder}/libvirt-sock`;
   const virsh = (...args: string[]): string => run('virsh', '-q', '-c', uri, ...args);
-  run('sh', '-c', START);
+  run('sh', '-c', START, 'start', folder);
   virsh('net-define', join(EXAMPLES, 'berth-network.xml'));
   virsh('net-start', 'berth');
   virsh('pool-define-as', 'berth', 'dir', '--target', IMAGES);
@@ -91,7 +93,7 @@ export async function openLabHost(index: number): Promise<LabHost> {
       ];
     },
     consoleOf: (domain) => run('cat', `${IMAGES}/${domain}.console`),
-    restartLibvirt: () => void run('sh', '-c', `${STOP}; ${START}`),
+    restartLibvirt: () => void run('sh', '-c', `${STOP}; ${START}`, 'start', folder),
     async close() {
       await namespace.close();
       rmSync(folder, { recursive: true });
