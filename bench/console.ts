@@ -18,7 +18,7 @@ process.stdout.write(`${instances} instances, ${values.requests} requests of eac
 for (const path of [
   '/console',
   '/console/instances',
-  '/console/instances?q=render-9999',
+  '/console/instances?q=notebook-9999',
   '/console/instances?status=ONLINE&order=oldest',
   `/console/instances/${STUCK}`,
   '/console/alarms',

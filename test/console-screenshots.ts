@@ -21,6 +21,8 @@ const shots: readonly (readonly [name: string, path: string])[] = [
   ['alarms', '/console/alarms'],
   ['work', '/console/work'],
   ['capacity', '/console/capacity'],
+  ['cordons', '/console/cordons?kind=offer&name=l40s-1x'],
+  ['confirm', `/console/confirm?action=destroy&id=${STUCK}`],
   ['platforms', '/console/platforms'],
   ['orphans', '/console/orphans'],
   ['accounts', '/console/accounts'],
@@ -28,9 +30,9 @@ const shots: readonly (readonly [name: string, path: string])[] = [
 ];
 
 const looks: Record<string, BrowserContextOptions> = {
-  '': { viewport: { width: 1180, height: 760 } },
+  '': { viewport: { width: 1000, height: 640 } },
   ...(values.all && {
-    '-dark': { viewport: { width: 1180, height: 760 }, colorScheme: 'dark' },
+    '-dark': { viewport: { width: 1000, height: 640 }, colorScheme: 'dark' },
     '-phone': { viewport: { width: 380, height: 800 } },
   }),
 };

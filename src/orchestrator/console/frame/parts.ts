@@ -82,7 +82,9 @@ export function clockTime(at: number): Html {
 
 /** Money by the hour, from micro-USD. */
 export function usd(microUsd: number): string {
-  return `$${(microUsd / 1e6).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+  const digits = microUsd < 100e6 ? 2 : 0;
+  const format = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return `$${(microUsd / 1e6).toLocaleString('en-US', format)}`;
 }
 
 export function count(value: number): string {

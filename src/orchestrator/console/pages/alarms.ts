@@ -21,7 +21,7 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
   volumes_suspect: 'Look whether the storage pool is there. No volume counts as deleted meanwhile.',
   inventory_unknown: 'Ask the platform by `berth doctor`. After ten minutes nothing more of it is sold.',
   losses_held: 'Compare with the platform’s own list. Accept the losses only if the machines are gone.',
-  orphan_machine: 'Look at it on the platform: it may cost money. Delete it there, or adopt it.',
+  orphan_machine: 'Look at it on the platform: it may cost money. Delete it there if nobody needs it.',
   orphan_volume: 'Look at it on the platform: it holds data. Delete it there if nobody needs it.',
   row_lost: 'The database was restored without this row: see docs/backup.md.',
   step_failing: 'Mend what its last try says; the step goes on by itself.',

@@ -2,6 +2,7 @@ import type { Page } from '../deps.ts';
 import { accountsPage } from './accounts.ts';
 import { alarmsPage } from './alarms.ts';
 import { auditPage } from './audit.ts';
+import { capacityPage } from './capacity.ts';
 import { confirmPage } from './confirm.ts';
 import { cordonsPage } from './cordons.ts';
 import { fleetPage } from './fleet.ts';
@@ -18,6 +19,7 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/instances/:id', instancePage],
   ['/alarms', alarmsPage],
   ['/work', workPage],
+  ['/capacity', capacityPage],
   ['/cordons', cordonsPage],
   ['/confirm', confirmPage],
   ['/platforms', platformsPage],

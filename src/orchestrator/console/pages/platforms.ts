@@ -16,7 +16,7 @@ export const platformsPage: Page = async ({ store: { read }, platformFacts }, { 
         platform.platform,
         onePlatform(
           platform,
-          alarms.filter((alarm) => alarm.platform === platform.platform && alarm.kind !== 'step_failing'),
+          alarms.filter((alarm) => alarm.platform === platform.platform && ABOUT_PLATFORMS.has(alarm.kind)),
           now,
         ),
       ),
@@ -24,6 +24,13 @@ export const platformsPage: Page = async ({ store: { read }, platformFacts }, { 
   };
 };
 
+const ABOUT_PLATFORMS = new Set([
+  'platform_down',
+  'platform_suspect',
+  'volumes_suspect',
+  'inventory_unknown',
+  'losses_held',
+]);
 const THAWABLE = new Set(['platform_suspect', 'volumes_suspect', 'losses_held']);
 
 function onePlatform(platform: PlatformView, alarms: readonly AlarmRow[], now: number): Html {

@@ -1,0 +1,102 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import type { CommitListener } from '../model/store.ts';
+import { LiveStreams, MAX_STREAMS, TICK_MS } from './live-streams.ts';
+
+let clock: VirtualClock;
+let listeners: Set<CommitListener>;
+let streams: LiveStreams;
+
+beforeEach(() => {
+  clock = new VirtualClock();
+  listeners = new Set();
+  const subscribe = (listener: CommitListener) => {
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  };
+  streams = new LiveStreams({ store: { subscribe }, clock });
+});
+
+const commit = (): void => {
+  for (const listener of listeners) listener.workChanged?.();
+};
+
+/** A page that reads its stream as it comes; `events` are the names of what came. */
+function read(isAllowed = async () => true, client = new AbortController()) {
+  const body = streams.open(isAllowed, client.signal);
+  const events: string[] = [];
+  let end: 'open' | 'closed' | 'cut' = 'open';
+  const take = async (reader: ReadableStreamDefaultReader<Uint8Array>) => {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      events.push(/^event: (\w+)/m.exec(Buffer.from(value).toString())?.[1] ?? 'hello');
+    }
+  };
+  if (body !== null)
+    take(body.getReader()).then(
+      () => {
+        end = 'closed';
+      },
+      () => {
+        end = 'cut';
+      },
+    );
+  return { events, client, isOpen: body !== null, end: () => end };
+}
+
+describe('a page that is open', () => {
+  it('is told of changes, of many at once only one time', async () => {
+    const { events } = read();
+    await clock.advance(TICK_MS);
+    expect(events).toEqual(['hello']);
+    for (let change = 0; change < 50; change++) commit();
+    await clock.advance(TICK_MS);
+    expect(events).toEqual(['hello', 'changed']);
+  });
+
+  it('is told every ten seconds in any case: what other programs write is not heard', async () => {
+    const { events } = read();
+    await clock.advance(5 * TICK_MS);
+    expect(events).toEqual(['hello', 'changed']);
+  });
+
+  it('is let go when its session has ended', async () => {
+    let isAllowed = true;
+    const { events, end } = read(async () => isAllowed);
+    isAllowed = false;
+    await clock.advance(5 * TICK_MS);
+    expect([events, end(), streams.size]).toEqual([['hello', 'bye'], 'closed', 0]);
+  });
+
+  it('is let go when the server drains, and no other is opened', async () => {
+    const { events, end } = read();
+    await clock.advance(0);
+    streams.close();
+    await clock.advance(0);
+    expect([events, end(), read().isOpen]).toEqual([['hello', 'bye'], 'closed', false]);
+  });
+
+  it('is cut off when it reads nothing', async () => {
+    const body = streams.open(async () => true, new AbortController().signal);
+    await clock.advance(4 * 5 * TICK_MS);
+    expect(streams.size).toBe(0);
+    await expect(body?.getReader().read()).rejects.toThrow('reads nothing');
+  });
+
+  it('costs nothing once it is gone', async () => {
+    const { client } = read();
+    await clock.advance(TICK_MS);
+    client.abort();
+    expect([streams.size, listeners.size, clock.pendingTimers]).toEqual([0, 0, 0]);
+    read();
+    expect([listeners.size, clock.pendingTimers]).toEqual([1, 1]);
+  });
+});
+
+it('there are only so many', () => {
+  const all = Array.from({ length: MAX_STREAMS + 1 }, () => read());
+  expect(all.filter(({ isOpen }) => isOpen)).toHaveLength(MAX_STREAMS);
+  all[0]?.client.abort();
+  expect(read().isOpen).toBe(true);
+});
