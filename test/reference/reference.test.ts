@@ -9,11 +9,16 @@ import { alarmKinds } from '../../src/orchestrator/model/alarm.ts';
 import { cliPage } from './cli-page.ts';
 import { configSchemas } from './config-schemas.ts';
 import { configurationPage } from './configuration-page.ts';
+import { driversPage } from './drivers-page.ts';
 import { metricsPage, publishedMetrics } from './metrics-page.ts';
 
 describe('pages written from the code (npm run openapi writes them anew)', () => {
   it('docs/cli.md is what the commands say of themselves', async () => {
     await expect(await cliPage()).toMatchFileSnapshot('../../docs/cli.md');
+  });
+
+  it('docs/drivers.md is what the manifests say', async () => {
+    await expect(driversPage()).toMatchFileSnapshot('../../docs/drivers.md');
   });
 
   it('docs/configuration.md is what the schemas and the example files say', async () => {

@@ -73,7 +73,7 @@ function guarded(volumes: Volumes): VolumeDriver {
   };
 }
 
-function manifestOf({ volume_content: content }: IncusConfig): DriverManifest {
+export function manifestOf({ volume_content: content }: Pick<IncusConfig, 'volume_content'>): DriverManifest {
   return {
     name: 'incus',
     stop: true,

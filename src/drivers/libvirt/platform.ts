@@ -1,4 +1,5 @@
 import type {
+  DriverManifest,
   Inventory,
   Listing,
   ObservedMachine,
@@ -32,23 +33,25 @@ export function openLibvirt(
   return driverOf({ fleet: openFleet(config, log), config, catalog, clock, log });
 }
 
+export const manifest: DriverManifest = {
+  name: 'libvirt',
+  stop: true,
+  resume: true,
+  restart: true,
+  attachVolume: 'hot',
+  resizeVolume: 'attached',
+  createVisibleWithinMs: 0,
+  keepsNotes: true,
+  cloudInitBytes: CLOUD_INIT_BYTES,
+};
+
 /** The driver over a fleet, however it was opened. */
 export function driverOf(platform: Platform): PlatformDriver {
   const { fleet } = platform;
   const alone = <T>(ref: OwnerRef, task: () => Promise<Step<T>>): Promise<Step<T>> =>
     fleet.alone(ref, () => task().catch(toFailure));
   return {
-    manifest: {
-      name: 'libvirt',
-      stop: true,
-      resume: true,
-      restart: true,
-      attachVolume: 'hot',
-      resizeVolume: 'attached',
-      createVisibleWithinMs: 0,
-      keepsNotes: true,
-      cloudInitBytes: CLOUD_INIT_BYTES,
-    },
+    manifest,
     async get(ref) {
       const search = await fleet.find(ref);
       if (search.answer !== 'found') return search;
