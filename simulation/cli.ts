@@ -1,7 +1,9 @@
 import { fork } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { stringify } from 'yaml';
+import { toScenario } from './export/to-scenario.ts';
 import { describeFailure, Summary } from './runner/report.ts';
 import type { Outcome } from './runner/run-world.ts';
 import { shrink } from './runner/shrink.ts';
@@ -21,6 +23,8 @@ const { values } = parseArgs({
     marketplace: { type: 'boolean', default: false },
     /** Simulates an orchestrator on two platforms, of which one is sound. */
     platforms: { type: 'boolean', default: false },
+    /** Writes the run of `--seed`, as short as it still fails, as a scenario of the sandbox. */
+    export: { type: 'string' },
     mutant: { type: 'string' },
     worker: { type: 'boolean', default: false },
   },
@@ -33,6 +37,23 @@ const count = Number(values.seeds ?? (values.seed === undefined ? 100 : 1));
 if (![commands, first, count].every((value) => Number.isInteger(value) && value >= 0))
   throw new Error('--seeds, --seed and --commands take whole numbers');
 
+/** Runs one seed here, and writes what happened in it. */
+async function exportTo(file: string): Promise<void> {
+  const simulation = await prepareSimulation(subject);
+  try {
+    const outcome = await simulation.run(String(first), commands);
+    const shortest = outcome.failure === undefined ? outcome : await shrink(simulation, outcome);
+    const scenario = toScenario(shortest, subject);
+    writeFileSync(file, stringify(scenario));
+    process.stdout.write(
+      `${describeFailure(shortest, { subject, mutant })}${file}: ${scenario.steps?.length} steps, ${scenario.not_reproduced?.length} kinds of events that a sandbox cannot repeat\n`,
+    );
+    process.exitCode = shortest.failure === undefined ? 0 : 1;
+  } finally {
+    rmSync(simulation.folder, { recursive: true, force: true });
+  }
+}
+
 /** Runs the seeds that its parent sends, one after another. */
 async function work(): Promise<void> {
   const simulation = await prepareSimulation(subject);
@@ -40,7 +61,8 @@ async function work(): Promise<void> {
   process.on('exit', clean);
   process.on('disconnect', () => process.exit());
   process.on('message', (seed: number) => {
-    void simulation.run(String(seed), commands).then((outcome) => process.send?.(outcome));
+    const send = (outcome: Outcome) => process.send?.({ ...outcome, happenings: [], resources: [] });
+    void simulation.run(String(seed), commands).then(send);
   });
   process.send?.('ready');
 }
@@ -111,6 +133,9 @@ function restartWith(mutant: string): Promise<void> {
   });
 }
 
+if (values.export !== undefined && values.seed === undefined)
+  throw new Error('--export takes the run of a --seed');
 if (worker) await work();
 else if (mutant !== undefined && process.env['BERTH_SIM_MUTANT'] === undefined) await restartWith(mutant);
+else if (values.export !== undefined) await exportTo(values.export);
 else await main();

@@ -90,7 +90,16 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'cli.ts',
     'index.ts',
   ],
-  simulation: ['kernel', 'runner', 'orchestrator', 'marketplace', 'simulations.ts', 'mutants', 'cli.ts'],
+  simulation: [
+    'kernel',
+    'runner',
+    'orchestrator',
+    'marketplace',
+    'export',
+    'simulations.ts',
+    'mutants',
+    'cli.ts',
+  ],
   'simulation/orchestrator': [
     'accounts.ts',
     'catalog.ts',

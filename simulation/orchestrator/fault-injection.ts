@@ -16,10 +16,12 @@ export async function injectFaults(world: World, chance: Chance): Promise<void> 
 async function inject(world: World, chance: Chance, name: FaultName): Promise<void> {
   switch (name) {
     case 'crash':
+      world.journal.happened({ kind: 'event', name });
       return chance.pick(world.replicas).crash('');
     case 'powerCut':
       return cutPower(world);
     case 'pause':
+      world.journal.happened({ kind: 'event', name });
       return chance.pick(world.replicas).pause(chance);
     case 'partition':
       return partition(world, chance);
@@ -31,7 +33,7 @@ async function inject(world: World, chance: Chance, name: FaultName): Promise<vo
       if (!world.wouldNoticeEmptyAccount) return;
       world.journal.note('platform', 'shows an empty account');
       world.tally.outages++;
-      return world.callFaults.revoke(chance.between(10_000, 240_000));
+      return revoke(world, chance.between(10_000, 240_000));
     case 'wrongPlatform':
       return misconfigure(world, chance);
     case 'cordon':
@@ -41,7 +43,13 @@ async function inject(world: World, chance: Chance, name: FaultName): Promise<vo
   }
 }
 
+function revoke(world: World, ms: number): void {
+  world.journal.happened({ kind: 'event', name: 'revokedCredential', forMs: ms });
+  world.callFaults.revoke(ms);
+}
+
 async function cutPower(world: World): Promise<void> {
+  world.journal.happened({ kind: 'event', name: 'powerCut' });
   world.journal.note('world', 'loses its power');
   world.tally.powerCuts++;
   for (const replica of world.replicas) replica.end();
@@ -55,6 +63,7 @@ function partition(world: World, chance: Chance): void {
   const { feed, name } = chance.pick(world.replicas);
   if (feed === undefined || world.scenario.replicas === 1) return;
   world.journal.note(name, 'hears of no commits');
+  world.journal.happened({ kind: 'event', name: 'partition' });
   world.tally.partitions++;
   feed.partition();
   world.scheduler.after(chance.between(500, 90_000), () => feed.heal());
@@ -68,6 +77,7 @@ async function misconfigure(world: World, chance: Chance): Promise<void> {
   const replica = chance.pick(world.replicas);
   if (!hasLive || replica.process === undefined) return;
   world.journal.note(replica.name, 'is configured for another platform');
+  world.journal.happened({ kind: 'event', name: 'wrongPlatform' });
   replica.end();
   replica.start('another');
   await world.scheduler.runUntil(world.scheduler.now + LONG_ENOUGH_TO_START_MS);
@@ -87,6 +97,7 @@ function jump(world: World, chance: Chance): void {
   replica.clockOffsetMs = Math.round(ms);
   world.journal.note(replica.name, `has a clock that is ${replica.clockOffsetMs} ms off`);
   world.tally.clockJumps++;
+  world.journal.happened({ kind: 'event', name: 'clockJump' });
   if (world.scenario.replicas === 1) return;
   world.scheduler.after(chance.between(1_000, SET_RIGHT_WITHIN_MS), () => {
     replica.clockOffsetMs = 0;
@@ -97,12 +108,14 @@ function outage(world: World, chance: Chance): void {
   const ms = chance.happens(0.7) ? chance.between(20_000, 300_000) : chance.between(300_000, 3_600_000);
   world.journal.note('platform', `is away for ${Math.round(ms / 1_000)} s`);
   world.tally.outages++;
+  world.journal.happened({ kind: 'event', name: 'outage', forMs: ms });
   world.callFaults.beginOutage(ms);
 }
 
 /** Some of an offer's units go for a while, or more are there for good; or nothing can be counted for a while. */
 function cordon(world: World, chance: Chance): void {
   const { troubled, scheduler, journal } = world;
+  journal.happened({ kind: 'event', name: 'cordon' });
   if (chance.happens(0.15)) {
     const ms = chance.between(60_000, 1_800_000);
     journal.note('platform', `counts nothing for ${Math.round(ms / 1_000)} s`);
@@ -134,6 +147,7 @@ function injectIntoMachine(
   const machine = chance.pick(fitting);
   const { ref } = machine.spec;
   world.journal.note('platform', `${name} of ${ref}`);
+  world.journal.happened({ kind: 'event', name, ref });
   if (name === 'reclaim' || name === 'breakDown') world.inspector.machineLost(ref);
   const { addresses, scheduler, machineChance } = world;
   const { machines } = world.troubled;

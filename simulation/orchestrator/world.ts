@@ -9,6 +9,7 @@ import { Journal } from '../kernel/journal.ts';
 import { Scheduler } from '../kernel/scheduler.ts';
 import { emptyTally, type Tally } from '../kernel/tally.ts';
 import { START_AT } from '../kernel/virtual-clock.ts';
+import type { SimulatedResource } from '../runner/run-world.ts';
 import type { Prepared } from './accounts.ts';
 import { catalog, catalogOfTwo, SOUND_PLATFORM } from './catalog.ts';
 import { Inspector } from './invariants/inspector.ts';
@@ -135,6 +136,15 @@ export class World {
   /** Calls of the servers to the platform. */
   get calls(): number {
     return this.callFaults.calls;
+  }
+
+  get resources(): SimulatedResource[] {
+    const { history } = this.inspector;
+    return [...history.instances(), ...history.volumes()].map(({ id, ownerRef, name }) => ({
+      id,
+      ref: ownerRef,
+      name: name ?? null,
+    }));
   }
 
   get faultCounts(): ReadonlyMap<string, number> {

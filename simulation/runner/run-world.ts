@@ -1,5 +1,5 @@
 import type { Chance } from '../kernel/chance.ts';
-import type { Journal } from '../kernel/journal.ts';
+import type { Happening, Journal } from '../kernel/journal.ts';
 import type { Scheduler } from '../kernel/scheduler.ts';
 import type { Tally } from '../kernel/tally.ts';
 import { Violation } from '../kernel/violation.ts';
@@ -20,6 +20,15 @@ export interface Outcome {
   simulatedMs: number;
   realMs: number;
   failure?: Failure;
+  happenings: readonly Happening[];
+  resources: readonly SimulatedResource[];
+}
+
+/** What was made in a run. */
+export interface SimulatedResource {
+  id: string;
+  ref: string;
+  name: string | null;
 }
 
 export interface Failure {
@@ -46,6 +55,8 @@ export interface SimulatedWorld {
   readonly faultCounts: ReadonlyMap<string, number>;
   /** From now on no process is started again. */
   isOver: boolean;
+  /** What requests and faults may name. */
+  readonly resources: readonly SimulatedResource[];
   /** @throws what was thrown, or found broken, where nobody waited */
   assertSound(): void;
 }
@@ -88,7 +99,7 @@ export async function runWorld<World extends SimulatedWorld>(
   for (const replica of world.replicas) replica.end();
   await world.scheduler.settle();
   await world.database.close();
-  const { journal, scheduler, tally, calls, faultCounts } = world;
+  const { journal, scheduler, tally, calls, faultCounts, resources } = world;
   return {
     seed,
     commands,
@@ -99,6 +110,8 @@ export async function runWorld<World extends SimulatedWorld>(
     faults: Object.fromEntries(faultCounts),
     simulatedMs: scheduler.now - START_AT,
     realMs: performance.now() - startedAt,
+    happenings: journal.happenings,
+    resources,
     ...(failure !== undefined && { failure }),
   };
 }

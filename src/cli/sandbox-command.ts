@@ -9,11 +9,12 @@ interface SandboxFlags {
   port: string;
   providers?: string;
   catalog?: string;
-  seed: string;
-  clock: 'real' | 'virtual';
+  seed?: string;
+  clock?: 'real' | 'virtual';
   marketplace?: true;
   ssh?: true;
   state?: string;
+  scenario?: string;
   json?: true;
 }
 
@@ -25,27 +26,27 @@ export function sandboxCommand(): Command {
     .option('--port <number>', '0 takes any free one', '8099')
     .option('--providers <letters>', 'which of the providers a to g, such as a,b,g; default a')
     .option('--catalog <file>', 'a catalog of your own, sold by the provider `custom`')
-    .option('--seed <text>', 'the same seed gives the same keys, ids, times and faults', '1')
+    .option('--seed <text>', 'the same seed gives the same keys, ids, times and faults; default 1')
     .addOption(
-      new Option('--clock <kind>', 'whether time passes by itself, or is advanced')
-        .choices(['real', 'virtual'])
-        .default('real'),
+      new Option('--clock <kind>', 'whether time passes by itself, or is advanced; default real').choices([
+        'real',
+        'virtual',
+      ]),
     )
     .option('--marketplace', 'serve the marketplace on top of the providers, at /api')
     .option('--ssh', 'give machines real SSH servers, at ports of 127.0.0.1')
     .option('--state <file>', 'keep what is made there, and have it again at the next start')
+    .option('--scenario <file>', 'start as a scenario file says, and do its steps')
     .option('--json', 'print one line of JSON when ready')
     .addCommand(recordCommand())
     .addCommand(replayCommand())
     .action(async ({ host, port, json, ...flags }: SandboxFlags) => {
-      const { providers, catalog, state, seed, clock, marketplace = false, ssh = false } = flags;
+      const { providers, state, ...given } = flags;
       const options = {
-        seed,
-        clock,
-        marketplace,
-        ssh,
+        // A scenario may say something else.
+        ...(given.scenario === undefined && { clock: 'real' as const }),
+        ...given,
         ...(providers !== undefined && { providers: providers.split(',') }),
-        ...(catalog !== undefined && { catalog }),
         ...(state !== undefined && { state }),
       };
       const start = () => serveSandbox(options, { host, port: toPort(port) });

@@ -4,6 +4,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { loadConfig } from '../config/load.ts';
 import { requestIds } from '../http/api/request-context.ts';
 import { refuseWire } from '../orchestrator/http/errors.ts';
+import { Fatal } from '../ports/errors.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemRandom } from '../runtime/system.ts';
 import { sendTo } from '../sandbox/faults/connection.ts';
@@ -19,12 +20,17 @@ export interface ServingSandbox {
   stop(): Promise<void>;
 }
 
+/** `scenario`: a file that says how the sandbox starts, where the rest does not, and what happens in it first. */
+type ServingOptions = Omit<SandboxOptions, 'origin'> & { scenario?: string };
+
 /** Serves a sandbox at one port. @throws {Fatal} with a sentence for the person at the terminal */
 export async function serveSandbox(
-  options: Omit<SandboxOptions, 'origin'>,
+  { scenario: file, ...given }: ServingOptions,
   { host, port }: { host: string; port: number },
 ): Promise<ServingSandbox> {
   const { config } = loadConfig({ flags: {}, env: {} });
+  const scenario = file === undefined ? undefined : await read(file);
+  const options: SandboxOptions = scenario === undefined ? given : { ...scenario.options, ...given };
   const log = options.log ?? createLog('warn');
   const starting = getRequestListener(() => new Response('The sandbox is starting.\n', { status: 503 }));
   let listener: RequestListener = starting;
@@ -35,6 +41,10 @@ export async function serveSandbox(
   );
   try {
     const sandbox = await createSandbox({ ...options, log, origin });
+    await scenario?.play(sandbox).catch(async (error: Error) => {
+      await sandbox.close();
+      throw new Fatal(`The scenario ${file} cannot be played: ${error.message}`, { cause: error });
+    });
     listener = getRequestListener(async (request, { outgoing }) => {
       const response = await sendTo(outgoing as ServerResponse, sandbox.fetch(request));
       // A copy: the original is of a class that node-server sends again, where that class was in place when it was made.
@@ -52,4 +62,14 @@ export async function serveSandbox(
     await server.close(0);
     throw error;
   }
+}
+
+/** Loaded only where there is one. @throws {Fatal} */
+async function read(file: string) {
+  const { readScenario } = await import('../sandbox/state/read-scenario.ts');
+  const scenario = readScenario(file);
+  return {
+    options: { clock: 'real', ...scenario.sandbox } as SandboxOptions,
+    play: ({ control }: Sandbox) => control.play(scenario),
+  };
 }

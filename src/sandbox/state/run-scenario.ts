@@ -207,7 +207,10 @@ class ScenarioRun {
     await this.#waitFor(freed, 'gone');
   }
 
-  async #request({ account, method, path, body, as, status, ...step }: Step<'request'>): Promise<void> {
+  async #request({ account, method, path, as, status, ...step }: Step<'request'>): Promise<void> {
+    const names = `${path} ${JSON.stringify(step.body ?? {})}`.matchAll(/\{([^{}"]+)\}/g);
+    if (step.if_made && ![...names].every(([, label = '']) => this.made.has(label))) return;
+    const body = step.body && this.#withIdsOf(step.body);
     const provider = step.provider === 'marketplace' ? 'marketplace' : this.#provider(step.provider);
     const filled = path.replace(/\{([^}]+)\}/g, (_, label) => encodeURIComponent(this.#known(label).id));
     const answer = await this.#target.send({ provider, account, method, path: filled, body });
@@ -215,6 +218,14 @@ class ScenarioRun {
       throw new Fatal(`it was answered ${answer.status}, not ${status}: ${JSON.stringify(answer.body)}`);
     const { id } = (answer.body ?? {}) as { id?: unknown };
     if (as !== undefined && typeof id === 'string') this.#remember(as, { provider, account, id });
+  }
+
+  /** The body with ids in the place of `{NAME}`; what is no such name stays. */
+  #withIdsOf(body: object): unknown {
+    return JSON.parse(JSON.stringify(body), (_, value: unknown) => {
+      const [, label] = (typeof value === 'string' && /^\{(.+)\}$/.exec(value)) || [];
+      return (label !== undefined && this.made.get(label)?.id) || value;
+    });
   }
 
   async #send(expected: number, { id, ...to }: Made, action: 'stop' | 'start' | 'destroy'): Promise<void> {

@@ -74,7 +74,13 @@ const stepSchema = z.discriminatedUnion('do', [
     path: z.string().startsWith('/').meta({
       description: 'Of the server itself, such as /v1/instances; `{NAME}` is the id of an earlier step.',
     }),
-    body: z.record(z.string(), z.unknown()).optional(),
+    body: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .meta({ description: 'A value `{NAME}` is the id of an earlier step.' }),
+    if_made: z.boolean().optional().meta({
+      description: 'Left out where no earlier step made what the path or the body names. Default: an error.',
+    }),
     as: labelSchema.optional().meta({ description: 'Names the id in the answer.' }),
     status: z.int().optional().meta({ description: 'What it has to answer; default: anything.' }),
   }),
