@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { requestAdoption } from '../orchestrator/operate/actions/adopt.ts';
 import { forceDestroyInstance, type Plan, retryInstance } from '../orchestrator/operate/actions/instances.ts';
 import { toPlanRow } from '../orchestrator/operate/views/actions.ts';
 import { printLine } from '../runtime/print.ts';
@@ -23,6 +24,18 @@ export function addInstanceActions(instances: Command): void {
     const { yes, reason = null } = flags;
     tell(await forceDestroyInstance(deps, localActor(), { id, isDone: yes === true, reason }), flags);
   });
+  const adopt = onDatabase(instances.command('adopt <ref>'), async (deps, ref: string, flags: Flags) => {
+    const { isDone, ...adoption } = await requestAdoption(deps, localActor(), {
+      ref,
+      isDone: flags.yes === true,
+    });
+    if (flags.json) return printJson({ ...adoption, done: isDone });
+    printLine(adoption.problem);
+    printLine(isDone ? `Ordered: ${adoption.effect}.` : `A dry run; with --yes, ${adoption.effect}.`);
+  });
+  withYes(adopt).description(
+    'give a machine that no instance owns its row again, from the note on the platform',
+  );
   withYes(destroy)
     .option('--reason <text>', 'why, for the audit log')
     .description('delete an instance of any account; it is DESTROYED only when its machine is proved gone');

@@ -21,6 +21,7 @@ import { WorkMetrics } from '../orchestrator/http/work-metrics.ts';
 import { PolledReads } from '../orchestrator/instances/polled-reads.ts';
 import type { Actor } from '../orchestrator/model/operator.ts';
 import type { Store } from '../orchestrator/model/store.ts';
+import { Adoptions } from '../orchestrator/operate/actions/adopt.ts';
 import { type Reloaded, Reloader } from '../orchestrator/operate/actions/reload.ts';
 import { Operators } from '../orchestrator/operate/keys.ts';
 import type { PlatformFacts } from '../orchestrator/operate/views/platforms.ts';
@@ -110,10 +111,15 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const unserved = [...known].filter((name) => !deps.drivers.has(name));
   await warnOfLeft(deps, unserved);
   const http = composeHttp({ ...deps, store: guardNotFound(store, guards, unserved), writes }, platforms);
-  const works = [...platforms].map(([name, state]) => {
-    const others = new Set(names.filter((other) => other !== name));
-    return composeWork(name, state, others, { ...deps, options, installationId });
-  });
+  const workOf = new Map(
+    [...platforms].map(([name, state]) => {
+      const others = new Set(names.filter((other) => other !== name));
+      return [name, composeWork(name, state, others, { ...deps, options, installationId })] as const;
+    }),
+  );
+  const works = [...workOf.values()];
+  const adopt = new Map([...workOf].map(([name, work]) => [name, (ref: string) => work.adopt(ref)]));
+  const adoptions = new Adoptions({ store, clock, log, alarms, adopt });
   const operators = new Operators({ store, clock });
   const { reload: load = () => nothingToReload(deps.config) } = deps;
   const reloader = new Reloader({ store, clock, log, alarms, load });
@@ -128,7 +134,10 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     auditKeptMs: deps.config.retention.audit_days * DAY_MS,
     prunable: () =>
       isClockInSync(clock, options) ? names.filter((name) => isPrunable(platforms, name)) : [],
-    also: () => reloader.poll(),
+    also: async () => {
+      await reloader.poll();
+      await adoptions.poll();
+    },
   });
   const nextId = requestIds(random);
   let isServing = true;

@@ -5,7 +5,9 @@ import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import type { Manifests, PlatformDriver } from '../orchestrator/model/platform-driver.ts';
 import type { Store } from '../orchestrator/model/store.ts';
 import type { Telemetry } from '../orchestrator/model/telemetry.ts';
+import type { AdoptionOutcome } from '../orchestrator/operate/actions/adopt.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
+import { confirmMachine } from '../orchestrator/platform/confirm-gone.ts';
 import type { ReconcileContext } from '../orchestrator/platform/context.ts';
 import { DriftDetector } from '../orchestrator/platform/drift-detector.ts';
 import { ExpectedMachines } from '../orchestrator/platform/expected-machines.ts';
@@ -18,6 +20,7 @@ import { RestoreHold } from '../orchestrator/platform/restore-hold.ts';
 import { SharedListing } from '../orchestrator/platform/shared-listing.ts';
 import { judgeMachines, judgeVolumes } from '../orchestrator/platform/validate-listing.ts';
 import { Reconciler } from '../orchestrator/queue/reconciler.ts';
+import { adoptMachine } from '../orchestrator/recovery/adopt-machine.ts';
 import { Recovery } from '../orchestrator/recovery/recovery.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
@@ -124,6 +127,8 @@ interface ReconcilingDeps extends Pick<ReconcileContext, 'installationId' | 'opt
 export interface PlatformWork {
   /** Lists the platform for the first time, and begins with the work. */
   start(): Promise<void>;
+  /** Gives a machine without a row its row again, from its note. */
+  adopt(ref: string): Promise<AdoptionOutcome>;
   /** Lets go whoever waits for a listing. */
   stopListing(): void;
   /** Lets the steps that run end. */
@@ -151,6 +156,10 @@ export function composeWork(
   const recovery = new Recovery(context, () => reconciler.start());
   return {
     start: async () => recovery.start(await driftDetector.start()),
+    adopt: async (ref) => {
+      const found = await confirmMachine(context, ref);
+      return found.answer === 'observed' ? adoptMachine(context, found.value) : found.answer;
+    },
     stopListing: () => {
       machines.stop();
       volumes?.stop();

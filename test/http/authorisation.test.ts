@@ -65,6 +65,7 @@ const admin: Routes = {
   'POST /operator/v1/reload': 'operators',
   'POST /operator/v1/instances/:instanceId/retry': 'operators',
   'POST /operator/v1/instances/:instanceId/destroy': 'operators',
+  'POST /operator/v1/orphans/:ref/adopt': 'operators',
   'GET /operator/v1/losses': 'operators',
   'POST /operator/v1/losses/accept': 'operators',
   'POST /operator/v1/platforms/:platform/thaw': 'operators',

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { toNote } from '../../src/orchestrator/instances/note.ts';
 import type { Actor } from '../../src/orchestrator/model/operator.ts';
+import { requestAdoption } from '../../src/orchestrator/operate/actions/adopt.ts';
 import { forceDestroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
 import { thawPlatform } from '../../src/orchestrator/operate/actions/losses.ts';
 import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
@@ -125,5 +127,78 @@ describe('a thaw', () => {
     const order = { platform: 'default', forMs: 60_000 };
     await expect(thawPlatform(deps, actor, { ...order, isDone: true })).rejects.toThrow('does not answer');
     expect(await deps.store.read.marks.get('losses_accepted_until')).toBeNull();
+  });
+});
+
+describe('an adoption', () => {
+  const setup = async () => {
+    const berth = await startPlainOrchestrator(() => 'none', { reconcile: { orphan_grace_s: 1 } });
+    const { store } = berth.orchestrator;
+    const id = await berth.create();
+    await berth.passUntil(`/instances/${id}`, 'ONLINE');
+    const row = await store.read.instances.byId(id);
+    const installation = await store.read.installation.get();
+    if (row === null || installation === null) throw new Error('nothing was made');
+    return { berth, store, row, installation, deps: { store, clock: berth.clock } };
+  };
+
+  it('gives a machine without a row its row again, from its note [operator-adopt]', async () => {
+    const { berth, store, row, installation, deps } = await setup();
+    await using _ = berth;
+    const id = `inst-${'ab'.repeat(16)}`;
+    const ref = `berth-${id}`;
+    const note = toNote(installation.id, { ...row, id, createdAt: berth.clock.now() });
+    const { offerId, spec } = row;
+    await berth.platform.driver.create(
+      {
+        ref,
+        note,
+        offerId,
+        datacenter: 'hal-fra1-b',
+        hostname: 'lost',
+        image: spec.image,
+        vcpus: spec.vcpus,
+        memoryGb: spec.memoryGb,
+        rootDiskGb: spec.storageGb,
+        gpuCount: 0,
+        gpuType: undefined,
+        sshKeys: spec.sshKeys,
+        cloudInit: undefined,
+      },
+      null,
+    );
+    await berth.clock.advance(15_000);
+    const order = { ref, isDone: false };
+    expect(await requestAdoption(deps, actor, order)).toMatchObject({
+      ref,
+      platform: 'default',
+      isDone: false,
+    });
+    await berth.clock.advance(15_000);
+    expect(await store.read.instances.byId(id)).toBeNull();
+    await requestAdoption(deps, actor, { ref, isDone: true });
+    await berth.clock.advance(15_000);
+    expect(await store.read.instances.byId(id)).toMatchObject({ status: 'ONLINE', ownerRef: ref });
+    expect(await audited(berth)).toEqual(['machine.adopt done', 'machine.adopt done']);
+    expect((await store.read.alarms.list()).filter(({ subject }) => subject === ref)).toEqual([]);
+  });
+
+  it('is refused for what is no orphan, and for the machine of an instance that has ended', async () => {
+    const { berth, store, row, deps } = await setup();
+    await using _ = berth;
+    const order = { ref: row.ownerRef, isDone: true };
+    await expect(requestAdoption(deps, actor, order)).rejects.toThrow('stands as an orphan');
+    const alarm = {
+      kind: 'orphan_machine',
+      subject: row.ownerRef,
+      platform: 'default',
+      text: 'it is there',
+    } as const;
+    const now = berth.clock.now();
+    await store.transact((tx) =>
+      tx.alarms.put({ ...alarm, since: now, lastSeenAt: now, acknowledgedBy: null }),
+    );
+    await expect(requestAdoption(deps, actor, order)).rejects.toThrow('final for its client');
+    expect(await audited(berth)).toEqual(['machine.adopt refused', 'machine.adopt refused']);
   });
 });

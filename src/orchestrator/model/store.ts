@@ -259,7 +259,12 @@ export type PlatformMark =
   | 'instances_pruned_until'
   | 'volumes_pruned_until';
 /** Those of the platform `default` have no platform in their name. See {@link markOf}. */
-export type MarkName = PlatformMark | `${PlatformMark}:${string}` | 'reload_requested_at';
+export type MarkName =
+  | PlatformMark
+  | `${PlatformMark}:${string}`
+  | 'reload_requested_at'
+  /** Of a machine, by its ref. */
+  | `adopt_requested:${string}`;
 
 /** The name of a platform's mark. */
 export function markOf(platform: string, name: PlatformMark): MarkName {

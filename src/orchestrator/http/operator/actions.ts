@@ -2,6 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { timestampSchema } from '../../../contract/values.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { cordonKinds } from '../../model/cordon.ts';
+import { requestAdoption } from '../../operate/actions/adopt.ts';
 import {
   type CordonRequest,
   cancelMaintenance,
@@ -12,6 +13,7 @@ import {
 import { drain } from '../../operate/actions/drain.ts';
 import { forceDestroyInstance, retryInstance } from '../../operate/actions/instances.ts';
 import {
+  adoptionSchema,
   cordonListSchema,
   cordonRowSchema,
   drainedSchema,
@@ -162,6 +164,20 @@ const destroyRoute = createRoute({
   responses: errors.replies(200, 'What is done.', planSchema, refusals),
 });
 
+const adoptRoute = createRoute({
+  ...shared,
+  path: '/orphans/{ref}/adopt',
+  operationId: 'adoptMachine',
+  summary: 'Give a machine without an instance its row again',
+  description:
+    'From the note that it was made with, by a server within seconds; the audit log tells how that ended. A machine whose instance has ended is refused.',
+  request: {
+    params: z.object({ ref: z.string() }),
+    body: { required: true, content: jsonContent(z.object({ dry_run: dryRun }), { dry_run: false }) },
+  },
+  responses: errors.replies(200, 'What is done.', adoptionSchema, refusals),
+});
+
 /** What an operator does. */
 export function actionRoutes(deps: OperatorDeps) {
   const { store, clock, reload } = deps;
@@ -197,6 +213,12 @@ export function actionRoutes(deps: OperatorDeps) {
       const { dry_run: isDry } = context.req.valid('json');
       const order = { id: context.req.valid('param').instanceId, isDone: !isDry };
       return context.json(toPlanRow(await retryInstance(deps, actorOf(context), order)), 200);
+    })
+    .openapi(adoptRoute, async (context) => {
+      const { dry_run: isDry } = context.req.valid('json');
+      const order = { ref: context.req.valid('param').ref, isDone: !isDry };
+      const { isDone, ...adoption } = await requestAdoption(deps, actorOf(context), order);
+      return context.json({ ...adoption, done: isDone }, 200);
     })
     .openapi(destroyRoute, async (context) => {
       const { dry_run: isDry, reason = null } = context.req.valid('json');

@@ -117,6 +117,16 @@ export function toPlanRow({ step, isDone, ...plan }: Plan): z.infer<typeof planS
   };
 }
 
+export const adoptionSchema = z
+  .object({
+    ref: z.string(),
+    platform: z.string().nullable(),
+    problem: z.string(),
+    effect: z.string(),
+    done: z.boolean().meta({ description: 'False: a dry run, and nothing has changed.' }),
+  })
+  .meta({ id: 'Adoption' });
+
 export const thawSchema = z
   .object({
     platform: z.string(),

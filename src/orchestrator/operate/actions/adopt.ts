@@ -1,0 +1,115 @@
+import type { Clock } from '../../../ports/clock.ts';
+import type { Log } from '../../../ports/log.ts';
+import type { Alarms } from '../../alarms/alarms.ts';
+import type { Actor } from '../../model/operator.ts';
+import type { MarkName, Reader, Store } from '../../model/store.ts';
+import type { Adopted } from '../../recovery/adopt-machine.ts';
+import { audit, audited } from '../audit.ts';
+import { ActionRefused } from './refused.ts';
+
+/** What an adoption would do, or was asked for. */
+export interface Adoption {
+  ref: string;
+  platform: string | null;
+  /** What its alarm says. */
+  problem: string;
+  effect: string;
+  isDone: boolean;
+}
+
+interface Deps {
+  store: Store;
+  clock: Pick<Clock, 'now'>;
+}
+
+const EFFECT =
+  'within 10 seconds a server reads its note, and where that is whole and ours, the instance has its row again';
+
+const markOf = (ref: string): MarkName => `adopt_requested:${ref}`;
+
+/**
+ * Has a server give a machine without a row its row again, from the note that it was made with. A machine whose instance
+ * has ended is never adopted: its client was told that it is gone.
+ *
+ * @throws {ActionRefused}
+ */
+export async function requestAdoption(
+  deps: Deps,
+  actor: Actor,
+  { ref, isDone }: { ref: string; isDone: boolean },
+): Promise<Adoption> {
+  const plan = async (read: Pick<Reader, 'alarms' | 'instances'>): Promise<Adoption> => {
+    const orphan = (await read.alarms.list()).find(
+      ({ kind, subject }) => kind === 'orphan_machine' && subject === ref,
+    );
+    if (orphan === undefined)
+      throw new ActionRefused(`No machine ${ref} stands as an orphan: see \`berth alarms ls\`.`, 'not_found');
+    const row = await read.instances.byOwnerRef(ref);
+    if (row !== null)
+      throw new ActionRefused(
+        `${row.id} is ${row.status}, which is final for its client: look what is on the machine, and delete it on the platform.`,
+      );
+    return { ref, platform: orphan.platform, problem: orphan.text, effect: EFFECT, isDone };
+  };
+  if (!isDone) return plan(deps.store.read);
+  return audited(deps, actor, { action: 'machine.adopt', subject: ref }, (inside) =>
+    inside.transact(async (tx) => {
+      const planned = await plan(tx);
+      await tx.marks.put(markOf(ref), deps.clock.now());
+      return planned;
+    }),
+  );
+}
+
+/** What became of the machine; `unknown`: the platform does not tell now. */
+export type AdoptionOutcome = Adopted | 'gone' | 'unknown';
+
+interface AdoptionsDeps extends Deps {
+  log: Pick<Log, 'warn'>;
+  alarms: Pick<Alarms, 'standing' | 'server'>;
+  /** By the names of the platforms that this server serves. */
+  adopt: ReadonlyMap<string, (ref: string) => Promise<AdoptionOutcome>>;
+}
+
+/** Adopts the machines of this server's platforms for which that was asked. */
+export class Adoptions {
+  readonly #deps: AdoptionsDeps;
+
+  constructor(deps: AdoptionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** What the platform does not tell now is asked again in the next round. */
+  async poll(): Promise<void> {
+    const { store, alarms, adopt } = this.#deps;
+    for (const { kind, subject: ref, platform } of alarms.standing()) {
+      const adoptRef = adopt.get(platform ?? '');
+      if (kind !== 'orphan_machine' || adoptRef === undefined) continue;
+      if ((await store.read.marks.get(markOf(ref))) === null) continue;
+      const outcome = await adoptRef(ref);
+      if (outcome !== 'unknown') await this.#settle(ref, outcome);
+    }
+  }
+
+  async #settle(ref: string, outcome: Exclude<AdoptionOutcome, 'unknown'>): Promise<void> {
+    const { store, clock, log, alarms } = this.#deps;
+    const problem = problemOf(outcome);
+    if (problem !== undefined) log.warn({ ref, problem }, 'a machine was not adopted');
+    const server: Actor = { name: alarms.server, source: 'cli', address: null };
+    await store.transact(async (tx) => {
+      if ((await tx.marks.remove(markOf(ref))) === null) return;
+      await audit(tx, clock, server, {
+        action: 'machine.adopt',
+        subject: ref,
+        detail: problem === undefined ? { adopted: true } : { reason: problem },
+        outcome: problem === undefined ? 'done' : 'failed',
+      });
+    });
+  }
+}
+
+function problemOf(outcome: Exclude<AdoptionOutcome, 'unknown'>): string | undefined {
+  if (outcome === 'adopted') return undefined;
+  if (outcome === 'gone') return 'the platform no longer has it';
+  return outcome === 'foreign' ? 'another installation made it' : outcome.problem;
+}
