@@ -41,7 +41,7 @@ export type Obstacle =
   | { kind: 'cordoned'; cordon: CordonRecord };
 
 /** Undefined: what is free there is sold. */
-export function findObstacle({ catalog, platform, cordons }: Stock, wanted: Wanted): Obstacle | undefined {
+function findObstacle({ catalog, platform, cordons }: Stock, wanted: Wanted): Obstacle | undefined {
   const { offer } = wanted;
   if (!platform.isOpen(offer.platform)) return { kind: 'platform_frozen' };
   const region = catalog.regions.get(wanted.region);
