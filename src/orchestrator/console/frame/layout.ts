@@ -1,7 +1,7 @@
 import { count, type Html, html, type Tone } from './parts.ts';
 
 /** The pages, in the order of the tabs. */
-export const tabs = [
+const tabs = [
   { path: '/console', name: 'Fleet' },
   { path: '/console/instances', name: 'Instances' },
   { path: '/console/alarms', name: 'Alarms' },

@@ -64,7 +64,7 @@ export function took(ms: number): string {
 }
 
 /** `2026-11-23 03:12:45`, in UTC as the log has it. */
-export function moment(at: number): string {
+function moment(at: number): string {
   return new Date(at).toISOString().slice(0, 19).replace('T', ' ');
 }
 

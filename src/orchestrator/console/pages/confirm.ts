@@ -9,7 +9,7 @@ import { count, type Html, html, instanceLink, statusBadge } from '../frame/part
 
 export const HOUR_MS = 3_600_000;
 /** For so long a thawed platform is believed. */
-export const THAW_MS = HOUR_MS;
+export const THAW_MS = 60 * 60_000;
 
 /** A dry run of an action, with the button that does it. */
 interface DryRun {

@@ -47,7 +47,7 @@ const SSH_STEPS: Readonly<Record<string, readonly [means: string, todo: string]>
 };
 
 /** Steps of work, as somebody says what they do. */
-export const STEP_WORDS: Readonly<Record<string, string>> = {
+const STEP_WORDS: Readonly<Record<string, string>> = {
   create: 'make the machine',
   verify: 'prove that its SSH answers',
   stop: 'stop the machine',
@@ -175,7 +175,7 @@ const REMEDIES: Readonly<Partial<Record<Work['kind'], readonly string[]>>> = {
 };
 
 /** The last proof over SSH, if it failed. */
-export function lastSsh(events: readonly HistoryEvent[]): PlatformCall | undefined {
+function lastSsh(events: readonly HistoryEvent[]): PlatformCall | undefined {
   const call = events.flatMap(({ calls }) => calls).findLast((one) => one.call === 'ssh');
   return call?.outcome === 'proved' ? undefined : call;
 }

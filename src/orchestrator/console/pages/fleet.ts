@@ -150,7 +150,7 @@ function platformList(platforms: Platforms, now: number): Html {
   );
 }
 
-export function platformState(
+function platformState(
   { isUp, isSuspect, downSince, held }: Pick<Platforms[number], 'isUp' | 'isSuspect' | 'downSince' | 'held'>,
   now: number,
 ): Html {

@@ -84,7 +84,7 @@ function columnsAt(now: number, accounts: ReadonlyMap<string, string>): readonly
     {
       head: 'Where',
       cell: ({ platform, host }) =>
-        html`${platform}${host === null ? '' : html`<span class="why">${given(host)}</span>`}`,
+        html`${platform}${host === null ? '' : html`<span class="why nowrap">${given(host)}</span>`}`,
     },
     { head: 'Account', cell: ({ account_id }) => given(accounts.get(account_id) ?? account_id) },
     { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },
