@@ -111,14 +111,11 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const unserved = [...known].filter((name) => !deps.drivers.has(name));
   await warnOfLeft(deps, unserved);
   const http = composeHttp({ ...deps, store: guardNotFound(store, guards, unserved), writes }, platforms);
-  const workOf = new Map(
-    [...platforms].map(([name, state]) => {
-      const others = new Set(names.filter((other) => other !== name));
-      return [name, composeWork(name, state, others, { ...deps, options, installationId })] as const;
-    }),
-  );
-  const works = [...workOf.values()];
-  const adopt = new Map([...workOf].map(([name, work]) => [name, (ref: string) => work.adopt(ref)]));
+  const works = [...platforms].map(([name, state]) => {
+    const others = new Set(names.filter((other) => other !== name));
+    return composeWork(name, state, others, { ...deps, options, installationId });
+  });
+  const adopt = new Map(works.map((work) => [work.platform, work.adopt]));
   const adoptions = new Adoptions({ store, clock, log, alarms, adopt });
   const operators = new Operators({ store, clock });
   const { reload: load = () => nothingToReload(deps.config) } = deps;

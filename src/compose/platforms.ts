@@ -125,10 +125,11 @@ interface ReconcilingDeps extends Pick<ReconcileContext, 'installationId' | 'opt
 
 /** The durable work of one platform. */
 export interface PlatformWork {
+  platform: string;
   /** Lists the platform for the first time, and begins with the work. */
   start(): Promise<void>;
   /** Gives a machine without a row its row again, from its note. */
-  adopt(ref: string): Promise<AdoptionOutcome>;
+  adopt: (ref: string) => Promise<AdoptionOutcome>;
   /** Lets go whoever waits for a listing. */
   stopListing(): void;
   /** Lets the steps that run end. */
@@ -155,6 +156,7 @@ export function composeWork(
   const driftDetector = new DriftDetector(context, expected);
   const recovery = new Recovery(context, () => reconciler.start());
   return {
+    platform,
     start: async () => recovery.start(await driftDetector.start()),
     adopt: async (ref) => {
       const found = await confirmMachine(context, ref);
