@@ -1,0 +1,30 @@
+import { createSandbox } from '../../compose/sandbox.ts';
+
+/** The journal of a small life, as bytes. */
+export async function history(seed: number): Promise<string> {
+  await using sandbox = await createSandbox({ seed, marketplace: true, providers: ['a', 'b'] });
+  const { apiKey = '', baseUrl = '' } = sandbox.defaultAccount.marketplace ?? {};
+  const send = async (method: string, path: string, body?: object) => {
+    const reply = await sandbox.fetch(`${baseUrl}${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${apiKey}`, 'Content-Type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return (await reply.json()) as { id: string };
+  };
+  const { id } = await send('POST', '/deployments', {
+    ...{ provider: 'provider-a', offerId: 'a-cpu-8x32', gpuCount: 0, region: 'us-dallas' },
+    operatingSystem: 'ubuntu-24.04',
+    ssh_public_key:
+      'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKjItPiOeL00NyJ28Ghk86GWpCoScix4tTl/A/EOqSmM scenario@example.com',
+  });
+  await sandbox.clock.advance(90_000);
+  await send('GET', `/deployments/${id}`);
+  await send('DELETE', `/deployments/${id}`);
+  await sandbox.clock.advance(30_000);
+  return JSON.stringify(await sandbox.control.journal.entries());
+}
+
+// As a process of its own: tells its parent the journal of each seed that it is sent.
+if (process.argv[1] === import.meta.filename)
+  process.on('message', (seed: number) => void history(seed).then((text) => process.send?.(text)));
