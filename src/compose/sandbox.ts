@@ -9,7 +9,13 @@ import { untilAborted } from '../sandbox/faults/connection.ts';
 import { Faults } from '../sandbox/faults/faults.ts';
 import { Weather } from '../sandbox/faults/weather.ts';
 import { Journal } from '../sandbox/journal/journal.ts';
-import { defaultTiming, type SandboxOptions, START_AT, toProviderName } from '../sandbox/options.ts';
+import {
+  assertOptions,
+  defaultTiming,
+  type SandboxOptions,
+  START_AT,
+  toProviderName,
+} from '../sandbox/options.ts';
 import type { FaultInjection, Layer } from '../sandbox/provider.ts';
 import { createRouter } from '../sandbox/router.ts';
 import { ORIGIN, type Sandbox, type SandboxAccount } from '../sandbox/sandbox.ts';
@@ -35,6 +41,7 @@ const silent: Log = {
 
 /** Starts providers in this process, in memory. @throws {Fatal} for a provider that does not come with Berth */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  assertOptions(options);
   const {
     seed: given = 1,
     clock: kind = 'virtual',

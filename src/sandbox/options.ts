@@ -1,5 +1,7 @@
 import type { Range } from '../platform-model/rules.ts';
+import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
+import { mostLike } from './most-like.ts';
 
 /** How long machines and volumes take, in milliseconds: each is drawn from its range. */
 export interface Timing {
@@ -49,6 +51,21 @@ export interface SandboxOptions {
   origin?: string;
   /** Default: nothing is logged. */
   log?: Log;
+}
+
+const optionNames = {
+  ...{ providers: true, catalog: true, seed: true, clock: true, startAt: true, timing: true, ssh: true },
+  ...{ marketplace: true, rateLimits: true, state: true, origin: true, log: true },
+} satisfies Record<keyof SandboxOptions, true>;
+
+/** @throws {Fatal} for an option that there is not */
+export function assertOptions(options: object): void {
+  const names = Object.keys(optionNames);
+  for (const name of Object.keys(options))
+    if (!names.includes(name))
+      throw new Fatal(
+        `createSandbox has no option ${name}: did you mean ${mostLike(name, names) ?? names.join(', ')}?`,
+      );
 }
 
 export const defaultTiming: Timing = {

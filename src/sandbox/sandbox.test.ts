@@ -121,3 +121,10 @@ it('says which path is nobody’s, and which provider it lacks', async () => {
   });
   await expect(createSandbox({ providers: ['z'] })).rejects.toThrow('There is no provider provider-z');
 });
+
+it('refuses an option that there is not, and names the one that is like it', async () => {
+  const options = { provider: ['b'] } as object;
+  await expect(createSandbox(options)).rejects.toThrow(
+    'createSandbox has no option provider: did you mean providers?',
+  );
+});
