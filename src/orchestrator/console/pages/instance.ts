@@ -42,12 +42,7 @@ export const instancePage: Page = async ({ store: { read } }, { params, now }) =
   const body = html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${statusBadge(record.status)}
 <span class="soft">${given(record.name)}</span></div>
 ${live('why', whyNotice(found), '')}
-${
-  record.status === 'DESTROYED'
-    ? ''
-    : html`<div class="row"><a class="button" href="${withQuery('/console/confirm', { action: 'retry', id })}">Try now …</a>
-<a class="button" href="${withQuery('/console/confirm', { action: 'destroy', id })}">Destroy …</a></div>`
-}
+${record.status === 'DESTROYED' ? '' : html`<div class="row">${actions(record, work)}</div>`}
 <div class="columns">
 ${live('work', openWork(work, record, own, now))}
 ${live('what', whatItIs(record, account?.name ?? record.accountId, now))}
@@ -71,6 +66,13 @@ ${
 }`;
   return { title: id, body };
 };
+
+function actions({ id, status }: InstanceRecord, work: Work | null): Html[] {
+  const link = (action: string, text: string): Html =>
+    html`<a class="button" href="${withQuery('/console/confirm', { action, id })}">${text} …</a>`;
+  const canRetry = work !== null || status === 'ONLINE' || status === 'STOPPED';
+  return [...(canRetry ? [link('retry', 'Try now')] : []), link('destroy', 'Destroy')];
+}
 
 function whyNotice({ tone, headline, because, todo }: Diagnosis): Html {
   return html`<div class="notice ${tone}"><h2>${headline}</h2>
