@@ -52,9 +52,9 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'events.ts',
   ],
   'src/sandbox': [
+    'most-like.ts',
     'options.ts',
     'settings.ts',
-    'most-like.ts',
     'clock.ts',
     'machines.ts',
     'manifest.ts',
