@@ -52,5 +52,9 @@ if (oldNode !== null) {
   process.exitCode = 1;
 } else if (isProgram) {
   nameSourcesInStacks();
+  // Whoever reads may stop early, as `head` does: the rest is for nobody.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
   await main(process.argv);
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
+  BerthProcess,
   type Ended,
   type ProcessOptions,
   runBerth,
@@ -159,4 +160,11 @@ describe('a second server', () => {
     await first.end('SIGKILL');
     first = await startServing(['--config', place.config]);
   });
+});
+
+it('a list whose reader has left, such as `head`, ends without a word', async () => {
+  const { config } = newPlace();
+  await using berth = new BerthProcess(['audit', 'ls', '--config', config]);
+  berth.child.stdout?.destroy();
+  expect(await berth.ended).toMatchObject({ code: 0, stderr: '' });
 });
