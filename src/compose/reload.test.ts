@@ -1,12 +1,12 @@
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { until } from '../../test/support/clocks/until.ts';
 import { instanceRequest } from '../../test/support/http/requests.ts';
 import { bundledCatalogFile, loadConfig } from '../config/load.ts';
 import type { Configuration } from '../contract/configuration.ts';
-import { openSqliteStore } from '../store/sqlite/store.ts';
 import { type Serving, serveOrchestrator } from './serve-orchestrator.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-reload-'));
@@ -50,12 +50,17 @@ async function offer(id: string): Promise<Configuration | undefined> {
   return configurations.find((one) => one.id === id);
 }
 
-/** Of the newest reload. */
-async function audited() {
-  const store = openSqliteStore(file('berth.db'));
-  const [entry] = await store.read.audit.page({ limit: 1 });
-  await store.close();
-  return entry;
+/** Of the newest reload. The server runs in this process: a second connection that waited for its lock would wait for ever. */
+function audited(): object {
+  const database = new Database(file('berth.db'), { readonly: true });
+  try {
+    const entry = database.prepare('SELECT * FROM audit ORDER BY id DESC LIMIT 1').get() as {
+      detail: string;
+    };
+    return { ...entry, detail: JSON.parse(entry.detail) as object };
+  } finally {
+    database.close();
+  }
 }
 
 beforeAll(async () => {
@@ -77,7 +82,7 @@ it('sells at the new price, and what is new on a platform that runs [reload-cata
   const { id } = await call<{ id: string }>('POST', '/instances', request);
   const read = () => call<{ status: string }>('GET', `/instances/${id}`);
   await until('it is made', async () => (await read()).status === 'ONLINE');
-  expect(await audited()).toMatchObject({
+  expect(audited()).toMatchObject({
     action: 'configuration.reload',
     actor: 'SIGHUP',
     outcome: 'done',
@@ -91,7 +96,7 @@ it('is refused whole where one price is wrong, and the one from before goes on [
   await expect(served.reload()).rejects.toThrow(/catalog\.yaml:\d+:\d+ offers\[\d+\]\.price_per_hour/);
   expect(await offer(OFFER)).toEqual(before);
   expect(await offer('twin')).toBeDefined();
-  expect(await audited()).toMatchObject({ outcome: 'refused' });
+  expect(audited()).toMatchObject({ outcome: 'refused' });
 });
 
 it('names what only a restart can change, and takes the catalog of another file', async () => {
@@ -104,7 +109,7 @@ it('names what only a restart can change, and takes the catalog of another file'
   await served.reload();
   expect((await offer(OFFER))?.price_per_hour).toBe(2.5);
   expect(await offer('twin')).toBeUndefined();
-  expect(await audited()).toMatchObject({
+  expect(audited()).toMatchObject({
     detail: { catalog: file('other.yaml'), removed: ['offer twin'], needsRestart: ['quotas'] },
   });
 });

@@ -29,7 +29,9 @@ function counting(answer: unknown, claims: readonly HeldClaim[][] = [[], []]) {
   const inventory = new PlatformInventory({
     platform: 'east',
     driver,
-    store: { read: { claims: { held: async () => claims[asked++ % 2] } } } as unknown as Store,
+    store: {
+      read: { claims: { held: async () => claims[asked++ % 2] }, cordons: { list: async () => [] } },
+    } as unknown as Store,
     catalog: {
       regions: new Map([['here', { datacenter: 'dc' }]]),
       offers: new Map([
