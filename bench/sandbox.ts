@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -10,6 +10,7 @@ import { printLine, printTable } from '../src/runtime/print.ts';
 
 const ROOT = new URL('..', import.meta.url).pathname;
 const ROUNDS = 5;
+const LONGEST_START_MS = 30_000;
 const OPENAPI = join(ROOT, 'openapi/orchestrator.v1.json');
 
 interface Figures {
@@ -130,6 +131,8 @@ async function measureServer(
       const address = url(output);
       const status = address === undefined ? 0 : await statusOf(address);
       if (status === 200) break;
+      if (performance.now() - begunAt > LONGEST_START_MS)
+        throw new Error(`${address} answers ${status}: ${output}`);
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     const firstMs = performance.now() - begunAt;
@@ -171,6 +174,9 @@ async function measurePeers(): Promise<[string, Figures][]> {
     const npm = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', folder];
     execFileSync('npm', [...npm, '@stoplight/prism-cli@5', 'json-server@0.17'], { stdio: 'inherit' });
     const prism = join(folder, 'node_modules/@stoplight/prism-cli/dist/index.js');
+    const data = join(folder, 'data.json');
+    const instances = Array.from({ length: 20 }, (_, index) => ({ id: `inst-${index}`, status: 'ONLINE' }));
+    writeFileSync(data, JSON.stringify({ instances }));
     const jsonServer = join(folder, 'node_modules/json-server/lib/cli/bin.js');
     return [
       [
@@ -178,14 +184,14 @@ async function measurePeers(): Promise<[string, Figures][]> {
         await best(() =>
           measureServer(
             [prism, 'mock', '-p', '4510', OPENAPI],
-            () => 'http://key@127.0.0.1:4510/v1/availability',
+            () => 'http://key@127.0.0.1:4510/availability',
           ),
         ),
       ],
       [
-        'json-server, of the same document',
+        'json-server, of 20 instances',
         await best(() =>
-          measureServer([jsonServer, '--port', '4511', OPENAPI], () => 'http://key@127.0.0.1:4511/info'),
+          measureServer([jsonServer, '--port', '4511', data], () => 'http://key@127.0.0.1:4511/instances'),
         ),
       ],
     ];
