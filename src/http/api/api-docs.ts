@@ -15,12 +15,12 @@ const swaggerUiFiles = new Map([
 /** `/openapi.json`, and `/docs` that shows it unless that is switched off. */
 export function apiDocs<E extends Env>(
   title: string,
-  document: object,
+  document: () => object,
   { hasPage }: { hasPage: boolean },
 ): Hono<E> {
   let bytes: Buffer | undefined;
   const routes = new Hono<E>().get('/openapi.json', (context) => {
-    bytes ??= Buffer.from(JSON.stringify(document));
+    bytes ??= Buffer.from(JSON.stringify(document()));
     return sendShared(context, bytes, { 'Content-Type': 'application/json' });
   }) as Hono<E>;
   return hasPage ? routes.route('/', docsRoutes<E>(title)) : routes;

@@ -14,8 +14,8 @@ export interface AppParts<E extends RequestEnv> {
   /** Where `routes` begin. */
   mountAt: string;
   routes: OpenAPIHono<E>;
-  /** The OpenAPI document of the routes. */
-  document: { paths?: Record<string, object> };
+  /** Makes the OpenAPI document of the routes: only where somebody asks for it, since a start is longer by it. */
+  document: () => { paths?: Record<string, object> };
   requestContext: MiddlewareHandler<E>;
   errors: ApiErrors<string>;
   log: Log;
@@ -42,9 +42,10 @@ export function assembleApp<E extends RequestEnv>({
   app.route('/', openRoutes<E>({ title, api, document, findProblem, hasDocs }));
   app.route(mountAt, routes);
   app.onError((error, context) => errors.respond(context, error, log));
-  const allowed = new AllowedMethods(document, mountAt === '/' ? '' : mountAt);
+  let allowed: AllowedMethods | undefined;
   app.notFound((context) => {
     const { method, path } = context.req;
+    allowed ??= new AllowedMethods(document(), mountAt === '/' ? '' : mountAt);
     const methods = allowed.of(path);
     if (methods.length === 0) return errors.respond(context, noPath(method, path), log);
     context.header('Allow', methods.join(', '));

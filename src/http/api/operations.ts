@@ -58,8 +58,8 @@ export function openRoutes<E extends Env>({
   title: string;
   /** What every path of the API begins with. */
   api: string;
-  /** The OpenAPI document. */
-  document: object;
+  /** Makes the OpenAPI document. */
+  document: () => object;
   findProblem: FindProblem;
   hasDocs: boolean;
 }): Hono<E> {

@@ -33,7 +33,7 @@ export function createApp(
     api: '/api',
     mountAt: '/',
     routes: api,
-    document: openApiDocument(api),
+    document: () => openApiDocument(api),
     requestContext: requestContext<HttpEnv>({ ...deps, nextId }, (context, address) =>
       setRateLimitHeaders(context, rateLimits.peek('other', address)),
     ),

@@ -30,7 +30,7 @@ export function createApp(
     api: '/v1',
     mountAt: '/v1',
     routes: v1,
-    document: openApiDocument(v1),
+    document: () => openApiDocument(v1),
     requestContext: requestContext<HttpEnv>({ ...deps, nextId }),
     errors,
     log: deps.log,

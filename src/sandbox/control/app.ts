@@ -16,6 +16,9 @@ import { stateRoutes } from './state-routes.ts';
 export const CONTROL = '/control';
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
+/** The same for every sandbox of a process: made once, where somebody asks for it. */
+let document: string | undefined;
+
 /** The control API, under {@link CONTROL}. */
 export function createControlApp(deps: ControlDeps): { fetch(request: Request): Promise<Response> } {
   const routes = createRouter();
@@ -31,10 +34,10 @@ export function createControlApp(deps: ControlDeps): { fetch(request: Request): 
   routes.use((context, next) => (isYaml(context.req.header('content-type')) ? next() : read(context, next)));
   for (const part of [clockRoutes, stateRoutes, faultRoutes, journalRoutes]) routes.route('/', part(deps));
   const app = new OpenAPIHono<RequestEnv>();
-  const document = JSON.stringify(describe(routes));
-  app.get(`${CONTROL}/openapi.json`, (context) =>
-    context.body(document, 200, { 'Content-Type': 'application/json' }),
-  );
+  app.get(`${CONTROL}/openapi.json`, (context) => {
+    document ??= JSON.stringify(describe(routes));
+    return context.body(document, 200, { 'Content-Type': 'application/json' });
+  });
   app.route(CONTROL, routes);
   app.onError((error, context) => errors.respond(context, error, deps.log));
   app.notFound((context) => {

@@ -18,6 +18,9 @@ import { viewRoutes } from './views.ts';
 /** Where the operator's API begins. */
 const API = '/operator/v1';
 
+/** The same for every server of a process, so that it is made once, and only where somebody asks for it. */
+let document: ReturnType<typeof describe> | undefined;
+
 /** The operator's API, on the admin listener: it opens with the keys of operators alone. */
 export function createOperatorApp(
   deps: OperatorDeps,
@@ -32,10 +35,12 @@ export function createOperatorApp(
   v1.route('/', accountRoutes(deps));
   v1.route('/', actionRoutes(deps));
   v1.route('/', lossRoutes(deps));
-  const document = describe(v1);
   const app = new OpenAPIHono<OperatorEnv>();
   app.use(requestContext<OperatorEnv>({ ...deps, nextId }));
-  app.get('/operator/openapi.json', (context) => context.json(document));
+  app.get('/operator/openapi.json', (context) => {
+    document ??= describe(v1);
+    return context.json(document);
+  });
   app.route(API, v1);
   app.onError((error, context) => errors.respond(context, toApiError(error), log));
   app.notFound((context) => {
