@@ -94,7 +94,9 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const store = withWriteHealth(given.store, writes);
   const alarms = new Alarms({ store, clock, log, server: hostname() });
   const work = new WorkMetrics();
-  const deps = { ...given, store, alarms, work };
+  // Its SSH client is a fifth of all code: it is not loaded where another probe is given.
+  const { probe = (await import('../ssh/probe.ts')).createSshProbe() } = given;
+  const deps = { ...given, probe, store, alarms, work };
   const options = toReconcileOptions(deps.config);
   const platforms = createPlatformStates(deps.drivers, {
     ...deps,

@@ -25,7 +25,6 @@ import { Recovery } from '../orchestrator/recovery/recovery.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
-import { createSshProbe } from '../ssh/probe.ts';
 
 /** The drivers by the names of their platforms. */
 export type Drivers = ReadonlyMap<string, PlatformDriver>;
@@ -119,7 +118,7 @@ interface ReconcilingDeps extends Pick<ReconcileContext, 'installationId' | 'opt
   catalog: Catalog;
   clock: Clock;
   random: Random;
-  probe?: SshProbe | undefined;
+  probe: SshProbe;
   failpoint: Failpoint;
 }
 
@@ -143,7 +142,7 @@ export function composeWork(
   otherPlatforms: ReadonlySet<string>,
   deps: ReconcilingDeps,
 ): PlatformWork {
-  const base = { ...deps, ...state, driver, platform, otherPlatforms, probe: deps.probe ?? createSshProbe() };
+  const base = { ...deps, ...state, driver, platform, otherPlatforms };
   const expected = new ExpectedMachines(deps.store, platform);
   const machines = new SharedListing(base, () => driver.list(), judgeMachines(base, expected));
   const { volumes: volumeDriver } = driver;
