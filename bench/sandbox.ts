@@ -48,7 +48,7 @@ for (const provider of list) {
   const offers = await (await sandbox.fetch(provider.baseUrl + '/availability', { headers: { authorization: 'Bearer ' + provider.apiKey } })).json();
   for (const offer of offers.configurations)
     for (const region of offer.regions)
-      for (let count = 0; count < 20; count++)
+      for (let count = 0; count < 22; count++)
         await ask('POST', '/deployments', {
           provider: provider.name, offerId: offer.id, gpuCount: offer.gpu_count ?? 0, region,
           operatingSystem: offer.os_options[0], instanceType: offer.instance_type, ssh_public_key: key });

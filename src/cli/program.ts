@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { ApiError } from '../contract/errors.ts';
 import { Fatal, StoreUnavailable } from '../ports/errors.ts';
 
 /** `berth`, with its commands. A mistake on the command line is one sentence that says where the help is. */
@@ -63,10 +62,16 @@ export function sentenceOfOldNode(version: string, command?: string): string | n
   return `Berth needs Node ${oldestMajor}.${oldestMinor} or later, and this is ${version}: put a newer one first in PATH.`;
 }
 
+/** An `ApiError` that is no fault of the server's; told by its name, since the suite begins here too and loads nothing of a server. */
+function isRefusal(error: unknown): error is Error {
+  if (!(error instanceof Error) || error.name !== 'ApiError' || !('status' in error)) return false;
+  return typeof error.status === 'number' && error.status < 500;
+}
+
 /** What the person at the terminal reads of an error; undefined: it is a fault of the program. */
 export function sentenceOf(error: unknown): string | undefined {
   if (error instanceof StoreUnavailable)
     return `The database cannot be used now (${error.message.replace(/^\w+: /, '')}): mend that and try again.`;
-  if (error instanceof ApiError && error.status < 500) return error.message;
+  if (isRefusal(error)) return error.message;
   return error instanceof Fatal ? error.message : undefined;
 }

@@ -119,7 +119,9 @@ describe('berth accounts, while the server runs', () => {
     const volume = await createClient(berth.baseUrl, key).request('POST', '/volumes', { body });
     const other = createClient(berth.baseUrl, berth.apiKey);
     expect((await other.request('GET', `/volumes/${volume.body['id']}`)).status).toBe(404);
-    expect(await run('accounts list')).toMatch(/^ID +NAME +PASSWORD +CREATED\n[\s\S]*tenant-b +no /);
+    expect(await run('accounts list')).toMatch(
+      /^ID +NAME +PASSWORD +CREATED +INSTANCES\n[\s\S]*tenant-b +no /,
+    );
     expect(await refuse('accounts create tenant-b')).toBe('berth: There is an account "tenant-b" already.\n');
     expect(await refuse('accounts create Tenant')).toMatch(/"Tenant" is no account name: use 1 to 63 of /);
   });
