@@ -1,6 +1,6 @@
 import type { MaintenanceWindow } from '../../contract/extensions.ts';
 import type { Offer } from '../catalog/catalog.ts';
-import { type CordonReader, type CordonRecord, stands } from '../model/cordon.ts';
+import { type CordonReader, type CordonRecord, concerns, stands } from '../model/cordon.ts';
 
 /** Those that are in force. */
 export async function standingCordons(
@@ -10,15 +10,13 @@ export async function standingCordons(
   return (await cordons.list()).filter((cordon) => stands(cordon, now));
 }
 
-/** The one that keeps an offer from being sold in a region; of a machine that has a `host`, also there. */
-export function cordonOf(
+/** Those that keep an offer from being sold in a region; of a machine that has a `host`, also there. */
+export function cordonsOn(
   cordons: readonly CordonRecord[],
   { offer, region, host }: { offer: Pick<Offer, 'id' | 'platform'>; region: string; host?: string | null },
-): CordonRecord | undefined {
-  const names = { region, offer: offer.id, platform: offer.platform, host };
-  return cordons.find(
-    ({ kind, name, platform }) => names[kind] === name && (platform === null || platform === offer.platform),
-  );
+): CordonRecord[] {
+  const wanted = { region, offer: offer.id, platform: offer.platform, host };
+  return cordons.filter((cordon) => concerns(cordon, wanted));
 }
 
 /** The hosts of a platform on which nothing new is placed. */
@@ -31,7 +29,7 @@ export function cordonedHosts(cordons: readonly CordonRecord[], platform: string
 /** Whether clients are told that the offer is under maintenance there. */
 export function isInMaintenance(cordons: readonly CordonRecord[], offer: Offer, region: string): boolean {
   const announced = cordons.filter(({ isMaintenance }) => isMaintenance);
-  return cordonOf(announced, { offer, region }) !== undefined;
+  return cordonsOn(announced, { offer, region }).length > 0;
 }
 
 /** The windows of maintenance that clients of the offer are told of, those to come too, with the regions that they are about. */

@@ -1,7 +1,7 @@
 import type { Catalog, Offer } from '../catalog/catalog.ts';
 import type { CordonRecord } from '../model/cordon.ts';
 import type { PlacementUse } from '../model/store.ts';
-import { cordonOf } from './cordons.ts';
+import { cordonsOn } from './cordons.ts';
 
 /** What is known of the platforms' capacity, beside the claims. */
 export interface Sale {
@@ -37,29 +37,41 @@ export interface Wanted {
 
 /** Why nothing of an offer is sold in a region, whatever is free there. */
 export type Obstacle =
-  | { kind: 'platform_frozen' | 'not_placed' | 'region_drained' | 'region_maintenance' | 'offer_maintenance' }
-  | { kind: 'cordoned'; cordon: CordonRecord };
+  | { reason: 'platform_frozen' | 'region_drained' | 'region_maintenance' | 'offer_maintenance' }
+  | { reason: 'cordoned'; cordon: CordonRecord };
 
-/** Undefined: what is free there is sold. */
-function findObstacle({ catalog, platform, cordons }: Stock, wanted: Wanted): Obstacle | undefined {
+/** All of them; none: what is free there is sold. */
+export function findObstacles({ catalog, platform, cordons }: Stock, wanted: Wanted): Obstacle[] {
   const { offer } = wanted;
-  if (!platform.isOpen(offer.platform)) return { kind: 'platform_frozen' };
   const region = catalog.regions.get(wanted.region);
-  if (region === undefined) return { kind: 'not_placed' };
-  if (region.drained) return { kind: 'region_drained' };
-  if (region.maintenance) return { kind: 'region_maintenance' };
-  if (offer.maintenance) return { kind: 'offer_maintenance' };
-  const cordon = cordonOf(cordons, wanted);
-  return cordon && { kind: 'cordoned', cordon };
+  return [
+    ...(platform.isOpen(offer.platform) ? [] : [{ reason: 'platform_frozen' as const }]),
+    ...(region?.drained ? [{ reason: 'region_drained' as const }] : []),
+    ...(region?.maintenance ? [{ reason: 'region_maintenance' as const }] : []),
+    ...(offer.maintenance ? [{ reason: 'offer_maintenance' as const }] : []),
+    ...cordonsOn(cordons, wanted).map((cordon) => ({ reason: 'cordoned' as const, cordon })),
+  ];
 }
 
-/** Units of the offer that the region holds for claims; 0 where there is an obstacle. */
+/** Units of the offer that the region holds for claims; 0 where it is not placed, or there is an obstacle. */
 export function sellableUnits(stock: Stock, wanted: Wanted): number {
-  if (findObstacle(stock, wanted) !== undefined) return 0;
   const { offer, region } = wanted;
+  if (!stock.catalog.regions.has(region) || findObstacles(stock, wanted).length > 0) return 0;
   const units = offer.placements.find((placement) => placement.region === region)?.units ?? 0;
   const ofCatalog = units - stock.platform.unclaimedUnits(offer.id, region);
   return Math.max(0, Math.min(ofCatalog, stock.platform.platformUnits(offer, region) ?? ofCatalog));
+}
+
+/** What is claimed and what could be sold now of each offer in each of its regions. */
+export function freeUnits(
+  stock: Stock,
+  use: readonly PlacementUse[],
+): (wanted: Wanted) => { claimed: number; free: number } {
+  const claims = new Map(use.map(({ offerId, region, claimed }) => [`${offerId} ${region}`, claimed]));
+  return (wanted) => {
+    const claimed = claims.get(`${wanted.offer.id} ${wanted.region}`) ?? 0;
+    return { claimed, free: Math.max(0, sellableUnits(stock, wanted) - claimed) };
+  };
 }
 
 /**
@@ -75,11 +87,8 @@ export function sellableStorageGb(catalog: Catalog, regionToken: string, sale: S
 
 /** For each offer the regions in which a create would find a free unit now: a dry run for each placement, never a sum. */
 export function deployableRegions(stock: Stock, use: readonly PlacementUse[]): Map<string, string[]> {
-  const claimed = new Map(
-    use.map((placement) => [`${placement.offerId} ${placement.region}`, placement.claimed]),
-  );
-  const isFree = (offer: Offer, region: string): boolean =>
-    sellableUnits(stock, { offer, region }) > (claimed.get(`${offer.id} ${region}`) ?? 0);
+  const unitsOf = freeUnits(stock, use);
+  const isFree = (offer: Offer, region: string): boolean => unitsOf({ offer, region }).free > 0;
   return new Map(
     [...stock.catalog.offers.values()].map((offer) => [
       offer.id,

@@ -3,7 +3,7 @@ import type { BerthExtras } from '../../contract/extensions.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type Catalog, canCloudInit, canRestart, type Offer } from '../catalog/catalog.ts';
-import { type CordonRecord, stands } from '../model/cordon.ts';
+import { type CordonRecord, isOver, stands } from '../model/cordon.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import type { Reader } from '../model/store.ts';
 import { isInMaintenance, maintenanceWindows } from './cordons.ts';
@@ -55,7 +55,7 @@ async function readStock({
 }: Deps): Promise<{ deployable: Map<string, string[]>; shown: Shown }> {
   const [use, all] = await Promise.all([read.claims.use(), read.cordons.list()]);
   const now = clock.now();
-  const cordons = all.filter(({ until }) => until === null || now < until);
+  const cordons = all.filter((cordon) => !isOver(cordon, now));
   const standing = cordons.filter((cordon) => stands(cordon, now));
   return {
     deployable: deployableRegions({ catalog, platform, cordons: standing }, use),

@@ -2,10 +2,9 @@ import { answerOf, cachedFigure, orZero, ServerMetrics, secondsOverdue } from '.
 import type { Clock } from '../../ports/clock.ts';
 import type { Alarms } from '../alarms/alarms.ts';
 import { standingCordons } from '../capacity/cordons.ts';
-import { type Sale, sellableUnits } from '../capacity/deployable.ts';
-import type { Catalog, Offer } from '../catalog/catalog.ts';
+import { freeUnits, type Sale } from '../capacity/deployable.ts';
+import type { Catalog } from '../catalog/catalog.ts';
 import { type AlarmKind, alarmKinds } from '../model/alarm.ts';
-import type { CordonRecord } from '../model/cordon.ts';
 import { markOf, type Store } from '../model/store.ts';
 import { instanceWorkKinds } from '../model/work.ts';
 import type { WorkMetrics } from './work-metrics.ts';
@@ -106,26 +105,17 @@ export class Metrics extends ServerMetrics {
     const tell = (
       name: string,
       help: string,
-      figure: (placement: {
-        offer: Offer;
-        region: string;
-        units: number;
-        claimed: number;
-        cordons: readonly CordonRecord[];
-      }) => number,
+      figure: (placement: { units: number; claimed: number; free: number }) => number,
     ): void =>
       this.gaugeByAll(['offer', 'region'], name, help, async () => {
-        const claimed = (await claims())?.map(
-          (use) => [`${use.offerId} ${use.region}`, use.claimed] as const,
-        );
+        const use = await claims();
         const cordons = await standing();
-        if (claimed === undefined || cordons === undefined) return undefined;
-        const byPlacement = new Map(claimed);
+        if (use === undefined || cordons === undefined) return undefined;
+        const unitsOf = freeUnits({ catalog, platform: sale, cordons }, use);
         return [...catalog.offers.values()].flatMap((offer) =>
           offer.placements.map(({ region, units }) => {
             const labels = { offer: offer.id, region };
-            const taken = byPlacement.get(`${offer.id} ${region}`) ?? 0;
-            return [labels, figure({ offer, region, units, claimed: taken, cordons })] as const;
+            return [labels, figure({ units, ...unitsOf({ offer, region }) })] as const;
           }),
         );
       });
@@ -134,8 +124,7 @@ export class Metrics extends ServerMetrics {
     tell(
       'berth_offer_units_available',
       'Units that could be sold now: 0 too while the offer, its region or its platform is not sold.',
-      ({ offer, region, claimed, cordons }) =>
-        Math.max(0, sellableUnits({ catalog, platform: sale, cordons }, { offer, region }) - claimed),
+      ({ free }) => free,
     );
     this.gaugeBy('region', 'berth_storage_claimed_gb', 'Storage that volumes hold, in GB.', async () =>
       (await storage())?.map(({ region, claimedGb }) => [region, claimedGb] as const),

@@ -29,7 +29,24 @@ export interface CordonRecord extends CordonSubject {
 
 /** Whether it is in force at that time. */
 export function stands({ since, until }: Pick<CordonRecord, 'since' | 'until'>, now: number): boolean {
-  return since <= now && (until === null || now < until);
+  return since <= now && !isOver({ until }, now);
+}
+
+export function isOver({ until }: Pick<CordonRecord, 'until'>, now: number): boolean {
+  return until !== null && until <= now;
+}
+
+/** What is placed, or is to be. `host`: where it is already. */
+export interface Placed {
+  region: string;
+  offer: string;
+  platform: string;
+  host?: string | null | undefined;
+}
+
+/** Whether the cordon is about what is placed like that. */
+export function concerns({ kind, name, platform }: CordonSubject, placed: Placed): boolean {
+  return placed[kind] === name && (platform === null || platform === placed.platform);
 }
 
 export interface CordonReader {

@@ -1,4 +1,4 @@
-import { type CordonRecord, cordonKinds, stands } from '../../model/cordon.ts';
+import { type CordonRecord, cordonKinds, isOver, stands } from '../../model/cordon.ts';
 import type { Page } from '../deps.ts';
 import { csrfField } from '../frame/layout.ts';
 import {
@@ -16,7 +16,7 @@ import {
 
 /** Where nothing new is placed, and the form that says so of something else. */
 export const cordonsPage: Page = async ({ store: { read }, sold }, { query, now, session }) => {
-  const cordons = (await read.cordons.list()).filter(({ until }) => until === null || until > now);
+  const cordons = (await read.cordons.list()).filter((cordon) => !isOver(cordon, now));
   return {
     title: 'Cordons',
     body: html`<div class="head"><h1>Cordons and maintenance</h1>
@@ -70,7 +70,7 @@ function columnsAt(now: number, csrf: string): readonly Column<CordonRecord>[] {
       head: 'Since',
       cell: (one) => (stands(one, now) ? ago(one.since, now) : html`begins ${ago(one.since, now)}`),
     },
-    { head: 'Until', cell: ({ until }) => (until === null ? 'it is removed' : clockTime(until)) },
+    { head: 'Until', cell: ({ until }) => (until === null ? 'somebody removes it' : clockTime(until)) },
     { head: 'Why', cell: ({ reason }) => given(reason) },
     { head: 'By', cell: ({ by }) => given(by) },
     { head: 'End it', cell: (one) => endForm(one, csrf) },

@@ -1,8 +1,6 @@
-import { standingCordons } from '../../capacity/cordons.ts';
-import { sellableUnits } from '../../capacity/deployable.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
-import type { CordonRecord } from '../../model/cordon.ts';
 import { markOf, type PlacedInstances } from '../../model/store.ts';
+import { type PlacementView, readCapacity } from '../../operate/views/capacity.ts';
 import type { ConsoleDeps, Page } from '../deps.ts';
 import { columns, shareBar } from '../frame/charts.ts';
 import {
@@ -34,14 +32,13 @@ const FIRST = ['ONLINE', 'PROVISIONING', 'STOPPED', 'ERROR'] as const;
 /** The whole fleet at a glance. */
 export const fleetPage: Page = async (deps, { now }) => {
   const { store } = deps;
-  const [placed, alarms, backlog, found, platforms, claims, cordons] = await Promise.all([
+  const [placed, alarms, backlog, found, platforms, { placements }] = await Promise.all([
     store.read.instances.countByPlacement(),
     store.read.alarms.list(),
     store.read.work.backlog(),
     store.read.history.provisionOutcomes({ since: now - HOURS * 3_600_000, newest: EVENTS }),
     readPlatforms(deps),
-    store.read.claims.use(),
-    standingCordons(store.read, now),
+    readCapacity(store.read, { ...deps, now }),
   ]);
   const outcomes = summarise(found, now, HOURS);
   return {
@@ -56,7 +53,7 @@ ${live('platforms', html`<h2>Platforms</h2>${platformList(platforms, now)}`)}
 ${live('outcomes', outcomeChart(outcomes))}
 ${live('causes', html`<h2>Failed creates by cause, ${HOURS} hours</h2>${causes(outcomes)}`)}
 </div>
-${live('capacity', html`<h2>Sold, stopped and free: the fullest places</h2>${capacity(deps, placed, claims, cordons)}`)}`,
+${live('capacity', html`<h2>Sold, stopped and free: the fullest places</h2>${capacity(placements, placed)}`)}`,
   };
 };
 
@@ -183,28 +180,16 @@ function causes({ causes: found }: Outcomes): Html {
   );
 }
 
-function capacity(
-  { catalog, sale }: ConsoleDeps,
-  placed: readonly PlacedInstances[],
-  claims: readonly { offerId: string; region: string; claimed: number }[],
-  cordons: readonly CordonRecord[],
-): Html {
-  const stock = { catalog, platform: sale, cordons };
-  const rows = [...catalog.offers.values()].flatMap((offer) =>
-    offer.placements.map(({ region }) => {
-      const isHere = (entry: { offerId: string; region: string }): boolean =>
-        entry.offerId === offer.id && entry.region === region;
-      const claimed = claims.find(isHere)?.claimed ?? 0;
-      const countOf = (statuses: readonly string[]): number =>
-        placed
-          .filter((entry) => isHere(entry) && statuses.includes(entry.status))
-          .reduce((sum, entry) => sum + entry.count, 0);
-      const sold = countOf(RUNNING);
-      const stopped = countOf(['STOPPED']);
-      const free = Math.max(0, sellableUnits(stock, { offer, region }) - claimed);
-      return { offer: offer.id, region, sold, stopped, free };
-    }),
-  );
+function capacity(placements: readonly PlacementView[], placed: readonly PlacedInstances[]): Html {
+  const rows = placements.map(({ offer, region, available: free }) => {
+    const countOf = (statuses: readonly string[]): number =>
+      placed
+        .filter(
+          (entry) => entry.offerId === offer && entry.region === region && statuses.includes(entry.status),
+        )
+        .reduce((sum, entry) => sum + entry.count, 0);
+    return { offer, region, sold: countOf(RUNNING), stopped: countOf(['STOPPED']), free };
+  });
   const fullest = rows.toSorted((a, b) => share(b) - share(a)).slice(0, PLACEMENTS_SHOWN);
   return html`${table(
     [

@@ -1,5 +1,5 @@
 import type { InstanceStatus } from '../../../contract/instance.ts';
-import type { CordonRecord, CordonSubject } from '../../model/cordon.ts';
+import { type CordonRecord, type CordonSubject, concerns } from '../../model/cordon.ts';
 import type { Actor } from '../../model/operator.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Reader } from '../../model/store.ts';
@@ -55,8 +55,7 @@ async function machinesOf(
 }
 
 function isOn({ region, offerId, platform, host }: InstanceRecord, subject: CordonSubject): boolean {
-  const names = { region, offer: offerId, platform, host };
-  return names[subject.kind] === subject.name && (subject.platform ?? platform) === platform;
+  return concerns(subject, { region, offer: offerId, platform, host });
 }
 
 /** Its machine is removed as soon as it ends: only open work says that it is still there. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { instanceStatusSchema } from '../../../contract/instance.ts';
 import { timestampSchema } from '../../../contract/values.ts';
-import { type CordonRecord, cordonKinds, stands } from '../../model/cordon.ts';
+import { type CordonRecord, cordonKinds, isOver, stands } from '../../model/cordon.ts';
 import type { Reader } from '../../model/store.ts';
 import type { Drained } from '../actions/drain.ts';
 import type { Plan } from '../actions/instances.ts';
@@ -31,7 +31,7 @@ export const cordonListSchema = z.object({ cordons: z.array(cordonRowSchema) }).
 /** Those that stand and those to come, the first to begin first. */
 export async function listCordons({ cordons }: Pick<Reader, 'cordons'>, now: number): Promise<CordonRow[]> {
   const all = await cordons.list();
-  return all.filter(({ until }) => until === null || now < until).map((one) => toCordonRow(one, now));
+  return all.filter((cordon) => !isOver(cordon, now)).map((one) => toCordonRow(one, now));
 }
 
 export function toCordonRow(cordon: CordonRecord, now: number): CordonRow {

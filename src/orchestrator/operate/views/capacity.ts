@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { cordonOf, standingCordons } from '../../capacity/cordons.ts';
-import { type Sale, type Stock, sellableUnits } from '../../capacity/deployable.ts';
+import { standingCordons } from '../../capacity/cordons.ts';
+import { findObstacles, freeUnits, type Obstacle, type Sale, type Stock } from '../../capacity/deployable.ts';
 import type { Catalog, Offer } from '../../catalog/catalog.ts';
 import type { CordonRecord } from '../../model/cordon.ts';
 import { markOf, type Reader } from '../../model/store.ts';
@@ -65,21 +65,21 @@ export async function readCapacity(
     platformsDown(read, new Set([...catalog.offers.values()].map(({ platform }) => platform))),
   ]);
   const stock: Stock = { catalog, platform: sale, cordons };
-  const claimed = new Map(use.map((one) => [`${one.offerId} ${one.region}`, one.claimed]));
+  const unitsOf = freeUnits(stock, use);
   const claimedGb = new Map(storageUse.map((one) => [one.region, one.claimedGb]));
   return {
     placements: [...catalog.offers.values()].flatMap((offer) =>
       offer.placements.map(({ region, units }) => {
-        const taken = claimed.get(`${offer.id} ${region}`) ?? 0;
+        const { claimed, free } = unitsOf({ offer, region });
         const row = {
           offer: offer.id,
           region,
           platform: offer.platform,
           units,
           platform_units: sale.platformUnits(offer, region) ?? null,
-          claimed: taken,
+          claimed,
           without_row: sale.unclaimedUnits(offer.id, region),
-          available: Math.max(0, sellableUnits(stock, { offer, region }) - taken),
+          available: free,
         };
         const unavailable = row.available > 0 ? [] : whyUnavailable(row, { stock, offer, downSince });
         return { ...row, unavailable };
@@ -107,46 +107,31 @@ interface Circumstances {
 /** Every reason, so that mending one shows what is left. */
 function whyUnavailable(
   row: Omit<PlacementView, 'unavailable'>,
-  { stock: { catalog, platform, cordons }, offer, downSince }: Circumstances,
+  { stock, offer, downSince }: Circumstances,
 ): Unavailable {
-  const region = catalog.regions.get(row.region);
   const since = downSince.get(offer.platform);
-  const frozen =
-    since === undefined
-      ? `The machines of platform ${offer.platform} are not compared with the rows yet.`
-      : `Platform ${offer.platform} cannot be trusted since ${toTime(since)}.`;
-  const closed: Unavailable = [
-    ...(platform.isOpen(offer.platform) ? [] : [{ reason: 'platform_frozen' as const, text: frozen }]),
-    ...(region?.drained
-      ? [{ reason: 'region_drained' as const, text: 'The catalog drains the region.' }]
-      : []),
-    ...(region?.maintenance
-      ? [{ reason: 'region_maintenance' as const, text: 'The catalog has the region under maintenance.' }]
-      : []),
-    ...(offer.maintenance
-      ? [{ reason: 'offer_maintenance' as const, text: 'The catalog has the offer under maintenance.' }]
-      : []),
-  ];
-  const here = cordons.filter((one) => cordonOf([one], { offer, region: row.region }) !== undefined);
-  return [...closed, ...here.map(toReason), ...noneLeft(row)];
+  const texts = {
+    platform_frozen:
+      since === undefined
+        ? `The machines of platform ${offer.platform} are not compared with the rows yet.`
+        : `Platform ${offer.platform} cannot be trusted since ${toTime(since)}.`,
+    region_drained: 'The catalog drains the region.',
+    region_maintenance: 'The catalog has the region under maintenance.',
+    offer_maintenance: 'The catalog has the offer under maintenance.',
+  };
+  const tell = (found: Obstacle): Unavailable[number] => ({
+    reason: found.reason,
+    text: found.reason === 'cordoned' ? tellCordon(found.cordon) : texts[found.reason],
+  });
+  const { region } = row;
+  return [...findObstacles(stock, { offer, region }).map(tell), ...noneLeft(row)];
 }
 
-function toReason({
-  kind,
-  name,
-  since,
-  until,
-  isMaintenance,
-  reason,
-  by,
-}: CordonRecord): Unavailable[number] {
+function tellCordon({ kind, name, since, until, isMaintenance, reason, by }: CordonRecord): string {
   const what = isMaintenance ? 'under maintenance' : 'cordoned';
   const end = until === null ? '' : ` until ${toTime(until)}`;
   const why = reason === null ? '' : `: ${reason}`;
-  return {
-    reason: 'cordoned',
-    text: `The ${kind} ${name} is ${what} by ${by} since ${toTime(since)}${end}${why}.`,
-  };
+  return `The ${kind} ${name} is ${what} by ${by} since ${toTime(since)}${end}${why}.`;
 }
 
 function noneLeft({ units, platform_units: room, claimed, without_row: others }: Counted): Unavailable {
