@@ -3,6 +3,7 @@ import { ApiError } from '../../contract/errors.ts';
 import { digestSecret } from '../../keys/api-key.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Reader, Store } from '../model/store.ts';
+import { KeyUses } from './key-uses.ts';
 
 /** Who is asking. */
 export interface Principal {
@@ -31,7 +32,7 @@ export class Authenticator {
   readonly #clock: Clock;
   readonly #environmentKey: { digest: Buffer; accountId: string } | undefined;
   readonly #remembered = new Map<string, { valid: Valid; checkedAt: number }>();
-  readonly #uses = new Map<string, number>();
+  readonly #uses = new KeyUses();
 
   constructor(deps: {
     store: Store;
@@ -74,18 +75,17 @@ export class Authenticator {
     }
     if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear();
     this.#remembered.set(id, { valid, checkedAt: now });
-    if (valid.keyId !== null) this.#uses.set(valid.keyId, now);
+    if (valid.keyId !== null) this.#uses.note(valid.keyId, now);
     return valid;
   }
 
   /** Writes the times of last use that have come together since the last call; kept for the next one if it cannot. */
   async recordUses(): Promise<void> {
-    if (this.#uses.size === 0) return;
-    const uses = [...this.#uses];
-    await this.#store.transact(async (tx) => {
-      for (const [keyId, at] of uses) await tx.credentials.recordKeyUse(keyId, at);
-    });
-    for (const [keyId, at] of uses) if (this.#uses.get(keyId) === at) this.#uses.delete(keyId);
+    await this.#uses.write((uses) =>
+      this.#store.transact(async (tx) => {
+        for (const [keyId, at] of uses) await tx.credentials.recordKeyUse(keyId, at);
+      }),
+    );
   }
 }
 

@@ -2,6 +2,7 @@ import { ApiError } from '../../contract/errors.ts';
 import { describeApiKey, digestSecret, generateOperatorKey } from '../../keys/api-key.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { bearerToken } from '../accounts/authenticate.ts';
+import { KeyUses } from '../accounts/key-uses.ts';
 import type { OperatorKeyRecord } from '../model/operator.ts';
 import type { Reader, Store } from '../model/store.ts';
 
@@ -57,7 +58,7 @@ export async function revokeOperatorKey({ store, clock }: Deps, id: string): Pro
 export class Operators {
   readonly #store: Pick<Store, 'read' | 'transact'>;
   readonly #clock: Clock;
-  readonly #uses = new Map<string, number>();
+  readonly #uses = new KeyUses();
 
   constructor(deps: { store: Pick<Store, 'read' | 'transact'>; clock: Clock }) {
     this.#store = deps.store;
@@ -89,16 +90,15 @@ export class Operators {
 
   /** Writes the times of last use that have come together since the last call; kept for the next one if it cannot. */
   async recordUses(): Promise<void> {
-    if (this.#uses.size === 0) return;
-    const uses = [...this.#uses];
-    await this.#store.transact(async (tx) => {
-      for (const [id, at] of uses) await tx.operatorKeys.recordUse(id, at);
-    });
-    for (const [id, at] of uses) if (this.#uses.get(id) === at) this.#uses.delete(id);
+    await this.#uses.write((uses) =>
+      this.#store.transact(async (tx) => {
+        for (const [id, at] of uses) await tx.operatorKeys.recordUse(id, at);
+      }),
+    );
   }
 
   #used(record: OperatorKeyRecord | null): OperatorKeyRecord | null {
-    if (record !== null) this.#uses.set(record.id, this.#clock.now());
+    if (record !== null) this.#uses.note(record.id, this.#clock.now());
     return record;
   }
 }

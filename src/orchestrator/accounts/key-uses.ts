@@ -1,0 +1,18 @@
+/** When keys were used last: remembered, and written now and then, so that a request writes nothing. */
+export class KeyUses {
+  readonly #uses = new Map<string, number>();
+
+  note(keyId: string, at: number): void {
+    this.#uses.set(keyId, at);
+  }
+
+  /** Writes what has come together since the last call; kept for the next one if that rejects. */
+  async write(
+    record: (uses: readonly (readonly [keyId: string, at: number])[]) => Promise<void>,
+  ): Promise<void> {
+    if (this.#uses.size === 0) return;
+    const uses = [...this.#uses];
+    await record(uses);
+    for (const [keyId, at] of uses) if (this.#uses.get(keyId) === at) this.#uses.delete(keyId);
+  }
+}
