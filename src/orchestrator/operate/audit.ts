@@ -30,6 +30,11 @@ type AuditedEntry = Omit<AuditedAction, 'subject'> & {
   outcome?: AuditEntry['outcome'];
 };
 
+/** The store whose next transaction is this one. */
+export function within(store: Store, tx: Transaction): Store {
+  return withOverrides(store, { transact: (body) => body(tx) });
+}
+
 /**
  * Does what an operator asks for and writes its row of the audit log, in one transaction: `act` is given a store whose
  * `transact` is part of it. What was refused or failed leaves a row too, where that can be written.
@@ -42,7 +47,7 @@ export async function audited<T>(
 ): Promise<T> {
   try {
     return await store.transact(async (tx) => {
-      const value = await act(withOverrides(store, { transact: (body) => body(tx) }));
+      const value = await act(within(store, tx));
       await audit(tx, clock, actor, action);
       return value;
     });

@@ -3,6 +3,7 @@ import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import { markOf } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
+import { createdEvent } from '../../operate/views/instances.ts';
 import type { Page } from '../deps.ts';
 import {
   ago,
@@ -37,7 +38,7 @@ export const instancePage: Page = async ({ store: { read } }, { params, now }) =
     read.marks.get(markOf(record.platform, 'platform_down_since')),
   ]);
   const own = alarms.filter(({ subject }) => subject === id || subject === record.ownerRef);
-  const events = [toCreated(record), ...history];
+  const events = [createdEvent(record), ...history];
   const found = diagnose({ record, work, events, alarms: own, downSince }, now);
   const body = html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${statusBadge(record.status)}
 <span class="soft">${given(record.name)}</span></div>
@@ -135,23 +136,6 @@ function whatItIs(record: InstanceRecord, account: string, now: number): Html {
     ['Request', spec.requestId === undefined ? '' : html`<code>${spec.requestId}</code>`],
     ['Host key', record.hostKeyFingerprint === null ? '' : html`<code>${record.hostKeyFingerprint}</code>`],
   ])}`;
-}
-
-/** The history does not have it: the row has. */
-function toCreated({ id, createdAt }: InstanceRecord): HistoryEvent {
-  return {
-    instanceId: id,
-    at: createdAt,
-    cause: 'request',
-    attempt: null,
-    fromStatus: null,
-    toStatus: 'PROVISIONING',
-    next: null,
-    detail: null,
-    calls: [],
-    console: null,
-    tookMs: null,
-  };
 }
 
 function timeline(events: readonly HistoryEvent[]): Html {

@@ -1,9 +1,9 @@
 import type { Clock } from '../../../ports/clock.ts';
-import { withOverrides } from '../../../ports/with-overrides.ts';
 import { destroyInstance } from '../../instances/destroy.ts';
 import type { AccountRecord } from '../../model/records.ts';
 import type { Store, Transaction } from '../../model/store.ts';
 import { deleteVolume } from '../../volumes/delete.ts';
+import { within } from '../audit.ts';
 import { ActionRefused } from './refused.ts';
 
 interface Deps {
@@ -101,9 +101,4 @@ async function deleteVolumes(
     );
   if (!areHeld) for (const id of live) await deleteVolume({ store: within(store, tx), clock }, accountId, id);
   return live.length;
-}
-
-/** The store whose next transaction is this one. */
-function within(store: Store, tx: Transaction): Store {
-  return withOverrides(store, { transact: (body) => body(tx) });
 }

@@ -146,7 +146,7 @@ export async function readInstance(
   return {
     ...toInstanceRow(record),
     ...toWorkFacts(record, work),
-    events: [toCreated(record), ...events.map(toEvent)],
+    events: [createdEvent(record), ...events].map(toEvent),
   };
 }
 
@@ -156,7 +156,7 @@ export async function readEvents(
   id: string,
 ): Promise<EventView[]> {
   const [record, events] = await Promise.all([read.instances.byId(id), read.history.of(id)]);
-  return [...(record === null ? [] : [toCreated(record)]), ...events.map(toEvent)];
+  return [...(record === null ? [] : [createdEvent(record)]), ...events].map(toEvent);
 }
 
 function toWorkFacts(record: InstanceRecord, work: Work | null) {
@@ -176,18 +176,19 @@ function toWorkFacts(record: InstanceRecord, work: Work | null) {
 }
 
 /** The create is not stored in the history, since the row has it. */
-function toCreated({ createdAt }: InstanceRecord): EventView {
+export function createdEvent({ id, createdAt }: InstanceRecord): HistoryEvent {
   return {
-    at: toTime(createdAt),
+    instanceId: id,
+    at: createdAt,
     cause: 'request',
     attempt: null,
-    from: null,
-    to: 'PROVISIONING',
+    fromStatus: null,
+    toStatus: 'PROVISIONING',
     next: null,
     detail: null,
     calls: [],
     console: null,
-    took_ms: null,
+    tookMs: null,
   };
 }
 
