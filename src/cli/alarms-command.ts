@@ -13,9 +13,7 @@ export function alarmsCommand(): Command {
   const alarms = new Command('alarms');
   withJson(
     onDatabase(alarms.command('ls'), async ({ store }, flags: JsonFlag) => {
-      const standing = await listAlarms(store.read);
-      if (standing.length === 0 && flags.json === undefined) return printLine('No alarm stands.');
-      printRecords(standing, alarmColumns, flags);
+      printRecords(await listAlarms(store.read), alarmColumns, flags, 'No alarm stands.');
     }),
   ).description('list the alarms that stand, the oldest first');
   onDatabase(

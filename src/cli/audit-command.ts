@@ -1,6 +1,5 @@
 import { Command } from 'commander';
 import { type AuditView, listAudit } from '../orchestrator/operate/views/audit.ts';
-import { printLine } from '../runtime/print.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { parseCount } from './parse.ts';
 import {
@@ -26,8 +25,7 @@ export function auditCommand(): Command {
     onDatabase(audit.command('ls'), async ({ store: { read } }, { limit, json, ...of }: ListFlags) => {
       const { entries } = await listAudit(read, { ...of, limit: parseCount('--limit', limit) });
       if (json) printJson(entries);
-      else if (entries.length === 0) printLine('The audit log has no such entry.');
-      else printRecords(entries, columns, {});
+      else printRecords(entries, columns, {}, 'The audit log has no such entry.');
     }),
   )
     .option('--limit <count>', 'how many', '50')

@@ -77,8 +77,7 @@ export function cordonsCommand(): Command {
   return withJson(
     onDatabase(new Command('cordons'), async ({ store, clock }, flags: JsonFlag) => {
       const all = await listCordons(store.read, clock.now());
-      if (all.length === 0 && flags.json === undefined) return printLine('Nothing is cordoned.');
-      printRecords(all, columns, flags);
+      printRecords(all, columns, flags, 'Nothing is cordoned.');
     }),
   );
 }
@@ -111,8 +110,7 @@ export function maintenanceCommand(): Command {
   withJson(
     onDatabase(maintenance.command('ls'), async ({ store, clock }, flags: JsonFlag) => {
       const windows = (await listCordons(store.read, clock.now())).filter(({ maintenance }) => maintenance);
-      if (windows.length === 0 && flags.json === undefined) return printLine('No maintenance is planned.');
-      printRecords(windows, columns, flags);
+      printRecords(windows, columns, flags, 'No maintenance is planned.');
     }),
   ).description('list the maintenance that is planned or under way');
   return maintenance;
@@ -153,7 +151,10 @@ function toEnd({ clock }: Pick<CordonDeps, 'clock'>, until: string | undefined):
   return until === undefined ? null : parseTimeToCome('--until', until, clock.now());
 }
 
-const endOf = ({ until }: CordonRecord): string => (until === null ? 'it is removed' : toTime(until));
+const endOf = ({ until, isMaintenance }: CordonRecord): string => {
+  if (until !== null) return toTime(until);
+  return isMaintenance ? 'it is cancelled' : 'the cordon is removed';
+};
 
 const columns: readonly Column<CordonRow>[] = fieldColumns<CordonRow>(
   {

@@ -86,9 +86,7 @@ function toText(counts: Readonly<Record<string, number>>): string {
 export function orphansCommand(): Command {
   return withJson(
     onDatabase(new Command('orphans'), async ({ store: { read } }, flags: JsonFlag) => {
-      const orphans = await listOrphans(read);
-      if (orphans.length === 0 && flags.json === undefined) return printLine('There is no orphan.');
-      printRecords(orphans, orphanColumns, flags);
+      printRecords(await listOrphans(read), orphanColumns, flags, 'There is no orphan.');
     }),
   );
 }

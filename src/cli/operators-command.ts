@@ -3,6 +3,7 @@ import { audited } from '../orchestrator/operate/audit.ts';
 import { createOperatorKey, revokeOperatorKey } from '../orchestrator/operate/keys.ts';
 import { listOperatorKeys, type OperatorKeyView } from '../orchestrator/operate/views/keys.ts';
 import { printLine } from '../runtime/print.ts';
+import { printRevoked } from './keys.ts';
 import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { fieldColumns, type JsonFlag, printJson, printRecords, withJson } from './print-records.ts';
@@ -22,10 +23,8 @@ export function operatorsCommand(): Command {
   ).description('create a key of an operator and print it; it is shown only this once');
   withJson(
     onDatabase(operators.command('list'), async ({ store: { read } }, flags: JsonFlag) => {
-      const keys = await listOperatorKeys(read);
-      if (keys.length === 0 && flags.json === undefined)
-        return printLine('There is no key of an operator: see `berth operators create`.');
-      printRecords(keys, columns, flags);
+      const none = 'There is no key of an operator: see `berth operators create`.';
+      printRecords(await listOperatorKeys(read), columns, flags, none);
     }),
   ).description('list the keys of operators');
   onDatabase(operators.command('revoke <id>'), async (deps, id: string) => {
@@ -33,7 +32,7 @@ export function operatorsCommand(): Command {
     const { revokedAt } = await audited(deps, localActor(), action, (store) =>
       revokeOperatorKey({ ...deps, store }, id),
     );
-    printLine(`Key ${id} is revoked since ${new Date(revokedAt ?? 0).toISOString()}.`);
+    printRevoked(id, revokedAt);
   }).description('end a key of an operator at once, with every session of the console that it began');
   return operators;
 }

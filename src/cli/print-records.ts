@@ -37,13 +37,18 @@ export function withJson(command: Command): Command {
   return command.option('--json', 'print JSON');
 }
 
-/** Prints records as a table, or as one line of JSON with times in RFC 3339 and amounts in US dollars. */
+/**
+ * Prints records as a table, or as one line of JSON with times in RFC 3339 and amounts in US dollars. `none`: the sentence in
+ * place of a table without rows.
+ */
 export function printRecords<T>(
   records: readonly T[],
   columns: readonly Column<T>[],
   { json }: JsonFlag,
+  none?: string,
 ): void {
   if (json) printJson(records.map((record) => toFields(record, columns)));
+  else if (records.length === 0 && none !== undefined) printLine(none);
   else
     printTable(
       columns.map(({ head }) => head),

@@ -1,6 +1,5 @@
 import { Command } from 'commander';
 import { listWork, type WorkRow } from '../orchestrator/operate/views/work.ts';
-import { printLine } from '../runtime/print.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { parseCount } from './parse.ts';
 import { fieldColumns, type JsonFlag, printRecords, withJson } from './print-records.ts';
@@ -13,8 +12,7 @@ export function workCommand(): Command {
       command.command('ls'),
       async ({ store: { read }, clock }, flags: JsonFlag & { limit: string }) => {
         const { work } = await listWork(read, clock.now(), parseCount('--limit', flags.limit));
-        if (work.length === 0 && flags.json === undefined) return printLine('No work is open.');
-        printRecords(work, columns, flags);
+        printRecords(work, columns, flags, 'No work is open.');
       },
     ),
   )
