@@ -20,7 +20,10 @@ export async function main(argv: readonly string[], ports: ServePorts = {}): Pro
   }
   const program = createProgram(
     [
-      ...(await loadCommands(commandsOf(argv, ports), (name) => name === called)),
+      ...(await loadCommands(
+        commandsOf((name) => argv.includes(name), ports),
+        (name) => name === called,
+      )),
       new Command('conformance').description('test a provider orchestrator, in whatever language'),
     ],
     packageVersion(),

@@ -1,8 +1,11 @@
 import type { ServePorts } from '../compose/serve-orchestrator.ts';
 import type { LazyCommand } from './program.ts';
 
-/** Every command of `berth` but `conformance`, which is a program of its own. */
-export function commandsOf(argv: readonly string[], ports: ServePorts): readonly LazyCommand[] {
+/**
+ * Every command of `berth` but `conformance`, which is a program of its own. Of the commands below one of these, those are
+ * loaded that `isNamed` tells of.
+ */
+export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts): readonly LazyCommand[] {
   return [
     {
       name: 'serve',
@@ -160,7 +163,7 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
     {
       name: 'marketplace',
       description: 'serve the marketplace API on top of provider orchestrators; manage its users and teams',
-      load: async () => (await import('./marketplace/marketplace-command.ts')).marketplaceCommand(argv),
+      load: async () => (await import('./marketplace/marketplace-command.ts')).marketplaceCommand(isNamed),
     },
   ];
 }

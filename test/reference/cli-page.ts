@@ -1,14 +1,9 @@
 import type { Argument, Command, Option } from 'commander';
-import { systemParts } from '../../conformance/cli/parts.ts';
-import { createProgram } from '../../conformance/cli.ts';
-import { commandsOf } from '../../src/cli/commands.ts';
-import { loadCommands } from '../../src/cli/program.ts';
+import { loadBerth } from '../documents/command-line.ts';
 
 /** docs/cli.md: every command with its flags, from what the commands say of themselves. */
 export async function cliPage(): Promise<string> {
-  const own = await loadCommands(commandsOf(['node', 'berth'], {}), () => true);
-  const suite = createProgram(systemParts(), () => undefined).name('conformance');
-  const sections = [...own, suite].flatMap((command) => sectionsOf(command, 'berth'));
+  const sections = (await loadBerth()).commands.flatMap((command) => sectionsOf(command, 'berth'));
   return [
     '# The command line',
     '',

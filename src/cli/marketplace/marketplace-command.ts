@@ -92,9 +92,9 @@ const commands: readonly LazyCommand[] = [
 
 /**
  * `berth marketplace`: serves it, and its commands set what is left to account settings (M: Authentication, 1). Of these
- * the ones are loaded that `argv` names anywhere: options with values may stand before them.
+ * the ones are loaded that `isNamed` tells of: options with values may stand before them.
  */
-export async function marketplaceCommand(argv: readonly string[]): Promise<Command> {
+export async function marketplaceCommand(isNamed: (name: string) => boolean): Promise<Command> {
   const marketplace = withServerFlags(
     withAllowPrivate(withDatabase(new Command('marketplace'), 'marketplace')),
     {
@@ -112,8 +112,7 @@ export async function marketplaceCommand(argv: readonly string[]): Promise<Comma
       };
       await serveUntilSignal(start, { json, toJson: toReadyLine, welcome });
     });
-  for (const command of await loadCommands(commands, (name) => argv.includes(name)))
-    marketplace.addCommand(command);
+  for (const command of await loadCommands(commands, isNamed)) marketplace.addCommand(command);
   return marketplace;
 }
 

@@ -1,11 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { marketplaceConfigSchema } from '../src/config/marketplace/schema.ts';
+import { marketplaceConfigSchema } from '../../src/config/marketplace/schema.ts';
+import { readPage, root } from './pages.ts';
 
-const root = new URL('..', import.meta.url).pathname;
-const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8').replaceAll('\\\n', ' ');
+const read = (page: string): string => readPage(page).replaceAll('\\\n', ' ');
 
 describe.each(['README.md', 'docs/tutorial.md', 'docs/marketplace.md'])('the walk-through of %s', (path) => {
   const text = read(path);

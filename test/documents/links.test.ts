@@ -1,23 +1,14 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, it } from 'vitest';
+import { pages, readPage, root } from './pages.ts';
 
-const root = join(import.meta.dirname, '..');
-const pages = [
-  'README.md',
-  'CONTRIBUTING.md',
-  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => join('docs', name)),
-];
-
-const read = (page: string): string => readFileSync(join(root, page), 'utf8');
 /** Without what stands in blocks of code, and in code within a line. */
 const proseOf = (text: string): string =>
   text.replaceAll(/^```[\s\S]*?^```/gm, '').replaceAll(/`[^`\n]*`/g, '`');
 
 /** Where the links of a page lead, from the root of the repository: those to other sites are left out. */
-function linksOf(page: string, text = read(page)): { path: string; anchor: string | undefined }[] {
+function linksOf(page: string, text = readPage(page)): { path: string; anchor: string | undefined }[] {
   const targets = [...proseOf(text).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
   return targets
     .filter((target) => !/^\w+:/.test(target))
@@ -41,7 +32,7 @@ function anchorsOf(text: string): string[] {
 /** Undefined: the link leads to a file, and to a heading of it. */
 function findProblem({ path, anchor }: { path: string; anchor: string | undefined }): string | undefined {
   if (!existsSync(join(root, path))) return `there is no ${path}`;
-  if (anchor === undefined || anchorsOf(read(path)).includes(anchor)) return undefined;
+  if (anchor === undefined || anchorsOf(readPage(path)).includes(anchor)) return undefined;
   return `${path} has no heading #${anchor}`;
 }
 
