@@ -16,9 +16,12 @@ const PORTS = /^src\/ports\//;
 const KEYS = /^src\/keys\//;
 const HTTP = /^src\/http\//;
 const WORK = /^src\/work\//;
+/** Operators' keys, audit log and what is shown of them, for both products; their pages and API stand on the HTTP kit. */
+const OPERATORS = /^src\/operators\/(?!http\/|console\/)/;
+const OPERATORS_HTTP = /^src\/operators\//;
 const CORE = /^src\/(ports|keys|work|contract|orchestrator\/(?!http\/))/;
 /** What an adapter is written against: the records and ports of the orchestrator, and nothing that decides. */
-const MODEL = /^src\/(ports|keys|work|contract|orchestrator\/model)\//;
+const MODEL = /^src\/((ports|keys|work|contract|orchestrator\/model)\/|operators\/model\.ts$)/;
 const CATALOG = /^src\/orchestrator\/catalog\/catalog\.ts$/;
 const CLOUD_INIT = /^src\/orchestrator\/cloud-init\//;
 /** Everything but the command line, which nothing imports but `main.ts`. */
@@ -31,9 +34,14 @@ const places: readonly Place[] = [
   { path: HTTP, mayImport: [PORTS] },
   { path: WORK, mayImport: [PORTS] },
   { path: /^src\/contract\//, mayImport: [], libraries: ['zod', 'node:'] },
-  { path: /^src\/orchestrator\/console\//, mayImport: [CORE, HTTP] },
-  { path: /^src\/orchestrator\/http\//, mayImport: [CORE, HTTP, /^src\/orchestrator\//] },
-  { path: /^src\/orchestrator\//, mayImport: [CORE] },
+  {
+    path: /^src\/operators\/(console|http)\//,
+    mayImport: [PORTS, KEYS, HTTP, /^src\/contract\//, OPERATORS],
+  },
+  { path: /^src\/operators\//, mayImport: [PORTS, KEYS, /^src\/contract\//], libraries: ['zod', 'node:'] },
+  { path: /^src\/orchestrator\/console\//, mayImport: [CORE, HTTP, OPERATORS_HTTP] },
+  { path: /^src\/orchestrator\/http\//, mayImport: [CORE, HTTP, OPERATORS_HTTP, /^src\/orchestrator\//] },
+  { path: /^src\/orchestrator\//, mayImport: [CORE, OPERATORS] },
   {
     path: /^src\/platform-model\//,
     mayImport: [PORTS, /^src\/contract\//, /^src\/orchestrator\/model\/platform-driver\.ts$/],
@@ -68,12 +76,12 @@ const places: readonly Place[] = [
   },
   { path: /^src\/client\//, mayImport: [PORTS, /^src\/contract\//] },
   {
-    path: /^src\/marketplace\/http\//,
-    mayImport: [PORTS, KEYS, HTTP, WORK, /^src\/(contract|client|marketplace)\//],
+    path: /^src\/marketplace\/(http|console)\//,
+    mayImport: [PORTS, KEYS, HTTP, WORK, OPERATORS_HTTP, /^src\/(contract|client|marketplace)\//],
   },
   {
     path: /^src\/marketplace\//,
-    mayImport: [PORTS, KEYS, WORK, /^src\/(contract|client)\//, /^src\/marketplace\/(?!http\/)/],
+    mayImport: [PORTS, KEYS, WORK, OPERATORS, /^src\/(contract|client)\//, /^src\/marketplace\/(?!http\/)/],
   },
   { path: /^src\/compose\//, mayImport: COMPOSITION },
   {
@@ -83,6 +91,7 @@ const places: readonly Place[] = [
       PORTS,
       /^src\/(compose|config|contract|runtime)\//,
       /^src\/(orchestrator|marketplace)\/(?!http\/)/,
+      OPERATORS,
       /^src\/client\/orchestrator-client\.ts$/,
     ],
     libraries: ['commander', 'node:'],
@@ -121,6 +130,7 @@ const BUILT = [
     'src/main.ts',
     'src/index.ts',
   ],
+  'src/operators/',
   ...['src/client/', 'src/marketplace/http/', 'src/marketplace/deployments/', 'src/store/marketplace/'],
 ];
 
@@ -186,6 +196,9 @@ it.each([
   ['src/orchestrator/instances/a.ts', "import { x } from '../../marketplace/orders.ts';"],
   ['src/orchestrator/instances/a.ts', "import { x } from '../../config/load.ts';"],
   ['src/orchestrator/instances/a.ts', "import { x } from '../http/app.ts';"],
+  ['src/orchestrator/operate/a.ts', "import { x } from '../../operators/console/app.ts';"],
+  ['src/operators/a.ts', "import { x } from '../orchestrator/model/store.ts';"],
+  ['src/store/queries/a.ts', "import { x } from '../../operators/audit.ts';"],
   ['src/orchestrator/http/app.ts', "const db = await import('../../store/sqlite/store.ts');"],
   ['src/orchestrator/http/routes/a.ts', "import '../../../store/sqlite/store.ts';"],
   ['src/drivers/libvirt/driver.ts', "export type { Guest } from '../simulator/guest.ts';"],

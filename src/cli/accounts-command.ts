@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { Command } from 'commander';
+import { audited } from '../operators/audit.ts';
 import { createAccount, setPassword } from '../orchestrator/accounts/accounts.ts';
 import { type Closed, deleteAccount, disableAccount } from '../orchestrator/operate/actions/close-account.ts';
-import { audited } from '../orchestrator/operate/audit.ts';
 import { type AccountRow, listAccounts } from '../orchestrator/operate/views/accounts.ts';
 import { printLine } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type AuditView, listAudit } from '../orchestrator/operate/views/audit.ts';
+import { type AuditView, listAudit } from '../operators/views/audit.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { parseCount } from './parse.ts';
 import {

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { instanceStatusSchema } from '../contract/instance.ts';
+import { MAX_PAGE } from '../operators/views/values.ts';
 import type { Reader } from '../orchestrator/model/store.ts';
 import {
   type EventView,
@@ -8,7 +9,6 @@ import {
   readEvents,
   readInstance,
 } from '../orchestrator/operate/views/instances.ts';
-import { MAX_PAGE } from '../orchestrator/operate/views/values.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printLine, printTable } from '../runtime/print.ts';
 import { addInstanceActions } from './instance-actions.ts';

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
+import { audited } from '../operators/audit.ts';
 import { createKey, DEFAULT_ACCOUNT, revokeKey } from '../orchestrator/accounts/accounts.ts';
-import { audited } from '../orchestrator/operate/audit.ts';
 import { type ApiKeyRow, listApiKeys } from '../orchestrator/operate/views/accounts.ts';
 import { type NewKeyFlags, parseExpiry, printNewKey, printRevoked, withNewKeyFlags } from './keys.ts';
 import { localActor } from './local-actor.ts';

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import type { Actor } from '../orchestrator/model/operator.ts';
+import type { Actor } from '../operators/model.ts';
 
 /** Who runs this command; a user without a name, as in a container, is `operator`. */
 export function localActor(name = userName()): Actor {

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { audited } from '../orchestrator/operate/audit.ts';
-import { createOperatorKey, revokeOperatorKey } from '../orchestrator/operate/keys.ts';
-import { listOperatorKeys, type OperatorKeyView } from '../orchestrator/operate/views/keys.ts';
+import { audited } from '../operators/audit.ts';
+import { createOperatorKey, revokeOperatorKey } from '../operators/keys.ts';
+import { listOperatorKeys, type OperatorKeyView } from '../operators/views/keys.ts';
 import { printLine } from '../runtime/print.ts';
 import { printRevoked } from './keys.ts';
 import { localActor } from './local-actor.ts';

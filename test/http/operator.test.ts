@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { audited } from '../../src/operators/audit.ts';
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
-import { audited } from '../../src/orchestrator/operate/audit.ts';
 import { instance } from '../../src/store/records.fixture.ts';
 import { VirtualClock } from '../support/clocks/virtual-clock.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';

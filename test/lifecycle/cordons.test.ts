@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Configuration } from '../../src/contract/configuration.ts';
-import type { Actor } from '../../src/orchestrator/model/operator.ts';
+import type { Actor } from '../../src/operators/model.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import {
   type CordonRequest,

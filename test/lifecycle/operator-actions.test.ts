@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { Actor } from '../../src/operators/model.ts';
 import { toNote } from '../../src/orchestrator/instances/note.ts';
-import type { Actor } from '../../src/orchestrator/model/operator.ts';
 import { requestAdoption } from '../../src/orchestrator/operate/actions/adopt.ts';
 import { forceDestroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
 import { thawPlatform } from '../../src/orchestrator/operate/actions/losses.ts';

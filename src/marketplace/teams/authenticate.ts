@@ -1,4 +1,6 @@
 import { digestSecret } from '../../keys/api-key.ts';
+import { bearerToken } from '../../keys/bearer-token.ts';
+import { KeyUses } from '../../keys/key-uses.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Caller } from '../model/own-rows.ts';
@@ -8,7 +10,6 @@ import type { Store } from '../model/store.ts';
 /** How long a key is cached without a check of the store: a revoked one works at most this long. */
 const RECHECK_AFTER_MS = 2_000;
 const MAX_REMEMBERED = 10_000;
-const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,512})$/i;
 
 type Key = Pick<ApiKeyRecord, 'id' | 'userId' | 'expiresAt'>;
 
@@ -17,7 +18,7 @@ export class Authenticator {
   readonly #store: Pick<Store, 'read' | 'transact'>;
   readonly #clock: Clock;
   readonly #remembered = new Map<string, { key: Key; checkedAt: number }>();
-  readonly #uses = new Map<string, number>();
+  readonly #uses = new KeyUses();
 
   constructor({ store, clock }: { store: Pick<Store, 'read' | 'transact'>; clock: Clock }) {
     this.#store = store;
@@ -28,22 +29,22 @@ export class Authenticator {
   async authenticate(authorization: string | undefined): Promise<Caller> {
     if (authorization === undefined)
       throw new ApiError('UNAUTHORIZED', 'Send "Authorization: Bearer <API_KEY>".');
-    const token = BEARER.exec(authorization)?.[1];
+    const token = bearerToken(authorization);
     const key = token === undefined ? undefined : await this.#find(digestSecret(token));
     if (key === undefined) throw new ApiError('UNAUTHORIZED', 'The API key is not valid.');
-    this.#uses.set(key.id, this.#clock.now());
+    this.#uses.note(key.id, this.#clock.now());
     return { userId: key.userId };
   }
 
   /** Writes the times of last use that have come together since the last call; kept for the next one if it cannot. */
   async recordUses(): Promise<void> {
-    if (this.#uses.size === 0) return;
-    // In one order everywhere: two processes that write the same keys do not wait for each other.
-    const uses = [...this.#uses].sort(([a], [b]) => (a < b ? -1 : 1));
-    await this.#store.transact(async (tx) => {
-      for (const [id, at] of uses) await tx.keys.recordUse(id, at);
+    await this.#uses.write((uses) => {
+      // In one order everywhere: two processes that write the same keys do not wait for each other.
+      const sorted = uses.toSorted(([a], [b]) => (a < b ? -1 : 1));
+      return this.#store.transact(async (tx) => {
+        for (const [id, at] of sorted) await tx.keys.recordUse(id, at);
+      });
     });
-    for (const [id, at] of uses) if (this.#uses.get(id) === at) this.#uses.delete(id);
   }
 
   async #find(digest: Buffer): Promise<Key | undefined> {

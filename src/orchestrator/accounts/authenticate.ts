@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import { ApiError } from '../../contract/errors.ts';
 import { digestSecret } from '../../keys/api-key.ts';
+import { bearerToken } from '../../keys/bearer-token.ts';
+import { KeyUses } from '../../keys/key-uses.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Reader, Store } from '../model/store.ts';
-import { KeyUses } from './key-uses.ts';
 
 /** Who is asking. */
 export interface Principal {
@@ -21,7 +22,6 @@ interface Valid extends Principal {
 /** How long a credential is cached without a check of the store: a revoked one works at most this long. */
 const RECHECK_AFTER_MS = 2_000;
 const MAX_REMEMBERED = 10_000;
-const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,512})$/i;
 
 /**
  * O: Authentication: bearer keys, several valid at once, revocable; short-lived tokens beside them.
@@ -87,11 +87,6 @@ export class Authenticator {
       }),
     );
   }
-}
-
-/** What an Authorization header carries; undefined: it is no bearer credential. */
-export function bearerToken(authorization: string | undefined): string | undefined {
-  return authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
 }
 
 function hasExpired({ expiresAt }: { expiresAt: number | null }, now: number): boolean {

@@ -7,13 +7,14 @@ import { putEmptyDatabase } from '../../../test/support/databases/empty-database
 import { startServer } from '../../../test/support/http/wire.ts';
 import { loadCatalog } from '../../config/load.ts';
 import { packageVersion } from '../../config/package-root.ts';
+import type { ConsoleEnv } from '../../operators/console/deps.ts';
+import { createOperatorKey, Operators } from '../../operators/keys.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { systemClock, systemRandom } from '../../runtime/system.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import { createOperatorKey, Operators } from '../operate/keys.ts';
 import { createConsole } from './app.ts';
-import type { ConsoleEnv, PlatformView } from './deps.ts';
+import type { PlatformView } from './deps.ts';
 
 const up: PlatformView = {
   driver: { manifest: { name: 'libvirt' } },

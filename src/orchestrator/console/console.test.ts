@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { startTestOrchestrator } from '../../../test/support/orchestrator.ts';
-import { revokeOperatorKey } from '../operate/keys.ts';
+import { SESSION_MS } from '../../operators/console/sessions.ts';
+import { revokeOperatorKey } from '../../operators/keys.ts';
 import { startConsole, type TestConsole } from './console.fixture.ts';
 import { FAILED, HOSTILE, LINGERING, putDemoFleet, STUCK } from './demo-fleet.fixture.ts';
 import { pages } from './pages/pages.ts';
-import { SESSION_MS } from './sessions.ts';
 
 let shown: TestConsole;
 let clock: VirtualClock;

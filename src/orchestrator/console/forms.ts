@@ -1,6 +1,6 @@
+import type { FormRequest } from '../../operators/console/deps.ts';
 import { alarmKinds } from '../model/alarm.ts';
 import { cordonKinds } from '../model/cordon.ts';
-import type { Actor } from '../model/operator.ts';
 import { acknowledgeAlarms } from '../operate/acknowledge.ts';
 import {
   cancelMaintenance,
@@ -13,17 +13,8 @@ import { forceDestroyInstance, retryInstance } from '../operate/actions/instance
 import { thawPlatform } from '../operate/actions/losses.ts';
 import { ActionRefused } from '../operate/actions/refused.ts';
 import { requestReload } from '../operate/actions/reload.ts';
-import type { ConsoleDeps } from './deps.ts';
+import type { Action } from './deps.ts';
 import { HOUR_MS, THAW_MS } from './pages/confirm.ts';
-
-/** What a form was sent with; whose session it is, is checked. */
-export interface FormRequest {
-  actor: Actor;
-  field: (name: string) => string | undefined;
-}
-
-/** Does what a form asks for; returns the page that is shown next. What it throws is shown as the reason. */
-type Action = (deps: ConsoleDeps, request: FormRequest) => Promise<string>;
 
 const acknowledge: Action = async (deps, { actor, field }) => {
   const kind = alarmKinds.find((name) => name === field('kind'));

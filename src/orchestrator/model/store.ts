@@ -1,8 +1,13 @@
 import type { InstanceStatus } from '../../contract/instance.ts';
+import type {
+  AuditReader,
+  AuditWriter,
+  OperatorKeyReader,
+  OperatorKeyWriter,
+} from '../../operators/model.ts';
 import type { AlarmReader, AlarmWriter } from './alarm.ts';
 import type { CordonReader, CordonWriter } from './cordon.ts';
 import type { HistoryReader, HistoryWriter } from './history.ts';
-import type { AuditReader, AuditWriter, OperatorKeyReader, OperatorKeyWriter } from './operator.ts';
 import { DEFAULT_PLATFORM } from './platform-resource.ts';
 import type {
   AccountRecord,

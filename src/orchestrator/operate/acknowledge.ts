@@ -1,9 +1,9 @@
 import { ApiError } from '../../contract/errors.ts';
+import { audited } from '../../operators/audit.ts';
+import type { Actor } from '../../operators/model.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { AlarmKind, AlarmRecord } from '../model/alarm.ts';
-import type { Actor } from '../model/operator.ts';
 import type { Store } from '../model/store.ts';
-import { audited } from './audit.ts';
 
 /**
  * Says that somebody is at an alarm, or at all of a kind. It ends when its cause does.

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { unstoredAlarms } from '../../../test/support/alarms.ts';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { audit } from '../../operators/audit.ts';
 import type { Log } from '../../ports/log.ts';
 import { account, instance } from '../../store/records.fixture.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Store } from '../model/store.ts';
-import { audit } from '../operate/audit.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { pruneTombstones } from './prune-tombstones.ts';
 

@@ -4,7 +4,7 @@ import type {
   AuditWriter,
   OperatorKeyReader,
   OperatorKeyWriter,
-} from '../../orchestrator/model/operator.ts';
+} from '../../operators/model.ts';
 import type { Connection } from './connection.ts';
 
 export function operatorKeyReader({ db, tables: { operatorKeys } }: Connection): OperatorKeyReader {

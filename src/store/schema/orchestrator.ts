@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { VolumeStatus } from '../../contract/volume.ts';
+import type { AuditEntry } from '../../operators/model.ts';
 import type { AlarmKind } from '../../orchestrator/model/alarm.ts';
 import type { CordonKind } from '../../orchestrator/model/cordon.ts';
 import type { HistoryEvent } from '../../orchestrator/model/history.ts';
-import type { AuditEntry } from '../../orchestrator/model/operator.ts';
 import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
 import type { AttachmentState, InstanceSpec } from '../../orchestrator/model/records.ts';
 import type { MarkName } from '../../orchestrator/model/store.ts';

@@ -1,7 +1,17 @@
+import {
+  ago,
+  badge,
+  type Column,
+  count,
+  given,
+  html,
+  live,
+  table,
+  withQuery,
+} from '../../../operators/console/parts.ts';
+import { listOperatorKeys, type OperatorKeyView } from '../../../operators/views/keys.ts';
 import { type AccountRow, type ApiKeyRow, listAccounts, listApiKeys } from '../../operate/views/accounts.ts';
-import { listOperatorKeys, type OperatorKeyView } from '../../operate/views/keys.ts';
 import type { Page } from '../deps.ts';
-import { ago, badge, type Column, count, given, html, live, table, withQuery } from '../frame/parts.ts';
 
 /** The tenants with their keys, and the keys of operators. Keys are made on the command line, where they are shown once. */
 export const accountsPage: Page = async ({ store: { read } }, { now }) => {

@@ -1,6 +1,4 @@
-import type { AlarmKind, AlarmRecord } from '../../model/alarm.ts';
-import type { Page } from '../deps.ts';
-import { csrfField } from '../frame/layout.ts';
+import { csrfField } from '../../../operators/console/layout.ts';
 import {
   ago,
   badge,
@@ -8,10 +6,12 @@ import {
   given,
   type Html,
   html,
-  instanceLink,
   live,
   table,
-} from '../frame/parts.ts';
+} from '../../../operators/console/parts.ts';
+import type { AlarmKind, AlarmRecord } from '../../model/alarm.ts';
+import type { Page } from '../deps.ts';
+import { instanceLink } from '../instance-parts.ts';
 
 /** What there is to do about each kind: docs/runbook.md in a sentence. */
 const REMEDIES: Readonly<Record<AlarmKind, string>> = {

@@ -1,16 +1,16 @@
-import type { AuditRecord } from '../../model/operator.ts';
-import type { Page } from '../deps.ts';
 import {
   badge,
   type Column,
   clockTime,
   given,
   html,
-  instanceLink,
   live,
   table,
   withQuery,
-} from '../frame/parts.ts';
+} from '../../../operators/console/parts.ts';
+import type { AuditRecord } from '../../../operators/model.ts';
+import type { Page } from '../deps.ts';
+import { instanceLink } from '../instance-parts.ts';
 
 const PAGE = 100;
 

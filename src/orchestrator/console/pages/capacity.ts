@@ -1,7 +1,7 @@
+import { shareBar } from '../../../operators/console/charts.ts';
+import { badge, type Column, count, html, live, table, withQuery } from '../../../operators/console/parts.ts';
 import { type PlacementView, readCapacity } from '../../operate/views/capacity.ts';
 import type { Page } from '../deps.ts';
-import { shareBar } from '../frame/charts.ts';
-import { badge, type Column, count, html, live, table, withQuery } from '../frame/parts.ts';
 import { cordonLink } from './cordons.ts';
 
 /** Each offer in each of its regions: what there is, what is taken, and why none can be had. */

@@ -1,11 +1,13 @@
+import type { PageRequest } from '../../../operators/console/deps.ts';
+import { csrfField } from '../../../operators/console/layout.ts';
+import { count, type Html, html } from '../../../operators/console/parts.ts';
 import { cordonKinds } from '../../model/cordon.ts';
 import { nameSubject } from '../../operate/actions/cordons.ts';
 import { forceDestroyInstance, type Plan, retryInstance } from '../../operate/actions/instances.ts';
 import { thawPlatform } from '../../operate/actions/losses.ts';
 import { ActionRefused } from '../../operate/actions/refused.ts';
-import type { ConsoleDeps, Page, PageRequest } from '../deps.ts';
-import { csrfField } from '../frame/layout.ts';
-import { count, type Html, html, instanceLink, statusBadge } from '../frame/parts.ts';
+import type { ConsoleDeps, Page } from '../deps.ts';
+import { instanceLink, statusBadge } from '../instance-parts.ts';
 
 export const HOUR_MS = 3_600_000;
 /** For so long a thawed platform is believed. */

@@ -1,6 +1,4 @@
-import { type CordonRecord, cordonKinds, isOver, stands } from '../../model/cordon.ts';
-import type { Page } from '../deps.ts';
-import { csrfField } from '../frame/layout.ts';
+import { csrfField } from '../../../operators/console/layout.ts';
 import {
   ago,
   badge,
@@ -12,7 +10,9 @@ import {
   live,
   table,
   withQuery,
-} from '../frame/parts.ts';
+} from '../../../operators/console/parts.ts';
+import { type CordonRecord, cordonKinds, isOver, stands } from '../../model/cordon.ts';
+import type { Page } from '../deps.ts';
 
 /** Where nothing new is placed, and the form that says so of something else. */
 export const cordonsPage: Page = async ({ store: { read }, sold }, { query, now, session }) => {

@@ -1,8 +1,8 @@
+import { span, type Tone } from '../../../operators/console/parts.ts';
 import type { AlarmRecord } from '../../model/alarm.ts';
 import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Work } from '../../model/work.ts';
-import { span, type Tone } from '../frame/parts.ts';
 
 /** What is known of one instance. */
 export interface Known {

@@ -1,23 +1,22 @@
-import type { AlarmRecord } from '../../model/alarm.ts';
-import { markOf, type PlacedInstances } from '../../model/store.ts';
-import { type PlacementView, readCapacity } from '../../operate/views/capacity.ts';
-import type { ConsoleDeps, Page } from '../deps.ts';
-import { columns, shareBar } from '../frame/charts.ts';
+import { columns, shareBar } from '../../../operators/console/charts.ts';
 import {
   ago,
   badge,
   count,
+  figure,
   given,
   type Html,
   html,
-  instanceLink,
   live,
   span,
-  type Tone,
   table,
-  toneOf,
   usd,
-} from '../frame/parts.ts';
+} from '../../../operators/console/parts.ts';
+import type { AlarmRecord } from '../../model/alarm.ts';
+import { markOf, type PlacedInstances } from '../../model/store.ts';
+import { type PlacementView, readCapacity } from '../../operate/views/capacity.ts';
+import type { ConsoleDeps, Page } from '../deps.ts';
+import { instanceLink, toneOf } from '../instance-parts.ts';
 import { remedyOf, subjectOf } from './alarms.ts';
 import { type Outcomes, summarise } from './outcomes.ts';
 
@@ -100,17 +99,6 @@ ${figure(count(others), 'other states', { href: '/console/instances' })}
 ${figure(count(backlog.count), `open steps, ${waits}`, { href: '/console/work', tone: isLate ? 'wait' : undefined })}
 ${figure(p50 === undefined ? '–' : span(p50), `to ONLINE, half of them${p95 === undefined ? '' : `; 95 %: ${span(p95)}`}`)}
 ${figure(usd(earned), 'an hour, ONLINE')}`;
-}
-
-function figure(
-  value: string,
-  name: string,
-  { href, tone }: { href?: string; tone?: Tone | undefined } = {},
-): Html {
-  const content = html`<b>${value}</b><span>${name}</span>`;
-  return href === undefined
-    ? html`<div class="figure ${tone ?? ''}">${content}</div>`
-    : html`<a class="figure ${tone ?? ''}" href="${href}">${content}</a>`;
 }
 
 function wrong(alarms: readonly AlarmRecord[], now: number): Html {

@@ -1,10 +1,3 @@
-import type { AlarmRecord } from '../../model/alarm.ts';
-import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
-import type { InstanceRecord } from '../../model/records.ts';
-import { markOf } from '../../model/store.ts';
-import type { Work } from '../../model/work.ts';
-import { createdEvent } from '../../operate/views/instances.ts';
-import type { Page } from '../deps.ts';
 import {
   ago,
   clockTime,
@@ -14,14 +7,20 @@ import {
   html,
   live,
   span,
-  statusBadge,
   type Tone,
   table,
-  toneOf,
   took,
   usd,
   withQuery,
-} from '../frame/parts.ts';
+} from '../../../operators/console/parts.ts';
+import type { AlarmRecord } from '../../model/alarm.ts';
+import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
+import type { InstanceRecord } from '../../model/records.ts';
+import { markOf } from '../../model/store.ts';
+import type { Work } from '../../model/work.ts';
+import { createdEvent } from '../../operate/views/instances.ts';
+import type { Page } from '../deps.ts';
+import { statusBadge, toneOf } from '../instance-parts.ts';
 import { type Diagnosis, diagnose, wordsOfStep } from './diagnosis.ts';
 
 /** One instance: why it is where it is, what to do, and all that happened to it. */

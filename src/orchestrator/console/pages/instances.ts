@@ -1,19 +1,18 @@
 import { instanceStatusSchema } from '../../../contract/instance.ts';
-import { type InstanceRow, isAfter, listInstances } from '../../operate/views/instances.ts';
-import type { Page } from '../deps.ts';
 import {
   ago,
   type Column,
+  choice,
   count,
   given,
-  type Html,
   html,
-  instanceLink,
   live,
-  statusBadge,
   table,
   withQuery,
-} from '../frame/parts.ts';
+} from '../../../operators/console/parts.ts';
+import { type InstanceRow, isAfter, listInstances } from '../../operate/views/instances.ts';
+import type { Page } from '../deps.ts';
+import { instanceLink, statusBadge } from '../instance-parts.ts';
 
 const STATUSES = instanceStatusSchema.options.filter((status) => status !== 'DESTROYED');
 const MAX_TEXT = 200;
@@ -90,22 +89,4 @@ function columnsAt(now: number, accounts: ReadonlyMap<string, string>): readonly
     { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },
     { head: 'Changed', cell: ({ updated_at }) => ago(updated_at, now) },
   ];
-}
-
-/** A menu; what is chosen and not on it is on it all the same. */
-function choice(
-  name: string,
-  label: string,
-  values: readonly string[],
-  chosen: string | undefined,
-  show: (value: string) => string = (value) => value,
-  none = 'any',
-): Html {
-  const all = chosen === undefined || values.includes(chosen) ? values : [...values, chosen];
-  return html`<label class="field"><span>${label}</span><select name="${name}"><option value="">${none}</option>${all.map(
-    (value) =>
-      value === chosen
-        ? html`<option value="${value}" selected>${show(value)}</option>`
-        : html`<option value="${value}">${show(value)}</option>`,
-  )}</select></label>`;
 }

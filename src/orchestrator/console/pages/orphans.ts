@@ -1,6 +1,6 @@
+import { ago, badge, type Column, given, html, live, table } from '../../../operators/console/parts.ts';
 import { listOrphans, type Orphan } from '../../operate/views/alarms.ts';
 import type { Page } from '../deps.ts';
-import { ago, badge, type Column, given, html, live, table } from '../frame/parts.ts';
 import { remedyOf } from './alarms.ts';
 
 const ALARMS = { machine: 'orphan_machine', volume: 'orphan_volume', row_lost: 'row_lost' } as const;

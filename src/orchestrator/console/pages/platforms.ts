@@ -1,8 +1,18 @@
-import type { AlarmRow } from '../../operate/views/alarms.ts';
-import { listAlarms } from '../../operate/views/alarms.ts';
+import {
+  ago,
+  badge,
+  count,
+  facts,
+  given,
+  type Html,
+  html,
+  live,
+  table,
+  withQuery,
+} from '../../../operators/console/parts.ts';
+import { type AlarmRow, listAlarms } from '../../operate/views/alarms.ts';
 import { listPlatforms, type PlatformView } from '../../operate/views/platforms.ts';
 import type { Page } from '../deps.ts';
-import { ago, badge, count, facts, given, type Html, html, live, table, withQuery } from '../frame/parts.ts';
 import { remedyOf } from './alarms.ts';
 import { cordonLink } from './cordons.ts';
 

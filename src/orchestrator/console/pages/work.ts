@@ -1,6 +1,16 @@
+import {
+  ago,
+  badge,
+  type Column,
+  count,
+  given,
+  html,
+  live,
+  table,
+} from '../../../operators/console/parts.ts';
 import type { OpenWork } from '../../model/work.ts';
 import type { Page } from '../deps.ts';
-import { ago, badge, type Column, count, given, html, instanceLink, live, table } from '../frame/parts.ts';
+import { instanceLink } from '../instance-parts.ts';
 import { wordsOfStep } from './diagnosis.ts';
 
 const SHOWN = 200;

@@ -2,8 +2,10 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { ApiError } from '../../../contract/errors.ts';
 import { timestampSchema } from '../../../contract/values.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { audited } from '../../../operators/audit.ts';
+import { actorOf, createOperatorRouter } from '../../../operators/http/router.ts';
+import { listOperatorKeys, operatorKeyListSchema } from '../../../operators/views/keys.ts';
 import { createAccount, createKey, revokeKey } from '../../accounts/accounts.ts';
-import { audited } from '../../operate/audit.ts';
 import {
   accountListSchema,
   apiKeyListSchema,
@@ -11,9 +13,8 @@ import {
   listAccounts,
   listApiKeys,
 } from '../../operate/views/accounts.ts';
-import { listOperatorKeys, operatorKeyListSchema } from '../../operate/views/keys.ts';
 import { errors } from '../errors.ts';
-import { actorOf, createOperatorRouter, type OperatorDeps } from './deps.ts';
+import type { OperatorDeps } from './deps.ts';
 
 const shared = { tags: ['Accounts'], security: bearer };
 

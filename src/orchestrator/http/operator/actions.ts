@@ -1,6 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { timestampSchema } from '../../../contract/values.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { actorOf, createOperatorRouter } from '../../../operators/http/router.ts';
 import { cordonKinds } from '../../model/cordon.ts';
 import { requestAdoption } from '../../operate/actions/adopt.ts';
 import {
@@ -26,7 +27,7 @@ import {
   toReloadedRow,
 } from '../../operate/views/actions.ts';
 import { errors } from '../errors.ts';
-import { actorOf, createOperatorRouter, type OperatorDeps } from './deps.ts';
+import type { OperatorDeps } from './deps.ts';
 
 const shared = { tags: ['Actions'], security: bearer, method: 'post' as const };
 const refusals = ['unauthorized', 'not_found', 'invalid_state', ...errors.ofBodies] as const;

@@ -2,6 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { ApiError } from '../../../contract/errors.ts';
 import { instanceStatusSchema } from '../../../contract/instance.ts';
 import { bearer } from '../../../http/api/create-app.ts';
+import { createOperatorRouter, limitSchema } from '../../../operators/http/router.ts';
 import { findAccount } from '../../operate/views/accounts.ts';
 import {
   instanceDetailSchema,
@@ -11,7 +12,7 @@ import {
   readInstance,
 } from '../../operate/views/instances.ts';
 import { errors } from '../errors.ts';
-import { createOperatorRouter, limitSchema, type OperatorDeps } from './deps.ts';
+import type { OperatorDeps } from './deps.ts';
 
 const shared = { tags: ['Instances'], security: bearer };
 

@@ -1,12 +1,13 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { timestampSchema } from '../../../contract/values.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { actorOf, createOperatorRouter } from '../../../operators/http/router.ts';
+import { toTime } from '../../../operators/views/values.ts';
 import { acceptLosses, readLosses, thawPlatform } from '../../operate/actions/losses.ts';
 import { ActionRefused } from '../../operate/actions/refused.ts';
 import { lossesSchema, thawSchema, toLossesRow, toThawRow } from '../../operate/views/actions.ts';
-import { toTime } from '../../operate/views/values.ts';
 import { errors } from '../errors.ts';
-import { actorOf, createOperatorRouter, type OperatorDeps } from './deps.ts';
+import type { OperatorDeps } from './deps.ts';
 
 const shared = { tags: ['Actions'], security: bearer };
 const refusals = ['unauthorized', 'not_found', 'invalid_state', ...errors.ofBodies] as const;

@@ -1,5 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { actorOf, createOperatorRouter, limitSchema } from '../../../operators/http/router.ts';
+import { auditPageSchema, listAudit } from '../../../operators/views/audit.ts';
+import { USUAL_PAGE } from '../../../operators/views/values.ts';
 import { alarmKinds } from '../../model/alarm.ts';
 import { acknowledgeAlarms } from '../../operate/acknowledge.ts';
 import {
@@ -9,14 +12,12 @@ import {
   orphanListSchema,
   toAlarmRow,
 } from '../../operate/views/alarms.ts';
-import { auditPageSchema, listAudit } from '../../operate/views/audit.ts';
 import { capacitySchema, readCapacity } from '../../operate/views/capacity.ts';
 import { listPlatforms, platformListSchema } from '../../operate/views/platforms.ts';
 import { readStatus, statusViewSchema } from '../../operate/views/status.ts';
-import { USUAL_PAGE } from '../../operate/views/values.ts';
 import { listWork, workListSchema } from '../../operate/views/work.ts';
 import { errors } from '../errors.ts';
-import { actorOf, createOperatorRouter, limitSchema, type OperatorDeps } from './deps.ts';
+import type { OperatorDeps } from './deps.ts';
 
 const shared = { tags: ['Views'], security: bearer };
 

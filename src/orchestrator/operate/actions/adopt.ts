@@ -1,10 +1,10 @@
+import { audit, audited } from '../../../operators/audit.ts';
+import type { Actor } from '../../../operators/model.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Log } from '../../../ports/log.ts';
 import type { Alarms } from '../../alarms/alarms.ts';
-import type { Actor } from '../../model/operator.ts';
 import type { MarkName, Reader, Store } from '../../model/store.ts';
 import type { Adopted } from '../../recovery/adopt-machine.ts';
-import { audit, audited } from '../audit.ts';
 import { ActionRefused } from './refused.ts';
 
 /** What an adoption would do, or was asked for. */

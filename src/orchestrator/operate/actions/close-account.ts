@@ -1,9 +1,9 @@
+import { within } from '../../../operators/audit.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { destroyInstance } from '../../instances/destroy.ts';
 import type { AccountRecord } from '../../model/records.ts';
 import type { Store, Transaction } from '../../model/store.ts';
 import { deleteVolume } from '../../volumes/delete.ts';
-import { within } from '../audit.ts';
 import { ActionRefused } from './refused.ts';
 
 interface Deps {

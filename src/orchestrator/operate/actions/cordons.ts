@@ -1,9 +1,9 @@
+import { type AuditedAction, audited } from '../../../operators/audit.ts';
+import type { Actor } from '../../../operators/model.ts';
 import type { Clock, Random } from '../../../ports/clock.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { CordonRecord, CordonSubject } from '../../model/cordon.ts';
-import type { Actor } from '../../model/operator.ts';
 import type { Store, Transaction } from '../../model/store.ts';
-import { type AuditedAction, audited } from '../audit.ts';
 import { ActionRefused } from './refused.ts';
 
 /** What a cordon can be about. */

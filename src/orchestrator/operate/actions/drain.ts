@@ -1,6 +1,6 @@
 import type { InstanceStatus } from '../../../contract/instance.ts';
+import type { Actor } from '../../../operators/model.ts';
 import { type CordonRecord, type CordonSubject, concerns } from '../../model/cordon.ts';
-import type { Actor } from '../../model/operator.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Reader } from '../../model/store.ts';
 import { type CordonDeps, type CordonRequest, cordon } from './cordons.ts';

@@ -1,12 +1,12 @@
 import type { InstanceStatus } from '../../../contract/instance.ts';
+import { audited } from '../../../operators/audit.ts';
+import type { Actor } from '../../../operators/model.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { transition } from '../../instances/transition.ts';
-import type { Actor } from '../../model/operator.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import { putInstanceWork } from '../../model/rows.ts';
 import type { Reader, Store } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
-import { audited } from '../audit.ts';
 import { ActionRefused } from './refused.ts';
 
 interface Deps {

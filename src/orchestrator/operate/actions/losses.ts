@@ -1,10 +1,10 @@
 import type { InstanceStatus } from '../../../contract/instance.ts';
+import { audited } from '../../../operators/audit.ts';
+import type { Actor } from '../../../operators/model.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import type { Actor } from '../../model/operator.ts';
 import { markOf, type Reader, type Store } from '../../model/store.ts';
 import { countLosses, type LossCount } from '../../platform/loss-cap.ts';
 import type { LossCapOptions } from '../../platform/options.ts';
-import { audited } from '../audit.ts';
 import { ActionRefused } from './refused.ts';
 
 /** An instance that would end as lost, beyond the cap. */

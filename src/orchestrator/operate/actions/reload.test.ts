@@ -1,9 +1,9 @@
 import { afterEach, expect, it } from 'vitest';
 import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
+import type { Actor } from '../../../operators/model.ts';
 import { Fatal } from '../../../ports/errors.ts';
 import { openMemoryStore } from '../../../store/sqlite/store.ts';
 import { Alarms } from '../../alarms/alarms.ts';
-import type { Actor } from '../../model/operator.ts';
 import { Reloader, requestReload } from './reload.ts';
 
 const actor: Actor = { name: 'ann', source: 'api', address: '192.0.2.7' };

@@ -1,10 +1,10 @@
+import { audited } from '../../../operators/audit.ts';
+import type { Actor } from '../../../operators/model.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { Fatal } from '../../../ports/errors.ts';
 import type { Log } from '../../../ports/log.ts';
 import type { Alarms } from '../../alarms/alarms.ts';
-import type { Actor } from '../../model/operator.ts';
 import type { Store } from '../../model/store.ts';
-import { audited } from '../audit.ts';
 
 /** What a reload changed. */
 export interface Reloaded {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
+import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
 import type { AccountRecord } from '../../model/records.ts';
 import type { Reader } from '../../model/store.ts';
-import { timeOrNullSchema, toTime } from './values.ts';
 
 /** A tenant. */
 export const accountRowSchema = z

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { instanceStatusSchema } from '../../../contract/instance.ts';
 import { timestampSchema } from '../../../contract/values.ts';
+import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
 import { type CordonRecord, cordonKinds, isOver, stands } from '../../model/cordon.ts';
 import type { Reader } from '../../model/store.ts';
 import type { Drained } from '../actions/drain.ts';
 import type { Plan } from '../actions/instances.ts';
 import type { PlatformLosses, Thaw } from '../actions/losses.ts';
 import type { Reloaded } from '../actions/reload.ts';
-import { timeOrNullSchema, toTime } from './values.ts';
 
 /** Where nothing new is placed. */
 export const cordonRowSchema = z

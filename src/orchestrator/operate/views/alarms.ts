@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
+import { toTime } from '../../../operators/views/values.ts';
 import { type AlarmRecord, alarmKinds } from '../../model/alarm.ts';
 import type { Reader } from '../../model/store.ts';
-import { toTime } from './values.ts';
 
 /** What stands wrong until it is mended. */
 export const alarmRowSchema = z

@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { toTime } from '../../../operators/views/values.ts';
 import { standingCordons } from '../../capacity/cordons.ts';
 import { findObstacles, freeUnits, type Obstacle, type Sale, type Stock } from '../../capacity/deployable.ts';
 import type { Catalog, Offer } from '../../catalog/catalog.ts';
 import type { CordonRecord } from '../../model/cordon.ts';
 import { markOf, type Reader } from '../../model/store.ts';
-import { toTime } from './values.ts';
 
 const reasons = [
   'platform_frozen',

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { instanceStatusSchema } from '../../../contract/instance.ts';
 import { timestampSchema } from '../../../contract/values.ts';
+import { nextSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
 import type { HistoryEvent } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { InstanceSearch, ListedInstance, Reader } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
-import { nextSchema, timeOrNullSchema, toTime, USUAL_PAGE } from './values.ts';
 
 /** An instance in a list. */
 export const instanceRowSchema = z

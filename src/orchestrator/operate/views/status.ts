@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
 import { markOf, type Reader } from '../../model/store.ts';
-import { timeOrNullSchema, toTime } from './values.ts';
 
 /** What there is and what stands wrong. */
 export const statusViewSchema = z

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
+import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
 import type { Reader } from '../../model/store.ts';
-import { timeOrNullSchema, toTime } from './values.ts';
 
 /** A step that is not finished. */
 export const workRowSchema = z

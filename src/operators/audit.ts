@@ -1,9 +1,7 @@
-import { ApiError } from '../../contract/errors.ts';
-import type { Clock } from '../../ports/clock.ts';
-import { Fatal } from '../../ports/errors.ts';
-import { withOverrides } from '../../ports/with-overrides.ts';
-import type { Actor, AuditEntry } from '../model/operator.ts';
-import type { Store, Transaction } from '../model/store.ts';
+import type { Clock } from '../ports/clock.ts';
+import { Fatal } from '../ports/errors.ts';
+import { withOverrides } from '../ports/with-overrides.ts';
+import type { Actor, AuditEntry, AuditWriter } from './model.ts';
 
 /** What an operator does, as the audit log has it. */
 export interface AuditedAction {
@@ -15,9 +13,14 @@ export interface AuditedAction {
   detail?: Record<string, unknown>;
 }
 
+/** A store whose transactions can write the audit log, whatever else they can. */
+export interface AuditedStore<Tx = { audit: AuditWriter }> {
+  transact<T>(body: (tx: Tx) => Promise<T>): Promise<T>;
+}
+
 /** Writes a row of the audit log, in the transaction that does what it tells of. */
 export async function audit(
-  tx: Pick<Transaction, 'audit'>,
+  tx: { audit: Pick<AuditWriter, 'add'> },
   clock: Pick<Clock, 'now'>,
   { name: actor, source, address }: Actor,
   { action, subject = null, detail = {}, outcome = 'done' }: AuditedEntry,
@@ -31,15 +34,16 @@ type AuditedEntry = Omit<AuditedAction, 'subject'> & {
 };
 
 /** The store whose next transaction is this one. */
-export function within(store: Store, tx: Transaction): Store {
-  return withOverrides(store, { transact: (body) => body(tx) });
+export function within<Store extends AuditedStore>(store: Store, tx: { audit: AuditWriter }): Store {
+  const transact: AuditedStore['transact'] = (body) => body(tx);
+  return withOverrides(store, { transact } as Partial<Store>);
 }
 
 /**
  * Does what an operator asks for and writes its row of the audit log, in one transaction: `act` is given a store whose
  * `transact` is part of it. What was refused or failed leaves a row too, where that can be written.
  */
-export async function audited<T>(
+export async function audited<Store extends AuditedStore, T>(
   { store, clock }: { store: Store; clock: Pick<Clock, 'now'> },
   actor: Actor,
   action: AuditedAction,
@@ -52,12 +56,20 @@ export async function audited<T>(
       return value;
     });
   } catch (error) {
-    const isRefused = error instanceof Fatal || (error instanceof ApiError && error.status < 500);
-    const detail = { ...action.detail, reason: isRefused ? error.message : 'it failed; see the log' };
-    const outcome = isRefused ? 'refused' : 'failed';
+    const refusal = refusalOf(error);
+    const detail = { ...action.detail, reason: refusal ?? 'it failed; see the log' };
+    const outcome = refusal === undefined ? 'failed' : 'refused';
     await store
       .transact((tx) => audit(tx, clock, actor, { ...action, detail, outcome }))
       .catch(() => undefined);
     throw error;
   }
+}
+
+/** The sentence for the operator, where a use case would not do it; undefined: it failed. */
+export function refusalOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  // The error of either product's API has a status.
+  const isRefused = error instanceof Fatal || ('status' in error && Number(error.status) < 500);
+  return isRefused ? error.message : undefined;
 }

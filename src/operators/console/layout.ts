@@ -1,18 +1,22 @@
 import { count, type Html, html, type Tone } from './parts.ts';
 
-/** The pages, in the order of the tabs. */
-const tabs = [
-  { path: '/console', name: 'Fleet' },
-  { path: '/console/instances', name: 'Instances' },
-  { path: '/console/alarms', name: 'Alarms' },
-  { path: '/console/work', name: 'Work' },
-  { path: '/console/capacity', name: 'Capacity' },
-  { path: '/console/cordons', name: 'Cordons' },
-  { path: '/console/platforms', name: 'Platforms' },
-  { path: '/console/orphans', name: 'Orphans' },
-  { path: '/console/accounts', name: 'Accounts' },
-  { path: '/console/audit', name: 'Audit' },
-] as const;
+/** What a console is called, and where one gets from every page of it. */
+export interface Look {
+  /** Such as `Berth`. */
+  brand: string;
+  /** In the order of the tabs; the first is that of `/console`. */
+  tabs: readonly { path: string; name: string }[];
+  search: { path: string; label: string; placeholder: string };
+  /** What makes an operator key. */
+  command: string;
+}
+
+/** What stands beside the name of a tab. */
+export interface TabMark {
+  path: string;
+  count: number;
+  tone: Tone;
+}
 
 export interface Frame {
   title: string;
@@ -20,8 +24,7 @@ export interface Frame {
   path: string;
   operator: string;
   csrf: string;
-  /** How many alarms stand, and how many of them nobody has acknowledged. */
-  alarms: { count: number; unacknowledged: number };
+  mark: TabMark | undefined;
   server: string;
   version: string;
   search: string;
@@ -29,13 +32,13 @@ export interface Frame {
 }
 
 /** A whole page of somebody who is logged in. */
-export function framed(frame: Frame): Html {
-  const { title, path, operator, csrf, alarms, server, version, search, body } = frame;
+export function framed({ brand, tabs, search: to }: Look, frame: Frame): Html {
+  const { title, path, operator, csrf, mark, server, version, search, body } = frame;
   const top = html`<header class="top">
 <div class="bar">
-<a class="brand" href="/console">Berth</a>
-<form class="search" action="/console/instances" role="search">
-<input type="search" name="q" value="${search}" placeholder="Find an instance: id, name, address … (press /)" aria-label="Find an instance">
+<a class="brand" href="/console">${brand}</a>
+<form class="search" action="${to.path}" role="search">
+<input type="search" name="q" value="${search}" placeholder="${to.placeholder}" aria-label="${to.label}">
 </form>
 <div class="who">
 <span class="live" role="status">as it was read</span>
@@ -43,22 +46,21 @@ export function framed(frame: Frame): Html {
 <form method="post" action="/console/logout">${csrfField(csrf)}<button class="plain">Sign out</button></form>
 </div>
 </div>
-<nav class="tabs" id="tabs" aria-label="Pages" data-live>${tabs.map((tab) => tabLink(tab, path, alarms))}</nav>
+<nav class="tabs" id="tabs" aria-label="Pages" data-live>${tabs.map((tab) => tabLink(tab, path, mark))}</nav>
 </header>`;
   const foot = html`<footer>Server ${server} · Berth ${version} · times are UTC</footer>`;
   return page(
     title,
     html`<a class="skip" href="#main">Skip to the content</a>${top}<main id="main">${body}</main>${foot}`,
-    { events: '/console/events' },
+    { brand, events: '/console/events' },
   );
 }
 
-function tabLink({ path, name }: (typeof tabs)[number], shown: string, alarms: Frame['alarms']): Html {
+function tabLink({ path, name }: Look['tabs'][number], shown: string, marked: TabMark | undefined): Html {
   const isShown = path === '/console' ? shown === path : shown.startsWith(path);
-  const tone: Tone = alarms.unacknowledged > 0 ? 'bad' : 'wait';
   const mark =
-    name === 'Alarms' && alarms.count > 0
-      ? html` <span class="count ${tone}">${count(alarms.count)}</span>`
+    marked?.path === path && marked.count > 0
+      ? html` <span class="count ${marked.tone}">${count(marked.count)}</span>`
       : '';
   return isShown
     ? html`<a href="${path}" aria-current="page">${name}${mark}</a>`
@@ -66,36 +68,41 @@ function tabLink({ path, name }: (typeof tabs)[number], shown: string, alarms: F
 }
 
 /** The login: all that somebody sees who is not logged in. */
-export function loginPage({ problem, next }: { problem?: string; next: string }): Html {
+export function loginPage(
+  { brand, command }: Pick<Look, 'brand' | 'command'>,
+  { problem, next }: { problem?: string; next: string },
+): Html {
   return page(
     'Sign in',
-    html`<main class="login"><h1>Berth console</h1>
+    html`<main class="login"><h1>${brand} console</h1>
 ${problem === undefined ? '' : html`<div class="notice bad" role="alert">${problem}</div>`}
 <form class="card" method="post" action="/console/login">
 <input type="hidden" name="next" value="${next}">
 <input name="username" value="operator" autocomplete="username" hidden>
 <label class="field"><span>Operator key</span><input type="password" name="key" autocomplete="current-password" required autofocus></label>
 <button class="primary">Sign in</button>
-<p class="small soft">On the server, <code>berth operators create NAME</code> makes one. It is no account's key.</p>
+<p class="small soft">On the server, <code>${command} create NAME</code> makes one. It is no account's key.</p>
 </form></main>`,
+    { brand },
   );
 }
 
 /** What is wrong, to somebody who may be logged in or not. */
-export function problemPage(title: string, text: unknown): Html {
+export function problemPage({ brand, tabs }: Look, title: string, text: unknown): Html {
   return page(
     title,
-    html`<main class="login"><h1>${title}</h1><div class="notice bad">${text}</div><p><a href="/console">To the fleet</a></p></main>`,
+    html`<main class="login"><h1>${title}</h1><div class="notice bad">${text}</div><p><a href="/console">To the ${tabs[0]?.name.toLowerCase()}</a></p></main>`,
+    { brand },
   );
 }
 
-function page(title: string, body: Html, { events }: { events?: string } = {}): Html {
+function page(title: string, body: Html, { brand, events }: { brand: string; events?: string }): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} · Berth</title>
+<title>${title} · ${brand}</title>
 <link rel="stylesheet" href="/console/assets/console.css">
 <link rel="icon" href="data:,">
 <script type="module" src="/console/assets/console.js"></script>

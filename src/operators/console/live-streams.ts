@@ -1,5 +1,4 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
-import type { CommitListener, Store } from '../model/store.ts';
 
 /** How many pages may wait for changes at a time, in all. */
 export const MAX_STREAMS = 64;
@@ -9,6 +8,12 @@ export const TICK_MS = 2_000;
 const TICKS_BETWEEN_BEATS = 5;
 /** What was sent and not read: a client that takes none of so many messages is cut off. */
 const MAX_UNREAD = 3;
+
+interface Deps {
+  clock: Clock;
+  /** Calls `changed` after each commit; returns what ends that. */
+  subscribe?: ((changed: () => void) => () => void) | undefined;
+}
 
 interface Stream {
   controller: ReadableStreamDefaultController<Uint8Array>;
@@ -23,7 +28,7 @@ const HELLO = Buffer.from('retry: 3000\n: this stream says when to read the page
 
 /** Tells open pages by server-sent events that something has changed; what it is, they read. */
 export class LiveStreams {
-  readonly #deps: { store: Pick<Store, 'subscribe'>; clock: Clock };
+  readonly #deps: Deps;
   readonly #open = new Set<Stream>();
   #unsubscribe: (() => void) | undefined;
   #timer: Timer | undefined;
@@ -31,7 +36,7 @@ export class LiveStreams {
   #ticks = 0;
   #isClosed = false;
 
-  constructor(deps: { store: Pick<Store, 'subscribe'>; clock: Clock }) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 
@@ -69,15 +74,9 @@ export class LiveStreams {
 
   #start(): void {
     if (this.#timer !== undefined) return;
-    const changed = (): void => {
+    this.#unsubscribe = this.#deps.subscribe?.(() => {
       this.#hasChanged = true;
-    };
-    const listener: CommitListener = {
-      instancesChanged: changed,
-      workChanged: changed,
-      commitsMissed: changed,
-    };
-    this.#unsubscribe = this.#deps.store.subscribe(listener);
+    });
     this.#schedule();
   }
 

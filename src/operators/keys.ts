@@ -1,15 +1,25 @@
-import { ApiError } from '../../contract/errors.ts';
-import { describeApiKey, digestSecret, generateOperatorKey } from '../../keys/api-key.ts';
-import type { Clock, Random } from '../../ports/clock.ts';
-import { bearerToken } from '../accounts/authenticate.ts';
-import { KeyUses } from '../accounts/key-uses.ts';
-import type { OperatorKeyRecord } from '../model/operator.ts';
-import type { Reader, Store } from '../model/store.ts';
+import { ApiError } from '../contract/errors.ts';
+import { describeApiKey, digestSecret, generateOperatorKey } from '../keys/api-key.ts';
+import { bearerToken } from '../keys/bearer-token.ts';
+import { KeyUses } from '../keys/key-uses.ts';
+import type { Clock, Random } from '../ports/clock.ts';
+import type { OperatorKeyReader, OperatorKeyRecord, OperatorKeyWriter } from './model.ts';
 
 interface Deps {
-  store: Pick<Store, 'transact'>;
+  store: WritableKeys;
   clock: Clock;
+  /** What makes and lists keys. */
+  command?: string;
 }
+
+const COMMAND = 'berth operators';
+
+/** What of a store has keys of operators, whatever else it has. */
+interface WritableKeys {
+  transact<T>(body: (tx: { operatorKeys: OperatorKeyWriter }) => Promise<T>): Promise<T>;
+}
+
+type KeyStore = WritableKeys & { read: { operatorKeys: OperatorKeyReader } };
 
 const NAME = /^[a-z0-9][a-z0-9._@-]{0,62}$/;
 
@@ -42,11 +52,14 @@ export async function createOperatorKey(
 }
 
 /** Ends a key, and every session of the console that began with it. Revoking twice keeps the first time. @throws {ApiError} `not_found` */
-export async function revokeOperatorKey({ store, clock }: Deps, id: string): Promise<OperatorKeyRecord> {
+export async function revokeOperatorKey(
+  { store, clock, command = COMMAND }: Deps,
+  id: string,
+): Promise<OperatorKeyRecord> {
   return store.transact(async (tx) => {
     const record = await tx.operatorKeys.byId(id);
     if (record === null)
-      throw new ApiError('not_found', `There is no operator key "${id}": see \`berth operators list\`.`);
+      throw new ApiError('not_found', `There is no operator key "${id}": see \`${command} list\`.`);
     if (record.revokedAt !== null) return record;
     const revokedAt = clock.now();
     await tx.operatorKeys.revoke(id, revokedAt);
@@ -56,11 +69,13 @@ export async function revokeOperatorKey({ store, clock }: Deps, id: string): Pro
 
 /** Knows operators by their keys. A key is looked up at each request, so that a revoked one ends at once. */
 export class Operators {
-  readonly #store: Pick<Store, 'read' | 'transact'>;
+  readonly #store: KeyStore;
   readonly #clock: Clock;
   readonly #uses = new KeyUses();
+  readonly #command: string;
 
-  constructor(deps: { store: Pick<Store, 'read' | 'transact'>; clock: Clock }) {
+  constructor(deps: { store: KeyStore; clock: Clock; command?: string }) {
+    this.#command = deps.command ?? COMMAND;
     this.#store = deps.store;
     this.#clock = deps.clock;
   }
@@ -73,7 +88,7 @@ export class Operators {
     throw new ApiError(
       'unauthorized',
       authorization === undefined
-        ? 'Send "Authorization: Bearer <OPERATOR_KEY>": `berth operators create` makes one.'
+        ? `Send "Authorization: Bearer <OPERATOR_KEY>": \`${this.#command} create\` makes one.`
         : 'The credential is not the key of an operator.',
     );
   }
@@ -103,7 +118,7 @@ export class Operators {
   }
 }
 
-async function liveKey(found: ReturnType<Reader['operatorKeys']['byId']>): Promise<OperatorKeyRecord | null> {
+async function liveKey(found: Promise<OperatorKeyRecord | null>): Promise<OperatorKeyRecord | null> {
   const record = await found;
   return record?.revokedAt === null ? record : null;
 }

@@ -1,24 +1,23 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
-import type { CommitListener } from '../model/store.ts';
 import { LiveStreams, MAX_STREAMS, TICK_MS } from './live-streams.ts';
 
 let clock: VirtualClock;
-let listeners: Set<CommitListener>;
+let listeners: Set<() => void>;
 let streams: LiveStreams;
 
 beforeEach(() => {
   clock = new VirtualClock();
   listeners = new Set();
-  const subscribe = (listener: CommitListener) => {
+  const subscribe = (listener: () => void) => {
     listeners.add(listener);
     return () => void listeners.delete(listener);
   };
-  streams = new LiveStreams({ store: { subscribe }, clock });
+  streams = new LiveStreams({ subscribe, clock });
 });
 
 const commit = (): void => {
-  for (const listener of listeners) listener.workChanged?.();
+  for (const listener of listeners) listener();
 };
 
 /** A page that reads its stream as it comes; `events` are the names of what came. */

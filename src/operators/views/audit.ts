@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { timestampSchema } from '../../../contract/values.ts';
-import { auditOutcomes, auditSources } from '../../model/operator.ts';
-import type { Reader } from '../../model/store.ts';
+import { timestampSchema } from '../../contract/values.ts';
+import { type AuditReader, auditOutcomes, auditSources } from '../model.ts';
 import { nextSchema, toTime, USUAL_PAGE } from './values.ts';
 
 /** What an operator did. */
@@ -36,7 +35,7 @@ export interface AuditQuery {
 
 /** The newest first. */
 export async function listAudit(
-  read: Pick<Reader, 'audit'>,
+  read: { audit: AuditReader },
   { after, limit = USUAL_PAGE, ...of }: AuditQuery,
 ): Promise<AuditPage> {
   const before = after === undefined ? undefined : Number(after);

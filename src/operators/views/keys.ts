@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { timestampSchema } from '../../../contract/values.ts';
-import type { Reader } from '../../model/store.ts';
+import { timestampSchema } from '../../contract/values.ts';
+import type { OperatorKeyReader } from '../model.ts';
 import { timeOrNullSchema, toTime } from './values.ts';
 
 /** A key of an operator, as far as it is shown. */
@@ -21,7 +21,9 @@ export const operatorKeyListSchema = z
   .object({ keys: z.array(operatorKeyViewSchema) })
   .meta({ id: 'OperatorKeyList' });
 
-export async function listOperatorKeys(read: Pick<Reader, 'operatorKeys'>): Promise<OperatorKeyView[]> {
+export async function listOperatorKeys(read: {
+  operatorKeys: OperatorKeyReader;
+}): Promise<OperatorKeyView[]> {
   const keys = await read.operatorKeys.list();
   return keys.map(({ id, name, prefix, lastFour, createdAt, revokedAt, lastUsedAt }) => ({
     id,

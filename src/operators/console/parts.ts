@@ -1,5 +1,4 @@
 import { html } from 'hono/html';
-import type { InstanceStatus } from '../../../contract/instance.ts';
 
 export type Html = ReturnType<typeof html>;
 export { html };
@@ -7,27 +6,8 @@ export { html };
 /** How it stands: good · under way · waits or soon wrong · wrong · nothing to say. Colour is never all that tells it. */
 export type Tone = 'good' | 'busy' | 'wait' | 'bad' | 'none';
 
-const TONES: Readonly<Record<InstanceStatus, Tone>> = {
-  PROVISIONING: 'busy',
-  ONLINE: 'good',
-  STOPPING: 'busy',
-  STOPPED: 'none',
-  OFFLINE: 'wait',
-  DESTROYING: 'busy',
-  DESTROYED: 'none',
-  ERROR: 'bad',
-};
-
-export function toneOf(status: InstanceStatus): Tone {
-  return TONES[status];
-}
-
 export function badge(text: string, tone: Tone): Html {
   return html`<span class="badge ${tone}">${text}</span>`;
-}
-
-export function statusBadge(status: InstanceStatus): Html {
-  return badge(status, toneOf(status));
 }
 
 /** What is not seen and may change what is; joiners, which scripts and emoji need, are let through. */
@@ -128,14 +108,40 @@ export function live(id: string, content: unknown, className = 'card'): Html {
   return html`<section id="${id}" class="${className}" data-live>${content}</section>`;
 }
 
-export function instanceLink(id: string): Html {
-  return html`<a class="mono" href="/console/instances/${encodeURIComponent(id)}">${id}</a>`;
-}
-
 /** A path with what is given of a query. */
 export function withQuery(path: string, query: Readonly<Record<string, string | undefined>>): string {
   const present = Object.entries(query).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== '',
   );
   return present.length === 0 ? path : `${path}?${new URLSearchParams(present)}`;
+}
+
+/** A number that a page begins with; `href`: where it is told more of. */
+export function figure(
+  value: string,
+  name: string,
+  { href, tone }: { href?: string; tone?: Tone | undefined } = {},
+): Html {
+  const content = html`<b>${value}</b><span>${name}</span>`;
+  return href === undefined
+    ? html`<div class="figure ${tone ?? ''}">${content}</div>`
+    : html`<a class="figure ${tone ?? ''}" href="${href}">${content}</a>`;
+}
+
+/** A menu; what is chosen and not on it is on it all the same. */
+export function choice(
+  name: string,
+  label: string,
+  values: readonly string[],
+  chosen: string | undefined,
+  show: (value: string) => string = (value) => value,
+  none = 'any',
+): Html {
+  const all = chosen === undefined || values.includes(chosen) ? values : [...values, chosen];
+  return html`<label class="field"><span>${label}</span><select name="${name}"><option value="">${none}</option>${all.map(
+    (value) =>
+      value === chosen
+        ? html`<option value="${value}" selected>${show(value)}</option>`
+        : html`<option value="${value}">${show(value)}</option>`,
+  )}</select></label>`;
 }

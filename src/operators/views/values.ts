@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { timestampSchema } from '../../../contract/values.ts';
+import { timestampSchema } from '../../contract/values.ts';
 
 /** What every page of a list may have at most, and has where nothing else is asked for. */
 export const MAX_PAGE = 500;

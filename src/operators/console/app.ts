@@ -1,0 +1,236 @@
+import { type Context, Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import { HTTPException } from 'hono/http-exception';
+import { clientAddress } from '../../http/wire/client-address.ts';
+import { StoreUnavailable } from '../../ports/errors.ts';
+import { audit, refusalOf } from '../audit.ts';
+import type { Actor } from '../model.ts';
+import { asset, isAssetName } from './assets.ts';
+import type { ConsoleBase, ConsoleEnv, ConsoleParts, FormRequest, Page, PageRequest } from './deps.ts';
+import { framed, type Look, loginPage, problemPage } from './layout.ts';
+import { LiveStreams } from './live-streams.ts';
+import { html } from './parts.ts';
+import { isSameOrigin, secureReplies, toOwnPath } from './protect.ts';
+import { isOwnForm, SESSION_MS, type Session, Sessions } from './sessions.ts';
+
+/** A form of the console has some short fields. */
+const MAX_FORM_BYTES = 64 * 1024;
+const REFRESH = 'x-console-refresh';
+
+export interface Console {
+  /** Answers all that is below `/console`. */
+  app: Hono<ConsoleEnv>;
+  /** Ends the streams of open pages: the server drains. */
+  close(): void;
+}
+
+/** The operator's pages of a product, under `/console` of its admin listener. */
+export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: ConsoleParts<Deps>): Console {
+  const { look, forms, pages } = parts;
+  const sessions = new Sessions(deps);
+  const streams = new LiveStreams({ clock: deps.clock, subscribe: parts.subscribe });
+  const app = new Hono<ConsoleEnv>().basePath('/console');
+  app.use(secureReplies());
+  app.use(bodyLimit({ maxSize: MAX_FORM_BYTES }));
+  app.use(async (context, next) => {
+    const forwarded = context.req.header('x-forwarded-for');
+    const remote = context.env?.incoming?.socket.remoteAddress;
+    context.set('address', clientAddress(remote, forwarded, deps.trustedProxies));
+    return next();
+  });
+  app.onError((error, context) => respondToError(deps, look, context, error));
+  app.get('/assets/:name', (context) => {
+    const name = context.req.param('name');
+    if (!isAssetName(name)) return context.notFound();
+    const { type, text } = asset(name);
+    return context.body(text, 200, { 'Content-Type': type, 'Cache-Control': 'no-cache' });
+  });
+  app.get('/login', (context) =>
+    context.html(loginPage(look, { next: toOwnPath(context.req.query('next')) })),
+  );
+  app.post('/login', (context) => logIn(deps, look, sessions, context));
+  app.use(async (context, next) => {
+    const session = await sessionOf(deps, sessions, context);
+    if (session === undefined) return askForLogin(context);
+    context.set('session', session);
+    return next();
+  });
+  app.get('/events', (context) => {
+    const secret = getCookie(context, cookieName(context));
+    const isAllowed = async (): Promise<boolean> =>
+      (await liveSession(deps, sessions, secret).catch(() => undefined)) !== undefined;
+    const body = streams.open(isAllowed, context.req.raw.signal);
+    if (body === null) return context.text('Too many pages are open, or the server is draining.', 503);
+    return context.body(body, 200, {
+      'Content-Type': 'text/event-stream',
+      'Cache-Control': 'no-store',
+      'X-Accel-Buffering': 'no',
+    });
+  });
+  app.post('*', async (context, next) => {
+    const form = await context.req.parseBody();
+    if (isSameOrigin(context) && isOwnForm(context.get('session'), form['csrf'])) return next();
+    return context.html(
+      problemPage(
+        look,
+        'Not done',
+        'This form is not of this session. Go back, read the page again and send it again.',
+      ),
+      403,
+    );
+  });
+  app.post('/logout', (context) => {
+    sessions.end(getCookie(context, cookieName(context)));
+    deleteCookie(context, cookieName(context), { path: '/console' });
+    return context.redirect('/console/login', 303);
+  });
+  for (const [path, action] of forms)
+    app.post(path, async (context) => context.redirect(await action(deps, await formOf(context)), 303));
+  for (const [path, page] of pages) app.get(path, (context) => show(deps, parts, context, page));
+  app.all('*', (context) => context.html(problemPage(look, 'Not found', 'There is no such page.'), 404));
+  return { app, close: () => streams.close() };
+}
+
+async function formOf(context: Context<ConsoleEnv>): Promise<FormRequest> {
+  const fields = await context.req.parseBody();
+  const { operator: name } = context.get('session');
+  return {
+    actor: { name, source: 'console', address: context.get('address') },
+    field: (field) => {
+      const value = fields[field];
+      return typeof value === 'string' && value !== '' ? value : undefined;
+    },
+  };
+}
+
+async function show<Deps extends ConsoleBase>(
+  deps: Deps,
+  { look, markTab }: ConsoleParts<Deps>,
+  context: Context<ConsoleEnv>,
+  page: Page<Deps>,
+): Promise<Response> {
+  const session = context.get('session');
+  const request: PageRequest = {
+    now: deps.clock.now(),
+    session,
+    params: context.req.param() as Record<string, string>,
+    query: (name) => context.req.query(name)?.trim() || undefined,
+  };
+  const [content, mark] = await Promise.all([page(deps, request), markTab(deps)]);
+  if (content === null)
+    return context.html(problemPage(look, 'Not found', 'There is no such thing any more.'), 404);
+  return context.html(
+    framed(look, {
+      ...content,
+      path: context.req.path,
+      operator: session.operator,
+      csrf: session.csrf,
+      mark,
+      server: deps.server,
+      version: deps.version,
+      search: request.query('q') ?? '',
+    }),
+  );
+}
+
+async function logIn(
+  deps: ConsoleBase,
+  look: Look,
+  sessions: Sessions,
+  context: Context<ConsoleEnv>,
+): Promise<Response> {
+  const { store, clock } = deps;
+  if (!isSameOrigin(context))
+    return context.html(problemPage(look, 'Not done', 'Sign in on the page itself.'), 403);
+  const form = await context.req.parseBody();
+  const next = toOwnPath(typeof form['next'] === 'string' ? form['next'] : undefined);
+  const secret = typeof form['key'] === 'string' ? form['key'].trim() : '';
+  const key = await deps.operators.ofKey(secret);
+  if (key === null) {
+    deps.log.warn({ address: context.get('address') }, 'a login to the console was refused');
+    return context.html(
+      loginPage(look, { next, problem: 'That is no operator key, or it was revoked.' }),
+      401,
+    );
+  }
+  const actor: Actor = { name: key.name, source: 'console', address: context.get('address') };
+  await store.transact((tx) => audit(tx, clock, actor, { action: 'console.login' }));
+  setCookie(context, cookieName(context), sessions.begin(key), {
+    path: '/console',
+    httpOnly: true,
+    sameSite: 'Strict',
+    // The listener itself has no TLS: a proxy before it may.
+    secure: context.req.header('x-forwarded-proto') === 'https',
+    maxAge: SESSION_MS / 1000,
+  });
+  return context.redirect(next, 303);
+}
+
+/** Cookies are of a host whatever the port: two servers on one host have two names. */
+function cookieName(context: Context): string {
+  return `berth_console_${/:(\d+)$/.exec(context.req.header('host') ?? '')?.[1] ?? '0'}`;
+}
+
+function sessionOf(
+  deps: ConsoleBase,
+  sessions: Sessions,
+  context: Context<ConsoleEnv>,
+): Promise<Session | undefined> {
+  return liveSession(deps, sessions, getCookie(context, cookieName(context)));
+}
+
+/** Ends with its key. Rejects while the store does not answer. */
+async function liveSession(
+  { operators }: Pick<ConsoleBase, 'operators'>,
+  sessions: Sessions,
+  secret: string | undefined,
+): Promise<Session | undefined> {
+  const session = sessions.find(secret);
+  if (session === undefined) return undefined;
+  if ((await operators.ofId(session.keyId)) !== null) return session;
+  sessions.end(secret);
+  return undefined;
+}
+
+function askForLogin(context: Context<ConsoleEnv>): Response {
+  const { method, path, url } = context.req;
+  if (path === '/console/events' || context.req.header(REFRESH) !== undefined)
+    return context.text('The session has ended.', 401);
+  const next = method === 'GET' ? `${path}${new URL(url).search}` : '/console';
+  return context.redirect(
+    next === '/console' ? '/console/login' : `/console/login?next=${encodeURIComponent(next)}`,
+    303,
+  );
+}
+
+function respondToError(
+  { log }: ConsoleBase,
+  look: Look,
+  context: Context<ConsoleEnv>,
+  error: Error,
+): Response | Promise<Response> {
+  if (error instanceof HTTPException) return error.getResponse();
+  const refusal = refusalOf(error);
+  if (refusal !== undefined) return context.html(problemPage(look, 'Not done', refusal), 409);
+  if (error instanceof StoreUnavailable)
+    return context.html(
+      problemPage(
+        look,
+        'The database does not answer',
+        html`<p>Berth keeps what it has promised, sells nothing more and goes on by itself when the database is back.
+Nothing needs a restart.</p><ul><li>SQLite: is there room on its disk? <code>df -h</code></li>
+<li>PostgreSQL: does it take connections? <code>psql</code> with the URL of the configuration</li></ul>`,
+      ),
+      503,
+    );
+  log.error({ err: error, path: context.req.path.slice(0, 200) }, 'a page of the console failed');
+  return context.html(
+    problemPage(
+      look,
+      'This page failed',
+      'The log of the server has the reason: search it for “a page of the console failed”.',
+    ),
+    500,
+  );
+}

@@ -1,0 +1,83 @@
+import { OpenAPIHono, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { ApiError, type ErrorCode, invalidRequest } from '../../contract/errors.ts';
+import { toIssues } from '../../contract/issue-words.ts';
+import { readBody } from '../../http/api/body.ts';
+import { describeRoutes, newRouter } from '../../http/api/create-app.ts';
+import type { ApiErrors } from '../../http/api/errors.ts';
+import { type RequestEnv, type RequestVariables, requestContext } from '../../http/api/request-context.ts';
+import { Fatal } from '../../ports/errors.ts';
+import type { Operators } from '../keys.ts';
+import type { Actor, OperatorKeyRecord } from '../model.ts';
+import { MAX_PAGE } from '../views/values.ts';
+
+/** What middleware leaves for the routes. */
+export interface OperatorEnv extends RequestEnv {
+  Variables: RequestVariables & { operator: OperatorKeyRecord };
+}
+
+/** How many a page may have. */
+export const limitSchema = z.coerce.number().int().min(1).max(MAX_PAGE).optional();
+
+/** Input that does not fit is a 400 that names each path. */
+export function createOperatorRouter(): OpenAPIHono<OperatorEnv> {
+  return newRouter<OperatorEnv>((failed) => invalidRequest(toIssues(failed)));
+}
+
+/** Who asks, as the audit log names them. */
+export function actorOf(context: Context<OperatorEnv>): Actor {
+  return { name: context.get('operator').name, source: 'api', address: context.get('address') };
+}
+
+/** Where the operator's API of either product begins, on its admin listener. */
+const API = '/operator/v1';
+
+type RequestParts = Parameters<typeof requestContext>[0];
+
+interface OperatorParts extends RequestParts {
+  operators: Operators;
+  maxBodyBytes: number;
+  errors: ApiErrors<ErrorCode>;
+  routes: readonly OpenAPIHono<OperatorEnv>[];
+  about: Pick<Parameters<typeof describeRoutes>[1], 'title' | 'description' | 'credential' | 'tags'>;
+  /** The code for what a use case refuses; default: `invalid_request`. */
+  codeOf?: (refused: Fatal) => ErrorCode | undefined;
+}
+
+/** By title: a document is the same for every server of a process, and made only where somebody asks for it. */
+const documents = new Map<string, object>();
+
+/** The operator's API of a product: it opens with the keys of operators alone. */
+export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorEnv> {
+  const { log, operators, maxBodyBytes, errors, routes, about, codeOf } = parts;
+  const v1 = createOperatorRouter();
+  v1.use(async (context, next) => {
+    context.header('Cache-Control', 'no-store');
+    context.set('operator', await operators.authenticate(context.req.header('authorization')));
+    return next();
+  });
+  v1.use(readBody(maxBodyBytes, errors.body));
+  for (const some of routes) v1.route('/', some);
+  const app = new OpenAPIHono<OperatorEnv>();
+  app.use(requestContext<OperatorEnv>(parts));
+  app.get('/operator/openapi.json', (context) => {
+    const { title } = about;
+    const document = documents.get(title) ?? describeRoutes(v1, { ...about, version: '1.0.0', url: API });
+    documents.set(title, document);
+    return context.json(document);
+  });
+  app.route(API, v1);
+  app.onError((error, context) => errors.respond(context, toApiError(error, codeOf), log));
+  app.notFound((context) => {
+    const { method, path } = context.req;
+    const sentence = `There is no ${method} ${path.slice(0, 100)}; the API is described at /operator/openapi.json.`;
+    return errors.respond(context, errors.notFound(sentence), log);
+  });
+  return app;
+}
+
+/** What a use case of the command line refuses, it refuses here too. */
+function toApiError(error: Error, codeOf: OperatorParts['codeOf']): Error {
+  if (!(error instanceof Fatal)) return error;
+  return new ApiError(codeOf?.(error) ?? 'invalid_request', error.message);
+}
