@@ -39,6 +39,8 @@ export interface Scenario {
   probeIntervalS: number;
   /** For how long tombstones are kept. */
   tombstonesKeptS: number;
+  /** For how long the machine of an instance that failed is kept for the operator; 0: it is removed at once. */
+  heldFailuresS: number;
   /** Whether no server and no store ever fails. */
   hasSoundServers: boolean;
 }
@@ -108,6 +110,7 @@ export function drawScenario(chance: Chance): Scenario {
     watchIntervalS: chance.pick([10, 20]),
     probeIntervalS: chance.pick([2, 5]),
     tombstonesKeptS: chance.fork('retention').pick([20, 60, 300]),
+    heldFailuresS: chance.fork('hold').pick([0, 0, 0, 60, 900]),
     hasSoundServers: false,
   };
 }

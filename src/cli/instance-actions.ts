@@ -1,6 +1,11 @@
 import type { Command } from 'commander';
 import { requestAdoption } from '../orchestrator/operate/actions/adopt.ts';
-import { forceDestroyInstance, type Plan, retryInstance } from '../orchestrator/operate/actions/instances.ts';
+import {
+  forceDestroyInstance,
+  type Plan,
+  releaseInstance,
+  retryInstance,
+} from '../orchestrator/operate/actions/instances.ts';
 import { toPlanRow } from '../orchestrator/operate/views/actions.ts';
 import { printLine } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';
@@ -19,6 +24,12 @@ export function addInstanceActions(instances: Command): void {
   );
   withYes(retry).description(
     'try the open step of an instance again now, or read its machine again where none is open',
+  );
+  const release = onDatabase(instances.command('release <id>'), async (deps, id: string, flags: Flags) =>
+    tell(await releaseInstance(deps, localActor(), { id, isDone: flags.yes === true }), flags),
+  );
+  withYes(release).description(
+    'remove the machine of an instance that failed, which failed_instances.hold_minutes keeps for you',
   );
   const destroy = onDatabase(instances.command('destroy <id>'), async (deps, id: string, flags: Flags) => {
     const { yes, reason = null } = flags;

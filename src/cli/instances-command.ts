@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { instanceStatusSchema } from '../contract/instance.ts';
 import { MAX_PAGE } from '../operators/views/values.ts';
 import type { Reader } from '../orchestrator/model/store.ts';
+import type { Dossier } from '../orchestrator/operate/views/dossier.ts';
 import {
   type EventView,
   type InstanceRow,
@@ -41,15 +42,18 @@ export function instancesCommand(): Command {
       const instance = await readInstance(read, id);
       if (instance === null) throw nothingKnown(id);
       if (flags.json) return printJson(instance);
-      const { events, ...facts } = instance;
+      const { events, dossier, ...facts } = instance;
       printTable(
         ['FACT', 'VALUE'],
         Object.entries(facts).map(([name, value]) => [name, String(value ?? '-')]),
       );
+      if (dossier !== null) tellDossier(dossier);
       printLine('');
       tellEvents(events);
     }),
-  ).description('show an instance: its row, the work that is open for it, and its history');
+  ).description(
+    'show an instance: its row, the work that is open for it, its history, and of one that failed what there is to understand it',
+  );
   withJson(
     onDatabase(instances.command('events <id>'), async ({ store: { read } }, id: string, flags: JsonFlag) => {
       const events = await readEvents(read, id);
@@ -129,6 +133,25 @@ function tellEvents(events: readonly EventView[]): void {
     ]),
   );
   for (const { console } of events) if (console !== null) printLine(`\nThe end of its console:\n${console}`);
+}
+
+/** Why it failed, before the history and the console that it is read from. */
+function tellDossier({ cause, cloud_init: cloudInit, ssh, calls }: Dossier): void {
+  const lastSsh = ssh.at(-1);
+  const lastCall = calls.at(-1);
+  printLine('\nWhy it failed:');
+  printTable(
+    ['WHAT', 'FOUND'],
+    [
+      ['platform', cause ?? (lastCall && tellFound(lastCall)) ?? 'no call failed'],
+      ['ssh', lastSsh === undefined ? 'it was not tried' : tellFound(lastSsh)],
+      ['cloud-init', cloudInit === null ? 'unknown' : `${cloudInit.status}: ${cloudInit.line}`],
+    ],
+  );
+}
+
+function tellFound({ call, outcome, detail }: Dossier['calls'][number]): string {
+  return `${call} ${outcome}${detail === null ? '' : `: ${detail}`}`;
 }
 
 function tellCall({ call, outcome, took_ms: tookMs, detail }: EventView['calls'][number]): string {

@@ -12,7 +12,7 @@ import {
 import { DAY_MS } from '../ports/clock.ts';
 
 /** What `reconcile:` in berth.yaml says, in milliseconds. */
-export function toReconcileOptions({ reconcile }: Config): ReconcileOptions {
+export function toReconcileOptions({ reconcile, failed_instances: failed }: Config): ReconcileOptions {
   const leaseMs = reconcile.lease_s * 1000;
   const { share, least, window_s, per_host: perHost } = reconcile.max_losses;
   return {
@@ -22,6 +22,7 @@ export function toReconcileOptions({ reconcile }: Config): ReconcileOptions {
     listPauseMs: listPauseMs(leaseMs),
     probeIntervalMs: reconcile.ssh_probe_interval_s * 1000,
     watchIntervalMs: reconcile.watch_interval_s * 1000,
+    holdFailedMs: failed.hold_minutes * 60_000,
     orphans: reconcile.orphans,
     orphanGraceMs: reconcile.orphan_grace_s * 1000,
     suspectShare: reconcile.suspect_share,

@@ -93,6 +93,14 @@ const retentionSchema = z
   })
   .prefault({});
 
+/** What is done with the machine of an instance that went to ERROR. */
+const failedInstancesSchema = z
+  .strictObject({
+    /** For so long it is kept for the operator, its unit of capacity with it; 0: it is removed at once. */
+    hold_minutes: z.int().min(0).max(1440).default(0),
+  })
+  .prefault({});
+
 type Drivers = readonly [DriverDefinition, ...DriverDefinition[]];
 
 /** The options of the driver that `driver` names; without it those of the first one. */
@@ -143,6 +151,7 @@ export function configSchemaFor<const Registered extends Drivers>(registered: Re
     rate_limits: rateLimitsSchema,
     quotas: quotasSchema,
     reconcile: reconcileSchema,
+    failed_instances: failedInstancesSchema,
     retention: retentionSchema,
     auth: z
       .strictObject({

@@ -64,6 +64,7 @@ const admin: Routes = {
   'POST /operator/v1/maintenance/:maintenanceId/cancel': 'operators',
   'POST /operator/v1/reload': 'operators',
   'POST /operator/v1/instances/:instanceId/retry': 'operators',
+  'POST /operator/v1/instances/:instanceId/release': 'operators',
   'POST /operator/v1/instances/:instanceId/destroy': 'operators',
   'POST /operator/v1/orphans/:ref/adopt': 'operators',
   'GET /operator/v1/losses': 'operators',

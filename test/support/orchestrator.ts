@@ -44,6 +44,7 @@ export interface TestOptions {
   trustedProxies?: number;
   quotas?: Partial<Config['quotas']>;
   retention?: Config['retention'];
+  failedInstances?: Config['failed_instances'];
   /** Whether /docs is served. */
   docs?: boolean;
   catalog?: Catalog;
@@ -236,12 +237,14 @@ function testConfig({
   docs = true,
   quotas,
   retention,
+  failedInstances,
 }: TestOptions): Config {
   const { config } = loadConfig({ flags: {}, env: {} });
   return {
     ...config,
     quotas: { ...config.quotas, ...quotas },
     retention: retention ?? config.retention,
+    failed_instances: failedInstances ?? config.failed_instances,
     server: { ...config.server, trusted_proxies: trustedProxies, docs },
     platform: { ...config.platform, ...FAST_PLATFORM, ...platform } as Config['platform'],
     reconcile: { ...config.reconcile, watch_interval_s: 0.2, ssh_probe_interval_s: 0.1, ...reconcile },

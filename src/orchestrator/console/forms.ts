@@ -9,7 +9,7 @@ import {
   planMaintenance,
   uncordon,
 } from '../operate/actions/cordons.ts';
-import { forceDestroyInstance, retryInstance } from '../operate/actions/instances.ts';
+import { forceDestroyInstance, releaseInstance, retryInstance } from '../operate/actions/instances.ts';
 import { thawPlatform } from '../operate/actions/losses.ts';
 import { ActionRefused } from '../operate/actions/refused.ts';
 import { requestReload } from '../operate/actions/reload.ts';
@@ -25,6 +25,11 @@ const acknowledge: Action = async (deps, { actor, field }) => {
 
 const retry: Action = async (deps, { actor, field }) => {
   const { instance } = await retryInstance(deps, actor, { id: field('id') ?? '', isDone: true });
+  return `/console/instances/${instance}`;
+};
+
+const release: Action = async (deps, { actor, field }) => {
+  const { instance } = await releaseInstance(deps, actor, { id: field('id') ?? '', isDone: true });
   return `/console/instances/${instance}`;
 };
 
@@ -77,6 +82,7 @@ function subjectOf(field: FormRequest['field']): NamedSubject {
 export const forms: readonly (readonly [path: string, action: Action])[] = [
   ['/alarms/acknowledge', acknowledge],
   ['/instances/retry', retry],
+  ['/instances/release', release],
   ['/instances/destroy', destroy],
   ['/platforms/thaw', thaw],
   ['/cordons/add', addCordon],

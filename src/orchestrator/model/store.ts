@@ -170,6 +170,8 @@ export interface HeldClaim {
 }
 export interface ClaimReader {
   use(): Promise<PlacementUse[]>;
+  /** Those of instances in ERROR: their machines are held for the operator, or being removed. */
+  ofFailed(): Promise<PlacementUse[]>;
   /** Every claim, with what is known of its instance. */
   held(): Promise<HeldClaim[]>;
   isHeldBy(instanceId: string): Promise<boolean>;

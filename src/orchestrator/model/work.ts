@@ -2,7 +2,8 @@
  * The next step of one resource. A use case writes it in the transaction that writes the resource.
  *
  * Instances: `create` → `verify` (the SSH proof) · `stop` · `start` → `verify` · `restart` · `destroy` · `observe`
- * (read the machine, since something differs). Volumes: `create` · `attach` (bring the attachments to what is wanted)
+ * (read the machine, since something differs) · `hold` (keep the machine of one that failed until the deadline, then `destroy`).
+ * Volumes: `create` · `attach` (bring the attachments to what is wanted)
  * · `resize` → `attach` · `destroy`.
  */
 export const instanceWorkKinds = [
@@ -13,6 +14,7 @@ export const instanceWorkKinds = [
   'restart',
   'destroy',
   'observe',
+  'hold',
 ] as const;
 export type InstanceWorkKind = (typeof instanceWorkKinds)[number];
 export type VolumeWorkKind = 'create' | 'attach' | 'resize' | 'destroy';

@@ -142,6 +142,19 @@ function assertCounted({ answer, free, counted = [] }: Extract<Inventory, { answ
   }
 }
 
+/** Reads the console of a machine, with a deadline. */
+export async function askConsole<Read>(
+  context: Waiting,
+  call: () => Promise<string | undefined>,
+  read: (tail: string | undefined) => Read,
+): Promise<{ value: Read } | { problem: string }> {
+  const sentAt = context.clock.now();
+  const answer = await answerInTime(context, call, read);
+  if ('problem' in answer) noteCall(context, 'consoleTail', sentAt, 'unknown', answer.problem);
+  else noteCall(context, 'consoleTail', sentAt, 'done');
+  return answer;
+}
+
 /** One SSH proof with a deadline. The machine's own texts are cleaned like those of the platform. */
 export async function prove(context: Waiting, probe: () => Promise<ProbeResult>): Promise<ProbeResult> {
   const sentAt = context.clock.now();

@@ -31,6 +31,8 @@ export interface ReconcileOptions {
   /** Above this share of machines that are missing, from 0 to 1, a listing is not believed. */
   suspectShare: number;
   maxLosses: LossCapOptions;
+  /** For how long the machine of an instance that failed is kept for the operator; 0: it is removed at once. */
+  holdFailedMs: number;
   /** What is done with a machine that carries our tag and has no live row. */
   orphans: 'log' | 'stop' | 'reap';
   /** How old an orphan must be before anything is done with it. */

@@ -15,6 +15,7 @@ function setUp(isBelieved: Judge<Item> = async ({ answer }) => answer === 'liste
     callTimeoutMs: 5_000,
     probeIntervalMs: 1,
     watchIntervalMs: 1,
+    holdFailedMs: 0,
     suspectShare: 0.5,
     orphans: 'log',
     orphanGraceMs: 1,

@@ -109,7 +109,8 @@ async function reconcile(
   }
   if (work === null) return true;
   const now = context.clock.now();
-  const deadlineAt = work.deadlineAt === null ? null : now + record.spec.onlineWithinMs;
+  const hasWindow = work.deadlineAt !== null && work.kind !== 'hold';
+  const deadlineAt = hasWindow ? now + record.spec.onlineWithinMs : work.deadlineAt;
   await putInstanceWork(tx, record.id, work.kind as InstanceWorkKind, now, deadlineAt);
   return true;
 }

@@ -1,7 +1,7 @@
 import { cleanText } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
 import type { Lease } from '../model/work.ts';
-import { answerInTime } from '../platform/call-platform.ts';
+import { askConsole } from '../platform/call-platform.ts';
 import type { StepContext } from './context.ts';
 
 const MAX_LINES = 200;
@@ -13,22 +13,27 @@ const CUT_KEY_BLOCK = /^[\s\S]*-----END ([A-Z0-9 ]*PRIVATE KEY)-----/;
 const SECRET =
   /((?:password|passwd|passphrase|secret|token|api[-_ ]?key|authorization)[^\s:=]*\s*[:=]\s*)\S.*/gi;
 
-/**
- * Logs what a machine that failed wrote to its console last, before the machine is removed: once, as one line, where the
- * platform can tell; and keeps it for the history. That it cannot delays nothing.
- */
+/** Of a machine that failed, before the first try to remove it: {@link readConsole}. */
 export async function logConsole(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
-  const { driver, log } = context;
-  const { consoleTail } = driver;
   const isFirst = record.status === 'ERROR' && lease.attempt === 1 && lease.cookie === null;
-  if (consoleTail === undefined || !isFirst) return;
-  const answer = await answerInTime(context, () => consoleTail.call(driver, record.ownerRef), toLines);
+  if (isFirst) await readConsole(context, record);
+}
+
+/**
+ * Logs what a machine that failed wrote to its console last, as one line, where the platform can tell; and keeps it for
+ * the history. That it cannot delays nothing.
+ */
+export async function readConsole(context: StepContext, record: InstanceRecord): Promise<void> {
+  const { driver, log, trace } = context;
+  const { consoleTail } = driver;
+  if (consoleTail === undefined) return;
   const names = instanceLogNames(record);
+  const answer = await askConsole(context, () => consoleTail.call(driver, record.ownerRef), toLines);
   if ('problem' in answer)
     log.info({ ...names, reason: answer.problem }, 'the console of a failed machine could not be read');
   else if (answer.value.length > 0) {
     log.warn({ ...names, console: answer.value }, 'the end of the console of a failed machine');
-    if (context.trace !== undefined) context.trace.console = answer.value.join('\n');
+    if (trace !== undefined) trace.console = answer.value.join('\n');
   }
 }
 

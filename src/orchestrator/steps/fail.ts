@@ -77,8 +77,8 @@ export async function onMachineFailed(
 }
 
 /**
- * Ends an instance in ERROR with a text for its user, and has what is left of it on the platform removed: an
- * instance that nobody deletes leaks no machine and holds no capacity. The platform's own names never reach the
+ * Ends an instance in ERROR with a text for its user, and has what is left of it on the platform removed, at once or
+ * after the hold that is configured: an instance that nobody deletes leaks no machine and holds no capacity. The platform's own names never reach the
  * text, and what cloud_init held is dropped.
  */
 export async function failInstance(
@@ -96,7 +96,11 @@ export async function failInstance(
     'instance failed',
   );
   if (context.trace !== undefined) context.trace.verdict = { status: 'ERROR', cause };
-  return { step: 'destroy' };
+  return holdOrDestroy(context);
+}
+
+function holdOrDestroy({ options: { holdFailedMs }, clock }: ReconcileContext): Next {
+  return holdFailedMs === 0 ? { step: 'destroy' } : { step: 'hold', deadlineAt: clock.now() + holdFailedMs };
 }
 
 /** An owner ref, which may be another account's. */

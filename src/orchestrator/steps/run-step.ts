@@ -5,6 +5,7 @@ import { StepTrace } from '../platform/step-trace.ts';
 import type { StepContext } from './context.ts';
 import { stepDestroy, stepDestroyVolume } from './destroy.ts';
 import { stepCreate } from './instance/create.ts';
+import { stepHold } from './instance/hold.ts';
 import { stepObserve } from './instance/observe.ts';
 import { stepRestart } from './instance/restart.ts';
 import { stepStart } from './instance/start.ts';
@@ -26,6 +27,7 @@ const instanceSteps: Record<
   restart: stepRestart,
   destroy: stepDestroy,
   observe: stepObserve,
+  hold: stepHold,
 };
 
 const volumeSteps: Record<

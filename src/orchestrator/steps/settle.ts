@@ -232,9 +232,9 @@ function raiseFailing(
   alarms.raise({ kind: 'step_failing', subject, platform, text: KEEPS_FAILING, detail, forMs }, inLogAlready);
 }
 
-/** Whatever ends a resource has its machine or volume destroyed next, or has just done so. */
+/** Whatever ends a resource has its machine or volume destroyed next, maybe after a hold, or has just done so. */
 function isConclusion({ kind }: Lease, { step }: Next): boolean {
-  return step === 'destroy' || (kind === 'destroy' && step === 'finish');
+  return step === 'destroy' || step === 'hold' || (kind === 'destroy' && step === 'finish');
 }
 
 async function applyNext(

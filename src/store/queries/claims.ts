@@ -53,6 +53,13 @@ export function claimReader(connection: Connection): ClaimReader {
         .select({ offerId: claims.offerId, region: claims.region, claimed: count() })
         .from(claims)
         .groupBy(claims.offerId, claims.region),
+    ofFailed: async () =>
+      db
+        .select({ offerId: claims.offerId, region: claims.region, claimed: count() })
+        .from(instances)
+        .innerJoin(claims, eq(claims.instanceId, instances.id))
+        .where(eq(instances.status, 'ERROR'))
+        .groupBy(claims.offerId, claims.region),
     isHeldBy: async (instanceId) => {
       const held = await claimsOfInstance(connection, { instanceId });
       return held.length > 0;

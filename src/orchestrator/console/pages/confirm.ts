@@ -3,7 +3,12 @@ import { csrfField } from '../../../operators/console/layout.ts';
 import { count, type Html, html } from '../../../operators/console/parts.ts';
 import { cordonKinds } from '../../model/cordon.ts';
 import { nameSubject } from '../../operate/actions/cordons.ts';
-import { forceDestroyInstance, type Plan, retryInstance } from '../../operate/actions/instances.ts';
+import {
+  forceDestroyInstance,
+  type Plan,
+  releaseInstance,
+  retryInstance,
+} from '../../operate/actions/instances.ts';
 import { thawPlatform } from '../../operate/actions/losses.ts';
 import { ActionRefused } from '../../operate/actions/refused.ts';
 import type { ConsoleDeps, Page } from '../deps.ts';
@@ -75,6 +80,20 @@ const retry: PlanAction = async (deps, request) => {
   };
 };
 
+const release: PlanAction = async (deps, request) => {
+  const { actor, id } = toDryRun(request);
+  const plan = await releaseInstance(deps, actor, { id, isDone: false });
+  return {
+    title: 'Release a machine that is kept',
+    effect: tellPlan(plan),
+    to: '/console/instances/release',
+    fields: { id },
+    button: 'Remove it',
+    isDangerous: true,
+    back: `/console/instances/${encodeURIComponent(id)}`,
+  };
+};
+
 const destroy: PlanAction = async (deps, request) => {
   const { actor, id } = toDryRun(request);
   const plan = await forceDestroyInstance(deps, actor, { id, isDone: false, reason: null });
@@ -138,4 +157,4 @@ ${isMaintenance ? html`<p>Clients see it in the catalog as maintenance, with its
   };
 };
 
-const plans: Readonly<Record<string, PlanAction>> = { retry, destroy, thaw, cordon };
+const plans: Readonly<Record<string, PlanAction>> = { retry, release, destroy, thaw, cordon };

@@ -3,6 +3,7 @@ import type { AlarmRecord } from '../../model/alarm.ts';
 import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Work } from '../../model/work.ts';
+import { keptUntil } from '../../operate/views/instances.ts';
 
 /** What is known of one instance. */
 export interface Known {
@@ -56,6 +57,7 @@ const STEP_WORDS: Readonly<Record<string, string>> = {
   destroy: 'remove the machine, and prove that it is gone',
   observe: 'read the machine, since something differs',
   attach: 'attach or detach volumes',
+  hold: 'keep the machine for you, then remove it',
   resize: 'make the volume larger',
 };
 
@@ -69,7 +71,7 @@ export function diagnose(known: Known, now: number): Diagnosis {
   if (work?.isHeld === true) return held(known);
   if (downSince !== null && (work !== null || record.status !== 'DESTROYED'))
     return frozen(known, downSince, now);
-  if (record.status === 'ERROR') return failed(known);
+  if (record.status === 'ERROR') return failed(known, now);
   if (work === null) return resting(known);
   return underWay(known, work, now);
 }
@@ -102,22 +104,27 @@ function frozen({ record, work }: Known, since: number, now: number): Diagnosis 
   };
 }
 
-function failed({ record, work, events, alarms }: Known): Diagnosis {
+function failed({ record, work, events, alarms }: Known, now: number): Diagnosis {
   const end = events.findLast(({ toStatus }) => toStatus === 'ERROR');
   const ssh = lastSsh(events);
   const because = [record.error ?? 'No reason was kept.'];
   if (end?.detail !== null && end?.detail !== undefined && end.detail !== record.error)
     because.push(`The platform’s words: ${end.detail}`);
   const todo = ssh === undefined ? [] : toSshTodo(ssh, because);
-  const isCleaning = work !== null;
-  todo.push(
-    isCleaning
-      ? 'What is left of it on the platform is being removed.'
-      : 'Nothing is left of it on the platform. Its owner deletes the row; it costs nothing.',
-  );
+  todo.push(tellLeft(work, now));
   const isFailing = alarms.some(({ kind }) => kind === 'step_failing');
   if (isFailing && work?.lastError) todo.push(`The removal fails: ${work.lastError}`);
   return { tone: 'bad', headline: 'It failed', because, todo };
+}
+
+/** What is still there of an instance that failed. */
+function tellLeft(work: Work | null, now: number): string {
+  if (work === null)
+    return 'Nothing is left of it on the platform. Its owner deletes the row; it costs nothing.';
+  const until = keptUntil(work);
+  if (until === null) return 'What is left of it on the platform is being removed.';
+  const rest = until <= now ? 'is removed now' : `is kept for you for another ${span(until - now)}`;
+  return `Its machine ${rest}, and its unit is not sold meanwhile. “Release” removes it at once.`;
 }
 
 function resting({ record: { status }, events }: Known): Diagnosis {

@@ -18,6 +18,7 @@ import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import { markOf } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
+import { type Dossier, isFine, toDossier } from '../../operate/views/dossier.ts';
 import { createdEvent } from '../../operate/views/instances.ts';
 import type { Page } from '../deps.ts';
 import { statusBadge, toneOf } from '../instance-parts.ts';
@@ -71,7 +72,11 @@ function actions({ id, status }: InstanceRecord, work: Work | null): Html[] {
   const link = (action: string, text: string): Html =>
     html`<a class="button" href="${withQuery('/console/confirm', { action, id })}">${text} …</a>`;
   const canRetry = work !== null || status === 'ONLINE' || status === 'STOPPED';
-  return [...(canRetry ? [link('retry', 'Try now')] : []), link('destroy', 'Destroy')];
+  return [
+    ...(canRetry ? [link('retry', work?.kind === 'hold' ? 'Read its console' : 'Try now')] : []),
+    ...(work?.kind === 'hold' ? [link('release', 'Release')] : []),
+    link('destroy', 'Destroy'),
+  ];
 }
 
 function whyNotice({ tone, headline, because, todo }: Diagnosis): Html {
@@ -172,24 +177,36 @@ const REQUESTS: Readonly<Record<string, string>> = {
   DESTROYING: 'its owner asked to delete it',
 };
 
-const FINE = new Set(['done', 'pending', 'observed', 'gone', 'proved']);
-
 function callLine({ call, outcome, tookMs, detail }: PlatformCall): Html {
-  const tone: Tone = outcome === 'pending' ? 'busy' : FINE.has(outcome) ? 'good' : 'bad';
+  const tone: Tone = outcome === 'pending' ? 'busy' : isFine({ outcome }) ? 'good' : 'bad';
   return html`<li class="${tone}"><code>${call}</code> <b>${outcome}</b> <span class="soft">${took(tookMs)}</span>${
     detail === undefined ? '' : html`: ${given(detail)}`
   }</li>`;
 }
 
 /** What is kept of a machine that failed: how each proof over SSH ended, and the end of its console. */
-function dossier({ status, error }: InstanceRecord, events: readonly HistoryEvent[]): Html | '' {
+function dossier(record: InstanceRecord, events: readonly HistoryEvent[]): Html | '' {
   const probes = events.flatMap(({ at, calls }) =>
     calls.filter(({ call }) => call === 'ssh').map((call) => ({ at, ...call })),
   );
   const consoles = events.filter((event) => event.console !== null);
-  if (probes.length === 0 && consoles.length === 0) return '';
-  const isFailed = status === 'ERROR' || error !== null;
+  const found = toDossier(record, events);
+  if (probes.length === 0 && consoles.length === 0 && found === null) return '';
+  const isFailed = found !== null;
   return html`<section class="card" id="dossier" data-live><h2>${isFailed ? 'Failure dossier' : 'SSH and console'}</h2>
+${
+  found === null
+    ? ''
+    : facts([
+        ['Cloud-init', cloudInitWords(found)],
+        [
+          'Calls that failed',
+          found.calls.length === 0 ? 'none' : html`<ul class="calls">${found.calls.map(failedCall)}</ul>`,
+        ],
+        ['SSH', found.ssh.length === 0 ? 'it was not tried' : ''],
+        ['Console', found.console === null ? 'the driver has none, or it was empty' : ''],
+      ])
+}
 ${
   probes.length === 0
     ? ''
@@ -210,6 +227,17 @@ ${consoles.map(
       .split('\n')
       .map((line) => html`${given(line)}\n`)}</pre>`,
 )}</section>`;
+}
+
+function cloudInitWords({ cloud_init: found, console }: Dossier): Html | string {
+  if (found !== null) return html`<strong>${found.status}</strong>: ${given(found.line)}`;
+  return console === null
+    ? 'unknown: there is no console'
+    : 'unknown: the end of its console shows nothing of it';
+}
+
+function failedCall({ at, call, outcome, detail }: Dossier['calls'][number]): Html {
+  return html`<li class="bad">${at} <code>${call}</code> <b>${outcome}</b>${detail === null ? '' : html`: ${given(detail)}`}</li>`;
 }
 
 /** Its tombstone is pruned; its history is kept. */

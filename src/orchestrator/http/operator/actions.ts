@@ -12,7 +12,7 @@ import {
   uncordon,
 } from '../../operate/actions/cordons.ts';
 import { drain } from '../../operate/actions/drain.ts';
-import { forceDestroyInstance, retryInstance } from '../../operate/actions/instances.ts';
+import { forceDestroyInstance, releaseInstance, retryInstance } from '../../operate/actions/instances.ts';
 import {
   adoptionSchema,
   cordonListSchema,
@@ -146,6 +146,19 @@ const retryRoute = createRoute({
   responses: errors.replies(200, 'What is done.', planSchema, refusals),
 });
 
+const releaseRoute = createRoute({
+  ...shared,
+  path: '/instances/{instanceId}/release',
+  operationId: 'releaseInstance',
+  summary: 'Remove the machine of an instance that failed, before its hold is over',
+  description: 'Only where `failed_instances.hold_minutes` keeps it: `kept_until` of the instance says so.',
+  request: {
+    params,
+    body: { required: true, content: jsonContent(z.object({ dry_run: dryRun }), { dry_run: false }) },
+  },
+  responses: errors.replies(200, 'What is done.', planSchema, refusals),
+});
+
 const destroyRoute = createRoute({
   ...shared,
   path: '/instances/{instanceId}/destroy',
@@ -214,6 +227,11 @@ export function actionRoutes(deps: OperatorDeps) {
       const { dry_run: isDry } = context.req.valid('json');
       const order = { id: context.req.valid('param').instanceId, isDone: !isDry };
       return context.json(toPlanRow(await retryInstance(deps, actorOf(context), order)), 200);
+    })
+    .openapi(releaseRoute, async (context) => {
+      const { dry_run: isDry } = context.req.valid('json');
+      const order = { id: context.req.valid('param').instanceId, isDone: !isDry };
+      return context.json(toPlanRow(await releaseInstance(deps, actorOf(context), order)), 200);
     })
     .openapi(adoptRoute, async (context) => {
       const { dry_run: isDry } = context.req.valid('json');

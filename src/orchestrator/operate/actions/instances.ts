@@ -63,6 +63,7 @@ function effectOfRetry({ id, status }: InstanceRecord, work: Work | null): strin
     throw new ActionRefused(
       `${id} waits until what an earlier create may still have made would show: that pause cannot be cut short.`,
     );
+  if (work?.kind === 'hold') return 'the end of its console is read again; its machine is kept as before';
   if (work !== null) return `its step ${work.kind} is tried again now`;
   if (status === 'ONLINE' || status === 'STOPPED')
     return 'its machine is read again and held against the row';
@@ -100,6 +101,31 @@ export async function forceDestroyInstance(
         await transition(tx, planned.record, 'DESTROYING', now, { attachCycle: false });
       await putInstanceWork(tx, id, 'destroy', now);
       return withoutRecord(planned);
+    }),
+  );
+}
+
+/**
+ * Ends the hold on the machine of an instance that failed: it is removed, and its unit is free when it is proved gone.
+ *
+ * @throws {ActionRefused}
+ */
+export async function releaseInstance(deps: Deps, actor: Actor, { id, isDone }: Order): Promise<Plan> {
+  const plan = async (read: Pick<Reader, 'instances' | 'work'>): Promise<Plan> => {
+    const { record, work } = await find(read, id);
+    if (work?.kind !== 'hold')
+      throw new ActionRefused(
+        `${id} is ${record.status}, and its machine is not held: there is nothing to release.`,
+      );
+    const effect = 'its machine is removed now, with its disk, and its unit is free when it is proved gone';
+    return toPlan(record, work, { effect, isDone });
+  };
+  if (!isDone) return plan(deps.store.read);
+  return audited(deps, actor, { action: 'instance.release', subject: id }, (inside) =>
+    inside.transact(async (tx) => {
+      const planned = await plan(tx);
+      await putInstanceWork(tx, id, 'destroy', deps.clock.now());
+      return planned;
     }),
   );
 }

@@ -27,6 +27,10 @@ export const placementSchema = z
       description: 'What the platform itself has room for, the taken ones included. Null: no limit.',
     }),
     claimed: z.int().meta({ description: 'Units that instances hold.' }),
+    failed: z.int().meta({
+      description:
+        'Of these, units of instances that failed: their machines are kept for the operator, or being removed.',
+    }),
     without_row: z.int().meta({ description: 'Units of machines that have no row to claim them.' }),
     available: z.int().meta({ description: 'What could be sold now.' }),
     unavailable: z
@@ -58,8 +62,9 @@ export async function readCapacity(
   read: CapacityReader,
   { catalog, sale, now }: { catalog: Catalog; sale: Sale; now: number },
 ): Promise<CapacityView> {
-  const [use, storageUse, cordons, downSince] = await Promise.all([
+  const [use, failed, storageUse, cordons, downSince] = await Promise.all([
     read.claims.use(),
+    read.claims.ofFailed(),
     read.storageClaims.use(),
     standingCordons(read, now),
     platformsDown(read, new Set([...catalog.offers.values()].map(({ platform }) => platform))),
@@ -78,6 +83,7 @@ export async function readCapacity(
           units,
           platform_units: sale.platformUnits(offer, region) ?? null,
           claimed,
+          failed: failed.find((one) => one.offerId === offer.id && one.region === region)?.claimed ?? 0,
           without_row: sale.unclaimedUnits(offer.id, region),
           available: free,
         };
@@ -134,20 +140,31 @@ function tellCordon({ kind, name, since, until, isMaintenance, reason, by }: Cor
   return `The ${kind} ${name} is ${what} by ${by} since ${toTime(since)}${end}${why}.`;
 }
 
-function noneLeft({ units, platform_units: room, claimed, without_row: others }: Counted): Unavailable {
+function noneLeft({
+  units,
+  platform_units: room,
+  claimed,
+  failed,
+  without_row: others,
+}: Counted): Unavailable {
   const ofCatalog = units - others;
-  const taken =
-    others === 0 ? `${claimed} units` : `${claimed} units, and ${others} by machines without a row`;
+  const taken = [
+    `${claimed} units`,
+    failed > 0 && `${failed} of them by instances that failed, whose machines are still there`,
+    others > 0 && `and ${others} by machines without a row`,
+  ]
+    .filter(Boolean)
+    .join(', ');
   if (claimed >= ofCatalog)
     return [{ reason: 'sold_out', text: `Of ${units} in the catalog are taken: ${taken}.` }];
   if (room !== null && claimed >= room) {
-    const text = `The platform has room for ${room}, of which ${claimed} are taken; the catalog has ${units}.`;
+    const text = `The platform has room for ${room}, of which ${claimed} are taken${failed > 0 ? ` (${failed} by instances that failed)` : ''}; the catalog has ${units}.`;
     return [{ reason: 'platform_full', text }];
   }
   return [];
 }
 
-type Counted = Pick<PlacementView, 'units' | 'platform_units' | 'claimed' | 'without_row'>;
+type Counted = Pick<PlacementView, 'units' | 'platform_units' | 'claimed' | 'failed' | 'without_row'>;
 
 /** Since when each platform is down that is. */
 async function platformsDown(

@@ -6,6 +6,7 @@ import type { HistoryEvent } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { InstanceSearch, ListedInstance, Reader } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
+import { dossierSchema, toDossier } from './dossier.ts';
 
 /** An instance in a list. */
 export const instanceRowSchema = z
@@ -130,6 +131,10 @@ export const instanceDetailSchema = instanceRowSchema
     deadline_at: timeOrNullSchema,
     last_problem: z.string().nullable(),
     held: z.boolean().nullable().meta({ description: 'Whether it waits for an operator to accept a loss.' }),
+    kept_until: timeOrNullSchema.meta({
+      description: 'Until when its machine is kept for the operator, since it failed; null: it is not.',
+    }),
+    dossier: dossierSchema.nullable().meta({ description: 'Null: it has not failed.' }),
     events: z.array(eventSchema),
   })
   .meta({ id: 'InstanceDetail' });
@@ -146,6 +151,7 @@ export async function readInstance(
   return {
     ...toInstanceRow(record),
     ...toWorkFacts(record, work),
+    dossier: toDossier(record, events),
     events: [createdEvent(record), ...events].map(toEvent),
   };
 }
@@ -157,6 +163,11 @@ export async function readEvents(
 ): Promise<EventView[]> {
   const [record, events] = await Promise.all([read.instances.byId(id), read.history.of(id)]);
   return [...(record === null ? [] : [createdEvent(record)]), ...events].map(toEvent);
+}
+
+/** Until when the machine of an instance that failed is kept for the operator; null: it is not. */
+export function keptUntil({ kind, deadlineAt }: Pick<Work, 'kind' | 'deadlineAt'>): number | null {
+  return kind === 'hold' ? deadlineAt : null;
 }
 
 function toWorkFacts(record: InstanceRecord, work: Work | null) {
@@ -172,6 +183,7 @@ function toWorkFacts(record: InstanceRecord, work: Work | null) {
     deadline_at: toTime(work?.deadlineAt ?? null),
     last_problem: work?.lastError ?? null,
     held: work?.isHeld ?? null,
+    kept_until: toTime(work === null ? null : keptUntil(work)),
   };
 }
 

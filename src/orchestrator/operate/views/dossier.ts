@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { timestampSchema } from '../../../contract/values.ts';
+import { toTime } from '../../../operators/views/values.ts';
+import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
+import type { InstanceRecord } from '../../model/records.ts';
+import { cloudInitStates, readCloudInit } from './cloud-init.ts';
+
+const callSchema = z.object({
+  at: timestampSchema,
+  call: z.string(),
+  outcome: z.string(),
+  took_ms: z.number(),
+  detail: z.string().nullable(),
+});
+
+/** What is kept of an instance that failed. */
+export const dossierSchema = z
+  .object({
+    error: z.string().nullable().meta({ description: 'The sentence that its tenant reads.' }),
+    cause: z
+      .string()
+      .nullable()
+      .meta({ description: 'In the words of the platform, for the operator alone.' }),
+    calls: z.array(callSchema).meta({ description: 'Calls to the platform that failed, the oldest first.' }),
+    ssh: z.array(callSchema).meta({
+      description:
+        'Proofs over SSH; `outcome` is the step that failed, or `proved`. Each problem is told once.',
+    }),
+    cloud_init: z
+      .object({ status: z.enum(cloudInitStates), line: z.string() })
+      .nullable()
+      .meta({ description: 'As its console tells; null: that shows nothing of it.' }),
+    console: z
+      .object({ at: timestampSchema, text: z.string() })
+      .nullable()
+      .meta({ description: 'The end of its console; null: the driver has none, or it was empty.' }),
+  })
+  .meta({ id: 'FailureDossier' });
+export type Dossier = z.infer<typeof dossierSchema>;
+
+const FINE: ReadonlySet<string> = new Set(['done', 'pending', 'observed', 'gone', 'proved']);
+
+/** Whether a call to the platform, or a proof over SSH, came to what was wanted. */
+export function isFine({ outcome }: Pick<PlatformCall, 'outcome'>): boolean {
+  return FINE.has(outcome);
+}
+
+/** Null: it has not failed. */
+export function toDossier(
+  { status, error }: Pick<InstanceRecord, 'status' | 'error'>,
+  events: readonly HistoryEvent[],
+): Dossier | null {
+  const end = events.findLast(({ toStatus }) => toStatus === 'ERROR');
+  if (status !== 'ERROR' && error === null && end === undefined) return null;
+  const calls = events.flatMap(({ at, calls }) => calls.map((call) => toCall(at, call)));
+  const last = events.findLast((event) => event.console !== null);
+  const text = last?.console ?? null;
+  return {
+    error,
+    cause: end === undefined || end.detail === error ? null : end.detail,
+    calls: calls.filter((one) => one.call !== 'ssh' && !isFine(one)),
+    ssh: calls.filter(({ call }) => call === 'ssh'),
+    cloud_init: (text === null ? undefined : readCloudInit(text)) ?? null,
+    console: text === null || last === undefined ? null : { at: toTime(last.at), text },
+  };
+}
+
+function toCall(at: number, { call, outcome, tookMs, detail }: PlatformCall): Dossier['calls'][number] {
+  return { at: toTime(at), call, outcome, took_ms: tookMs, detail: detail ?? null };
+}
