@@ -3,6 +3,7 @@ import { eachLiveInstance } from '../orchestrator/instances/list.ts';
 import { CREATE_IS_OPEN } from '../orchestrator/model/platform-resource.ts';
 import type { InstanceRecord, VolumeRecord } from '../orchestrator/model/records.ts';
 import type { ListedInstance, LiveInstance, Store, Transaction } from '../orchestrator/model/store.ts';
+import { describeOperators } from './operators.suite.ts';
 import { accountId, claim, dueWork, instance, now } from './records.fixture.ts';
 
 interface StoreOfSuite {
@@ -865,59 +866,7 @@ export function describeStore(
       expect(await store.transact((tx) => tx.alarms.acknowledge(of, 'ann'))).toEqual([]);
     });
 
-    it('keeps the keys of operators, and finds them by digest and id', async () => {
-      const key = (id: string, at: number) => ({
-        id,
-        name: 'ann',
-        digest: Buffer.alloc(32, id),
-        prefix: 'berthop_aa',
-        lastFour: 'zzzz',
-        createdAt: at,
-        revokedAt: null,
-        lastUsedAt: null,
-      });
-      await store.transact((tx) => tx.operatorKeys.insert(key('op-2', now + 1)));
-      await store.transact((tx) => tx.operatorKeys.insert(key('op-1', now)));
-      await store.transact((tx) => tx.operatorKeys.revoke('op-1', now + 2));
-      await store.transact((tx) => tx.operatorKeys.recordUse('op-2', now + 3));
-      const [first, second] = [
-        { ...key('op-1', now), revokedAt: now + 2 },
-        { ...key('op-2', now + 1), lastUsedAt: now + 3 },
-      ];
-      const { operatorKeys } = store.read;
-      expect(await operatorKeys.list()).toEqual([first, second]);
-      expect(await operatorKeys.byDigest(second.digest)).toEqual(second);
-      expect(await operatorKeys.byDigest(Buffer.alloc(32))).toBeNull();
-      expect(await operatorKeys.byId('op-1')).toEqual(first);
-      expect(await operatorKeys.byId('op-3')).toBeNull();
-    });
-
-    it('keeps the audit log, shows it page by page, the newest first, and prunes its oldest entries', async () => {
-      const entry = (action: string, at: number) => ({
-        at,
-        actor: 'ann',
-        source: 'api' as const,
-        address: null,
-        action,
-        subject: 'inst-1',
-        detail: { reason: 'x', count: 2 },
-        outcome: 'done' as const,
-      });
-      for (const [index, action] of ['a', 'b', 'a'].entries())
-        await store.transact((tx) => tx.audit.add(entry(action, now + index)));
-      const { audit } = store.read;
-      const [newest, middle, oldest] = await audit.page({ limit: 10 });
-      expect(newest).toEqual({ id: expect.any(Number), ...entry('a', now + 2) });
-      expect(await audit.page({ limit: 1, before: newest?.id ?? 0 })).toEqual([middle]);
-      expect(await audit.page({ limit: 10, action: 'a', actor: 'ann', subject: 'inst-1' })).toEqual([
-        newest,
-        oldest,
-      ]);
-      expect(await audit.page({ limit: 10, actor: 'bob' })).toEqual([]);
-      expect(await store.transact((tx) => tx.audit.pruneOldest(now + 2, 1))).toBe(1);
-      expect(await store.transact((tx) => tx.audit.pruneOldest(now + 2, 10))).toBe(1);
-      expect(await audit.page({ limit: 10 })).toEqual([newest]);
-    });
+    describeOperators(() => store, now);
 
     describe('the search of an operator', () => {
       const found = async (of: Parameters<typeof store.read.instances.countFound>[0]) => {

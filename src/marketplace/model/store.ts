@@ -1,3 +1,9 @@
+import type {
+  AuditReader,
+  AuditWriter,
+  OperatorKeyReader,
+  OperatorKeyWriter,
+} from '../../operators/model.ts';
 import type { LeaseWriter as NamedLeases } from '../../work/lease.ts';
 import type { DeploymentStatus } from '../contract/deployment.ts';
 import type { VolumeStatus } from '../contract/volume.ts';
@@ -60,12 +66,20 @@ export interface KeyWriter extends KeyReader {
   recordUse(id: string, at: number): Promise<void>;
 }
 
+/** A team with what is being billed to it. */
+export type TeamWithLoad = TeamRecord & TeamLoad;
+
 export interface TeamReader {
   byId(id: string): Promise<TeamRecord | null>;
   /** Without a lock; exact where the caller holds the team's row. */
   load(id: string): Promise<TeamLoad | null>;
   bySlug(slug: string): Promise<TeamRecord | null>;
   list(): Promise<TeamRecord[]>;
+  /** By their slugs, from the one after `after` on. `text` is looked for in id, name and slug. */
+  page(of: { text?: string | undefined; after?: string | undefined; limit: number }): Promise<TeamWithLoad[]>;
+  /** Those that are billed for something. */
+  spending(): Promise<TeamWithLoad[]>;
+  count(): Promise<number>;
   /** The oldest membership first. */
   membershipsOf(userId: string): Promise<MemberRecord[]>;
   /** The owner first, then by when they joined. */
@@ -122,6 +136,35 @@ export interface ActiveByPrice
   count: number;
 }
 
+/** Where the next page of a list begins: after the row of that time and id. */
+export interface PageEnd {
+  at: number;
+  id: string;
+}
+
+export interface DeploymentSearch {
+  /** In id, names, address and failure; in lower case. */
+  text?: string | undefined;
+  teamId?: string | undefined;
+  providerId?: string | undefined;
+  statuses?: readonly DeploymentStatus[] | undefined;
+  after?: PageEnd | undefined;
+  limit: number;
+}
+
+export interface ActiveAtProvider {
+  providerId: string;
+  status: DeploymentStatus;
+  count: number;
+  /** Null: of none of them. */
+  confirmedUntil: number | null;
+}
+
+export interface DeploymentOutcomes
+  extends Pick<DeploymentRecord, 'providerId' | 'status' | 'failureReason'> {
+  count: number;
+}
+
 export interface DeploymentReader {
   byId(id: string): Promise<DeploymentRecord | null>;
   /** The newest first. */
@@ -133,6 +176,8 @@ export interface DeploymentReader {
     /** Absent: all of them. `offset` of those that fit are left out before. */
     page?: { limit: number; offset: number };
   }): Promise<DeploymentRecord[]>;
+  /** Of every team, the newest first, a page at a time. */
+  search(of: DeploymentSearch): Promise<DeploymentRecord[]>;
   /** All of a provider that need a sync: the active ones, and those that still have to be cleaned up. */
   toSync(providerId: string): Promise<DeploymentToSync[]>;
   /** Those of {@link toSync} that are new to whoever knows the rest: being deployed, or still to be cleaned up. */
@@ -150,6 +195,10 @@ export interface DeploymentReader {
   countToSync(): Promise<{ providerId: string; count: number }[]>;
   /** How many there are in each status that is not over. */
   countActive(): Promise<{ status: DeploymentStatus; count: number }[]>;
+  /** The same by provider, with when the provider confirmed the one that it has been silent about for longest. */
+  countActiveByProvider(): Promise<ActiveAtProvider[]>;
+  /** What became of those that were made since then. */
+  countOutcomes(since: number): Promise<DeploymentOutcomes[]>;
   /** How many machines of each provider are ONLINE there and could not be logged in to yet, of each that has any. */
   countUnproved(): Promise<{ providerId: string; count: number }[]>;
   /** How many deployments of each GPU type were made since then. */
@@ -255,6 +304,11 @@ export interface LedgerReader {
   /** The newest first. */
   transactionsOf(teamId: string, limit: number): Promise<LedgerTransactionRecord[]>;
   byReference(reference: string): Promise<LedgerTransactionRecord | null>;
+  /** What was booked to teams and is no use: payments, grants, corrections; the newest first. */
+  bookings(page: {
+    after?: PageEnd | undefined;
+    limit: number;
+  }): Promise<(LedgerTransactionRecord & { amountMicroUsd: number })[]>;
   /** The sum of each account, from the entries alone. */
   balances(): Promise<{ account: string; amountMicroUsd: number }[]>;
   /** Teams whose load is not what their open segments add up to. */
@@ -331,12 +385,20 @@ export interface LedgerWriter extends LedgerReader {
   lockBilled(segments: readonly SegmentRecord[]): Promise<BilledSegment[]>;
 }
 
+export type MailState = 'waiting' | 'sent' | 'given_up';
+
 export interface MailReader {
   /** What has to be sent by then, the oldest first. */
   due(now: number, limit: number): Promise<MailRecord[]>;
   nextDueAt(): Promise<number | null>;
-  /** The newest first. */
-  list(filter: { to?: string; limit: number }): Promise<MailRecord[]>;
+  /** The newest first. `waiting`: neither sent nor given up. */
+  list(filter: {
+    to?: string | undefined;
+    state?: MailState | undefined;
+    after?: PageEnd | undefined;
+    limit: number;
+  }): Promise<MailRecord[]>;
+  countWaiting(): Promise<number>;
 }
 export interface MailWriter extends MailReader {
   byId(id: string): Promise<MailRecord | null>;
@@ -398,6 +460,8 @@ export interface Reader {
   losses: LossReader;
   mail: MailReader;
   settings: SettingReader;
+  operatorKeys: OperatorKeyReader;
+  audit: AuditReader;
 }
 
 /** Writes exist only inside a transaction. */
@@ -415,6 +479,8 @@ export interface Transaction {
   mail: MailWriter;
   leases: LeaseWriter;
   settings: SettingWriter;
+  operatorKeys: OperatorKeyWriter;
+  audit: AuditWriter;
 }
 
 export interface Store {

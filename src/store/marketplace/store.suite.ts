@@ -1,12 +1,19 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { activeStatuses } from '../../marketplace/contract/deployment.ts';
-import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
+import {
+  type DeploymentSearch,
+  Duplicate,
+  type Store,
+  type Transaction,
+} from '../../marketplace/model/store.ts';
 import type { LeaseRecord } from '../../work/lease.ts';
+import { describeOperators } from '../operators.suite.ts';
 import { describeLedger } from './ledger.suite.ts';
 import {
   apiKey,
   deployment,
   discount,
+  grant,
   mail,
   member,
   now,
@@ -643,5 +650,105 @@ export function describeMarketplaceStore(
         'broken off',
       );
     });
+
+    describe('what an operator reads', () => {
+      beforeEach(() =>
+        write(async (tx) => {
+          const made = (id: string, at: number, changes: Parameters<typeof deployment>[0] = {}) =>
+            tx.deployments.insert(deployment({ id, createdAt: at, name: `job ${id}`, ...changes }));
+          await made('dep-a', now);
+          await made('dep-b', now + 1, { status: 'running', observedAt: now + 8 });
+          await made('dep-c', now + 1, { status: 'running', observedAt: now + 5, ipAddress: '192.0.2.77' });
+          await made('dep-d', now + 2, { status: 'failed', failureReason: 'out_of_stock', name: '100% _Ü' });
+          await made('dep-e', now + 3, { status: 'running', providerId: 'provider-b' });
+        }),
+      );
+      const idsOf = async (of: Omit<DeploymentSearch, 'limit'>, limit = 9) =>
+        (await store.read.deployments.search({ ...of, limit })).map(({ id }) => id);
+
+      it('is deployments of all teams, each once, page by page', async () => {
+        expect(await idsOf({})).toEqual(['dep-e', 'dep-d', 'dep-c', 'dep-b', 'dep-a']);
+        expect(await idsOf({ after: { at: now + 1, id: 'dep-c' } }, 1)).toEqual(['dep-b']);
+        expect(await idsOf({ after: { at: now, id: 'dep-a' } })).toEqual([]);
+      });
+
+      it.each<[Omit<DeploymentSearch, 'limit'>, string[]]>([
+        [{ statuses: ['running'] }, ['dep-e', 'dep-c', 'dep-b']],
+        [{ statuses: ['running', 'failed'], providerId: 'provider-a' }, ['dep-d', 'dep-c', 'dep-b']],
+        [{ teamId: 'nobody' }, []],
+        [{ text: 'JOB dep-B' }, ['dep-b']],
+        [{ text: '2.0.2.77' }, ['dep-c']],
+        [{ text: 'out_of' }, ['dep-d']],
+        [{ text: '100% _' }, ['dep-d']],
+        [{ text: '0%_' }, []],
+      ])('finds deployments by %j', async (of, found) => {
+        expect(await idsOf(of)).toEqual(found);
+      });
+
+      it('is what each provider runs, until when it confirmed it, and what became of what was made there', async () => {
+        const active = await store.read.deployments.countActiveByProvider();
+        expect(
+          active.toSorted((a, b) => (a.providerId + a.status < b.providerId + b.status ? -1 : 1)),
+        ).toEqual([
+          { providerId: 'provider-a', status: 'deploying', count: 1, confirmedUntil: null },
+          { providerId: 'provider-a', status: 'running', count: 2, confirmedUntil: now + 5 },
+          { providerId: 'provider-b', status: 'running', count: 1, confirmedUntil: expect.toBeOneOf([null]) },
+        ]);
+        expect(await store.read.deployments.countOutcomes(now + 2)).toEqual(
+          expect.arrayContaining([
+            { providerId: 'provider-a', status: 'failed', failureReason: 'out_of_stock', count: 1 },
+            { providerId: 'provider-b', status: 'running', failureReason: null, count: 1 },
+          ]),
+        );
+        expect(await store.read.deployments.countOutcomes(now + 4)).toEqual([]);
+      });
+
+      it('is teams by their slugs, and those that spend', async () => {
+        await write((tx) => tx.teams.insert(team({ id: 'team-2', slug: 'zebra', name: 'Stripes' })));
+        const first = (await store.read.teams.page({ limit: 1 }))[0];
+        expect(first).toMatchObject({ id: teamId, openSegments: 0, openRateMilliUsd: 0 });
+        const rest = await store.read.teams.page({ after: first?.slug, limit: 9 });
+        expect(rest.map(({ id }) => id)).toEqual(['team-2']);
+        expect((await store.read.teams.page({ text: 'STRIPE', limit: 9 })).map(({ id }) => id)).toEqual([
+          'team-2',
+        ]);
+        expect(await store.read.teams.count()).toBe(2);
+        expect(await store.read.teams.spending()).toEqual([]);
+        await write((tx) => tx.ledger.insertSegment(segment()));
+        expect(await store.read.teams.spending()).toMatchObject([{ id: teamId, openSegments: 1 }]);
+      });
+
+      it('is mails by their state, and how many wait', async () => {
+        await write(async (tx) => {
+          await tx.mail.insert(mail({ id: 'sent', createdAt: now, sentAt: now }));
+          await tx.mail.insert(mail({ id: 'given-up', createdAt: now + 1, failedAt: now + 9 }));
+          await tx.mail.insert(mail({ id: 'waits', createdAt: now + 2 }));
+        });
+        const ids = async (of: Partial<Parameters<typeof store.read.mail.list>[0]>) =>
+          (await store.read.mail.list({ limit: 9, ...of })).map(({ id }) => id);
+        expect(await ids({})).toEqual(['waits', 'given-up', 'sent']);
+        expect(await ids({ after: { at: now + 2, id: 'waits' }, limit: 1 })).toEqual(['given-up']);
+        expect([await ids({ state: 'waiting' }), await ids({ state: 'sent' })]).toEqual([
+          ['waits'],
+          ['sent'],
+        ]);
+        expect(await ids({ state: 'given_up' })).toEqual(['given-up']);
+        expect(await store.read.mail.countWaiting()).toBe(1);
+      });
+
+      it('is what was booked to teams, without what they used', async () => {
+        await write(async (tx) => {
+          await grant(tx, 5_000_000);
+          await tx.ledger.insertSegment(segment());
+          await tx.ledger.post([posting(100, now + 60_000)]);
+        });
+        const [booked, ...others] = await store.read.ledger.bookings({ limit: 9 });
+        expect([booked, others]).toMatchObject([{ kind: 'grant', teamId, amountMicroUsd: 5_000_000 }, []]);
+        const after = { at: booked?.at ?? 0, id: booked?.id ?? '' };
+        expect(await store.read.ledger.bookings({ after, limit: 9 })).toEqual([]);
+      });
+    });
+
+    describeOperators(() => store, now);
   });
 }

@@ -5,7 +5,11 @@ import type {
   OperatorKeyReader,
   OperatorKeyWriter,
 } from '../../operators/model.ts';
-import type { Connection } from './connection.ts';
+import type { operatorTables } from '../schema/operators.ts';
+import type { Connection as AnyConnection } from './connection.ts';
+
+/** To the database of either product. */
+type Connection = AnyConnection<ReturnType<typeof operatorTables>>;
 
 export function operatorKeyReader({ db, tables: { operatorKeys } }: Connection): OperatorKeyReader {
   return {

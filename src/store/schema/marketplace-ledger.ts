@@ -54,7 +54,11 @@ export function ledgerTables(
       memo: verbatim('memo').notNull(),
       reference: text('reference').unique('ledger_transactions_reference_key'),
     },
-    (t) => [index('ledger_transactions_by_team').on(t.teamId, t.at)],
+    (t) => [
+      index('ledger_transactions_by_team').on(t.teamId, t.at),
+      // What is booked for use is nearly all of them.
+      index('ledger_transactions_credits').on(t.at, t.id).where(sql`${t.kind} <> 'usage'`),
+    ],
   );
 
   const ledgerEntries = table(

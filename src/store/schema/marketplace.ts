@@ -3,6 +3,7 @@ import type { MailClass } from '../../marketplace/model/ledger-records.ts';
 import { ledgerTables } from './marketplace-ledger.ts';
 import { peopleTables } from './marketplace-people.ts';
 import { resourceTables } from './marketplace-resources.ts';
+import { operatorTables } from './operators.ts';
 import type { Dialect } from './postgres.ts';
 
 /**
@@ -16,6 +17,7 @@ export function marketplaceTables(dialect: Dialect) {
     ...resourceTables(dialect, people),
     ...ledgerTables(dialect, people),
     ...operationTables(dialect),
+    ...operatorTables(dialect),
   };
 }
 

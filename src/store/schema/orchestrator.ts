@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { VolumeStatus } from '../../contract/volume.ts';
-import type { AuditEntry } from '../../operators/model.ts';
 import type { AlarmKind } from '../../orchestrator/model/alarm.ts';
 import type { CordonKind } from '../../orchestrator/model/cordon.ts';
 import type { HistoryEvent } from '../../orchestrator/model/history.ts';
@@ -9,27 +8,29 @@ import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
 import type { AttachmentState, InstanceSpec } from '../../orchestrator/model/records.ts';
 import type { MarkName } from '../../orchestrator/model/store.ts';
 import type { ResourceKind, Work } from '../../orchestrator/model/work.ts';
+import { operatorTables } from './operators.ts';
 import type { Dialect } from './postgres.ts';
 
 /**
  * The orchestrator's tables, in either dialect. A change here needs a migration: `npm run migration:draft -- NAME`
  * writes it. STRICT tables and defaults are in the migrations only.
  */
-export function orchestratorTables({
-  table,
-  text,
-  idOf,
-  bytes,
-  boolean,
-  integer,
-  bigint,
-  sequence,
-  double,
-  json,
-  primaryKey,
-  index,
-  check,
-}: Dialect) {
+export function orchestratorTables(dialect: Dialect) {
+  const {
+    table,
+    text,
+    idOf,
+    bytes,
+    boolean,
+    integer,
+    bigint,
+    sequence,
+    double,
+    json,
+    primaryKey,
+    index,
+    check,
+  } = dialect;
   const accounts = table('accounts', {
     id: text('id').primaryKey(),
     name: text('name').notNull().unique('accounts_name_key'),
@@ -262,31 +263,6 @@ export function orchestratorTables({
     (t) => [index('history_by_instance').on(t.instanceId)],
   );
 
-  /** Of the admin listener. They open no account. */
-  const operatorKeys = table('operator_keys', {
-    id: text('id').primaryKey(),
-    name: text('name').notNull(),
-    digest: bytes('digest').notNull().unique('operator_keys_digest_key'),
-    prefix: text('prefix').notNull(),
-    lastFour: text('last_four').notNull(),
-    createdAt: bigint('created_at').notNull(),
-    revokedAt: bigint('revoked_at'),
-    lastUsedAt: bigint('last_used_at'),
-  });
-
-  /** Without references: it outlives what it is about. */
-  const audit = table('audit', {
-    id: sequence('id'),
-    at: bigint('at').notNull(),
-    actor: text('actor').notNull(),
-    source: text('source').$type<AuditEntry['source']>().notNull(),
-    address: text('address'),
-    action: text('action').notNull(),
-    subject: text('subject'),
-    detail: json('detail').$type<AuditEntry['detail']>().notNull(),
-    outcome: text('outcome').$type<AuditEntry['outcome']>().notNull(),
-  });
-
   const idempotency = table(
     'idempotency',
     {
@@ -315,8 +291,7 @@ export function orchestratorTables({
     alarms,
     cordons,
     history,
-    operatorKeys,
-    audit,
+    ...operatorTables(dialect),
     idempotency,
   };
 }

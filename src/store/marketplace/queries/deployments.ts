@@ -1,4 +1,4 @@
-import { and, asc, count, desc, eq, gte, inArray, type SQL, sql } from 'drizzle-orm';
+import { and, asc, count, desc, eq, gte, inArray, min, or, type SQL, sql } from 'drizzle-orm';
 import {
   type DeploymentRecord,
   isActive,
@@ -8,6 +8,7 @@ import type { DeploymentReader, DeploymentWriter } from '../../../marketplace/mo
 import { asEncoded, encodeRow } from '../../queries/encoded-row.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
+import { contains, isAfter } from './pages.ts';
 
 /** How many observations one statement writes. */
 const OBSERVATIONS_AT_ONCE = 500;
@@ -89,6 +90,22 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         .orderBy(desc(deployments.createdAt), desc(deployments.id));
       return page === undefined ? found : found.limit(page.limit).offset(page.offset);
     },
+    search: async ({ text, teamId, providerId, statuses, after, limit }) =>
+      db
+        .select()
+        .from(deployments)
+        .where(
+          and(
+            isAfter(deployments.createdAt, deployments.id, after),
+            teamId === undefined ? undefined : eq(deployments.teamId, teamId),
+            providerId === undefined ? undefined : eq(deployments.providerId, providerId),
+            statuses === undefined ? undefined : inArray(deployments.status, [...statuses]),
+            statuses?.every((status) => isActive({ status })) ? inActive(deployments) : undefined,
+            text === undefined ? undefined : isFound(connection, text),
+          ),
+        )
+        .orderBy(desc(deployments.createdAt), desc(deployments.id))
+        .limit(limit),
     toSync: (provider) => deploymentsToTend(connection, { provider }),
     newToSync: (provider) => newDeploymentsToTend(connection, { provider }),
     lastProvedAt: async (provider) => {
@@ -128,6 +145,28 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         .from(deployments)
         .where(inActive(deployments))
         .groupBy(deployments.status),
+    countActiveByProvider: async () =>
+      db
+        .select({
+          providerId: deployments.providerId,
+          status: deployments.status,
+          count: count(),
+          confirmedUntil: min(deployments.observedAt),
+        })
+        .from(deployments)
+        .where(inActive(deployments))
+        .groupBy(deployments.providerId, deployments.status),
+    countOutcomes: async (since) =>
+      db
+        .select({
+          providerId: deployments.providerId,
+          status: deployments.status,
+          failureReason: deployments.failureReason,
+          count: count(),
+        })
+        .from(deployments)
+        .where(gte(deployments.createdAt, since))
+        .groupBy(deployments.providerId, deployments.status, deployments.failureReason),
     countUnproved: async () => {
       const [onlineAt, provedAt] = ['onlineAt', 'provedAt'].map(
         (key) => sql`${deployments.sshProof} ->> ${sql.raw(`'${key}'`)}`,
@@ -150,6 +189,12 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         .where(gte(deployments.createdAt, since))
         .groupBy(deployments.gpuType),
   };
+}
+
+function isFound({ tables: { deployments } }: Connection, text: string): SQL | undefined {
+  const { id, name, providerName, providerInstanceId, ipAddress, failureReason } = deployments;
+  const shown = [id, sql`CAST(${name} AS TEXT)`, providerName, providerInstanceId, ipAddress, failureReason];
+  return or(...shown.map((column) => contains(column, text)));
 }
 
 /** The same text as the partial indexes' condition, so that the rows are counted in the index. */

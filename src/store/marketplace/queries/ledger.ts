@@ -1,10 +1,24 @@
-import { and, asc, desc, eq, gt, gte, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  gte,
+  inArray,
+  isNull,
+  lt,
+  type SQL,
+  sql,
+} from 'drizzle-orm';
 import type { SegmentRecord, SubjectKind } from '../../../marketplace/model/ledger-records.ts';
 import type { LedgerReader, LedgerWriter } from '../../../marketplace/model/store.ts';
 import { noLocking } from '../../queries/connection.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 import { ledgerAudit } from './ledger-audit.ts';
+import { isAfter } from './pages.ts';
 import { book, lockBilled, post, rollUp } from './postings.ts';
 import { rollUpReader } from './roll-up.ts';
 
@@ -67,6 +81,10 @@ const billedSegments = prepared(
       .limit(limit),
 );
 
+/** A few rows, each looked up by its key. */
+const AMOUNT_OF_TEAM = sql<number>`(SELECT amount_micro_usd FROM ledger_entries AS entry
+  WHERE entry.transaction_id = ledger_transactions.id AND entry.account = 'team:' || ledger_transactions.team_id)`;
+
 export function ledgerReader(connection: Connection): LedgerReader {
   const {
     db,
@@ -124,6 +142,15 @@ export function ledgerReader(connection: Connection): LedgerReader {
     byReference: async (reference) =>
       (await db.select().from(ledgerTransactions).where(eq(ledgerTransactions.reference, reference)))[0] ??
       null,
+    bookings: async ({ after, limit }) => {
+      const { kind, at, id } = ledgerTransactions;
+      return db
+        .select({ ...getTableColumns(ledgerTransactions), amountMicroUsd: AMOUNT_OF_TEAM.mapWith(Number) })
+        .from(ledgerTransactions)
+        .where(and(sql`${kind} <> 'usage'`, isAfter(at, id, after)))
+        .orderBy(desc(at), desc(id))
+        .limit(limit);
+    },
     usageOf: async (teamId, from, to) => {
       const [sum] = await db
         .select({

@@ -1,15 +1,37 @@
-import { and, asc, desc, eq, inArray, isNotNull, isNull, lt, lte, min, or, type SQL } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  count,
+  desc,
+  eq,
+  inArray,
+  isNotNull,
+  isNull,
+  lt,
+  lte,
+  min,
+  or,
+  type SQL,
+} from 'drizzle-orm';
 import type {
   MailReader,
+  MailState,
   MailWriter,
   StockAlertReader,
   StockAlertWriter,
 } from '../../../marketplace/model/store.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
+import { isAfter } from './pages.ts';
 
 function isOpen({ tables: { mails } }: Connection): SQL | undefined {
   return and(isNull(mails.sentAt), isNull(mails.failedAt));
+}
+
+function isIn(connection: Connection, state: MailState): SQL | undefined {
+  const { mails } = connection.tables;
+  if (state === 'waiting') return isOpen(connection);
+  return state === 'sent' ? isNotNull(mails.sentAt) : isNotNull(mails.failedAt);
 }
 
 const dueMails = prepared((connection: Connection, { at, most }: { at: number; most: number }) => {
@@ -36,13 +58,23 @@ export function mailReader(connection: Connection): MailReader {
         .where(isOpen(connection));
       return found?.at ?? null;
     },
-    list: async ({ to, limit }) =>
+    list: async ({ to, state, after, limit }) =>
       db
         .select()
         .from(mails)
-        .where(to === undefined ? undefined : eq(mails.to, to))
+        .where(
+          and(
+            isAfter(mails.createdAt, mails.id, after),
+            to === undefined ? undefined : eq(mails.to, to),
+            state === undefined ? undefined : isIn(connection, state),
+          ),
+        )
         .orderBy(desc(mails.createdAt), desc(mails.id))
         .limit(limit),
+    countWaiting: async () => {
+      const [found] = await db.select({ count: count() }).from(mails).where(isOpen(connection));
+      return found?.count ?? 0;
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Reader, Transaction } from '../../../marketplace/model/store.ts';
+import { auditReader, auditWriter, operatorKeyReader, operatorKeyWriter } from '../../queries/operators.ts';
 import { withErrors } from '../../queries/with-errors.ts';
 import type { Connection } from './connection.ts';
 import { deploymentReader, deploymentWriter } from './deployments.ts';
@@ -27,6 +28,8 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     losses: translated(lossReader(connection)),
     mail: translated(mailReader(connection)),
     settings: translated(settingReader(connection)),
+    operatorKeys: translated(operatorKeyReader(connection)),
+    audit: translated(auditReader(connection)),
   };
 }
 
@@ -45,5 +48,7 @@ export function transactionOn(connection: Connection): Transaction {
     mail: mailWriter(connection),
     leases: leaseWriter(connection),
     settings: settingWriter(connection),
+    operatorKeys: operatorKeyWriter(connection),
+    audit: auditWriter(connection),
   };
 }

@@ -1,4 +1,4 @@
-import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm';
+import { and, asc, count, eq, getTableColumns, gt, or, sql } from 'drizzle-orm';
 import type {
   DiscountReader,
   DiscountWriter,
@@ -7,6 +7,7 @@ import type {
 } from '../../../marketplace/model/store.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
+import { contains } from './pages.ts';
 
 /** A team's columns without its load, which triggers keep. */
 function recordOf({ tables: { teams } }: Connection) {
@@ -78,6 +79,22 @@ export function teamReader(connection: Connection): TeamReader {
       (await db.select(recordOf(connection)).from(teams).where(eq(teams.slug, slug)))[0] ?? null,
     list: async () =>
       db.select(recordOf(connection)).from(teams).orderBy(asc(teams.createdAt), asc(teams.id)),
+    page: async ({ text, after = '', limit }) =>
+      db
+        .select()
+        .from(teams)
+        .where(
+          and(
+            gt(teams.slug, after),
+            text === undefined
+              ? undefined
+              : or(contains(teams.id, text), contains(teams.slug, text), contains(teams.name, text)),
+          ),
+        )
+        .orderBy(asc(teams.slug))
+        .limit(limit),
+    spending: async () => db.select().from(teams).where(gt(teams.openSegments, 0)).orderBy(asc(teams.slug)),
+    count: async () => (await db.select({ count: count() }).from(teams))[0]?.count ?? 0,
     membershipsOf: (userId) => membershipsOf(connection, { userId }),
     members: async (teamId) =>
       db

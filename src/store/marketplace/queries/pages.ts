@@ -1,0 +1,15 @@
+import { type Column, type SQL, sql } from 'drizzle-orm';
+import type { PageEnd } from '../../../marketplace/model/store.ts';
+
+/** Of a list from the newest on: what is on the page after this one. The first page has a bound too, so that an index has one. */
+export function isAfter(time: Column, id: Column, { at, id: last }: PageEnd = NEWEST): SQL {
+  return sql`(${time}, ${id}) < (${at}, ${last})`;
+}
+
+const NEWEST: PageEnd = { at: Number.MAX_SAFE_INTEGER, id: '' };
+
+/** Compared in lower case; what is looked for has no wildcards. */
+export function contains(column: Column | SQL, text: string): SQL {
+  const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`;
+  return sql`lower(${column}) LIKE ${pattern} ESCAPE '\\'`;
+}

@@ -1,0 +1,64 @@
+import { expect, it } from 'vitest';
+import type { AuditReader, AuditWriter, OperatorKeyReader, OperatorKeyWriter } from '../operators/model.ts';
+
+interface StoreOfOperators {
+  read: { operatorKeys: OperatorKeyReader; audit: AuditReader };
+  transact<T>(body: (tx: { operatorKeys: OperatorKeyWriter; audit: AuditWriter }) => Promise<T>): Promise<T>;
+}
+
+/** Keys of operators and what they did, in the database of either product. */
+export function describeOperators(storeOf: () => StoreOfOperators, now: number): void {
+  it('keeps the keys of operators, and finds them by digest and id', async () => {
+    const key = (id: string, at: number) => ({
+      id,
+      name: 'ann',
+      digest: Buffer.alloc(32, id),
+      prefix: 'berthop_aa',
+      lastFour: 'zzzz',
+      createdAt: at,
+      revokedAt: null,
+      lastUsedAt: null,
+    });
+    await storeOf().transact((tx) => tx.operatorKeys.insert(key('op-2', now + 1)));
+    await storeOf().transact((tx) => tx.operatorKeys.insert(key('op-1', now)));
+    await storeOf().transact((tx) => tx.operatorKeys.revoke('op-1', now + 2));
+    await storeOf().transact((tx) => tx.operatorKeys.recordUse('op-2', now + 3));
+    const [first, second] = [
+      { ...key('op-1', now), revokedAt: now + 2 },
+      { ...key('op-2', now + 1), lastUsedAt: now + 3 },
+    ];
+    const { operatorKeys } = storeOf().read;
+    expect(await operatorKeys.list()).toEqual([first, second]);
+    expect(await operatorKeys.byDigest(second.digest)).toEqual(second);
+    expect(await operatorKeys.byDigest(Buffer.alloc(32))).toBeNull();
+    expect(await operatorKeys.byId('op-1')).toEqual(first);
+    expect(await operatorKeys.byId('op-3')).toBeNull();
+  });
+
+  it('keeps the audit log, shows it page by page, the newest first, and prunes its oldest entries', async () => {
+    const entry = (action: string, at: number) => ({
+      at,
+      actor: 'ann',
+      source: 'api' as const,
+      address: null,
+      action,
+      subject: 'inst-1',
+      detail: { reason: 'x', count: 2 },
+      outcome: 'done' as const,
+    });
+    for (const [index, action] of ['a', 'b', 'a'].entries())
+      await storeOf().transact((tx) => tx.audit.add(entry(action, now + index)));
+    const { audit } = storeOf().read;
+    const [newest, middle, oldest] = await audit.page({ limit: 10 });
+    expect(newest).toEqual({ id: expect.any(Number), ...entry('a', now + 2) });
+    expect(await audit.page({ limit: 1, before: newest?.id ?? 0 })).toEqual([middle]);
+    expect(await audit.page({ limit: 10, action: 'a', actor: 'ann', subject: 'inst-1' })).toEqual([
+      newest,
+      oldest,
+    ]);
+    expect(await audit.page({ limit: 10, actor: 'bob' })).toEqual([]);
+    expect(await storeOf().transact((tx) => tx.audit.pruneOldest(now + 2, 1))).toBe(1);
+    expect(await storeOf().transact((tx) => tx.audit.pruneOldest(now + 2, 10))).toBe(1);
+    expect(await audit.page({ limit: 10 })).toEqual([newest]);
+  });
+}

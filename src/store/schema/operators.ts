@@ -1,0 +1,32 @@
+import type { AuditEntry } from '../../operators/model.ts';
+import type { Dialect } from './postgres.ts';
+
+/** Operators of a product: the same tables in the database of each. */
+export function operatorTables({ table, text, bytes, bigint, json, sequence }: Dialect) {
+  /** Of the admin listener. They open no account. */
+  const operatorKeys = table('operator_keys', {
+    id: text('id').primaryKey(),
+    name: text('name').notNull(),
+    digest: bytes('digest').notNull().unique('operator_keys_digest_key'),
+    prefix: text('prefix').notNull(),
+    lastFour: text('last_four').notNull(),
+    createdAt: bigint('created_at').notNull(),
+    revokedAt: bigint('revoked_at'),
+    lastUsedAt: bigint('last_used_at'),
+  });
+
+  /** Without references: it outlives what it is about. */
+  const audit = table('audit', {
+    id: sequence('id'),
+    at: bigint('at').notNull(),
+    actor: text('actor').notNull(),
+    source: text('source').$type<AuditEntry['source']>().notNull(),
+    address: text('address'),
+    action: text('action').notNull(),
+    subject: text('subject'),
+    detail: json('detail').$type<AuditEntry['detail']>().notNull(),
+    outcome: text('outcome').$type<AuditEntry['outcome']>().notNull(),
+  });
+
+  return { operatorKeys, audit };
+}
