@@ -1,0 +1,214 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { startPostgres } from '../support/databases/postgres.ts';
+import { startOtlpReceiver } from '../support/otlp-receiver.ts';
+import { temporaryFolder } from '../support/processes/process.ts';
+import { commandsOf, pages, readPage, shellBlocksOf } from './pages.ts';
+import { Reader } from './reader.ts';
+
+/** Commands that only a host of the reader's can take; what the pages promise of them is proved by these. */
+const ELSEWHERE: readonly [RegExp, provedBy: string][] = [
+  [/^npm (ci|pack|test)\b|^npm install |^install -D .*systemd|^systemctl enable/, 'test/package, test/image'],
+  [/^(apt-get|virsh|install -D .*libvirt|systemctl restart libvirtd)\b/, 'test/lab/libvirt'],
+  [/examples\/libvirt\/berth.yaml|image import/, 'test/lab/libvirt'],
+  [/^incus |-subj \/CN=berth/, 'test/lab/incus'],
+  [/^litestream /, 'a bucket of the reader'],
+  [/examples\/foreign|^BERTH_API_KEY=secret/, 'test/process/foreign-orchestrators.openssh.long.test.ts'],
+];
+const isElsewhere = (command: string): boolean => ELSEWHERE.some(([pattern]) => pattern.test(command));
+
+/** What a page's commands find there before the first, and what the reader learns from what each prints. */
+interface Scene {
+  prepare?: (reader: Reader) => Promise<void>;
+  before?: (reader: Reader, command: string) => Promise<void>;
+  /** Looks at what a command printed, and may have the reader know more for the next. */
+  after?: (reader: Reader, command: string, printed: string) => Promise<void> | void;
+  /** What the whole must have printed. */
+  prints?: readonly RegExp[];
+}
+
+const PLATFORM = `platform:
+  boot_ms: [20, 60]
+  stop_ms: [10, 30]
+  start_ms: [20, 60]
+  restart_ms: [20, 60]
+  destroy_ms: [10, 30]
+  volume_ms: [5, 20]
+reconcile: { watch_interval_s: 0.2, ssh_probe_interval_s: 0.1 }
+`;
+
+/** A server on the reader's `.berth/berth.db`, as the page takes it to run. */
+async function serve(reader: Reader): Promise<Record<string, string>> {
+  reader.append('berth.yaml', `${PLATFORM}log: { level: warn }\ndatabase: sqlite:.berth/berth.db\n`);
+  const ready = JSON.parse(await reader.paste('berth serve --config berth.yaml'));
+  return { ...ready };
+}
+
+const firstMachine: Scene = {
+  prepare: async (reader) => {
+    const { api_key: key = '' } = await serve(reader);
+    reader.know('KEY', key);
+  },
+  after: async (reader, command, printed) => {
+    const [, id] = /"id":"(inst-[^"]+)"/.exec(printed) ?? [];
+    if (id !== undefined) reader.know('ID', id);
+    const awaited = statusAfter(command);
+    if (awaited === undefined) return;
+    const gone = awaited === 'GONE';
+    const instance = 'curl -s -H "Authorization: Bearer $KEY" $BASE/instances/$ID';
+    const seen = await reader.pasteUntil(
+      gone ? `${instance} || true` : instance,
+      gone ? /"not_found"/ : new RegExp(`"status":"${awaited}"`),
+    );
+    const [, port] = /"ssh_port":(\d+)/.exec(seen) ?? [];
+    if (port !== undefined) reader.read('<ssh_port>', port);
+  },
+  prints: [/"status":"PROVISIONING"/, /GPU 0/],
+};
+
+/** What the instance has come to before the reader goes on. */
+function statusAfter(command: string): string | undefined {
+  if (command.startsWith('export ID=')) return 'ONLINE';
+  if (command.includes('/stop')) return 'STOPPED';
+  if (command.includes('/start')) return 'ONLINE';
+  return command.includes('-X DELETE') ? 'GONE' : undefined;
+}
+
+const scenes: Record<string, Scene> = {
+  'README.md': {
+    ...firstMachine,
+    prepare: async (reader) => {
+      const ready = await serve(reader);
+      reader.know('KEY', ready['api_key'] ?? '');
+      certify(reader, ready);
+    },
+    prints: [...(firstMachine.prints ?? []), /CONFORMANT/],
+  },
+  'docs/tutorial.md': firstMachine,
+  'docs/marketplace.md': {
+    after: async (reader, command, printed) => {
+      if (command.startsWith('cat > provider-d.yaml')) reader.append('provider-d.yaml', PLATFORM);
+      if (command.startsWith('cat > marketplace.yaml'))
+        reader.append('marketplace.yaml', 'polling: { interval_s: [1, 1], catalog_s: 1 }\n');
+      const [key] = /berth(?:op)?_\w+/.exec(printed) ?? [];
+      if (key !== undefined) reader.know(command.includes('serve') ? 'PROVIDER_D_KEY' : 'KEY', key);
+      const [, team] = /"slug":"([^"]+)"/.exec(printed) ?? [];
+      if (team !== undefined && command.includes('/teams')) reader.know('TEAM', team);
+      const [, id] = /"id":"(dep-[^"]+)"/.exec(printed) ?? [];
+      if (id !== undefined) reader.know('ID', id);
+      if (!/\/deployments( |$)/.test(command) || command.includes('-d ')) return;
+      const running = await reader.pasteUntil(command, /"status":"running"/);
+      const [, port = ''] = /"sshPort":(\d+)/.exec(running) ?? [];
+      reader.read('<sshPort>', port);
+    },
+    prints: [/GPU 0/, /"status":"stopped"|paus/, /dep-/],
+  },
+  'docs/backup.md': {
+    prepare: async (reader) => {
+      await serve(reader);
+      reader.read('/safe/place', reader.folder);
+      const database = await reader.owns(await startPostgres()).createDatabase();
+      reader.read('postgres://…', database);
+      await reader.paste('berth serve --config berth.yaml --database postgres://…');
+    },
+    before: async (reader, command) => {
+      if (command.includes('restore')) await reader.endServers();
+    },
+  },
+  'docs/certification.md': {
+    prepare: async (reader) => certify(reader, await serve(reader)),
+    prints: [/CONFORMANT/],
+  },
+  'docs/how-to/certify.md': {
+    prepare: async (reader) => certify(reader, await serve(reader)),
+    prints: [/CONFORMANT/],
+  },
+  'docs/how-to/driver-in-any-language.md': {
+    prepare: async (reader) => {
+      reader.read('/tmp/machines', join(reader.folder, 'machines'));
+      reader.read(
+        './my-driver --region eu',
+        `examples/drivers/node/driver.mjs ${join(reader.folder, 'machines-of-mine')} 4`,
+      );
+    },
+    prints: [/passed/],
+  },
+  'docs/how-to/operate.md': {
+    prepare: async (reader) => void (await serve(reader)),
+    after: (reader, command, printed) => {
+      const [key] = /berth(?:op)?_\w+/.exec(printed) ?? [];
+      if (command.includes('operators create')) reader.know('OPERATOR_KEY', key ?? '');
+    },
+    prints: [/"instances":/],
+  },
+  'docs/how-to/production.md': {
+    prepare: async (reader) => {
+      await serve(reader);
+      await reader.endServers();
+      reader.read('/var/lib/berth', join(reader.folder, '.berth'));
+    },
+    prints: [/berth(op)?_\w+/],
+  },
+  'docs/how-to/sandbox.md': {
+    after: (reader, command, printed) => {
+      if (!command.includes('sandbox')) return;
+      const { control } = JSON.parse(printed);
+      reader.know('CONTROL', control.base_url);
+      reader.know('CONTROL_KEY', control.api_key);
+    },
+    prints: [/http-500/],
+  },
+  'docs/operations/README.md': {
+    prepare: async (reader) => {
+      reader.read('http://127.0.0.1:4318', reader.owns(await startOtlpReceiver()).url);
+      reader.append('berth.yaml', `log: { level: warn }\n`);
+    },
+  },
+  'docs/simulator.md': {
+    prepare: async (reader) => {
+      reader.read('postgres://…', await reader.owns(await startPostgres()).createDatabase());
+      reader.append('berth.yaml', 'log: { level: warn }\n');
+    },
+    after: (reader, command, printed) => {
+      if (command.startsWith('berth simulator'))
+        reader.append(
+          'berth.yaml',
+          `platform: { driver: simulator, address: '${JSON.parse(printed).base_url}' }\n`,
+        );
+    },
+  },
+};
+
+/** A server that the suite judges in the page's commands. */
+function certify(reader: Reader, { base_url: base = '', api_key: key = '' }: Record<string, string>): void {
+  reader.know('BERTH_API_KEY', key);
+  // The suite polls each ten seconds if nobody says otherwise.
+  reader.read('https://orchestrator.example/v1', `${base} --poll-interval-ms 200 --allow-private`);
+}
+
+const hasCurl = spawnSync('curl', ['--version']).error === undefined;
+
+describe.skipIf(!hasCurl)('the commands of', () => {
+  it.each(pages.filter((page) => shellBlocksOf(readPage(page)).length > 0))(
+    '%s work as they stand',
+    async (page) => {
+      const commands = shellBlocksOf(readPage(page))
+        .flatMap(commandsOf)
+        .filter((command) => !isElsewhere(command));
+      const scene = scenes[page];
+      if (commands.length === 0) return;
+      expect(scene, `a scene for ${page}`).toBeDefined();
+      using folder = temporaryFolder();
+      await using reader = new Reader(folder.path);
+      await scene?.prepare?.(reader);
+      let all = '';
+      for (const command of commands) {
+        const printed = await reader.paste(command);
+        all += printed;
+        await scene?.after?.(reader, command, printed);
+      }
+      for (const pattern of scene?.prints ?? []) expect(all).toMatch(pattern);
+    },
+  );
+});
