@@ -40,11 +40,16 @@ export function simulatedDriver(reach: Reach, process: ServerProcess): PlatformD
   return driverOf(reach, traits.manifest, async (method, ref, call) => {
     const askedAt = scheduler.now;
     let held: Machine[] = [];
-    const land: typeof call = () => {
-      if (method === 'inventory') held = machines.all().filter(({ holdsUnit }) => holdsUnit);
-      return call();
-    };
-    const answer = await network.send(process, { method, ref }, land, falseAnswers(reach, method, ref ?? ''));
+    /** What is answered at this moment is answered of the machines of this moment, be it true or not. */
+    const noting =
+      <T extends Answer>(answer: () => T) =>
+      (): T => {
+        if (method === 'inventory') held = machines.all().filter(({ holdsUnit }) => holdsUnit);
+        return answer();
+      };
+    const { empty, ...lies } = falseAnswers(reach, method, ref ?? '');
+    const answers = empty === undefined ? lies : { ...lies, empty: noting(empty) };
+    const answer = await network.send(process, { method, ref }, noting(call), answers);
     if ('free' in answer) observer.counted({ process, askedAt, free: answer.free, held });
     return answer;
   });
