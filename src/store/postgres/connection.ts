@@ -1,7 +1,14 @@
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import type { Pool, PoolClient } from 'pg';
-import { type Connection, type Db, type Lockable, type Locking, noLocking } from '../queries/connection.ts';
+import {
+  awaitWrite,
+  type Connection,
+  type Lockable,
+  type Locking,
+  noLocking,
+} from '../queries/connection.ts';
+import { preparedWrite } from '../queries/prepared.ts';
 
 /** For one statement outside of a transaction: it passes over the rows that somebody holds. */
 export const skippingLocked: Locking = {
@@ -15,11 +22,17 @@ export function toConnection<Schema>(
   tables: Schema,
   locking: Locking = noLocking,
 ): Connection<Schema> {
-  return { db: drizzle(pool), tables, locking };
+  return { db: drizzle(pool), tables, locking, write: awaitWrite };
+}
+
+/** A client in a transaction. */
+export interface ClientConnection<Schema> extends Connection<Schema> {
+  /** What was sent without waiting for the answer. */
+  unanswered: Promise<unknown>[];
 }
 
 /** A client as the shared queries see it, always the same for one client: statements stay prepared on it. */
-export type ConnectionOf<Schema> = (client: PoolClient) => Connection<Schema>;
+export type ConnectionOf<Schema> = (client: PoolClient) => ClientConnection<Schema>;
 
 /** For transactions: what is read to be written is locked. */
 export function lockingConnections<Schema>(tables: Schema): ConnectionOf<Schema> {
@@ -31,25 +44,37 @@ export function readingConnections<Schema>(tables: Schema): ConnectionOf<Schema>
   return connectionsOf(tables, () => noLocking);
 }
 
-function connectionsOf<Schema>(tables: Schema, toLocking: (db: Db) => Locking): ConnectionOf<Schema> {
-  const connections = new WeakMap<PoolClient, Connection<Schema>>();
+function connectionsOf<Schema>(
+  tables: Schema,
+  toLocking: (on: Pick<Connection, 'db' | 'write'>) => Locking,
+): ConnectionOf<Schema> {
+  const connections = new WeakMap<PoolClient, ClientConnection<Schema>>();
   return (client) => {
     const known = connections.get(client);
     if (known !== undefined) return known;
     const db = drizzle(client);
-    const connection = { db, tables, locking: toLocking(db) };
+    const unanswered: Promise<unknown>[] = [];
+    const write = async (sent: Promise<unknown>): Promise<void> => {
+      // Whoever commits gets the rejection; until then it must not count as unhandled.
+      sent.catch(() => undefined);
+      unanswered.push(sent);
+    };
+    const connection = { db, tables, locking: toLocking({ db, write }), write, unanswered };
     connections.set(client, connection);
     return connection;
   };
 }
 
-function lockingOn(db: Db): Locking {
+const lockName = preparedWrite(({ db }: Pick<Connection, 'db' | 'write'>, { name }: { name: string }) =>
+  db.select({ one: sql`1` }).from(sql`pg_advisory_xact_lock(hashtextextended(${name}, 0))`),
+);
+
+function lockingOn(on: Pick<Connection, 'db' | 'write'>): Locking {
   return {
     rows: (query) => lockRows(query, 'no key update'),
     sharedRows: (query) => lockRows(query, 'share'),
     freeRows: (query) => query,
-    name: async (name) =>
-      void (await db.execute(sql`SELECT pg_advisory_xact_lock(hashtextextended(${name}, 0))`)),
+    name: (name) => lockName(on, { name }),
   };
 }
 

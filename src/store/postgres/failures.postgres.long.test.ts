@@ -160,8 +160,8 @@ describe('a transaction', () => {
   it('in which a statement failed is not committed, whoever caught the error', async () => {
     const swallowing = store.transact(async (tx) => {
       await tx.marks.put('restored_from', 1);
-      await tx.claims
-        .take({ instanceId: 'nobody', offerId: 'offer', region: 'here', capacity: 1 })
+      await tx.storageClaims
+        .take({ volumeId: 'nobody', region: 'here', gb: 1, capacityGb: null })
         .catch(() => undefined);
     });
     await expect(swallowing).rejects.toThrow('a statement of the transaction failed');

@@ -29,6 +29,7 @@ export function connectionOptions(url: string): PoolConfig {
 export function createPool(url: string, max: number): Pool {
   const pool = new Pool({
     ...connectionOptions(url),
+    pipeline: true,
     max,
     Client: BerthClient,
     // The pool awaits it, though its type does not say so.
@@ -54,7 +55,10 @@ async function prepareSession(client: ClientBase): Promise<void> {
 /** How long, in milliseconds, closing a connection may take. */
 const GOODBYE_MS = 2_000;
 
-/** A client that closes in time even if the server does not answer, and that can search for text with a NUL. */
+/**
+ * A client that closes in time even if the server does not answer, that can search for text with a NUL, and that sends
+ * what is asked of it at once in one packet: each packet wakes the server.
+ */
 export class BerthClient extends Client {
   override end(): Promise<void>;
   override end(callback: (error: Error) => void): void;
@@ -69,6 +73,9 @@ export class BerthClient extends Client {
   override query(...args: never[]): never;
   override query(...args: unknown[]): unknown {
     const [query, values, ...rest] = args;
+    const { stream } = this.connection;
+    stream.cork();
+    process.nextTick(() => stream.uncork());
     return Reflect.apply(super.query, this, [query, findable(query, values), ...rest]);
   }
 }

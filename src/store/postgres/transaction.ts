@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { StoreUnavailable } from '../../ports/errors.ts';
 import type { Connection } from '../queries/connection.ts';
-import type { ConnectionOf } from './connection.ts';
+import type { ClientConnection, ConnectionOf } from './connection.ts';
 import { asFailure, fromPostgres, type PostgresFailure, toFailure } from './errors.ts';
 import { IDLE_IN_TRANSACTION_MS } from './pool.ts';
 
@@ -67,22 +67,35 @@ async function runOnce<T, Schema>(
   body: (connection: Connection<Schema>) => Promise<Outcome<T>>,
 ): Promise<T> {
   const client = await asFailure(pool.connect());
+  const connection = connectionOf(client);
+  connection.unanswered.length = 0;
   let isLost = false;
   try {
-    const id = await asFailure(begin(client));
-    const { result, last } = await body(connectionOf(client));
+    const begun = asFailure(begin(client));
+    void connection.write(begun);
+    const { result, last } = await body(connection);
+    const id = await begun;
     const lost = await commit(client, last);
     if (lost !== undefined) {
       isLost = true;
       await settle(readPool, id, lost);
     }
     return result;
-  } catch (error) {
+  } catch (thrown) {
+    const error = isLost ? thrown : ((await failureOfWrites(connection)) ?? thrown);
     isLost ||= toFailure(error)?.isConnectionLost === true || !(await isRolledBack(client));
     throw error;
   } finally {
     client.release(isLost);
   }
+}
+
+/** Of the writes that were sent without waiting, the first that failed: what came after it failed because of it. */
+async function failureOfWrites({
+  unanswered,
+}: Pick<ClientConnection<unknown>, 'unanswered'>): Promise<unknown> {
+  const answers = await Promise.allSettled(unanswered);
+  return answers.find((answer) => answer.status === 'rejected')?.reason;
 }
 
 /** The transaction's id, by which its outcome can be asked on another connection. */

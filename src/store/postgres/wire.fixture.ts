@@ -15,6 +15,7 @@ export async function startWire(databaseUrl: string) {
   let armed: { words: string; when: Break } | undefined;
   let unsaid = '';
   let isSilent = false;
+  let packets = 0;
   let sayLate = (): void => undefined;
   let sayHidden: (() => void) | undefined;
   let answerStalled: (() => void) | undefined;
@@ -27,7 +28,10 @@ export async function startWire(databaseUrl: string) {
       return;
     }
     upstream.removeAllListeners('data');
-    upstream.on('data', () => upstream.destroy());
+    // Answers to what was sent before it come first.
+    upstream.on('data', (answer) => {
+      if (answer.includes('COMMIT')) upstream.destroy();
+    });
     if (when === 'after') upstream.write(words);
     else client.destroy();
     if (when === 'before') upstream.destroy();
@@ -48,6 +52,7 @@ export async function startWire(databaseUrl: string) {
     });
     client.on('data', (chunk) => {
       if (isSilent) return;
+      packets++;
       const said = chunk.toString('latin1');
       if (armed !== undefined && said.includes(armed.words)) {
         const { when } = armed;
@@ -81,6 +86,8 @@ export async function startWire(databaseUrl: string) {
 
   return {
     url: url.href,
+    /** How many were sent to the server. */
+    packets: () => packets,
     /** The next connection on which `words` are sent breaks. */
     breakAt(words: string, when: Break): void {
       armed = { words, when };

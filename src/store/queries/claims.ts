@@ -6,7 +6,7 @@ import type {
   StorageClaimWriter,
 } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
-import { prepared } from './prepared.ts';
+import { prepared, preparedWrite } from './prepared.ts';
 
 const claimsOfInstance = prepared(
   ({ db, tables: { claims } }: Connection, { instanceId }: { instanceId: string }) =>
@@ -21,7 +21,7 @@ const countOfPlacement = prepared(
       .where(and(eq(claims.offerId, placement.offerId), eq(claims.region, placement.region))),
 );
 
-const insertClaim = prepared(
+const insertClaim = preparedWrite(
   ({ db, tables: { claims } }: Connection, claim: { instanceId: string; offerId: string; region: string }) =>
     db.insert(claims).values(claim),
 );
@@ -76,8 +76,11 @@ export function claimWriter(connection: Connection): ClaimWriter {
     take: async ({ instanceId, offerId, region, capacity }) => {
       // Two transactions that count at once would both find the last unit free: one counts at a time.
       await locking.name(`placement ${JSON.stringify([offerId, region])}`);
-      if (await reader.isHeldBy(instanceId)) return true;
-      const [found] = await countOfPlacement(connection, { offerId, region });
+      const [isHeld, [found]] = await Promise.all([
+        reader.isHeldBy(instanceId),
+        countOfPlacement(connection, { offerId, region }),
+      ]);
+      if (isHeld) return true;
       if ((found?.claimed ?? 0) >= capacity) return false;
       await insertClaim(connection, { instanceId, offerId, region });
       return true;

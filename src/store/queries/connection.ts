@@ -39,4 +39,14 @@ export interface Connection<Schema = Tables> {
   db: Db;
   tables: Schema;
   locking: Locking;
+  /**
+   * Awaits a write whose answer nobody needs. A transaction of PostgreSQL does not wait for it: it is sent together with
+   * what follows, and if it fails, so does the transaction.
+   */
+  write(sent: Promise<unknown>): Promise<void>;
+}
+
+/** Outside of a transaction, and where there is no round trip. */
+export async function awaitWrite(sent: Promise<unknown>): Promise<void> {
+  await sent;
 }

@@ -1,12 +1,12 @@
 import { and, asc, eq, gte, inArray, lt, sql } from 'drizzle-orm';
 import type { HistoryEvent, HistoryReader, HistoryWriter } from '../../orchestrator/model/history.ts';
 import type { Connection } from './connection.ts';
-import { prepared } from './prepared.ts';
+import { preparedWrite } from './prepared.ts';
 
 /** What a transaction adds to the history, by instance. */
 export type AddedHistory = Map<string, HistoryEvent>;
 
-const insertEvent = prepared(({ db, tables: { history } }: Connection, event: HistoryEvent) =>
+const insertEvent = preparedWrite(({ db, tables: { history } }: Connection, event: HistoryEvent) =>
   db.insert(history).values(event),
 );
 

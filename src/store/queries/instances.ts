@@ -8,7 +8,7 @@ import type {
   Pruned,
 } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
-import { prepared } from './prepared.ts';
+import { prepared, preparedWrite } from './prepared.ts';
 
 const instanceById = prepared(({ db, tables: { instances }, locking }: Connection, { id }: { id: string }) =>
   locking.rows(db.select().from(instances).where(eq(instances.id, id))),
@@ -234,11 +234,12 @@ function toWritten({ endpoint, ...row }: InstanceRecord): Written {
   return endpoint === null ? row : { ...row, endpoint };
 }
 
-const insertInstance = prepared(({ db, tables: { instances } }: Connection, { endpoint, ...row }: Written) =>
-  db.insert(instances).values({ ...row, endpoint: endpoint ?? null }),
+const insertInstance = preparedWrite(
+  ({ db, tables: { instances } }: Connection, { endpoint, ...row }: Written) =>
+    db.insert(instances).values({ ...row, endpoint: endpoint ?? null }),
 );
 
-const updateInstance = prepared(
+const updateInstance = preparedWrite(
   ({ db, tables: { instances } }: Connection, { id, endpoint, ...row }: Written) =>
     db
       .update(instances)

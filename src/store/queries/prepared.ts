@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { Db } from './connection.ts';
+import type { Connection, Db } from './connection.ts';
 
 interface Statement<Rows> {
   execute(values: Record<string, unknown>): PromiseLike<Rows>;
@@ -35,4 +35,12 @@ export function prepared<On extends { db: Db }, Values extends object, Rows>(
     }
     return statement.execute(values as Record<string, unknown>);
   };
+}
+
+/** {@link prepared}, for a write that answers nothing: see {@link Connection.write}. */
+export function preparedWrite<On extends Pick<Connection, 'db' | 'write'>, Values extends object>(
+  build: (connection: On, values: Values) => Query<unknown>,
+): (connection: On, values: Values) => Promise<void> {
+  const run = prepared(build);
+  return (connection, values) => connection.write(run(connection, values));
 }

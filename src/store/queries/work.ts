@@ -17,7 +17,7 @@ import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts'
 import type { Store, WorkReader, WorkWriter } from '../../orchestrator/model/store.ts';
 import type { InstanceWorkKind, Lease, Work } from '../../orchestrator/model/work.ts';
 import type { Connection } from './connection.ts';
-import { prepared } from './prepared.ts';
+import { prepared, preparedWrite } from './prepared.ts';
 
 /**
  * No pause and no lease is this long, in milliseconds. A later time was written while a clock was wrong and counts as
@@ -38,7 +38,7 @@ const leasedWork = prepared(
     locking.rows(db.select().from(work).where(isHeldBy(work, lease))),
 );
 
-const releaseLease = prepared(
+const releaseLease = preparedWrite(
   (
     { db, tables: { work } }: Connection,
     { resourceId, token, ...set }: Pick<Lease, 'resourceId' | 'token'> & Partial<Work>,
@@ -103,7 +103,7 @@ const noLease = { leaseToken: null, leaseOwner: null, leaseUntil: 0 };
 
 type Put = Pick<Work, 'resourceId' | 'resourceKind' | 'kind' | 'notBefore' | 'deadlineAt' | 'cookie'>;
 
-const putWork = prepared(
+const putWork = preparedWrite(
   (
     { db, tables: { instances, volumes, work } }: Connection,
     { resourceId, resourceKind, notBefore, ...put }: Put,
@@ -121,7 +121,7 @@ const putWork = prepared(
   },
 );
 
-const finishWork = prepared(
+const finishWork = preparedWrite(
   ({ db, tables: { work } }: Connection, lease: Pick<Lease, 'resourceId' | 'token'>) =>
     db.delete(work).where(isHeldBy(work, lease)),
 );

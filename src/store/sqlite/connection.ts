@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
-import { type Connection, type Db, noLocking } from '../queries/connection.ts';
+import { awaitWrite, type Connection, type Db, noLocking } from '../queries/connection.ts';
 
 /**
  * A SQLite connection for the shared queries. The methods of drizzle's PostgreSQL builders that they use exist under
@@ -12,6 +12,7 @@ export function toConnection<Schema>(connection: Database.Database, tables: Sche
     db: drizzle(compilingOnce(connection)) as unknown as Db,
     tables,
     locking: noLocking,
+    write: awaitWrite,
   };
 }
 

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { until } from '../../../test/support/clocks/until.ts';
+import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
+import type { Transaction } from '../../orchestrator/model/store.ts';
+import { account, dueWork, instance } from '../records.fixture.ts';
+import { openPostgresStore } from './store.ts';
+import { startWire } from './wire.fixture.ts';
+
+let server: PostgresServer;
+let url: string;
+beforeAll(async () => {
+  server = await startPostgres();
+  url = await server.createDatabase();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+it('a write that fails is the failure of its transaction, whatever came after it, and harms no later one', async () => {
+  const store = await openPostgresStore(url);
+  await store.transact((tx) => tx.credentials.insertAccount(account));
+  const unknownAccount = instance('a', { accountId: 'acc-unknown' });
+  const after: ((tx: Transaction) => Promise<unknown>)[] = [
+    async () => undefined,
+    (tx) => tx.work.of('a'),
+    () => Promise.reject(new Error('of the body')),
+  ];
+  for (const next of after) {
+    const failing = store.transact(async (tx) => {
+      await tx.instances.insert(unknownAccount);
+      await tx.work.put({ ...dueWork, resourceId: 'a' });
+      await next(tx);
+    });
+    await expect(failing).rejects.toThrow(/23503 \(instances_account_id/);
+  }
+  await store.transact(async (tx) => {
+    await tx.instances.insert(instance('a'));
+    await tx.work.put({ ...dueWork, resourceId: 'a' });
+  });
+  expect(await store.read.work.of('a')).toMatchObject({ resourceId: 'a' });
+  await store.close();
+});
+
+it('sends its writes together with the commit, and all of it in one packet', async () => {
+  await using wire = await startWire(url);
+  // The heartbeat would send packets too.
+  const store = await openPostgresStore(wire.url, {
+    timing: { heartbeatMs: 600_000, believedForMs: 600_000 },
+  });
+  await until('commits are heard', () => store.isCommitFeedLive());
+  const insert = (id: string) =>
+    store.transact(async (tx) => {
+      await tx.instances.byId(id);
+      await tx.instances.insert(instance(id));
+      await tx.work.put({ ...dueWork, resourceId: id });
+    });
+  await insert('b');
+  const before = wire.packets();
+  await insert('c');
+  expect(wire.packets() - before).toBe(2);
+  await store.close();
+});
