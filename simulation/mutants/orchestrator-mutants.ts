@@ -29,7 +29,7 @@ export const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/orchestrator/steps/destroy.ts',
-        find: 'found: isClaimedGone ? await removable.find() : undefined',
+        find: 'found: isClaimedGone ? await removable.find(isRemoved) : undefined',
         replace: "found: isClaimedGone ? { answer: 'gone', observedAt: answeredAt } : undefined",
       },
     ],
@@ -96,9 +96,9 @@ export const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/orchestrator/platform/confirm-gone.ts',
-        find: 'return { ...(await proved(found, ref, context.machines)), observedAt };',
+        find: 'return { ...(await proved(found, record.ownerRef, context.machines)), observedAt };',
         replace:
-          "const lacked = await context.machines.lacks(ref); return { ...(lacked.isProved ? ({ answer: 'gone' } as const) : found), observedAt };",
+          "const lacked = await context.machines.lacks(record.ownerRef); return { ...(lacked.isProved ? ({ answer: 'gone' } as const) : found), observedAt };",
       },
     ],
   },

@@ -158,7 +158,7 @@ export function composeWork(
     platform,
     start: async () => recovery.start(await driftDetector.start()),
     adopt: async (ref) => {
-      const found = await confirmMachine(context, ref);
+      const found = await confirmMachine(context, { ownerRef: ref, host: null });
       return found.answer === 'observed' ? adoptMachine(context, found.value) : found.answer;
     },
     stopListing: () => {

@@ -57,6 +57,7 @@ describe('a destroy', () => {
 
   /** Of two hosts, `n2` says nothing; the machine was seen on `seenOn`. */
   async function startBesideSilence(seenOn: string | undefined) {
+    const asked = { answered: ['n1'], silent: ['n2'] };
     const started = await start();
     const { driver } = started.berth.platform;
     const { list, get, destroy } = driver;
@@ -64,13 +65,13 @@ describe('a destroy', () => {
       const listing = await list.call(driver);
       if (listing.answer !== 'listed' || seenOn === undefined) return listing;
       const items = listing.items.map((item) => ({ ...item, host: seenOn }));
-      return { ...listing, items, silentHosts: ['n2'] };
+      return { ...listing, items, hosts: asked };
     };
     await started.berth.clock.advance(MINUTE_MS);
     driver.get = async (ref) => {
       const presence = await get.call(driver, ref);
       if (presence.answer !== 'gone') return presence;
-      return { answer: 'unknown', reason: 'n2 does not answer', silentHosts: ['n2'] };
+      return { answer: 'unknown', reason: 'n2 does not answer', hosts: asked };
     };
     return { ...started, driver, remove: destroy };
   }

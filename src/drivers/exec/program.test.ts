@@ -95,6 +95,21 @@ describe('an answer that is not as the protocol says', () => {
     });
   });
 
+  it('tells which hosts have answered, and proves nothing where it says so in other words', async () => {
+    const hosts = { answered: ['h1'], silent: ['h2'] };
+    const answers = [
+      { answer: 'gone', hosts },
+      { answer: 'unknown', reason: 'h2 is silent', hosts },
+      { answer: 'listed', items: [], hosts },
+      { answer: 'gone', hosts: ['h1'] },
+    ];
+    const lines = answers.map((result, at) => `read -r line; ${say({ id: `${at + 2}`, result })}`);
+    await using program = await startProgram(`${GREETING}; ${lines.join('; ')}; ${LISTEN}`);
+    const { driver } = program;
+    expect([await driver.get('a'), await driver.get('a'), await driver.list()]).toEqual(answers.slice(0, 3));
+    expect(await driver.get('a')).toMatchObject({ answer: 'unknown' });
+  });
+
   it('leaves the outcome of a step open, and so does an error of the driver', async () => {
     await using program = await startProgram(
       `${GREETING}; read -r line; ${say({ id: '2', result: { outcome: 'maybe' } })}; read -r line; ${say({ id: '3', error: 'the disk is full' })}; ${LISTEN}`,

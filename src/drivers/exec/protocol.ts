@@ -173,7 +173,11 @@ const machine = z
       })
       .exactOptional()
       .describe('Absent until the machine has an address.'),
-    host: z.string().max(255).exactOptional(),
+    host: z
+      .string()
+      .max(255)
+      .exactOptional()
+      .describe('Which host of the platform has it, where there are several.'),
     detail: text.exactOptional().describe('Why, when `power` is `failed`.'),
     note: note.exactOptional(),
   })
@@ -193,16 +197,29 @@ export type WireVolume = z.infer<typeof volume>;
 
 const unknown = z.object({ answer: z.literal('unknown'), reason: text });
 
-const presenceOf = <T extends z.ZodType>(value: T) =>
+const hostNames = z.array(z.string().max(255)).max(10_000);
+const hosts = z
+  .object({
+    answered: hostNames.describe('Hosts that have told all that they have.'),
+    silent: hostNames.describe(
+      'Hosts that do not answer, while the platform does: their machines may be left out.',
+    ),
+  })
+  .describe(
+    'Where machines carry `host` and a host may be silent by itself. A machine that was last seen on a host that is not among `answered` is not taken for gone. Absent: the driver answers for every host that there ever was.',
+  )
+  .meta({ id: 'Hosts' });
+
+const presenceOf = <T extends z.ZodType, H extends z.ZodRawShape>(value: T, more: H) =>
   z.discriminatedUnion('answer', [
     z.object({ answer: z.literal('observed'), value }),
-    z.object({ answer: z.literal('gone') }).describe('Proof that there is none. In doubt: unknown.'),
-    unknown,
+    z.object({ answer: z.literal('gone'), ...more }).describe('Proof that there is none. In doubt: unknown.'),
+    z.object({ ...unknown.shape, ...more }),
   ]);
 
-const listingOf = <T extends z.ZodType>(item: T) =>
+const listingOf = <T extends z.ZodType, H extends z.ZodRawShape>(item: T, more: H) =>
   z.discriminatedUnion('answer', [
-    z.object({ answer: z.literal('listed'), items: z.array(item).max(200_000) }),
+    z.object({ answer: z.literal('listed'), items: z.array(item).max(200_000), ...more }),
     unknown,
   ]);
 
@@ -236,8 +253,8 @@ const inventory = z.discriminatedUnion('answer', [
 /** What each method is answered with. Fields that are not named here are not read. */
 export const results = {
   info,
-  get: presenceOf(machine),
-  list: listingOf(machine),
+  get: presenceOf(machine, { hosts: hosts.exactOptional() }),
+  list: listingOf(machine, { hosts: hosts.exactOptional() }),
   create: stepOf(machine),
   stop: stepOf(machine),
   start: stepOf(machine),
@@ -250,8 +267,8 @@ export const results = {
       .max(64 * 1024)
       .nullable(),
   }),
-  'volumes.get': presenceOf(volume),
-  'volumes.list': listingOf(volume),
+  'volumes.get': presenceOf(volume, {}),
+  'volumes.list': listingOf(volume, {}),
   'volumes.create': stepOf(volume),
   'volumes.attach': stepOf(z.null()),
   'volumes.detach': stepOf(z.null()),

@@ -1,6 +1,7 @@
 import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
 import { renderCloudInit } from '../../orchestrator/cloud-init/render.ts';
 import type {
+  AskedHosts,
   DriverManifest,
   Inventory,
   Listing,
@@ -126,17 +127,19 @@ export function fromPlatformVolume({
 
 type WirePresence<W> =
   | { answer: 'observed'; value: W }
-  | { answer: 'gone' }
-  | { answer: 'unknown'; reason: string };
+  | { answer: 'gone'; hosts?: AskedHosts }
+  | { answer: 'unknown'; reason: string; hosts?: AskedHosts };
 
 export function fromPresence<W, T>(presence: WirePresence<W>, read: (value: W) => T): Presence<T> {
   return presence.answer === 'observed' ? { answer: 'observed', value: read(presence.value) } : presence;
 }
 
-type WireListing<W> = { answer: 'listed'; items: W[] } | { answer: 'unknown'; reason: string };
+type WireListing<W> =
+  | { answer: 'listed'; items: W[]; hosts?: AskedHosts }
+  | { answer: 'unknown'; reason: string };
 
 export function fromListing<W, T>(listing: WireListing<W>, read: (item: W) => T): Listing<T> {
-  return listing.answer === 'listed' ? { answer: 'listed', items: listing.items.map(read) } : listing;
+  return listing.answer === 'listed' ? { ...listing, items: listing.items.map(read) } : listing;
 }
 
 type WireFailure = Extract<Result<'destroy'>, { outcome: 'failed' }>;

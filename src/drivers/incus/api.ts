@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { AskedHosts } from '../../orchestrator/model/platform-driver.ts';
 import type { IncusClient } from './client.ts';
 import { IncusRefusal, isNotFound } from './errors.ts';
 
@@ -244,6 +245,14 @@ export class IncusApi {
     if (!environment.server_clustered) return [];
     const { metadata } = await this.client.get('/1.0/cluster/members', { recursion: '1' });
     return z.array(memberSchema).parse(metadata);
+  }
+
+  /**
+   * Whose instances Incus knows: its database has those of every member, also of one that is offline, but not of one that was
+   * removed by force.
+   */
+  async hosts(): Promise<AskedHosts> {
+    return { answered: (await this.members()).map(({ server_name: name }) => name), silent: [] };
   }
 
   async resources(member: string | undefined): Promise<Resources> {

@@ -80,7 +80,7 @@ export class Machines {
         return { answer: 'observed', value: await this.#show(found.instance) };
       case 'foreign':
       case 'absent':
-        return { answer: 'gone' };
+        return { answer: 'gone', hosts: await this.#deps.api.hosts() };
     }
   }
 
@@ -98,15 +98,16 @@ export class Machines {
   /** What is on a member that does not answer is left out: its absence proves nothing, and a `get` of it is unknown. */
   async list(): Promise<Listing<ObservedMachine>> {
     const { api, instances: reader } = this.#deps;
-    const [{ instances, silent }, ...forwards] = await Promise.all([
+    const [{ instances, silent }, hosts, ...forwards] = await Promise.all([
       reader.read({ state: true }),
+      api.hosts(),
       ...(this.#forwards === undefined ? [] : this.#networks().map((network) => api.forwards(network))),
     ]);
     const known = instances.filter((instance) => isOurs(instance) && !isUnknown(instance));
     return {
       answer: 'listed',
       items: known.map((instance) => fromPlatform(instance, this.#endpointOf(instance, forwards.flat()))),
-      ...(silent.size > 0 && { silentHosts: [...silent] }),
+      hosts: { answered: hosts.answered.filter((name) => !silent.has(name)), silent: [...silent] },
     };
   }
 

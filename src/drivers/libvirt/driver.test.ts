@@ -106,7 +106,10 @@ it('a host that hangs keeps neither the listing nor the count of the others', as
     hosts[0].virsh = () => new Promise(() => {});
     const answers = Promise.all([bench.driver.list(), bench.driver.inventory?.()]);
     await vi.advanceTimersByTimeAsync(5_000);
-    expect(await answers).toMatchObject([{ silentHosts: ['kvm-1'] }, { answer: 'counted' }]);
+    expect(await answers).toMatchObject([
+      { hosts: { answered: ['kvm-2'], silent: ['kvm-1'] } },
+      { answer: 'counted' },
+    ]);
   } finally {
     vi.useRealTimers();
   }
@@ -117,11 +120,12 @@ it('a host that is away takes no machine, what it has stays unknown, and the lis
   const { bench } = openMemoryPlatform(hosts);
   hosts[0].isAway = true;
   expect(await bench.create(bench.ref('a'))).toMatchObject({ host: 'kvm-2' });
-  expect(await bench.driver.get('suite-b')).toMatchObject({ answer: 'unknown', silentHosts: ['kvm-1'] });
+  const asked = { answered: ['kvm-2'], silent: ['kvm-1'] };
+  expect(await bench.driver.get('suite-b')).toMatchObject({ answer: 'unknown', hosts: asked });
   expect(await bench.driver.list()).toMatchObject({
     answer: 'listed',
     items: [{ ref: REF, host: 'kvm-2' }],
-    silentHosts: ['kvm-1'],
+    hosts: asked,
   });
   hosts[1].isAway = true;
   expect(await bench.driver.list()).toMatchObject({ answer: 'unknown' });

@@ -1,4 +1,4 @@
-import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { AskedHosts, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { Log } from '../../ports/log.ts';
 import { type Host, openHost } from './client.ts';
 import { type Accelerator, type DefinedDomain, readDomainElement, uuidOf } from './domain-xml.ts';
@@ -33,9 +33,9 @@ export interface FoundMachine {
 export type Search =
   /** `copies`: other hosts have it too, since somebody copied it. What runs is the machine. */
   | { answer: 'found'; machine: FoundMachine; copies: readonly FoundMachine[] }
-  | { answer: 'gone' }
-  /** `silentHosts`: all others have answered, and do not have it. */
-  | { answer: 'unknown'; reason: string; silentHosts?: readonly string[] };
+  | { answer: 'gone'; hosts: AskedHosts }
+  /** `hosts`: those that answered do not have it. */
+  | { answer: 'unknown'; reason: string; hosts?: AskedHosts };
 
 export interface Fleet {
   hosts: readonly Member[];
@@ -108,11 +108,18 @@ async function search(hosts: readonly Member[], ref: OwnerRef): Promise<Search> 
   }
   const [machine, ...copies] = found.toSorted((a, b) => Number(b.running) - Number(a.running));
   if (machine !== undefined) return { answer: 'found', machine, copies };
+  const asked = hostsOf(hosts, problems);
   const [problem] = problems.values();
-  if (problem === undefined) return { answer: 'gone' };
+  if (problem === undefined) return { answer: 'gone', hosts: asked };
   const reason = problem.message;
   if (![...problems.values()].every(tellsNothing)) return { answer: 'unknown', reason };
-  return { answer: 'unknown', reason, silentHosts: [...problems.keys()] };
+  return { answer: 'unknown', reason, hosts: asked };
+}
+
+/** What is said of all hosts, where some have problems. One that has left the configuration is not among them. */
+export function hostsOf(hosts: readonly Host[], problems: ReadonlyMap<string, unknown>): AskedHosts {
+  const answered = hosts.map(({ name }) => name).filter((name) => !problems.has(name));
+  return { answered, silent: [...problems.keys()] };
 }
 
 /** The machine; undefined: this host has none of ours by that name. @throws {VirshError} */

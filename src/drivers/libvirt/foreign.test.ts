@@ -64,7 +64,7 @@ function aHost(content: {
   const host = { name: options.name, options, virsh, virshBytes } as unknown as Member;
   const fleet: Fleet = {
     hosts: [host],
-    find: async () => ({ answer: 'gone' }),
+    find: async () => ({ answer: 'gone', hosts: { answered: [host.name], silent: [] } }),
     alone: (_, task) => task(),
   };
   const platform = { fleet, clock: { now: () => 1 } } as unknown as Platform;

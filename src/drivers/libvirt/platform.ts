@@ -10,7 +10,7 @@ import type {
 import type { DriverSetting } from '../kit/driver-definition.ts';
 import { createMachine, mend, type Platform } from './create.ts';
 import { tellsNothing, toFailure, VirshError } from './errors.ts';
-import { type Member, openFleet } from './fleet.ts';
+import { hostsOf, type Member, openFleet } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';
 import { listDomains, readHostView } from './hosts/host-view.ts';
 import { countUnits, type HostAnswer } from './hosts/inventory.ts';
@@ -78,7 +78,7 @@ export function driverOf(platform: Platform): PlatformDriver {
   };
 }
 
-/** A host that does not answer is named: its machines must not seem lost. Where none answers, nothing is known. */
+/** The hosts that answer are named: the machines of another must not seem lost. Where none answers, nothing is known. */
 async function listAll(hosts: readonly Member[]): Promise<Listing<ObservedMachine>> {
   const silent = new Map<string, string>();
   const listOne = (host: Member): Promise<ObservedMachine[]> =>
@@ -94,7 +94,7 @@ async function listAll(hosts: readonly Member[]): Promise<Listing<ObservedMachin
     return {
       answer: 'listed',
       items: [...first].map(theOne),
-      ...(silent.size > 0 && { silentHosts: [...silent.keys()] }),
+      hosts: hostsOf(hosts, silent),
     };
   } catch (error) {
     if (error instanceof VirshError) return { answer: 'unknown', reason: error.message };

@@ -1,7 +1,7 @@
 /**
  * What stands wrong until it is mended. Each kind says what its subject is:
  * `platform_down`, `platform_suspect`, `volumes_suspect`, `inventory_unknown`: a platform · `losses_held`: a platform, or
- * PLATFORM/HOST · `orphan_machine`, `orphan_volume`, `row_lost`: an owner ref · `step_failing`: an instance or a volume ·
+ * PLATFORM/HOST · `host_unknown`: PLATFORM/HOST · `orphan_machine`, `orphan_volume`, `row_lost`: an owner ref · `step_failing`: an instance or a volume ·
  * `clock_skew`, `reload_refused`: a server · `store_unwritable`: the database.
  */
 export const alarmKinds = [
@@ -9,6 +9,7 @@ export const alarmKinds = [
   'platform_suspect',
   'volumes_suspect',
   'inventory_unknown',
+  'host_unknown',
   'losses_held',
   'orphan_machine',
   'orphan_volume',

@@ -62,15 +62,30 @@ export interface ObservedMachine {
   note?: Note;
 }
 
+/**
+ * Which hosts an answer about machines is from, where the platform has hosts that may be silent while it answers. A machine
+ * that was last seen on any other host, such as one that was renamed or has left the configuration, is not proved gone.
+ */
+export interface AskedHosts {
+  /** These have told all that they have. */
+  answered: readonly string[];
+  /** These do not answer. What they have may be left out. */
+  silent: readonly string[];
+}
+
 /** Reading one resource has three answers, never two. Only `gone` is proof of absence. */
 export type Presence<T> =
   | { answer: 'observed'; value: T }
-  | { answer: 'gone' }
+  | {
+      answer: 'gone';
+      /** Absent: the platform answers for every host that it ever had. */
+      hosts?: AskedHosts;
+    }
   | {
       answer: 'unknown';
       reason: string;
-      /** Of a machine: the hosts that do not answer, where all others do and do not have it. */
-      silentHosts?: readonly string[];
+      /** Where some hosts did not answer: the others have, and do not have it. */
+      hosts?: AskedHosts;
     };
 
 /** All resources that carry our tag. Absence from a listing is never proof. */
@@ -78,11 +93,8 @@ export type Listing<T> =
   | {
       answer: 'listed';
       items: T[];
-      /**
-       * Hosts that do not answer, while the platform itself does. Their machines may be left out and do not count as
-       * missing; a `get` of one of them is `unknown`.
-       */
-      silentHosts?: readonly string[];
+      /** Absent: the platform answers for every host that it ever had. */
+      hosts?: AskedHosts;
     }
   | { answer: 'unknown'; reason: string };
 

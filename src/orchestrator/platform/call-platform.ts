@@ -1,6 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type {
+  AskedHosts,
   Endpoint,
   Inventory,
   Listing,
@@ -96,8 +97,7 @@ async function read<Answer extends Presence<unknown> | Listing<unknown>>(
       return {
         answer: 'unknown',
         reason: cleanText(value.reason),
-        ...('silentHosts' in value &&
-          value.silentHosts !== undefined && { silentHosts: value.silentHosts.map(cleanText) }),
+        ...('hosts' in value && withHosts(value.hosts)),
       };
     case 'observed':
       return { ...value, value: withRef(value.value) };
@@ -105,13 +105,20 @@ async function read<Answer extends Presence<unknown> | Listing<unknown>>(
       return {
         ...value,
         items: await withRefs(value.items),
-        ...(value.silentHosts !== undefined && { silentHosts: value.silentHosts.map(cleanText) }),
+        ...withHosts(value.hosts),
       };
     case 'gone':
-      return value;
+      return { ...value, ...withHosts(value.hosts) };
     default:
       throw new Error('the driver answered what is no answer');
   }
+}
+
+/** @throws {Error} if it does not say which have answered: then nothing is proved gone. */
+function withHosts(hosts: AskedHosts | undefined): { hosts?: AskedHosts } {
+  if (hosts === undefined) return {};
+  const { answered, silent } = hosts;
+  return { hosts: { answered: answered.map(cleanText), silent: silent.map(cleanText) } };
 }
 
 /** Reads what there is room for, with a deadline. Any failure, and any figure that is none, is `unknown`. */

@@ -6,8 +6,10 @@ import type {
   VolumeDriver,
 } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
+import { isUnseen, judgeHosts, toHosts } from './asked-hosts.ts';
 import { observe } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
+import { areLossesAccepted } from './loss-cap.ts';
 import type { SharedListing } from './shared-listing.ts';
 import type { Observation } from './visibility.ts';
 
@@ -18,27 +20,66 @@ import type { Observation } from './visibility.ts';
  */
 export async function confirmMachine(
   context: ReconcileContext,
-  ref: OwnerRef,
+  record: Located,
 ): Promise<Observation<ObservedMachine>> {
   const observedAt = context.clock.now();
-  const found = await observe(context, () => context.driver.get(ref));
-  return { ...(await proved(found, ref, context.machines)), observedAt };
+  const found = await readMachine(context, record);
+  return { ...(await proved(found, record.ownerRef, context.machines)), observedAt };
 }
 
 /**
- * {@link confirmMachine}, for one that is being removed. Once its own host says that it does not have it, it is gone: a host that
- * is lost for days must not hold the deletes of the others. What is not being removed may have been moved to that host.
+ * {@link confirmMachine}, for one that is being removed: a host that is lost for days must not hold the deletes of the others.
+ * Once its own host says that it does not have it, it is gone, if it cannot have been moved to a host that is silent:
+ * the driver removed it now (`isRemoved`), or it was seen while those were silent already, or the operator accepts losses.
  */
 export async function confirmRemoved(
   context: ReconcileContext,
-  { ownerRef, host }: Pick<InstanceRecord, 'ownerRef' | 'host'>,
+  record: Located,
+  isRemoved: boolean,
 ): Promise<Observation<ObservedMachine>> {
   const observedAt = context.clock.now();
-  const found = await observe(context, () => context.driver.get(ownerRef));
-  const isElsewhereOnly =
-    found.answer === 'unknown' && host !== null && found.silentHosts?.includes(host) === false;
-  const seen = isElsewhereOnly ? ({ answer: 'gone' } as const) : found;
-  return { ...(await proved(seen, ownerRef, context.machines)), observedAt };
+  const found = await readMachine(context, record);
+  const seen = found.answer === 'unknown' ? await besideSilence(context, found, record, isRemoved) : found;
+  return { ...(await proved(seen, record.ownerRef, context.machines)), observedAt };
+}
+
+/** Where the row says that its machine is. */
+type Located = Pick<InstanceRecord, 'ownerRef' | 'host'>;
+
+/** Reads the machine of a row. */
+export function readMachine(context: ReconcileContext, record: Located): Promise<Presence<ObservedMachine>> {
+  return observe(context, () => askForMachine(context, record));
+}
+
+/** Asks the driver for the machine of a row. `gone` is also the answer of the host that had it last. */
+export async function askForMachine(
+  context: ReconcileContext,
+  { ownerRef, host }: Located,
+): Promise<Presence<ObservedMachine>> {
+  const found = await context.driver.get(ownerRef);
+  if (found.answer !== 'gone' || found.hosts === undefined) return found;
+  if (!isUnseen(await judgeHosts(context, toHosts(found.hosts)), { host })) return found;
+  return { answer: 'unknown', reason: `it was last seen on ${host}, which is no host of the platform now` };
+}
+
+async function besideSilence(
+  context: ReconcileContext,
+  found: Extract<Presence<never>, { answer: 'unknown' }>,
+  { ownerRef, host }: Located,
+  isRemoved: boolean,
+): Promise<Presence<never>> {
+  const { answered, silent } = toHosts(found.hosts);
+  if (found.hosts === undefined || host === null || answered === 'all' || !answered.has(host)) return found;
+  const { store, platform, clock, machines } = context;
+  const cannotBeElsewhere =
+    isRemoved ||
+    machines.wasSeenBeside(ownerRef, silent) ||
+    (await areLossesAccepted(store.read, platform, clock.now()));
+  if (cannotBeElsewhere) return { answer: 'gone' };
+  const reason =
+    `${found.reason}; ${host}, where it was last seen, does not have it: it may have been moved before. ` +
+    'If it was not, `berth losses accept` ends it';
+  return { answer: 'unknown', reason };
 }
 
 /** {@link confirmMachine}, for a volume. */

@@ -19,7 +19,7 @@ function setUp(
   let listener: CommitListener = {};
   const none = () => undefined;
   const store = {
-    read: { instances: { livePage: async () => [row] } },
+    read: { instances: { livePage: async () => [row] }, marks: { get: async () => null } },
     isCommitFeedLive: () => true,
     subscribe: (subscribed: CommitListener) => {
       listener = subscribed;
@@ -38,7 +38,13 @@ function setUp(
       store,
       clock,
       alarms: unstoredAlarms(clock),
-      machines: { observe: async () => ({ items: new Map(), begunAt: clock.now(), silentHosts }) },
+      machines: {
+        observe: async () => ({
+          items: new Map(),
+          begunAt: clock.now(),
+          hosts: { answered: new Set(['n3'].filter((host) => !silentHosts.has(host))), silent: silentHosts },
+        }),
+      },
       inventory: { refresh },
       volumes: undefined,
       options: { leaseMs: 30_000, watchIntervalMs: 5_000 },

@@ -1,8 +1,9 @@
 import type { Timer } from '../../ports/clock.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import { putInstanceWork } from '../model/rows.ts';
+import { isUnseen, judgeHosts } from './asked-hosts.ts';
 import type { ReconcileContext } from './context.ts';
-import { changedBefore, type ExpectedMachine, type ExpectedMachines, isOn } from './expected-machines.ts';
+import { changedBefore, type ExpectedMachine, type ExpectedMachines } from './expected-machines.ts';
 import { inSlices } from './in-slices.ts';
 import { OrphanSweep } from './orphan-sweep.ts';
 import type { Listed } from './shared-listing.ts';
@@ -60,11 +61,11 @@ export class DriftDetector {
   /** One count at a time; it never rejects. */
   async #count(listed: Listed<ObservedMachine> | null): Promise<void> {
     if (listed === null || this.#counting !== undefined) return;
-    const { items, silentHosts } = listed;
+    const { items, hosts } = listed;
     const unseen = new Set<OwnerRef>();
-    if (silentHosts.size > 0)
+    if (hosts.answered !== 'all')
       for (const [ref, expectation] of this.#expected.entries())
-        if (!items.has(ref) && isOn(silentHosts, expectation)) unseen.add(ref);
+        if (!items.has(ref) && isUnseen(hosts, expectation)) unseen.add(ref);
     this.#counting = this.#context.inventory.refresh(items, unseen);
     await this.#counting;
     this.#counting = undefined;
@@ -100,13 +101,14 @@ export class DriftDetector {
   }
 
   /** A row that changed after the listing began is left for the next round. */
-  async #compareMachines({ items, begunAt, silentHosts }: Listed<ObservedMachine>): Promise<void> {
+  async #compareMachines({ items, begunAt, hosts: asked }: Listed<ObservedMachine>): Promise<void> {
+    const hosts = await judgeHosts(this.#context, asked);
     const shown: string[] = [];
     const moved: [id: string, host: string][] = [];
     for await (const slice of inSlices(this.#expected.entries()))
       for (const [ref, expectation] of slice) {
         const machine = items.get(ref);
-        if (machine === undefined && isOn(silentHosts, expectation)) continue;
+        if (machine === undefined && isUnseen(hosts, expectation)) continue;
         if (machine !== undefined && isNewlyVisible(expectation, begunAt, this.#context))
           shown.push(expectation.id);
         const host = machine?.host;

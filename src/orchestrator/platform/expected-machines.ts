@@ -133,8 +133,3 @@ export function isExpected({ status, endpoint }: ExpectedMachine): boolean {
       return false;
   }
 }
-
-/** Whether the machine was last seen on one of the hosts. */
-export function isOn(hosts: ReadonlySet<string>, { host }: Pick<ExpectedMachine, 'host'>): boolean {
-  return host !== null && hosts.has(host);
-}

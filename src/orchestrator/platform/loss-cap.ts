@@ -41,12 +41,26 @@ export async function countLosses(
   const live = statuses
     .filter(({ status }) => status === 'ONLINE' || status === 'STOPPING' || status === 'STOPPED')
     .reduce((sum, entry) => sum + entry.count, 0);
-  const until = await marks.get(markOf(of.platform, 'losses_accepted_until'));
   return {
     count,
     cap: Math.max(least, Math.floor(share * (live + count))),
-    acceptedUntil: until !== null && now < until ? until : null,
+    acceptedUntil: await acceptedUntil(marks, of.platform, now),
   };
+}
+
+/** Until when the operator takes it that what a platform does not show is lost; null: not now. */
+async function acceptedUntil(marks: Reader['marks'], platform: string, now: number): Promise<number | null> {
+  const until = await marks.get(markOf(platform, 'losses_accepted_until'));
+  return until !== null && now < until ? until : null;
+}
+
+/** Whether the operator accepts the losses of the platform now. */
+export async function areLossesAccepted(
+  { marks }: Pick<Reader, 'marks'>,
+  platform: string,
+  now: number,
+): Promise<boolean> {
+  return (await acceptedUntil(marks, platform, now)) !== null;
 }
 
 /**

@@ -112,7 +112,7 @@ function setUp(
     async listing(isListed = true, ...silentHosts: string[]): Promise<void> {
       await sweep.sweep(isListed ? [...platform.machines.values()] : [], {
         begunAt: clock.now(),
-        silentHosts: new Set(silentHosts),
+        hosts: { answered: 'all', silent: new Set(silentHosts) },
       });
     },
     orders: () => driver.calls.map(({ method }) => method),

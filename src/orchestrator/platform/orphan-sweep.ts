@@ -23,7 +23,7 @@ const AT_ONCE = 16;
 const OWNED_FOR_MS = 10 * 60_000;
 
 /** What is said of a listing as a whole: what is on a silent host may be there still. */
-type Listed = Pick<SharedListed<unknown>, 'begunAt' | 'silentHosts'>;
+type Listed = Pick<SharedListed<unknown>, 'begunAt' | 'hosts'>;
 
 interface Owned {
   readAt: number;
@@ -56,7 +56,7 @@ export class OrphanSweep {
   }
 
   /** `unowned`: machines that no live row expects, of a listing that can be believed. */
-  async sweep(unowned: readonly ObservedMachine[], { begunAt, silentHosts }: Listed): Promise<void> {
+  async sweep(unowned: readonly ObservedMachine[], { begunAt, hosts }: Listed): Promise<void> {
     const before = this.#listedBefore;
     this.#listedBefore = new Set(unowned.map(({ ref }) => ref));
     this.#orphans = new Set();
@@ -68,7 +68,7 @@ export class OrphanSweep {
     };
     await Promise.all(Array.from({ length: AT_ONCE }, take));
     const { notFoundGuard, alarms, platform } = this.#context;
-    if (silentHosts.size === 0) alarms.endOthers('orphan_machine', platform, this.#orphans);
+    if (hosts.silent.size === 0) alarms.endOthers('orphan_machine', platform, this.#orphans);
     notFoundGuard.sweptWithoutRow('instance', withoutRow);
   }
 
@@ -76,7 +76,7 @@ export class OrphanSweep {
    * Volumes hold data: one without a row is never touched, only logged. If the row is deleted, the deletion is
    * repeated, as with a machine. If a volume differs from its row in two listings, the two are reconciled.
    */
-  async sweepVolumes(volumes: readonly ObservedVolume[], { begunAt, silentHosts }: Listed): Promise<void> {
+  async sweepVolumes(volumes: readonly ObservedVolume[], { begunAt, hosts }: Listed): Promise<void> {
     const before = this.#volumesBefore;
     this.#orphanVolumes = new Set();
     this.#volumesBefore = new Map(volumes.map((volume) => [volume.ref, toStateKey(volume)]));
@@ -90,7 +90,7 @@ export class OrphanSweep {
       else if (known !== null) this.#ownedVolumes.set(volume.ref, known);
     }
     const { notFoundGuard, alarms, platform } = this.#context;
-    if (silentHosts.size === 0) alarms.endOthers('orphan_volume', platform, this.#orphanVolumes);
+    if (hosts.silent.size === 0) alarms.endOthers('orphan_volume', platform, this.#orphanVolumes);
     notFoundGuard.sweptWithoutRow('volume', withoutRow);
   }
 

@@ -2,6 +2,7 @@ import type { Clock, Timer } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Listing, OwnerRef } from '../model/platform-driver.ts';
 import type { Telemetry } from '../model/telemetry.ts';
+import { type Hosts, SeenBeside, toHosts } from './asked-hosts.ts';
 import { observe } from './call-platform.ts';
 import { inSlices } from './in-slices.ts';
 import type { ReconcileOptions } from './options.ts';
@@ -11,8 +12,7 @@ export interface Listed<T> {
   items: ReadonlyMap<OwnerRef, T>;
   /** Milliseconds since the epoch. */
   begunAt: number;
-  /** See {@link Listing}. */
-  silentHosts: ReadonlySet<string>;
+  hosts: Hosts;
 }
 
 interface Deps {
@@ -34,6 +34,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   readonly #list: () => Promise<Listing<T>>;
   readonly #judge: Judge<T>;
   readonly #mayBeEmpty: () => Promise<boolean>;
+  readonly #seenBeside = new SeenBeside();
   #next: Promise<Listed<T> | null> | undefined;
   #running: Promise<unknown> = Promise.resolve();
   #pauseEndsAt = Number.NEGATIVE_INFINITY;
@@ -70,6 +71,11 @@ export class SharedListing<T extends { ref: OwnerRef }> {
       : { isProved: true };
   }
 
+  /** Whether a trusted listing has shown it since all of these hosts fell silent. */
+  wasSeenBeside(ref: OwnerRef, silent: ReadonlySet<string>): boolean {
+    return this.#seenBeside.has(ref, silent);
+  }
+
   /** Every waiting caller gets null, and no listing begins. */
   stop(): void {
     this.#isStopped = true;
@@ -100,7 +106,9 @@ export class SharedListing<T extends { ref: OwnerRef }> {
       if (!(await this.#judge(listing, begunAt)) || listing.answer === 'unknown') return null;
       const items = new Map<OwnerRef, T>();
       for await (const slice of inSlices(listing.items)) for (const item of slice) items.set(item.ref, item);
-      return { items, begunAt, silentHosts: new Set(listing.silentHosts) };
+      const hosts = toHosts(listing.hosts);
+      this.#seenBeside.note(items.keys(), hosts);
+      return { items, begunAt, hosts };
     } catch (error) {
       log.error({ err: error }, 'a listing could not be compared with the database: it is ignored');
       return null;

@@ -22,9 +22,10 @@ it.each([
   expect(isSuspect(held, 0.5)).toBe(isDoubted);
 });
 
-it('a listing that lacks every machine of a host is believed where it says that the host does not answer', async () => {
+it('a listing that lacks every machine of a host is believed where that host is not among those that answered; one that the platform no longer knows is told [host-unknown]', async () => {
   const clock = new VirtualClock();
   const updatedAt = clock.now() - 1;
+  let acceptedUntil: number | null = null;
   const rows = ['a', 'b', 'c', 'd'].map((id) => ({
     ...instance(id),
     status: 'ONLINE' as const,
@@ -32,7 +33,7 @@ it('a listing that lacks every machine of a host is believed where it says that 
     host: id === 'd' ? 'n1' : 'n3',
   }));
   const store = {
-    read: { instances: { livePage: async () => rows }, marks: { get: async () => null } },
+    read: { instances: { livePage: async () => rows }, marks: { get: async () => acceptedUntil } },
     isCommitFeedLive: () => true,
     subscribe: () => () => undefined,
   } as unknown as Store;
@@ -44,21 +45,39 @@ it('a listing that lacks every machine of a host is believed where it says that 
     reportProblem: async () => undefined,
   };
   const warnings: object[] = [];
+  const alarms = unstoredAlarms(clock);
   const deps = {
     store,
     clock,
     health,
-    log: { warn: (fields: object) => void warnings.push(fields), info: () => undefined },
+    alarms,
+    log: {
+      warn: (fields: object) => void warnings.push(fields),
+      info: () => undefined,
+      error: () => undefined,
+    },
     platform: 'default',
     options: { leaseMs: 30_000, suspectShare: 0.5 },
     driver: { manifest: { createVisibleWithinMs: 0 } },
   } as unknown as Parameters<typeof judgeMachines>[0];
   const judge = judgeMachines(deps, new ExpectedMachines(store, 'default'));
   const items = rows.slice(3).map(({ ownerRef: ref }) => ({ ref, power: 'running' as const, createdAt: 0 }));
-  expect(await judge({ answer: 'listed', items, silentHosts: ['n2'] }, clock.now())).toBe(false);
-  expect(await judge({ answer: 'listed', items, silentHosts: ['n3'] }, clock.now())).toBe(true);
-  await judge({ answer: 'listed', items, silentHosts: ['n3'] }, clock.now());
+  const isTrusted = (answered: string[], silent: string[]) =>
+    judge({ answer: 'listed', items, hosts: { answered, silent } }, clock.now());
+  expect(await isTrusted(['n1', 'n3'], ['n2'])).toBe(false);
+  expect(await isTrusted(['n1', 'n2'], ['n3'])).toBe(true);
+  await isTrusted(['n1', 'n2'], ['n3']);
   expect(warnings).toEqual([{ hosts: 'n2' }, { hosts: 'n3' }]);
+  expect(alarms.standing()).toEqual([]);
+  expect(await isTrusted(['n1', 'n2'], [])).toBe(true);
+  expect(alarms.standing()).toMatchObject([{ kind: 'host_unknown', subject: 'default/n3' }]);
+  acceptedUntil = clock.now() + 1_000;
+  expect(await isTrusted(['n1', 'n2'], [])).toBe(true);
+  expect(alarms.standing()).toEqual([]);
+  acceptedUntil = null;
+  await isTrusted(['n1', 'n2'], []);
+  expect(await isTrusted(['n1', 'n2', 'n3'], [])).toBe(false);
+  expect(alarms.standing()).toEqual([]);
 });
 
 describe('a listing that lacks three of four volumes that nobody deleted', () => {

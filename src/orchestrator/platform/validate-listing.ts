@@ -1,9 +1,12 @@
 import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import { markOf, type Store } from '../model/store.ts';
+import { type Hosts, isUnseen, judgeHosts, toHosts } from './asked-hosts.ts';
 import type { ReconcileContext } from './context.ts';
-import { changedBefore, type ExpectedMachines, isExpected, isOn } from './expected-machines.ts';
+import { changedBefore, type ExpectedMachines, isExpected } from './expected-machines.ts';
 import { inSlices } from './in-slices.ts';
+import { areLossesAccepted } from './loss-cap.ts';
 import type { Judge } from './shared-listing.ts';
+import { isHostRecorded } from './visibility.ts';
 
 type Deps = Pick<
   ReconcileContext,
@@ -16,6 +19,9 @@ const LEAST_SUSPECT = 3;
 const MAX_VOLUMES_SUSPECT_MS = 60 * 60_000;
 const SILENT_HOSTS =
   'hosts of the platform do not answer: their machines keep their status until they do, and the others stay on sale';
+const UNKNOWN_HOST =
+  'the platform has no such host now, and machines were last seen there: they keep their status. Put it back into the ' +
+  'configuration, or under its new name; if it is gone for good, `berth losses accept` ends what was on it';
 const MISSING_VOLUMES =
   'too many volumes are missing from the platform: none counts as deleted for an hour, ' +
   'or until `berth losses accept` says that they are really gone';
@@ -33,20 +39,26 @@ export function isSuspect({ expected, missing }: { expected: number; missing: nu
 export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<ObservedMachine> {
   let told = '';
   return async (listing, begunAt) => {
-    const { health, options, driver, log } = deps;
+    const { health, options, driver, log, store, platform, clock } = deps;
     if (listing.answer === 'unknown') {
       await health.reportProblem({ kind: 'down', problem: listing.reason }, begunAt);
       return false;
     }
-    const hosts = listing.silentHosts?.toSorted().join(', ') ?? '';
-    if (hosts !== told && hosts !== '') log.warn({ hosts }, SILENT_HOSTS);
-    if (hosts !== told && hosts === '') log.info({}, 'every host of the platform answers again');
-    told = hosts;
+    const asked = toHosts(listing.hosts);
+    const silent = [...asked.silent].toSorted().join(', ');
+    if (silent !== told && silent !== '') log.warn({ hosts: silent }, SILENT_HOSTS);
+    if (silent !== told && silent === '') log.info({}, 'every host of the platform answers again');
+    told = silent;
     await expected.refresh();
+    const hosts = await judgeHosts(deps, asked);
     // A younger machine may be missing from a correct listing too.
     const settledBy = begunAt - driver.manifest.createVisibleWithinMs;
-    const result = await count(deps, expected, listing, settledBy);
-    if (isSuspect(result, options.suspectShare) && !(await areLossesAccepted(deps))) {
+    const { lastSeenOn, ...result } = await count(deps, expected, { items: listing.items, hosts }, settledBy);
+    raiseUnknownHosts(deps, lastSeenOn);
+    if (
+      isSuspect(result, options.suspectShare) &&
+      !(await areLossesAccepted(store.read, platform, clock.now()))
+    ) {
       const problem = `its listing lacks ${result.missing} of ${result.expected} machines that it should have`;
       await health.reportProblem({ kind: 'suspect', problem }, begunAt);
       return false;
@@ -56,41 +68,53 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
   };
 }
 
-/** A row that changed since is not held against the listing, nor one whose host does not answer. */
+/** A row that changed since is not held against the listing, nor one whose host has not answered. */
 async function count(
   deps: Pick<Deps, 'clock' | 'options'>,
   expected: ExpectedMachines,
-  { items, silentHosts = [] }: Extract<Listing<ObservedMachine>, { answer: 'listed' }>,
+  { items, hosts }: { items: readonly ObservedMachine[]; hosts: Hosts },
   settledBy: number,
-): Promise<{ expected: number; missing: number }> {
+): Promise<{ expected: number; missing: number; lastSeenOn: ReadonlyMap<string, number> }> {
   const listed = await refsOf(items);
-  const silent = new Set(silentHosts);
   const counts = { expected: 0, missing: 0 };
+  const lastSeenOn = new Map<string, number>();
   for await (const slice of inSlices(expected.entries()))
     for (const [ref, expectation] of slice) {
-      if (!isExpected(expectation) || !changedBefore(expectation.since, settledBy, deps)) continue;
       const isListed = listed.has(ref);
-      if (!isListed && isOn(silent, expectation)) continue;
+      const isElsewhere = !isListed && isUnseen(hosts, expectation);
+      const { host, status } = expectation;
+      if (isElsewhere && host !== null && !hosts.silent.has(host) && isHostRecorded({ status }))
+        lastSeenOn.set(host, (lastSeenOn.get(host) ?? 0) + 1);
+      if (isElsewhere || !isExpected(expectation)) continue;
+      if (!changedBefore(expectation.since, settledBy, deps)) continue;
       counts.expected++;
       if (!isListed) counts.missing++;
     }
-  return counts;
+  return { ...counts, lastSeenOn };
+}
+
+/** `lastSeenOn`: how many machines were last seen on each host that the platform does not know. */
+function raiseUnknownHosts(
+  { alarms, log, platform }: Pick<Deps, 'alarms' | 'log' | 'platform'>,
+  lastSeenOn: ReadonlyMap<string, number>,
+): void {
+  const subjects = new Set<string>();
+  for (const [host, machines] of lastSeenOn) {
+    const subject = `${platform}/${host}`;
+    subjects.add(subject);
+    const detail = `${machines} on ${host}`;
+    alarms.raise(
+      { kind: 'host_unknown', subject, platform, text: UNKNOWN_HOST, detail, fields: { host, machines } },
+      log,
+    );
+  }
+  alarms.endOthers('host_unknown', platform, subjects);
 }
 
 async function refsOf(items: readonly { ref: OwnerRef }[]): Promise<Set<OwnerRef>> {
   const refs = new Set<OwnerRef>();
   for await (const slice of inSlices(items)) for (const { ref } of slice) refs.add(ref);
   return refs;
-}
-
-/** Whether the operator accepts the losses now. */
-async function areLossesAccepted({
-  store,
-  clock,
-  platform,
-}: Pick<Deps, 'store' | 'clock' | 'platform'>): Promise<boolean> {
-  const until = await store.read.marks.get(markOf(platform, 'losses_accepted_until'));
-  return until !== null && clock.now() < until;
 }
 
 /**
@@ -106,7 +130,11 @@ export function judgeVolumes(deps: Deps): Judge<ObservedVolume> {
     const result = await countVolumes(deps, listing, known);
     if (result === undefined) return false;
     const isLong = typeof suspectSince === 'number' && begunAt - suspectSince >= MAX_VOLUMES_SUSPECT_MS;
-    if (isSuspect(result, options.suspectShare) && !isLong && !(await areLossesAccepted(deps))) {
+    if (
+      isSuspect(result, options.suspectShare) &&
+      !isLong &&
+      !(await areLossesAccepted(deps.store.read, platform, deps.clock.now()))
+    ) {
       if (typeof suspectSince === 'number') return false;
       await markVolumesSuspect(deps, begunAt);
       suspectSince = begunAt;

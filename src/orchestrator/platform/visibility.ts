@@ -83,12 +83,15 @@ export async function markMachinesVisible({ store, clock }: Deps, ids: readonly 
     });
 }
 
-/** Whether the host is still recorded: what was lost is counted for the host that lost it, wherever it turns up again. */
+/** Whether the host is still recorded: until nothing of the machine is wanted any more. */
 export function isHostRecorded({ status }: Pick<InstanceRecord, 'status'>): boolean {
-  return status !== 'DESTROYED' && status !== 'DESTROYING' && status !== 'ERROR' && status !== 'OFFLINE';
+  return status !== 'DESTROYED' && status !== 'ERROR' && status !== 'OFFLINE';
 }
 
-/** Which hosts have the machines of these instances now: their losses are counted by it. */
+/**
+ * Which hosts have the machines of these instances now: their losses are counted by it, and what it answers proves their
+ * end. What was lost is counted for the host that lost it, wherever it turns up again.
+ */
 export async function recordHosts(
   { store, clock }: Deps,
   hosts: readonly (readonly [id: string, host: string])[],
@@ -97,7 +100,7 @@ export async function recordHosts(
     const batch = new Map(hosts.slice(begin, begin + AT_ONCE));
     await store.transact(async (tx) => {
       for (const [id, record] of await lockInstances(tx, batch.keys()))
-        if (isHostRecorded(record))
+        if (isHostRecorded(record) && !(record.status === 'DESTROYING' && (await tx.losses.includes(id))))
           await amend(tx, record, clock.now(), { host: batch.get(id) ?? record.host });
     });
   }

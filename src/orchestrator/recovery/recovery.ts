@@ -210,7 +210,7 @@ export class Recovery {
       return {
         items: [...listed.items.values()],
         begunAt: listed.begunAt,
-        isTrusted: listed.silentHosts.size === 0,
+        isTrusted: listed.hosts.silent.size === 0,
       };
     if (!this.#isRestored) return undefined;
     const begunAt = this.#context.clock.now();

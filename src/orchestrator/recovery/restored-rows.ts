@@ -5,8 +5,7 @@ import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
 import { putInstanceWork } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { InstanceWorkKind } from '../model/work.ts';
-import { observe } from '../platform/call-platform.ts';
-import { confirmMachine } from '../platform/confirm-gone.ts';
+import { confirmMachine, readMachine } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { mayAppearForMs } from '../platform/visibility.ts';
 import { failInstance } from '../steps/fail.ts';
@@ -59,18 +58,17 @@ export async function reconcileMachines(
 /** Reconciles one row; false: the state of its machine is not known yet. */
 async function reconcileRow(
   context: ReconcileContext,
-  { id, ownerRef, status, createOpenUntil }: InstanceRecord,
+  row: InstanceRecord,
   { machines, isTrusted }: ListedMachines,
   since: number,
 ): Promise<boolean> {
-  let machine = machines.get(ownerRef);
+  const { id, status, createOpenUntil } = row;
+  let machine = machines.get(row.ownerRef);
   let mayStillAppear = false;
   if (machine === undefined && (status === 'PROVISIONING' || status === 'STOPPED')) {
     // A listing may lack an existing machine, so the machine itself is read.
     const observedAt = context.clock.now();
-    const found = await (isTrusted
-      ? confirmMachine(context, ownerRef)
-      : observe(context, () => context.driver.get(ownerRef)));
+    const found = await (isTrusted ? confirmMachine(context, row) : readMachine(context, row));
     if (found.answer === 'unknown') return false;
     if (found.answer === 'observed') machine = found.value;
     // What was sent for it after the backup was sent before this life.

@@ -32,8 +32,8 @@ export interface Removal {
 
 interface Removable {
   destroy(cookie: string | null): Promise<Step<null>>;
-  /** Reads the resource; its `gone` is proved. */
-  find(): Promise<Observation<unknown>>;
+  /** Reads the resource; its `gone` is proved. `isRemoved`: the driver said that it removed it. */
+  find(isRemoved: boolean): Promise<Observation<unknown>>;
   /** Whether it is known which host of the platform has it. */
   isOnHost?: boolean;
 }
@@ -47,10 +47,11 @@ async function remove(context: StepContext, lease: Lease, removable: Removable):
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
   const answeredAt = context.clock.now();
   if (removable.isOnHost && step.outcome === 'failed' && step.code === 'transient') {
-    const found = await removable.find();
-    return { step, found: found.answer === 'gone' ? found : undefined, answeredAt };
+    const found = await removable.find(false);
+    return { step, found: found.answer === 'observed' ? undefined : found, answeredAt };
   }
-  return { step, found: isClaimedGone ? await removable.find() : undefined, answeredAt };
+  const isRemoved = step.outcome === 'done';
+  return { step, found: isClaimedGone ? await removable.find(isRemoved) : undefined, answeredAt };
 }
 
 /** What the removal shows about the visibility of the resource: a platform that is removing it has shown it. */
@@ -90,7 +91,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
   const { driver } = context;
   const removal = await remove(context, lease, {
     destroy: (cookie) => driver.destroy(record.ownerRef, cookie),
-    find: () => confirmRemoved(context, record),
+    find: (isRemoved) => confirmRemoved(context, record, isRemoved),
     isOnHost: record.host !== null,
   });
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> =>

@@ -6,6 +6,7 @@ import type {
   ObservedVolume,
   OwnerRef,
   PlatformDriver,
+  Presence,
   Step,
   VolumeDriver,
   VolumeSpec,
@@ -203,6 +204,11 @@ export function show(value: unknown): string {
 export function same(what: string, value: unknown, expected: unknown): void {
   if (!isDeepStrictEqual(value, expected))
     throw new CheckFailure(`${what}: expected ${show(expected)}, got ${show(value)}`);
+}
+
+/** @throws {CheckFailure} unless it is proved gone. */
+export function gone(what: string, { answer }: Presence<unknown>): void {
+  same(what, answer, 'gone');
 }
 
 /** @throws {CheckFailure} unless `value` has each of these fields, as they are given. */

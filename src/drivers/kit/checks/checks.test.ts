@@ -20,6 +20,18 @@ const manifest = (driver: PlatformDriver, fields: Partial<PlatformDriver['manife
   manifest: { ...driver.manifest, ...fields },
 });
 
+/** Its machines are on n1, and n2 alone is asked. */
+const onHostThatIsNotAsked = (driver: PlatformDriver): Partial<PlatformDriver> => ({
+  create: async (spec, cookie) => {
+    const step = await driver.create(spec, cookie);
+    return step.outcome === 'done' ? { ...step, value: { ...step.value, host: 'n1' } } : step;
+  },
+  get: async (ref) => {
+    const found = await driver.get(ref);
+    return found.answer === 'gone' ? { ...found, hosts: { answered: ['n2'], silent: [] } } : found;
+  },
+});
+
 let copies = 0;
 
 /** What is wrong with a driver, and the check that must see it. */
@@ -76,7 +88,10 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
       (driver) => ({ create: (spec, cookie) => driver.create({ ...spec, note: '' }, cookie) }),
     ],
   ],
-  destroy: [['says done and does nothing', () => ({ destroy: async () => done })]],
+  destroy: [
+    ['says done and does nothing', () => ({ destroy: async () => done })],
+    ['does not say that the host which had it has answered', (driver) => onHostThatIsNotAsked(driver)],
+  ],
   'destroy-again': [
     [
       'fails where there is nothing',

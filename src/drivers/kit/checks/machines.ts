@@ -1,4 +1,4 @@
-import { type Bench, CheckFailure, has, refused, same, show } from './bench.ts';
+import { type Bench, CheckFailure, gone, has, refused, same, show } from './bench.ts';
 import type { DriverCheck } from './check.ts';
 
 /** What a platform may trip over: quotes, braces, more than one byte to a character, and what XML cannot hold. */
@@ -7,8 +7,6 @@ export const NOTE = JSON.stringify({
   city: 'Köln 東京 \u{fffe}',
   filler: 'x'.repeat(4_000),
 });
-
-const GONE = { answer: 'gone' };
 
 export const machineChecks: readonly DriverCheck[] = [
   {
@@ -36,7 +34,7 @@ export const machineChecks: readonly DriverCheck[] = [
     title: 'answers gone for a machine that was never made',
     why: 'Berth makes a machine only where it is proved that there is none; an unknown here blocks every create.',
     async run(bench) {
-      same('get', await bench.driver.get(bench.ref('none')), GONE);
+      gone('get', await bench.driver.get(bench.ref('none')));
       return undefined;
     },
   },
@@ -158,7 +156,7 @@ export const machineChecks: readonly DriverCheck[] = [
       }
       same('listed', await bench.listed(), [ref]);
       await bench.finishAfterCrash('destroy', (cookie) => driver.destroy(ref, cookie));
-      same('get', await driver.get(ref), GONE);
+      gone('get', await driver.get(ref));
       return undefined;
     },
   },
@@ -187,9 +185,14 @@ export const machineChecks: readonly DriverCheck[] = [
     why: 'Billing ends with the proof. A machine that runs on after it costs its provider, or somebody else.',
     async run(bench) {
       const ref = bench.ref('a');
-      await bench.create(ref);
+      const { host } = await bench.create(ref);
       await bench.destroy(ref);
-      same('get', await bench.driver.get(ref), GONE);
+      const found = await bench.driver.get(ref);
+      gone('get', found);
+      if (host !== undefined && 'hosts' in found && found.hosts?.answered.includes(host) === false)
+        throw new CheckFailure(
+          `get says gone, and ${host}, which had the machine, is not among hosts.answered: Berth will not believe it`,
+        );
       return undefined;
     },
   },
@@ -202,7 +205,7 @@ export const machineChecks: readonly DriverCheck[] = [
       await bench.driver.create(bench.spec(ref), null);
       await bench.untilShown('a machine in get', () => observed(bench, ref));
       await bench.destroy(ref);
-      same('get', await bench.driver.get(ref), GONE);
+      gone('get', await bench.driver.get(ref));
       return undefined;
     },
   },
@@ -242,7 +245,7 @@ export const capacityChecks: readonly DriverCheck[] = [
       for (const ref of refs) await bench.create(ref);
       const over = bench.ref('over');
       refused('create of one too many', await bench.driver.create(bench.spec(over), null), 'capacity');
-      same('get of what was refused', await bench.driver.get(over), GONE);
+      gone('get of what was refused', await bench.driver.get(over));
       await bench.destroy(refs[0] ?? over);
       has('create when there is room again', await bench.create(over), { power: 'running' });
       return undefined;
@@ -277,7 +280,7 @@ export const capacityChecks: readonly DriverCheck[] = [
         const ref = bench.ref(code.replaceAll('_', '-'));
         const step = await bench.driver.create(bench.spec(ref, overrides), null);
         refused(`create with ${show(overrides)}`, step, code as keyof typeof impossible);
-        same('get of what was refused', await bench.driver.get(ref), GONE);
+        gone('get of what was refused', await bench.driver.get(ref));
       }
       return undefined;
     },

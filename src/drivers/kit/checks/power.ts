@@ -1,4 +1,4 @@
-import { has, refused, same } from './bench.ts';
+import { gone, has, refused, same } from './bench.ts';
 import type { DriverCheck } from './check.ts';
 
 export const powerChecks: readonly DriverCheck[] = [
@@ -49,7 +49,7 @@ export const powerChecks: readonly DriverCheck[] = [
       await bench.create(ref);
       await bench.stop(ref);
       await bench.destroy(ref);
-      same('get', await bench.driver.get(ref), { answer: 'gone' });
+      gone('get', await bench.driver.get(ref));
       return undefined;
     },
   },

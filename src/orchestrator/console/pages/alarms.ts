@@ -20,6 +20,7 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
     'Check that its key and project are still the right ones; accept the losses only if the machines are gone.',
   volumes_suspect: 'Look whether the storage pool is there. No volume counts as deleted meanwhile.',
   inventory_unknown: 'Ask the platform by `berth doctor`. After ten minutes nothing more of it is sold.',
+  host_unknown: 'Put the host back into the configuration. Accept the losses only if it is gone for good.',
   losses_held: 'Compare with the platform’s own list. Accept the losses only if the machines are gone.',
   orphan_machine: 'Look at it on the platform: it may cost money. Delete it there if nobody needs it.',
   orphan_volume: 'Look at it on the platform: it holds data. Delete it there if nobody needs it.',

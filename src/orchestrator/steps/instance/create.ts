@@ -7,6 +7,7 @@ import { makeAttachmentsDue } from '../../model/rows.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
+import { askForMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
@@ -107,7 +108,7 @@ type Attempted =
 async function adoptOrCreate(context: StepContext, lease: Lease, record: InstanceRecord): Promise<Attempted> {
   const { driver, creates, clock } = context;
   const { ownerRef } = record;
-  const before = await findEarlierCreate(context, lease, record, (ref) => driver.get(ref));
+  const before = await findEarlierCreate(context, lease, record, () => askForMachine(context, record));
   if (before.answer === 'unknown') return { outcome: 'unknown', reason: before.reason };
   if (before.answer === 'observed') {
     const adopted = adopt(before.value);

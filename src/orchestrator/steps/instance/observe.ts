@@ -17,7 +17,7 @@ export async function stepObserve(
   lease: Lease,
   record: InstanceRecord,
 ): Promise<void> {
-  const found = await confirmMachine(context, record.ownerRef);
+  const found = await confirmMachine(context, record);
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     if (found.answer === 'unknown') return retry(context, lease, found.reason);
     return found.answer === 'gone'

@@ -40,13 +40,15 @@ export async function stepRestart(
 async function sendRestart(
   context: ReconcileContext,
   lease: Lease,
-  { ownerRef }: InstanceRecord,
+  record: InstanceRecord,
   restart: Restart,
 ): Promise<void> {
   const { driver, clock } = context;
-  const step = await callStep(context, lease, () => driver.restart(ownerRef, restart.id, restart.driver));
+  const step = await callStep(context, lease, () =>
+    driver.restart(record.ownerRef, restart.id, restart.driver),
+  );
   const mustConfirm = step.outcome === 'failed' && !isInconclusive(step);
-  const found = mustConfirm ? await confirmMachine(context, ownerRef) : undefined;
+  const found = mustConfirm ? await confirmMachine(context, record) : undefined;
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const next = await afterRestart(context, lease, tx, current, { restart, step, found });
     const isOpen = next.step === 'again' && isPastDeadline(lease, clock.now());
@@ -93,7 +95,7 @@ async function prove(
   restart: Restart,
 ): Promise<void> {
   const result = await probe(context, record);
-  const found = result.ok ? undefined : await confirmMachine(context, record.ownerRef);
+  const found = result.ok ? undefined : await confirmMachine(context, record);
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const now = context.clock.now();
     if (result.ok) {

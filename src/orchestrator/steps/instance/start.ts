@@ -70,17 +70,17 @@ export async function stepStart(
 async function findOrStart(
   context: ReconcileContext,
   lease: Lease,
-  { ownerRef }: InstanceRecord,
+  record: InstanceRecord,
 ): Promise<{ attempted: Attempted; found?: Observation<ObservedMachine> }> {
   const { driver, clock } = context;
   if (isRepeated(lease)) {
-    const found = await confirmMachine(context, ownerRef);
+    const found = await confirmMachine(context, record);
     const attempted = toAttempted(found, isPastDeadline(lease, clock.now()));
     if (attempted !== undefined) return { attempted, found };
   }
-  const step = await callStep(context, lease, () => driver.start(ownerRef, lease.cookie));
+  const step = await callStep(context, lease, () => driver.start(record.ownerRef, lease.cookie));
   if (step.outcome !== 'failed' || step.code !== 'gone') return { attempted: step };
-  const found = await confirmMachine(context, ownerRef);
+  const found = await confirmMachine(context, record);
   return { attempted: found.answer === 'gone' ? gone(found) : step, found };
 }
 

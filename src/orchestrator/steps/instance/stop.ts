@@ -51,16 +51,16 @@ export async function stepStop(
 async function findOrStop(
   context: ReconcileContext,
   lease: Lease,
-  { ownerRef }: InstanceRecord,
+  record: InstanceRecord,
 ): Promise<Attempted> {
   const { driver } = context;
   if (isRepeated(lease)) {
-    const found = await confirmMachine(context, ownerRef);
+    const found = await confirmMachine(context, record);
     if (found.answer !== 'observed' || isDown(found.value) || found.value.power === 'stopping')
       return { found };
   }
-  const step = await callStep(context, lease, () => driver.stop(ownerRef, lease.cookie));
-  return step.outcome === 'failed' ? { step, found: await confirmMachine(context, ownerRef) } : { step };
+  const step = await callStep(context, lease, () => driver.stop(record.ownerRef, lease.cookie));
+  return step.outcome === 'failed' ? { step, found: await confirmMachine(context, record) } : { step };
 }
 
 function isDown({ power }: ObservedMachine): boolean {

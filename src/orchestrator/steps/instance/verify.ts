@@ -34,7 +34,7 @@ export async function stepVerify(
   const pinned = record.hostKeyFingerprint ?? record.endpoint?.hostKeyFingerprint;
   const result = await probe(context, record, pinned);
   if (result.ok && pinned !== undefined) return proved(context, lease, result);
-  const found = await confirmMachine(context, record.ownerRef);
+  const found = await confirmMachine(context, record);
   const visibility = afterObservation(found);
   if (result.ok && isAtSameEndpoint(record, found)) return proved(context, lease, result, visibility);
   const failed = result.ok ? notKnown : result;

@@ -59,11 +59,11 @@ export async function stepAttach(
 /** Whether the refusal is due to a failed machine: a stopped one shows its failure only here. */
 async function hasFailed(
   context: ReconcileContext,
-  { ownerRef }: InstanceRecord,
+  record: InstanceRecord,
   { code }: Failed,
 ): Promise<boolean> {
   if (code !== 'conflict') return false;
-  const found = await confirmMachine(context, ownerRef);
+  const found = await confirmMachine(context, record);
   return found.answer === 'observed' && found.value.power === 'failed';
 }
 

@@ -1,0 +1,60 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { AskedHosts, OwnerRef } from '../model/platform-driver.ts';
+import type { InstanceRecord } from '../model/records.ts';
+import type { Store } from '../model/store.ts';
+import { areLossesAccepted } from './loss-cap.ts';
+
+/** Which hosts an answer is from. */
+export interface Hosts {
+  /** `all`: the platform answers for every host that it ever had. */
+  answered: ReadonlySet<string> | 'all';
+  silent: ReadonlySet<string>;
+}
+
+export function toHosts(hosts: AskedHosts | undefined): Hosts {
+  if (hosts === undefined) return { answered: 'all', silent: new Set() };
+  return { answered: new Set(hosts.answered), silent: new Set(hosts.silent) };
+}
+
+/** Whether the answer says nothing of a machine that it does not show: the host that had it last has not answered. */
+export function isUnseen({ answered, silent }: Hosts, { host }: Pick<InstanceRecord, 'host'>): boolean {
+  if (answered === 'all') return false;
+  return host === null ? silent.size > 0 : !answered.has(host);
+}
+
+/**
+ * The hosts of an answer, as the operator judges them: while losses are accepted, the hosts that answer are all that the
+ * platform has. One that is silent is waited for all the same.
+ */
+export async function judgeHosts(
+  { store, platform, clock }: { store: Pick<Store, 'read'>; platform: string; clock: Pick<Clock, 'now'> },
+  hosts: Hosts,
+): Promise<Hosts> {
+  if (hosts.answered === 'all' || hosts.silent.size > 0) return hosts;
+  const isAll = await areLossesAccepted(store.read, platform, clock.now());
+  return isAll ? { ...hosts, answered: 'all' } : hosts;
+}
+
+/**
+ * Which machines other hosts have shown since some fell silent: none of these was on a silent host, nor has been moved to
+ * one since.
+ */
+export class SeenBeside {
+  readonly #silent = new Map<OwnerRef, ReadonlySet<string>>();
+
+  /** A listing that can be believed shows these. */
+  note(refs: Iterable<OwnerRef>, { silent }: Pick<Hosts, 'silent'>): void {
+    for (const [ref, before] of this.#silent) {
+      const still = new Set([...before].filter((host) => silent.has(host)));
+      if (still.size > 0) this.#silent.set(ref, still);
+      else this.#silent.delete(ref);
+    }
+    if (silent.size > 0) for (const ref of refs) this.#silent.set(ref, silent);
+  }
+
+  /** Whether another host has shown it since all of these fell silent. */
+  has(ref: OwnerRef, silent: ReadonlySet<string>): boolean {
+    const before = this.#silent.get(ref);
+    return before !== undefined && [...silent].every((host) => before.has(host));
+  }
+}

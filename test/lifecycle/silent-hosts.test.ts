@@ -1,0 +1,182 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { acceptLosses } from '../../src/orchestrator/operate/actions/losses.ts';
+import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+
+const MINUTE_MS = 60_000;
+const actor = { name: 'ann', source: 'cli', address: null } as const;
+
+type Berth = Awaited<ReturnType<typeof startPlainOrchestrator>>;
+let berth: Berth;
+/** The hosts that are configured, each with whether it answers. */
+let hosts: Map<string, 'answers' | 'silent'>;
+/** Which host really has the machine. */
+let holder: string;
+let path: string;
+let isAnswerLost: boolean;
+
+const asked = () => {
+  const of = (state: string) => [...hosts].flatMap(([name, is]) => (is === state ? [name] : []));
+  return { answered: of('answers'), silent: of('silent') };
+};
+
+/** An instance that is ONLINE on the host n1 of two. */
+beforeEach(async () => {
+  hosts = new Map([
+    ['n1', 'answers'],
+    ['n2', 'answers'],
+  ]);
+  holder = 'n1';
+  isAnswerLost = false;
+  berth = await startPlainOrchestrator();
+  const { driver } = berth.platform;
+  const { get, list, destroy } = driver;
+  const isShown = () => hosts.get(holder) === 'answers';
+  const isWhole = () => asked().silent.length === 0;
+  driver.list = async () => {
+    const listing = await list.call(driver);
+    if (listing.answer !== 'listed') return listing;
+    const items = isShown() ? listing.items.map((item) => ({ ...item, host: holder })) : [];
+    return { ...listing, items, hosts: asked() };
+  };
+  driver.get = async (ref) => {
+    const found = await get.call(driver, ref);
+    if (found.answer === 'observed' && isShown()) return found;
+    return isWhole()
+      ? { answer: 'gone', hosts: asked() }
+      : { answer: 'unknown', reason: 'a host does not answer', hosts: asked() };
+  };
+  driver.destroy = async (ref, cookie) => {
+    const isThere = isShown() && berth.platform.machines.has(ref);
+    const step = isThere ? await destroy.call(driver, ref, cookie) : undefined;
+    if (step !== undefined && !isAnswerLost) return step;
+    return isWhole() && !isAnswerLost
+      ? { outcome: 'done', value: null }
+      : { outcome: 'failed', code: 'transient', sideEffect: 'possible', detail: 'a host does not answer' };
+  };
+  path = `/instances/${await berth.create()}`;
+  await berth.passUntil(path, 'ONLINE');
+  await berth.clock.advance(MINUTE_MS);
+});
+afterEach(() => berth[Symbol.asyncDispose]());
+
+const status = async () => (await berth.read(path))['status'];
+const destroy = () => berth.orchestrator.request('DELETE', path);
+const alarms = async () => {
+  const standing = await berth.orchestrator.store.read.alarms.list();
+  return standing.map(({ kind, subject, text }) => ({ kind, subject, text }));
+};
+const accept = () =>
+  acceptLosses({ store: berth.orchestrator.store, clock: berth.clock }, actor, {
+    platforms: ['default'],
+    forMs: MINUTE_MS,
+  });
+
+describe('a host that', () => {
+  it.each([
+    ['is renamed while it is silent', () => hosts.set('n9', 'silent')],
+    ['has left the configuration', () => undefined],
+  ])(
+    '%s keeps its machines: they are told, not ended, until it is back [host-unknown-keeps]',
+    async (_what, change) => {
+      hosts.delete('n1');
+      change();
+      await berth.clock.advance(10 * MINUTE_MS);
+      expect(await status()).toBe('ONLINE');
+      expect(await alarms()).toMatchObject([{ kind: 'host_unknown', subject: 'default/n1' }]);
+      hosts.delete('n9');
+      hosts.set('n1', 'answers');
+      await berth.clock.advance(MINUTE_MS);
+      expect([await status(), await alarms()]).toEqual(['ONLINE', []]);
+    },
+  );
+
+  it.each([
+    ['is renamed while it is silent', () => hosts.set('n9', 'silent')],
+    ['has left the configuration', () => undefined],
+  ])(
+    '%s is waited for by the delete of a machine that was on it, and nothing returns as an orphan [host-unknown-delete]',
+    async (_what, change) => {
+      hosts.delete('n1');
+      change();
+      await destroy();
+      await berth.clock.advance(10 * MINUTE_MS);
+      expect([await status(), berth.platform.machines.size]).toEqual(['DESTROYING', 1]);
+      hosts.delete('n9');
+      hosts.set('n1', 'answers');
+      await berth.passUntil(path, 'GONE');
+      expect(berth.platform.machines.size).toBe(0);
+    },
+  );
+
+  it('is gone for good ends its machines once the operator accepts the losses, deleted or not [host-unknown-accepted]', async () => {
+    hosts.delete('n1');
+    await berth.clock.advance(MINUTE_MS);
+    await accept();
+    await berth.passUntil(path, 'ERROR');
+    await berth.clock.advance(MINUTE_MS);
+    expect(await alarms()).toEqual([]);
+  });
+});
+
+describe('a machine that was moved by hand to a host that died before the next listing', () => {
+  const move = () => {
+    holder = 'n2';
+    hosts.set('n2', 'silent');
+  };
+
+  it('keeps its status, and where it is deleted that waits for the host, with what to do [moved-to-silence]', async () => {
+    move();
+    await berth.clock.advance(10 * MINUTE_MS);
+    expect(await status()).toBe('ONLINE');
+    await destroy();
+    await berth.clock.advance(10 * MINUTE_MS);
+    expect([await status(), berth.platform.machines.size]).toEqual(['DESTROYING', 1]);
+    expect(await alarms()).toMatchObject([
+      { kind: 'step_failing', text: expect.stringContaining('`berth losses accept` ends it') },
+    ]);
+    hosts.set('n2', 'answers');
+    await berth.passUntil(path, 'GONE');
+    expect(berth.platform.machines.size).toBe(0);
+  });
+
+  it('is what a delete whose answer was lost at that moment may look like: the operator ends it [moved-to-silence-accepted]', async () => {
+    hosts.set('n2', 'silent');
+    isAnswerLost = true;
+    const { ['machines']: machines } = berth.platform;
+    for (const ref of machines.keys()) berth.platform.lose(ref);
+    await destroy();
+    await berth.clock.advance(10 * MINUTE_MS);
+    expect(await status()).toBe('DESTROYING');
+    await accept();
+    await berth.passUntil(path, 'GONE');
+  });
+
+  it('is followed while it is being deleted: where it was shown last counts [moved-while-deleted]', async () => {
+    berth.setPlan(({ method }) => (method === 'destroy' ? 'fail-before' : 'none'));
+    await destroy();
+    holder = 'n2';
+    await berth.clock.advance(MINUTE_MS);
+    hosts.set('n2', 'silent');
+    berth.setPlan(() => 'none');
+    await berth.clock.advance(10 * MINUTE_MS);
+    expect([await status(), berth.platform.machines.size]).toEqual(['DESTROYING', 1]);
+  });
+});
+
+describe('the delete of a machine beside a silent host', () => {
+  it('ends at once where the driver removed it [removed-beside-silence]', async () => {
+    hosts.set('n2', 'silent');
+    await destroy();
+    await berth.passUntil(path, 'GONE', 10_000);
+    expect(berth.platform.machines.size).toBe(0);
+  });
+
+  it('ends where its answer was lost, if it was seen since that host fell silent [lost-beside-silence]', async () => {
+    hosts.set('n2', 'silent');
+    await berth.clock.advance(MINUTE_MS);
+    isAnswerLost = true;
+    await destroy();
+    await berth.passUntil(path, 'GONE');
+    expect(berth.platform.machines.size).toBe(0);
+  });
+});
