@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type OutputChunk, type Plugin, rolldown } from 'rolldown';
 
 /** What stays outside: the one package with a native module, what is loaded on a terminal alone, and the user's own vitest. */
@@ -14,6 +16,12 @@ const withoutNativeParts: Plugin = {
     id === MISSING
       ? "throw Object.assign(new Error('not in this package'), { code: 'MODULE_NOT_FOUND' });"
       : null,
+};
+
+/** Messages are in English: the others would be a seventh of what a sandbox loads. */
+const withoutOtherLanguages: Plugin = {
+  name: 'without other languages',
+  load: (id) => (id.endsWith('/zod/v4/locales/index.js') ? "export { default as en } from './en.js';" : null),
 };
 
 /**
@@ -33,7 +41,7 @@ export async function writeChunks(
       target: 'node22',
       define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
     },
-    plugins: [withoutNativeParts],
+    plugins: [withoutNativeParts, withoutOtherLanguages],
     onLog(_level, { message }) {
       throw new Error(message);
     },
@@ -44,7 +52,20 @@ export async function writeChunks(
     sourcemap: true,
     // A stack needs places, not texts.
     sourcemapExcludeSources: true,
+    // Sources stay in memory while they run.
+    comments: false,
   });
   await bundle.close();
-  return output.filter((file): file is OutputChunk => file.type === 'chunk');
+  const chunks = output.filter((file): file is OutputChunk => file.type === 'chunk');
+  for (const { fileName } of chunks) escapeLetters(join(folder, fileName));
+  return chunks;
+}
+
+/** A source with one letter beyond Latin-1 takes two bytes for each of its letters, for as long as it is loaded. */
+function escapeLetters(file: string): void {
+  const code = readFileSync(file, 'utf8');
+  if (/(?<!\\)(\\\\)*\\[^\0-\xff]/.test(code))
+    throw new Error(`${file} has a backslash before a letter beyond Latin-1: escape that letter`);
+  const escape = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  writeFileSync(file, code.replace(/[^\0-\xff]/g, escape));
 }

@@ -5,6 +5,7 @@ import { readBody } from '../../http/api/body.ts';
 import { describeRoutes } from '../../http/api/create-app.ts';
 import type { RequestEnv } from '../../http/api/request-context.ts';
 import { errors } from '../../orchestrator/http/errors.ts';
+import { CONTROL } from './client.ts';
 import { clockRoutes } from './clock-routes.ts';
 import type { ControlDeps } from './deps.ts';
 import { faultRoutes } from './fault-routes.ts';
@@ -12,8 +13,6 @@ import { journalRoutes } from './journal-routes.ts';
 import { createRouter } from './router.ts';
 import { stateRoutes } from './state-routes.ts';
 
-/** Where the control API is. No server of production has it. */
-export const CONTROL = '/control';
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 /** The same for every sandbox of a process: made once, where somebody asks for it. */

@@ -23,6 +23,9 @@ import type {
   transitionsSchema,
 } from './schemas.ts';
 
+/** Where the control API is. No server of production has it. */
+export const CONTROL = '/control';
+
 type Clock = z.infer<typeof clockSchema>;
 type Armed = z.infer<typeof armedSchema>;
 type ShownTransitions = z.infer<typeof transitionsSchema>;
@@ -61,7 +64,7 @@ export function createControlClient({ baseUrl, key, fetch = globalThis.fetch }: 
     type = 'application/json',
   ): Promise<Reply> {
     const response = await fetch(
-      new Request(`${baseUrl}/control${path}`, {
+      new Request(`${baseUrl}${CONTROL}${path}`, {
         method,
         headers: { Authorization: `Bearer ${key}`, ...(body !== undefined && { 'Content-Type': type }) },
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),

@@ -57,16 +57,20 @@ export const anyArmingSchema = z
 type ArmingOptions = z.input<z.ZodObject<typeof armingShape>>;
 export type Arming<N extends FaultName = FaultName> = ArmingOptions & FaultParams<N>;
 
-function schemaOf(name: FaultName) {
+const schemas = new Map<FaultName, ReturnType<typeof makeSchema>>();
+
+function makeSchema(name: FaultName) {
   const { params, does } = faultCatalog[name];
   const shape: z.ZodRawShape = params.shape;
   return z.strictObject({ fault: z.literal(name), ...armingShape, ...shape }).meta({ description: does });
 }
 
-const [firstName, ...otherNames] = faultNames;
-
-/** What arms a fault: its name, where and how often, and the settings of its own. */
-export const armingSchema = z.discriminatedUnion('fault', [schemaOf(firstName), ...otherNames.map(schemaOf)]);
+/** What arms this fault: its name, where and how often, and the settings of its own. Made where somebody asks for it. */
+export function armingSchemaOf(name: FaultName) {
+  const schema = schemas.get(name) ?? makeSchema(name);
+  schemas.set(name, schema);
+  return schema;
+}
 
 /** What arms a fault, with the full name of its provider. @throws {ApiError} */
 export function checkedArming(
@@ -75,7 +79,7 @@ export function checkedArming(
   providers: ReadonlyMap<string, unknown>,
 ): Record<string, unknown> {
   const { fault } = parseSetting(anyArmingSchema, { ...options, fault: name });
-  const { fault: _name, ...given } = parseSetting(armingSchema, { ...options, fault });
+  const { fault: _name, ...given } = parseSetting(armingSchemaOf(fault), { ...options, fault });
   return withFullName(given, providers);
 }
 
@@ -142,7 +146,7 @@ export class ArmedFault {
     { id, name, options, weather, seen = 0, hits = 0, counts = [], armedAt }: Given,
     ports: { clock: FaultClock; draw: (name: string) => number },
   ) {
-    const { fault: _name, ...given } = armingSchema.parse({ ...options, fault: name });
+    const { fault: _name, ...given } = armingSchemaOf(name).parse({ ...options, fault: name });
     this.id = id;
     this.name = name;
     this.fault = faultCatalog[name] as Fault;

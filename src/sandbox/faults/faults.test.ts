@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../sandbox.ts';
-import { armingSchema } from './arming.ts';
+import { armingSchemaOf, checkedArming } from './arming.ts';
 import { benchOf, startBench } from './bench.fixture.ts';
-import { faultNames } from './catalog/catalog.ts';
+import { type FaultName, faultNames } from './catalog/catalog.ts';
 
 let sandbox: Sandbox;
 beforeAll(async () => {
@@ -134,17 +134,18 @@ describe('an armed fault', () => {
 });
 
 describe('what arms a fault', () => {
-  it('is one schema, with the settings of each', () => {
-    for (const fault of faultNames) expect(armingSchema.parse({ fault })).toMatchObject({ fault, skip: 0 });
+  it('has a schema for each fault, with its settings', () => {
+    for (const fault of faultNames)
+      expect(armingSchemaOf(fault).parse({ fault })).toMatchObject({ fault, skip: 0 });
   });
 
   it.each([
-    ['an unknown fault', { fault: 'gremlins' }],
-    ['an unknown setting', { fault: 'http-500', ms: 3 }],
-    ['a probability above 1', { fault: 'http-500', probability: 2 }],
-    ['no times at all', { fault: 'http-500', times: 0 }],
-  ])('refuses %s', (_name, given) => {
-    expect(armingSchema.safeParse(given).success).toBe(false);
+    ['an unknown fault', 'gremlins', {}, 'fault'],
+    ['an unknown setting', 'http-500', { ms: 3 }, 'ms'],
+    ['a probability above 1', 'http-500', { probability: 2 }, 'probability'],
+    ['no times at all', 'http-500', { times: 0 }, 'times'],
+  ])('refuses %s', (_name, fault, options, named) => {
+    expect(() => checkedArming(fault as FaultName, options, new Map())).toThrow(named);
   });
 
   it('is refused in process too', async () => {
