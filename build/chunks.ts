@@ -66,6 +66,6 @@ function escapeLetters(file: string): void {
   const code = readFileSync(file, 'utf8');
   if (/(?<!\\)(\\\\)*\\[^\0-\xff]/.test(code))
     throw new Error(`${file} has a backslash before a letter beyond Latin-1: escape that letter`);
-  const escape = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  writeFileSync(file, code.replace(/[^\0-\xff]/g, escape));
+  const escaped = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  writeFileSync(file, code.replace(/[^\0-\xff]/g, escaped));
 }

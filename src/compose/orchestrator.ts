@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { packageVersion } from '../config/package-root.ts';
 import { platformsOf } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
-import { adminApp, readiness } from '../http/api/operations.ts';
+import { type FindProblem, readiness } from '../http/api/operations.ts';
 import { requestIds } from '../http/api/request-context.ts';
 import { Operators } from '../operators/keys.ts';
 import type { Actor } from '../operators/model.ts';
@@ -11,13 +11,11 @@ import { Authenticator } from '../orchestrator/accounts/authenticate.ts';
 import { type CheckPassword, PasswordChecks } from '../orchestrator/accounts/password-checks.ts';
 import { Alarms } from '../orchestrator/alarms/alarms.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
-import { createConsole } from '../orchestrator/console/app.ts';
 import { createApp, createListener } from '../orchestrator/http/app.ts';
 import type { HttpDeps } from '../orchestrator/http/deps.ts';
 import { FailedLogins } from '../orchestrator/http/failed-logins.ts';
 import { ListStreams } from '../orchestrator/http/list-streams.ts';
 import { Metrics } from '../orchestrator/http/metrics.ts';
-import { createOperatorApp } from '../orchestrator/http/operator/app.ts';
 import { RateLimits } from '../orchestrator/http/rate-limits.ts';
 import { WorkMetrics } from '../orchestrator/http/work-metrics.ts';
 import { PolledReads } from '../orchestrator/instances/polled-reads.ts';
@@ -27,7 +25,7 @@ import { type Reloaded, Reloader } from '../orchestrator/operate/actions/reload.
 import type { PlatformFacts } from '../orchestrator/operate/views/platforms.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
 import { guardNotFound } from '../orchestrator/platform/not-found-guard.ts';
-import { isClockInSync } from '../orchestrator/platform/options.ts';
+import { isClockInSync, type LossCapOptions } from '../orchestrator/platform/options.ts';
 import { Housekeeping } from '../orchestrator/queue/housekeeping.ts';
 import { ensureInstallation, knownPlatforms, leftPlatforms } from '../orchestrator/recovery/installation.ts';
 import { shareRestore } from '../orchestrator/recovery/restore-marks.ts';
@@ -37,7 +35,6 @@ import type { SshProbe } from '../ports/ssh-probe.ts';
 import type { Tracing } from '../ports/tracing.ts';
 import { withOverrides } from '../ports/with-overrides.ts';
 import { WriteHealth } from '../runtime/write-health.ts';
-import { cordonableOf } from './cordonable.ts';
 import { toReconcileOptions } from './options.ts';
 import {
   composeWork,
@@ -69,15 +66,23 @@ export interface OrchestratorDeps {
   tracing?: Tracing | undefined;
 }
 
+/** What an admin listener is made of. Where nobody operates the orchestrator, nothing more of it is loaded. */
+interface AdminParts {
+  http: HttpDeps;
+  store: Store;
+  operators: Operators;
+  platforms: PlatformStates;
+  facts: ReadonlyMap<string, PlatformFacts>;
+  maxLosses: LossCapOptions;
+  findProblem: FindProblem;
+  nextId: () => string;
+  server: string;
+}
+
 export interface Orchestrator {
   /** Answers in process, through `app.request()`. */
   app: ReturnType<typeof createApp>;
-  /** What the admin listener answers with. */
-  admin: ReturnType<typeof adminApp>;
-  /** What of it is the operator's API. */
-  operator: ReturnType<typeof createOperatorApp>;
-  /** What of it is the operator's pages. */
-  console: ReturnType<typeof createConsole>['app'];
+  adminParts: AdminParts;
   listener: RequestListener;
   /** Reads the catalog anew. @throws {Fatal} with all that is wrong; then nothing has changed. */
   reload(actor: Actor): Promise<Reloaded>;
@@ -92,7 +97,8 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const { clock, random, log } = given;
   const writes = new WriteHealth({ clock, log, prove: () => given.store.proveWrites() });
   const store = withWriteHealth(given.store, writes);
-  const alarms = new Alarms({ store, clock, log, server: hostname() });
+  const server = hostname();
+  const alarms = new Alarms({ store, clock, log, server });
   const work = new WorkMetrics();
   // Its SSH client is a fifth of all code: it is not loaded where another probe is given.
   const { probe = (await import('../ssh/probe.ts')).createSshProbe() } = given;
@@ -147,33 +153,6 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     findOther: () => (isClockInSync(clock, options) ? undefined : "the clock is too far from the database's"),
   });
   const app = createApp(http, { nextId, findProblem, hasDocs: deps.config.server.docs });
-  const facts = platformFacts(platforms);
-  const operator = createOperatorApp(
-    {
-      ...http,
-      store,
-      operators,
-      sale: http.platform,
-      platforms: facts,
-      sold: cordonableOf(deps.config, deps.catalog),
-      reload: (actor) => reloader.reload(actor),
-      maxLosses: options.maxLosses,
-    },
-    { nextId },
-  );
-  const console = createConsole({
-    ...http,
-    store,
-    operators,
-    platforms,
-    platformFacts: facts,
-    sold: cordonableOf(deps.config, http.catalog),
-    sale: http.platform,
-    version: packageVersion(),
-    server: hostname(),
-  });
-  const admin = adminApp(findProblem, http.metrics, { '/operator': operator, '/console': console.app });
-  admin.get('/', (context) => context.redirect('/console'));
   await store.endAbandonedLeases();
   await alarms.sync();
   await reloader.begin();
@@ -182,19 +161,25 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   housekeeping.start();
   return {
     app,
-    admin,
-    operator,
-    console: console.app,
+    adminParts: {
+      http,
+      store,
+      operators,
+      platforms,
+      facts: platformFacts(platforms),
+      maxLosses: options.maxLosses,
+      findProblem,
+      nextId,
+      server,
+    },
     listener: createListener(app, { ...http, nextId }),
     reload: (actor) => reloader.reload(actor),
     beginDrain: () => {
       isServing = false;
-      console.close();
       http.failedLogins.close();
     },
     close: async () => {
       for (const work of works) work.stopListing();
-      console.close();
       http.failedLogins.close();
       http.passwordChecks.close();
       await Promise.all(works.map((work) => work.stop()));

@@ -22,7 +22,7 @@ import { openTracing } from '../runtime/tracing/open-tracing.ts';
 import { createServerClock, type ServerClock } from './clock.ts';
 import { configuredDrivers } from './driver-settings.ts';
 import { orchestratorStores } from './open-store.ts';
-import { startOrchestrator } from './orchestrator.ts';
+import { startWithAdmin } from './orchestrator-admin.ts';
 import { reloadOf } from './reload.ts';
 import { openToServe, type Served, serve } from './serve.ts';
 
@@ -120,7 +120,7 @@ export async function serveOrchestrator(
         reload: reloadOf({ config, load, catalog: sold, drivers: opening }),
         tracing,
       };
-      return { ...(await startOrchestrator(parts)), apiKey };
+      return { ...(await startWithAdmin(parts)), apiKey };
     },
   );
   const reload = async (): Promise<void> => void (await product.reload(SIGNAL));

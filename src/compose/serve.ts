@@ -3,6 +3,7 @@ import { getRequestListener } from '@hono/node-server';
 import type { Config } from '../config/schema.ts';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import type { HttpError } from '../http/api/errors.ts';
+import type { adminApp } from '../http/api/operations.ts';
 import type { ServerOptions } from '../http/wire/server.ts';
 import type { Log } from '../ports/log.ts';
 import { toAddress } from '../store/postgres/errors.ts';
@@ -14,8 +15,8 @@ import { openIn, type StoreOptions, type Stores } from './stores.ts';
 /** What ends a server, in this order; each step of its start adds its own. */
 type Undo = (() => unknown)[];
 
-type Product = Pick<Orchestrator, 'listener' | 'admin' | 'beginDrain' | 'close'> &
-  Partial<Pick<ServerOptions, 'refuse'>>;
+type Product = Pick<Orchestrator, 'listener' | 'beginDrain' | 'close'> &
+  Partial<Pick<ServerOptions, 'refuse'>> & { admin: Pick<ReturnType<typeof adminApp>, 'fetch'> };
 
 interface ServeParts {
   config: Pick<Config, 'server' | 'limits' | 'database'>;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
-import { startOrchestrator } from '../../src/compose/orchestrator.ts';
+import { startWithAdmin } from '../../src/compose/orchestrator-admin.ts';
 import { loadCatalog, loadConfig } from '../../src/config/load.ts';
 import { platformsOf } from '../../src/config/platforms.ts';
 import type { Config } from '../../src/config/schema.ts';
@@ -106,7 +106,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   const deps = { store, clock, random: systemRandom };
   const account = await createAccount(deps, 'default');
   const { key } = await createKey(deps, 'default');
-  const orchestrator = await startOrchestrator({
+  const orchestrator = await startWithAdmin({
     config,
     catalog,
     drivers: new Map([['default', driver], ...(options.otherPlatforms ?? [])]),

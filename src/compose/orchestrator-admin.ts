@@ -1,0 +1,48 @@
+import { packageVersion } from '../config/package-root.ts';
+import { adminApp } from '../http/api/operations.ts';
+import { createConsole } from '../orchestrator/console/app.ts';
+import { createOperatorApp } from '../orchestrator/http/operator/app.ts';
+import { cordonableOf } from './cordonable.ts';
+import { type Orchestrator, type OrchestratorDeps, startOrchestrator } from './orchestrator.ts';
+
+interface Admin {
+  /** What the admin listener answers with. */
+  admin: ReturnType<typeof adminApp>;
+  /** What of it is the operator's API. */
+  operator: ReturnType<typeof createOperatorApp>;
+  /** What of it is the operator's pages. */
+  console: ReturnType<typeof createConsole>['app'];
+}
+
+/** Starts an orchestrator that has operators. */
+export async function startWithAdmin(deps: OrchestratorDeps): Promise<Orchestrator & Admin> {
+  const { config, catalog } = deps;
+  const orchestrator = await startOrchestrator(deps);
+  const { http, nextId, findProblem, platforms, facts, ...parts } = orchestrator.adminParts;
+  const common = { ...http, ...parts, sale: http.platform, sold: cordonableOf(config, catalog) };
+  const { reload } = orchestrator;
+  const operator = createOperatorApp({ ...common, platforms: facts, reload }, { nextId });
+  const console = createConsole({
+    ...common,
+    platforms,
+    platformFacts: facts,
+    version: packageVersion(),
+    server: parts.server,
+  });
+  const admin = adminApp(findProblem, http.metrics, { '/operator': operator, '/console': console.app });
+  admin.get('/', (context) => context.redirect('/console'));
+  return {
+    ...orchestrator,
+    admin,
+    operator,
+    console: console.app,
+    beginDrain: () => {
+      orchestrator.beginDrain();
+      console.close();
+    },
+    close: () => {
+      console.close();
+      return orchestrator.close();
+    },
+  };
+}
