@@ -54,7 +54,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     },
     {
       name: 'platforms',
-      description: 'the platforms: whether each can be trusted, and its hosts',
+      description: 'the platforms: whether each can be trusted, its hosts and their devices',
       load: async () => (await import('./fleet-commands.ts')).platformsCommand(),
     },
     {

@@ -4,6 +4,7 @@ import { platformsOf, sellingPlatforms } from '../config/platforms.ts';
 import { listOrphans, type Orphan } from '../orchestrator/operate/views/alarms.ts';
 import { type PlacementView, readCapacity, saleByRows } from '../orchestrator/operate/views/capacity.ts';
 import { listPlatforms, type PlatformView } from '../orchestrator/operate/views/platforms.ts';
+import { createLog } from '../runtime/log.ts';
 import { printLine, printTable } from '../runtime/print.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import {
@@ -51,21 +52,59 @@ const placementColumns: readonly Column<PlacementView>[] = [
   },
 ];
 
-/** `berth platforms`: their health, and the hosts that have instances. */
+/** `berth platforms`: their health and their hosts, as the rows tell, or with `--ask` as the drivers do. */
 export function platformsCommand(): Command {
   return withJson(
-    onDatabase(new Command('platforms'), async ({ store: { read }, config }, flags: JsonFlag) => {
-      const platforms = await listPlatforms(read, platformsOf(config));
-      if (flags.json) return printJson(platforms);
-      printRecords(platforms, platformColumns, {});
-      printTable(
-        ['PLATFORM', 'HOST', 'INSTANCES'],
-        platforms.flatMap(({ platform, hosts }) =>
-          hosts.map(({ host, instances }) => [platform, host ?? '-', toText(instances)]),
-        ),
-      );
-    }),
+    onDatabase(
+      new Command('platforms'),
+      async ({ store: { read }, config, clock }, flags: JsonFlag & { ask?: true }) => {
+        const ports = { env: process.env, clock, log: createLog('error') };
+        // Loads the drivers: no other command here needs them.
+        const { askPlatforms } = flags.ask ? await import('../compose/ask-platforms.ts') : {};
+        const asked = await askPlatforms?.(config, read, ports);
+        const platforms = await listPlatforms(read, asked ?? platformsOf(config));
+        if (flags.json) return printJson(platforms);
+        printRecords(platforms, platformColumns, {});
+        tellHosts(platforms);
+        for (const [platform, { problem }] of asked ?? [])
+          if (problem !== undefined) printLine(`${platform} tells of no hosts: ${problem}.`);
+      },
+    ),
+  ).option('--ask', 'ask each driver for its hosts and their devices now, from here');
+}
+
+function tellHosts(platforms: readonly PlatformView[]): void {
+  const hosts = platforms.flatMap(({ platform, hosts }) => hosts.map((host) => ({ platform, ...host })));
+  printTable(
+    ['PLATFORM', 'HOST', 'STATE', 'VCPU', 'MEMORY GB', 'DISK GB', 'INSTANCES', 'WHY'],
+    hosts.map((one) => [
+      one.platform,
+      one.host ?? '-',
+      one.state ?? '-',
+      tellShare(one.vcpus),
+      tellShare(one.memory_gb),
+      tellShare(one.disk_gb),
+      toText(one.instances),
+      one.detail ?? '',
+    ]),
   );
+  const devices = hosts.flatMap(({ platform, host, devices }) =>
+    devices.map(({ id, type, state, ref, detail }) => [
+      platform,
+      host ?? '-',
+      id,
+      type,
+      state,
+      ref ?? '',
+      detail ?? '',
+    ]),
+  );
+  if (devices.length > 0) printTable(['PLATFORM', 'HOST', 'DEVICE', 'TYPE', 'STATE', 'OF', 'WHY'], devices);
+}
+
+/** What is taken of what can be promised. */
+function tellShare(share: { total: number; taken: number } | null): string {
+  return share === null ? '-' : `${share.taken}/${share.total}`;
 }
 
 const platformColumns = fieldColumns<PlatformView>({

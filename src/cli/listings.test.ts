@@ -224,6 +224,9 @@ it('tells of capacity, platforms and orphans [fleet-commands]', async () => {
     { platform: 'default', driver: 'simulator', inventory: null, hosts: expect.any(Array) },
   ]);
   expect(await run('platforms')).toMatch(/^PLATFORM +DRIVER +DOWN SINCE .*\ndefault +simulator +/);
+  expect(await run('platforms', '--ask')).toMatch(
+    /\ndefault tells of no hosts: its driver does not tell of its hosts\.\n$/,
+  );
   expect(await run('orphans')).toBe('There is no orphan.\n');
   expect(JSON.parse(await run('orphans', '--json'))).toEqual([]);
 });

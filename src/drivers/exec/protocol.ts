@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { cloudInitSchema } from '../../contract/cloud-init.ts';
 import { portForwardSchema } from '../../contract/instance.ts';
-import { failureCodes } from '../../orchestrator/model/platform-driver.ts';
+import { deviceStates, failureCodes, hostStates } from '../../orchestrator/model/platform-driver.ts';
 
 /** The versions of the protocol that this Berth speaks, the best first. */
 export const PROTOCOL_VERSIONS: readonly number[] = [1];
@@ -240,12 +240,39 @@ const stepOf = <T extends z.ZodType>(value: T) =>
     }),
   ]);
 
+const share = z.object({ total: z.number(), taken: z.number() });
+const observedHost = z.object({
+  host: text,
+  state: z.enum(hostStates).describe('`closed`: nothing new is placed there; `silent`: it does not answer.'),
+  detail: text.exactOptional().describe('Why it is not open.'),
+  vcpus: share.exactOptional(),
+  memory_gb: share.exactOptional(),
+  disk_gb: share.exactOptional(),
+  devices: z
+    .array(
+      z.object({
+        id: text,
+        type: text,
+        state: z.enum(deviceStates),
+        ref: text.exactOptional().describe('Which machine has it.'),
+        detail: text.exactOptional(),
+      }),
+    )
+    .max(1_000)
+    .exactOptional(),
+});
+
 const inventory = z.discriminatedUnion('answer', [
   z.object({
     answer: z.literal('counted'),
     free: z
       .array(z.object({ offer_id: z.string(), datacenter: z.string(), units: z.int().min(0) }))
       .max(100_000),
+    hosts: z
+      .array(observedHost)
+      .max(10_000)
+      .exactOptional()
+      .describe('Every host, for the operator; nothing is decided by it.'),
   }),
   unknown,
 ]);

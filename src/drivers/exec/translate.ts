@@ -170,5 +170,12 @@ export function fromInventory(inventory: Result<'inventory'>): Inventory {
   return {
     answer: 'counted',
     free: inventory.free.map(({ offer_id, datacenter, units }) => ({ offerId: offer_id, datacenter, units })),
+    ...(inventory.hosts !== undefined && {
+      hosts: inventory.hosts.map(({ memory_gb: memoryGb, disk_gb: diskGb, ...host }) => ({
+        ...host,
+        ...(memoryGb !== undefined && { memoryGb }),
+        ...(diskGb !== undefined && { diskGb }),
+      })),
+    }),
   };
 }

@@ -2,7 +2,16 @@ import { describe, expect, it } from 'vitest';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { Instance, Resources } from './api.ts';
 import { incusConfigSchema, incusOfferSchema } from './options.ts';
-import { countFree, type Fleet, freeGpus, type Host, isJudgeable, placeFor, roomOn } from './placement.ts';
+import {
+  countFree,
+  type Fleet,
+  freeGpus,
+  type Host,
+  isJudgeable,
+  placeFor,
+  roomOn,
+  toHosts,
+} from './placement.ts';
 import { toPlatform } from './translate.ts';
 
 const GIB = 2 ** 30;
@@ -177,4 +186,31 @@ describe('a machine goes', () => {
   it('nowhere where none has room', () => {
     expect(placeFor({ ...spec, vcpus: 65 }, fleet([host('a')]), any, options)).toBeUndefined();
   });
+});
+
+it('tells the operator of each member: what of it is taken, and who has its GPUs [incus-hosts]', () => {
+  const catalog = {
+    offers: new Map([['gpu', { gpuCount: 1, machine: { gpus: { vendor_id: '10de', product_id: '2330' } } }]]),
+  } as unknown as Catalog;
+  const busy = {
+    ...instance('a', { 'limits.cpu': '8', 'limits.memory': '64GiB' }, { g: { type: 'gpu', pci: '1b:00.0' } }),
+    name: 'berth-inst-1',
+  };
+  const hosts = [host('a'), host('b'), host('c', { isOnline: false })];
+  const told = toHosts(catalog, fleet(hosts, [busy]), options, ['b']);
+  expect(told).toMatchObject([
+    {
+      host: 'a',
+      state: 'open',
+      vcpus: { total: 64, taken: 8 },
+      memoryGb: { total: 512, taken: 64 },
+      diskGb: { total: 2000, taken: 0 },
+    },
+    { host: 'b', state: 'closed', detail: expect.stringContaining('operator') },
+    { host: 'c', state: 'silent' },
+  ]);
+  expect(told[0]?.devices?.map(({ id, state, ref }) => [id, state, ref])).toEqual([
+    ['0000:1b:00.0', 'claimed', 'berth-inst-1'],
+    ['0000:43:00.0', 'free', undefined],
+  ]);
 });

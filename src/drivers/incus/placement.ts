@@ -1,5 +1,10 @@
 import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
-import type { FreeUnits, MachineSpec } from '../../orchestrator/model/platform-driver.ts';
+import type {
+  FreeUnits,
+  HostDevice,
+  MachineSpec,
+  ObservedHost,
+} from '../../orchestrator/model/platform-driver.ts';
 import type { Card, IncusApi, Instance, Member, Resources, Volume } from './api.ts';
 import { IncusRefusal } from './errors.ts';
 import type { InstanceReader } from './instances.ts';
@@ -154,18 +159,9 @@ export function roomOn(
 ): number {
   const { resources } = host;
   if (resources === undefined) return 0;
-  const { overcommit } = options;
-  const pool = offer.storage_pool ?? options.storage_pool;
-  const here = fleet.instances.filter(({ location }) => location === host.name);
-  const cpus =
-    resources.cpu.total * overcommit.cpu - sum(here, (one) => cpusOf(one.expanded_config['limits.cpu']));
-  const memory =
-    resources.memory.total * overcommit.memory -
-    sum(here, (one) => bytesOf(one.expanded_config['limits.memory']) ?? 0);
-  const disk =
-    (host.poolBytes.get(pool) ?? 0) * overcommit.disk -
-    sum(here, (one) => rootBytes(one, pool)) -
-    sum(volumesOn(host, fleet, pool), ({ config }) => bytesOf(config['size']) ?? 0);
+  const shares = sharesOf(host, resources, fleet, offer.storage_pool ?? options.storage_pool, options);
+  const left = ({ total, taken }: Share): number => total - taken;
+  const [cpus, memory, disk] = [left(shares.cpus), left(shares.memory), left(shares.disk)];
   const rooms = [
     wanted.vcpus > 0 ? cpus / wanted.vcpus : Number.POSITIVE_INFINITY,
     wanted.memoryGb > 0 ? memory / (wanted.memoryGb * 2 ** 30) : Number.POSITIVE_INFINITY,
@@ -173,6 +169,88 @@ export function roomOn(
     wanted.gpuCount > 0 ? freeGpus(host, fleet, offer).length / wanted.gpuCount : Number.POSITIVE_INFINITY,
   ];
   return Math.max(0, Math.floor(Math.min(...rooms) + 1e-9));
+}
+
+interface Share {
+  total: number;
+  taken: number;
+}
+
+/** What can be promised of a host with overcommit, and what is: memory and disk in bytes. */
+function sharesOf(
+  host: Host,
+  { cpu, memory }: Resources,
+  fleet: Fleet,
+  pool: string,
+  { overcommit }: IncusConfig,
+): Record<'cpus' | 'memory' | 'disk', Share> {
+  const here = fleet.instances.filter(({ location }) => location === host.name);
+  return {
+    cpus: {
+      total: cpu.total * overcommit.cpu,
+      taken: sum(here, (one) => cpusOf(one.expanded_config['limits.cpu'])),
+    },
+    memory: {
+      total: memory.total * overcommit.memory,
+      taken: sum(here, (one) => bytesOf(one.expanded_config['limits.memory']) ?? 0),
+    },
+    disk: {
+      total: (host.poolBytes.get(pool) ?? 0) * overcommit.disk,
+      taken:
+        sum(here, (one) => rootBytes(one, pool)) +
+        sum(volumesOn(host, fleet, pool), ({ config }) => bytesOf(config['size']) ?? 0),
+    },
+  };
+}
+
+/** The hosts with those of their GPUs that an offer may have, for the operator. */
+export function toHosts(
+  { offers }: Catalog,
+  fleet: Fleet,
+  options: IncusConfig,
+  avoidHosts: readonly string[] = [],
+): ObservedHost[] {
+  const sold = [...offers.values()].filter(({ gpuCount }) => gpuCount).map((offer) => offerOf(offer).gpus);
+  return fleet.hosts.map((host): ObservedHost => {
+    const { name, isOnline, resources } = host;
+    if (!isOnline || resources === undefined)
+      return { host: name, state: 'silent', detail: 'Incus says that it is offline, or it does not answer' };
+    const { cpus, memory, disk } = sharesOf(host, resources, fleet, options.storage_pool, options);
+    const cards = resources.gpu.filter((card) => sold.some((wanted) => isWanted(card, wanted)));
+    return {
+      host: name,
+      ...(avoidHosts.includes(name)
+        ? { state: 'closed', detail: 'an operator has cordoned it in Berth' }
+        : { state: 'open' }),
+      vcpus: cpus,
+      memoryGb: inGb(memory),
+      diskGb: inGb(disk),
+      devices: cards.map((card) => toDevice(card, host, fleet)),
+    };
+  });
+}
+
+function inGb({ total, taken }: Share): Share {
+  const gb = (bytes: number): number => Math.round((bytes / 2 ** 30) * 10) / 10;
+  return { total: gb(total), taken: gb(taken) };
+}
+
+function toDevice(
+  { pci_address: pci = '', vendor_id, product_id, product }: Card,
+  { name }: Host,
+  fleet: Fleet,
+): HostDevice {
+  const id = normalPci(pci);
+  const has = ({ location, expanded_devices: all }: Instance): boolean =>
+    location === name &&
+    Object.values(all).some(
+      ({ type, pci: own }) => type === 'gpu' && (own === undefined || normalPci(own) === id),
+    );
+  const holder = fleet.instances.find(has);
+  const device = { id, type: product ?? `${vendor_id}:${product_id}` };
+  return holder === undefined
+    ? { ...device, state: 'free' }
+    : { ...device, state: 'claimed', ref: holder.name, detail: 'an instance has it' };
 }
 
 function volumesOn({ name }: Host, { volumes }: Fleet, pool: string): Volume[] {

@@ -14,7 +14,7 @@ import { toFailure } from './errors.ts';
 import { InstanceReader } from './instances.ts';
 import { Machines } from './machines.ts';
 import type { IncusConfig } from './options.ts';
-import { countFree, FleetReader, isJudgeable, NO_MEMBER } from './placement.ts';
+import { countFree, FleetReader, isJudgeable, NO_MEMBER, toHosts } from './placement.ts';
 import { Volumes } from './volumes.ts';
 
 /** A request that Incus has received shows at once, as an operation or as an instance: only its way there takes time. */
@@ -48,7 +48,12 @@ export function openIncus(
       try {
         const now = await fleet.read();
         if (!isJudgeable(now)) return { answer: 'unknown', reason: NO_MEMBER };
-        return { answer: 'counted', free: countFree(catalog, now, options, avoidHosts), counted: now.names };
+        return {
+          answer: 'counted',
+          free: countFree(catalog, now, options, avoidHosts),
+          counted: now.names,
+          hosts: toHosts(catalog, now, options, avoidHosts),
+        };
       } catch (error) {
         return { answer: 'unknown', reason: reasonOf(error) };
       }

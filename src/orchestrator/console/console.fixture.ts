@@ -13,6 +13,7 @@ import type { Clock } from '../../ports/clock.ts';
 import { systemClock, systemRandom } from '../../runtime/system.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import type { ObservedHost } from '../model/platform-driver.ts';
 import { createConsole } from './app.ts';
 import type { PlatformView } from './deps.ts';
 
@@ -26,6 +27,24 @@ const down: PlatformView = {
   health: { isUp: false, isSuspect: false },
   losses: { held: 0 },
 };
+
+const gpu = (slot: number) => ({ id: `0000:${slot}1:00.0`, type: 'H100_SXM' });
+const demoHosts: readonly ObservedHost[] = [
+  {
+    host: 'gpu-host-1',
+    state: 'open',
+    vcpus: { total: 192, taken: 104 },
+    memoryGb: { total: 1_920, taken: 1_040 },
+    diskGb: { total: 14_000, taken: 3_250 },
+    devices: [
+      { ...gpu(1), state: 'claimed', ref: 'berth-inst-1', detail: 'a domain has it' },
+      { ...gpu(4), state: 'free' },
+      { ...gpu(8), state: 'quarantined', detail: 'it did not come back from its reset <at once>' },
+    ],
+  },
+  { host: 'gpu-host-2', state: 'closed', detail: 'an operator has cordoned it in Berth' },
+  { host: 'gpu-host-12', state: 'silent', detail: 'gpu-host-12 does not answer within 5000 ms' },
+];
 
 /** Offers that are sold in one region alone are made on a second platform. */
 function onTwoPlatforms(catalog: Catalog): Catalog {
@@ -63,7 +82,10 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
     platformFacts: new Map([
       [
         'default',
-        { driver: 'libvirt', inventory: { ageMs: 9_000, freeUnits: new Map([['h100-sxm-1x', 14]]) } },
+        {
+          driver: 'libvirt',
+          inventory: { ageMs: 9_000, freeUnits: new Map([['h100-sxm-1x', 14]]), hosts: demoHosts },
+        },
       ],
       ['west', { driver: 'incus' }],
     ]),

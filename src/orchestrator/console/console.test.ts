@@ -228,6 +228,15 @@ describe('a form', () => {
   });
 });
 
+it('the page of platforms has each host with its devices: which is silent, and what is quarantined [console-hosts]', async () => {
+  const page = await read('/console/platforms');
+  expect(page).toContain('it did not come back from its reset &lt;at once&gt;');
+  expect(page).toContain('<b>quarantined</b>');
+  expect(page).toContain('gpu-host-12 does not answer within 5000 ms');
+  expect(page).toContain('104 <span class="soft">of 192</span>');
+  expect(page).toContain('/console/instances?q=berth-inst-1');
+});
+
 describe('every page', () => {
   it('has a strict policy, and nothing that the policy would block', async () => {
     for (const path of [...paths, '/console/login', '/console/none']) {

@@ -105,6 +105,46 @@ export interface FreeUnits {
   units: number;
 }
 
+/** What can be promised of a host, and what is. */
+export interface HostShare {
+  total: number;
+  taken: number;
+}
+
+export const deviceStates = ['free', 'claimed', 'dirty', 'quarantined', 'unusable'] as const;
+
+/** A device of a host that is sold, such as a GPU. */
+export interface HostDevice {
+  /** As the platform names it, such as its PCI address. */
+  id: string;
+  type: string;
+  /**
+   * `claimed`: a machine has it, or a stopped one holds it · `dirty`: it was not reset since a machine had it ·
+   * `quarantined`: it failed, and waits for an operator · `unusable`: the host cannot give it away as it is set up.
+   */
+  state: (typeof deviceStates)[number];
+  /** Which machine of ours has it. */
+  ref?: OwnerRef;
+  /** Why it is not free. */
+  detail?: string;
+}
+
+export const hostStates = ['open', 'closed', 'silent'] as const;
+
+/** A host, for the operator: nothing is decided by it. */
+export interface ObservedHost {
+  host: string;
+  /** `closed`: nothing new is placed there · `silent`: it does not answer. */
+  state: (typeof hostStates)[number];
+  /** Why it is not open. */
+  detail?: string;
+  /** Absent: it is not known. */
+  vcpus?: HostShare;
+  memoryGb?: HostShare;
+  diskGb?: HostShare;
+  devices?: readonly HostDevice[];
+}
+
 /** What the platform's hosts have room for. Each offer is counted as if it were the only one that is sold. */
 export type Inventory =
   | {
@@ -115,6 +155,8 @@ export type Inventory =
        * while machines are being made or removed less is sold than there is.
        */
       counted?: readonly OwnerRef[];
+      /** Every host, also those that do not answer. Absent: the platform does not tell of its hosts. */
+      hosts?: readonly ObservedHost[];
     }
   | { answer: 'unknown'; reason: string };
 

@@ -5,6 +5,7 @@ import type {
   Endpoint,
   Inventory,
   Listing,
+  ObservedHost,
   ObservedMachine,
   Presence,
   Step,
@@ -127,7 +128,8 @@ export async function askInventory(context: Waiting, call: () => Promise<Invento
   const answer = await answerInTime(context, call, (inventory): Inventory => {
     if (inventory.answer === 'unknown') return { ...inventory, reason: cleanText(inventory.reason) };
     assertCounted(inventory);
-    return inventory;
+    const { hosts } = inventory;
+    return hosts === undefined ? inventory : { ...inventory, hosts: hosts.map(cleanedHost) };
   });
   const inventory: Inventory =
     'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };
@@ -147,6 +149,23 @@ function assertCounted({ answer, free, counted = [] }: Extract<Inventory, { answ
     if (seen.has(place)) throw new Error(`the driver counts ${place} twice`);
     seen.add(place);
   }
+}
+
+function cleanedHost({ host, detail, devices, ...rest }: ObservedHost): ObservedHost {
+  const cleanedDetail = (text: string | undefined) => text !== undefined && { detail: cleanText(text) };
+  return {
+    ...rest,
+    host: cleanText(host),
+    ...cleanedDetail(detail),
+    ...(devices !== undefined && {
+      devices: devices.map(({ id, type, detail: why, ...device }) => ({
+        ...device,
+        id: cleanText(id),
+        type: cleanText(type),
+        ...cleanedDetail(why),
+      })),
+    }),
+  };
 }
 
 /** Reads the console of a machine, with a deadline. */

@@ -3,7 +3,13 @@ import type { Log } from '../../ports/log.ts';
 import type { Alarms } from '../alarms/alarms.ts';
 import { cordonedHosts, standingCordons } from '../capacity/cordons.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { FreeUnits, ObservedMachine, OwnerRef, PlatformDriver } from '../model/platform-driver.ts';
+import type {
+  FreeUnits,
+  ObservedHost,
+  ObservedMachine,
+  OwnerRef,
+  PlatformDriver,
+} from '../model/platform-driver.ts';
 import type { HeldClaim, Store } from '../model/store.ts';
 import type { Telemetry } from '../model/telemetry.ts';
 import { askInventory } from './call-platform.ts';
@@ -33,6 +39,7 @@ export class PlatformInventory {
   /** Units that claims may take, the taken ones included. */
   #capacity: ReadonlyMap<string, number> = new Map();
   #free: ReadonlyMap<string, number> = new Map();
+  #hosts: readonly ObservedHost[] = [];
   #countedAt: number | undefined;
   #isUnknown = false;
 
@@ -50,6 +57,11 @@ export class PlatformInventory {
   /** Free units by offer, as they were counted last. */
   get freeUnits(): ReadonlyMap<string, number> {
     return this.#free;
+  }
+
+  /** The hosts as they were told with the last count. */
+  get hosts(): readonly ObservedHost[] {
+    return this.#hosts;
   }
 
   /** How old the last count is: 0 where nothing is counted, infinite before the first. */
@@ -84,6 +96,7 @@ export class PlatformInventory {
           ? stillTaken(after.filter(isHere), listed, unseen, this.#deps.catalog)
           : takenInCount([...before, ...after].filter(isHere), [...inventory.counted, ...unseen]);
       this.#keep(inventory.free, [...taken, ...after.filter((claim) => !isHere(claim) && stays(claim))]);
+      this.#hosts = inventory.hosts ?? [];
       this.#countedAt = askedAt;
       alarms.end({ kind: 'inventory_unknown', subject: platform });
       if (this.#isUnknown) log.info({}, 'the platform counts its free units again');

@@ -17,7 +17,7 @@ describe('the inventory', () => {
       seen('kvm-2', { gpus: gpus('free', 'claimed') }),
       seen('kvm-3', { datacenter: 'ams' }),
     ];
-    expect(countUnits(aCatalog(), answers)).toEqual({
+    expect(countUnits(aCatalog(), answers)).toMatchObject({
       answer: 'counted',
       free: [
         { offerId: 'small', datacenter: 'fra', units: 8 },
@@ -61,5 +61,39 @@ describe('the inventory', () => {
       answer: 'unknown',
       reason: 'no host answers: kvm-1: no route',
     });
+  });
+
+  it('tells the operator of each host: what of it is taken, its GPUs, why one is closed or silent [libvirt-hosts]', () => {
+    const address = '0000:10:00.0';
+    const claims = [aClaim({ ref: 'berth-a', pciFunctions: [address] })];
+    const view = {
+      claims,
+      gpus: [
+        aGpu(address, { state: 'claimed', reason: 'a domain has it' }),
+        aGpu('0000:11:00.0', { state: 'quarantined', reason: 'it did not come back' }),
+      ],
+    };
+    const answers = [seen('kvm-1', view), seen('kvm-2'), { host: 'kvm-3', unknown: 'kvm-3: no route' }];
+    const counted = countUnits(aCatalog(), answers, ['kvm-2']);
+    expect(counted.answer === 'counted' && counted.hosts).toEqual([
+      {
+        host: 'kvm-1',
+        state: 'open',
+        vcpus: { total: 16, taken: 4 },
+        memoryGb: { total: 64, taken: 8 },
+        diskGb: { total: 500, taken: 50 },
+        devices: [
+          { id: address, type: 'H100', state: 'claimed', ref: 'berth-a', detail: 'a domain has it' },
+          { id: '0000:11:00.0', type: 'H100', state: 'quarantined', detail: 'it did not come back' },
+        ],
+      },
+      expect.objectContaining({
+        host: 'kvm-2',
+        state: 'closed',
+        detail: expect.stringContaining('operator'),
+        devices: [],
+      }),
+      { host: 'kvm-3', state: 'silent', detail: 'kvm-3: no route' },
+    ]);
   });
 });

@@ -1,7 +1,13 @@
 import type { Catalog, Offer } from '../../../orchestrator/catalog/catalog.ts';
-import type { FreeUnits, Inventory } from '../../../orchestrator/model/platform-driver.ts';
+import type {
+  FreeUnits,
+  HostDevice,
+  Inventory,
+  ObservedHost,
+} from '../../../orchestrator/model/platform-driver.ts';
+import type { Gpu } from '../gpus/gpus.ts';
 import { libvirtOfferSchema } from '../options.ts';
-import { type HostView, unitsOn, type Wanted, withCordons } from './room.ts';
+import { type Claim, type HostView, roomOf, unitsOn, type Wanted, withCordons } from './room.ts';
 
 /** A host as it is, or why it is not known. */
 export type HostAnswer = { host: string; view: HostView } | { host: string; unknown: string };
@@ -50,5 +56,37 @@ export function countUnits(
     });
   });
   const held = views.flatMap(({ claims }) => claims.filter(({ state }) => state !== 'released'));
-  return { answer: 'counted', free, counted: held.flatMap(({ ref }) => ref ?? []) };
+  const hosts = answers.map((answer): ObservedHost => {
+    if ('unknown' in answer) return { host: answer.host, state: 'silent', detail: answer.unknown };
+    return toHost(views.find(({ name }) => name === answer.host) ?? answer.view);
+  });
+  return { answer: 'counted', free, counted: held.flatMap(({ ref }) => ref ?? []), hosts };
+}
+
+function toHost(view: HostView): ObservedHost {
+  const { name, cordon, sellable, claims, gpus } = view;
+  const room = roomOf(view);
+  const gb = (mb: number): number => Math.round(mb / 102.4) / 10;
+  return {
+    host: name,
+    ...(cordon === undefined ? { state: 'open' } : { state: 'closed', detail: cordon }),
+    vcpus: { total: sellable.vcpus, taken: sellable.vcpus - room.vcpus },
+    memoryGb: { total: gb(sellable.memoryMb), taken: gb(sellable.memoryMb - room.memoryMb) },
+    diskGb: { total: sellable.diskGb, taken: Math.round(sellable.diskGb - room.diskGb) },
+    devices: gpus.map((gpu) => toDevice(gpu, claims)),
+  };
+}
+
+function toDevice({ address, type, functions, state, reason }: Gpu, claims: readonly Claim[]): HostDevice {
+  const holder = claims.find(({ pciFunctions }) =>
+    functions.some((one) => pciFunctions.includes(one.address)),
+  );
+  const ofStopped = holder?.state === 'released' ? 'a stopped machine names it' : reason;
+  return {
+    id: address,
+    type,
+    state,
+    ...(state === 'claimed' && holder?.ref !== undefined && { ref: holder.ref }),
+    ...(reason !== undefined && { detail: state === 'claimed' ? (ofStopped ?? reason) : reason }),
+  };
 }

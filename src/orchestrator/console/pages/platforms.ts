@@ -11,7 +11,7 @@ import {
   withQuery,
 } from '../../../operators/console/parts.ts';
 import { type AlarmRow, listAlarms } from '../../operate/views/alarms.ts';
-import { listPlatforms, type PlatformView } from '../../operate/views/platforms.ts';
+import { type HostRow, listPlatforms, type PlatformView } from '../../operate/views/platforms.ts';
 import type { Page } from '../deps.ts';
 import { remedyOf } from './alarms.ts';
 import { cordonLink } from './cordons.ts';
@@ -73,6 +73,11 @@ ${table(
           ? html`<span class="soft">not told</span>`
           : html`<a href="${withQuery('/console/instances', { platform: name, host })}">${given(host)}</a>`,
     },
+    { head: 'State', cell: stateOf },
+    { head: 'vCPU', cell: ({ vcpus }) => shareOf(vcpus), isNumber: true },
+    { head: 'Memory GB', cell: ({ memory_gb: memory }) => shareOf(memory), isNumber: true },
+    { head: 'Disk GB', cell: ({ disk_gb: disk }) => shareOf(disk), isNumber: true },
+    { head: 'Devices', cell: devicesOf },
     ...['ONLINE', 'PROVISIONING', 'STOPPED', 'ERROR'].map((status) => ({
       head: status,
       cell: ({ instances }: PlatformView['hosts'][number]) => count(instances[status] ?? 0),
@@ -85,6 +90,40 @@ ${table(
     },
   ],
   hosts,
-  'No instance is on it.',
+  'No host is known, and no instance is on it.',
 )}`;
+}
+
+const HOST_TONES = { open: 'good', closed: 'wait', silent: 'bad' } as const;
+
+function stateOf({ state, detail }: HostRow): Html {
+  if (state === null) return html`<span class="soft">not told</span>`;
+  return html`${badge(state, HOST_TONES[state])}${detail === null ? '' : html` <span class="small">${given(detail)}</span>`}`;
+}
+
+/** What is taken of it. */
+function shareOf(share: HostRow['vcpus']): Html {
+  if (share === null) return html`<span class="soft">–</span>`;
+  return html`${count(share.taken)} <span class="soft">of ${count(share.total)}</span>`;
+}
+
+const DEVICE_TONES = {
+  free: 'good',
+  claimed: 'busy',
+  dirty: 'wait',
+  quarantined: 'bad',
+  unusable: 'bad',
+} as const;
+
+/** Each device, with the machine that has it, or why it is not free. */
+function devicesOf({ devices }: HostRow): Html | '' {
+  if (devices.length === 0) return '';
+  return html`<ul class="calls">${devices.map(
+    ({ id, type, state, ref, detail }) =>
+      html`<li class="${DEVICE_TONES[state]}"><code>${given(id)}</code> ${given(type)} <b>${state}</b>${
+        ref === null
+          ? html`${detail === null ? '' : html`: ${given(detail)}`}`
+          : html` by <a href="${withQuery('/console/instances', { q: ref })}"><code>${given(ref)}</code></a>`
+      }</li>`,
+  )}</ul>`;
 }

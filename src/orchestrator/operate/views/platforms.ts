@@ -1,6 +1,37 @@
 import { z } from 'zod';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
-import { markOf, type Reader } from '../../model/store.ts';
+import { deviceStates, hostStates, type ObservedHost } from '../../model/platform-driver.ts';
+import { type HostUse, markOf, type Reader } from '../../model/store.ts';
+
+const shareSchema = z
+  .object({ total: z.number(), taken: z.number() })
+  .nullable()
+  .meta({ description: 'What can be promised of it, and what is. Null: it is not known.' });
+
+const hostSchema = z.object({
+  host: z.string().nullable().meta({ description: 'Null: the platform has not told.' }),
+  instances: z.record(z.string(), z.int()).meta({ description: 'By status.' }),
+  state: z.enum(hostStates).nullable().meta({
+    description:
+      'Whether it takes new machines; `silent`: it does not answer. Null: the driver does not tell.',
+  }),
+  detail: z.string().nullable().meta({ description: 'Why it is not open.' }),
+  vcpus: shareSchema,
+  memory_gb: shareSchema,
+  disk_gb: shareSchema,
+  devices: z
+    .array(
+      z.object({
+        id: z.string(),
+        type: z.string(),
+        state: z.enum(deviceStates),
+        ref: z.string().nullable().meta({ description: 'The owner ref of the instance that has it.' }),
+        detail: z.string().nullable(),
+      }),
+    )
+    .meta({ description: 'Its devices that are sold.' }),
+});
+export type HostRow = z.infer<typeof hostSchema>;
 
 /** A platform, what its driver counts, and its hosts. */
 export const platformViewSchema = z
@@ -24,13 +55,8 @@ export const platformViewSchema = z
       .nullable()
       .meta({ description: "The platform's own count. Null: it does not count, or has not yet." }),
     hosts: z
-      .array(
-        z.object({
-          host: z.string().nullable().meta({ description: 'Null: the platform has not told.' }),
-          instances: z.record(z.string(), z.int()).meta({ description: 'By status.' }),
-        }),
-      )
-      .meta({ description: 'Those that have instances.' }),
+      .array(hostSchema)
+      .meta({ description: 'Those that the driver tells of, and others that have instances.' }),
   })
   .meta({ id: 'Platform' });
 export type PlatformView = z.infer<typeof platformViewSchema>;
@@ -43,7 +69,11 @@ export const platformListSchema = z
 export interface PlatformFacts {
   driver: string;
   /** What a server that runs has counted; absent: the driver does not count, or no server is asked. */
-  inventory?: { readonly freeUnits: ReadonlyMap<string, number>; readonly ageMs: number };
+  inventory?: {
+    readonly freeUnits: ReadonlyMap<string, number>;
+    readonly hosts: readonly ObservedHost[];
+    readonly ageMs: number;
+  };
 }
 
 /** The platforms that are configured, then others that have instances. */
@@ -66,13 +96,39 @@ export async function listPlatforms(
         volumes_doubted_since: await markAt('volumes_doubted_since'),
         restored_from: await markAt('restored_from'),
         inventory: toInventory(facts?.inventory),
-        hosts: [...byHost].map(([host, counts]) => ({
-          host,
-          instances: Object.fromEntries(counts.map(({ status, count }) => [status, count])),
-        })),
+        hosts: toHostRows(byHost, facts?.inventory?.hosts ?? []),
       };
     }),
   );
+}
+
+/** Each host that is known, in the order of their names. */
+function toHostRows(
+  instances: ReadonlyMap<string | null, readonly HostUse[]>,
+  observed: readonly ObservedHost[],
+): HostRow[] {
+  const told = new Map(observed.map((one) => [one.host, one]));
+  const names = new Set([...[...told.keys()].sort(), ...instances.keys()]);
+  return [...names].map((host) => {
+    const found = host === null ? undefined : told.get(host);
+    const counts = instances.get(host) ?? [];
+    return {
+      host,
+      instances: Object.fromEntries(counts.map(({ status, count }) => [status, count])),
+      state: found?.state ?? null,
+      detail: found?.detail ?? null,
+      vcpus: found?.vcpus ?? null,
+      memory_gb: found?.memoryGb ?? null,
+      disk_gb: found?.diskGb ?? null,
+      devices: (found?.devices ?? []).map(({ ref = null, detail = null, id, type, state }) => ({
+        id,
+        type,
+        state,
+        ref,
+        detail,
+      })),
+    };
+  });
 }
 
 function toInventory(inventory: PlatformFacts['inventory']): PlatformView['inventory'] {

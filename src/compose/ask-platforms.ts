@@ -1,0 +1,71 @@
+import { loadCatalog } from '../config/load.ts';
+import { sellingPlatforms } from '../config/platforms.ts';
+import type { Config } from '../config/schema.ts';
+import type { Environment } from '../config/settings.ts';
+import { cordonedHosts, standingCordons } from '../orchestrator/capacity/cordons.ts';
+import type { Inventory } from '../orchestrator/model/platform-driver.ts';
+import type { Reader } from '../orchestrator/model/store.ts';
+import type { PlatformFacts } from '../orchestrator/operate/views/platforms.ts';
+import { askInventory } from '../orchestrator/platform/call-platform.ts';
+import { callTimeoutMs } from '../orchestrator/platform/options.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import { type ConfiguredDriver, configuredDrivers } from './driver-settings.ts';
+
+/** A platform as its driver tells of it now. */
+export interface AskedPlatform extends PlatformFacts {
+  /** Why it does not tell of its hosts; undefined: it does. */
+  problem: string | undefined;
+}
+
+/**
+ * Opens each configured driver in this process and asks it for its hosts, as a server does with each listing: no server
+ * needs to run. One that cannot be asked delays no other.
+ */
+export async function askPlatforms(
+  config: Config,
+  read: Pick<Reader, 'cordons'>,
+  ports: { env: Environment; clock: Clock; log: Log },
+): Promise<Map<string, AskedPlatform>> {
+  const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
+  const cordons = await standingCordons(read, ports.clock.now());
+  const waiting = {
+    clock: ports.clock,
+    options: { callTimeoutMs: callTimeoutMs(config.reconcile.lease_s * 1000) },
+  };
+  const askOne = async (one: ConfiguredDriver): Promise<AskedPlatform> => {
+    const driver = one.definition.name;
+    const inventory = await count(one, waiting, cordonedHosts(cordons, one.platform)).catch(
+      (error: unknown): Inventory => ({
+        answer: 'unknown',
+        reason: error instanceof Error ? error.message : String(error),
+      }),
+    );
+    if (inventory === undefined) return { driver, problem: 'its driver does not count' };
+    if (inventory.answer === 'unknown') return { driver, problem: inventory.reason };
+    const freeUnits = new Map<string, number>();
+    for (const { offerId, units } of inventory.free)
+      freeUnits.set(offerId, (freeUnits.get(offerId) ?? 0) + units);
+    const { hosts } = inventory;
+    const problem = hosts === undefined ? 'its driver does not tell of its hosts' : undefined;
+    return { driver, problem, inventory: { freeUnits, hosts: hosts ?? [], ageMs: 0 } };
+  };
+  const drivers = configuredDrivers(config, { ...ports, catalog });
+  const answers = await Promise.all(drivers.map(askOne));
+  return new Map(drivers.map(({ platform }, index) => [platform, answers[index] as AskedPlatform]));
+}
+
+/** Undefined: the driver does not count. */
+async function count(
+  { definition, options, setting }: ConfiguredDriver,
+  waiting: Parameters<typeof askInventory>[0],
+  avoidHosts: readonly string[],
+): Promise<Inventory | undefined> {
+  const driver = await definition.open(options, setting);
+  try {
+    const { inventory } = driver;
+    return inventory && (await askInventory(waiting, () => inventory.call(driver, avoidHosts)));
+  } finally {
+    await driver.close();
+  }
+}
