@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 
@@ -236,4 +237,13 @@ describe('on a platform that attaches only while the machine is stopped', () => 
     await orchestrator.waitFor(machine, 'GONE');
     await waitForVolume(id, 'AVAILABLE');
   });
+});
+
+it('are not sold on a platform that has none, whatever the catalog says [volumes-platform-without]', async () => {
+  await using berth = await startPlainOrchestrator(() => 'none', { manifest: { attachVolume: 'none' } });
+  const { request } = berth.orchestrator;
+  expect((await request('GET', '/volumes/locations')).body).toEqual({ locations: [] });
+  const refused = await request('POST', '/volumes', { body: volumeRequest() });
+  expect([refused.status, code(refused)]).toEqual([400, 'invalid_request']);
+  expect(refused.text).toContain('expected a region of /volumes/locations');
 });

@@ -4,17 +4,22 @@ import type { Clock, Random } from '../../ports/clock.ts';
 import { type Created, createOnce } from '../accounts/create-once.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import type { StorageSale } from '../capacity/deployable.ts';
-import type { Catalog, VolumeType } from '../catalog/catalog.ts';
+import type { VolumeType } from '../catalog/catalog.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { VolumeRecord } from '../model/records.ts';
 import { lockInstances, putVolumeWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
 import { APART, isAttachable, type Place } from './attachments.ts';
-import { claimStorage, priceMicroUsdPerHour, sizeIssue } from './storage.ts';
+import {
+  claimStorage,
+  priceMicroUsdPerHour,
+  type StorageCatalog,
+  sizeIssue,
+  volumeTypesSold,
+} from './storage.ts';
 
-interface Deps {
+interface Deps extends StorageCatalog {
   store: Store;
-  catalog: Catalog;
   clock: Clock;
   random: Random;
   platform: StorageSale;
@@ -44,13 +49,13 @@ export async function createVolume(
 }
 
 async function insertVolume(
-  { catalog, clock, random, platform, quotas }: Deps,
+  { clock, random, platform, quotas, ...sold }: Deps,
   tx: Transaction,
   accountId: string,
   request: CreateVolumeRequest,
   requestId: string | undefined,
 ): Promise<VolumeRecord> {
-  const found = findType(catalog, request);
+  const found = findType(sold, request);
   const instanceIds = [...new Set(request.instance_ids ?? [])];
   const place = { region: request.region, platform: 'type' in found ? found.type.platform : undefined };
   const issues = await instanceIssues(tx, accountId, place, instanceIds);
@@ -82,7 +87,7 @@ async function insertVolume(
   };
   await assertWithinQuotas(tx, quotas, accountId, { volumes: 1, storageGb: record.sizeGb }, now);
   await tx.volumes.insert(record);
-  await claimStorage(tx, { catalog, platform }, record, record.sizeGb);
+  await claimStorage(tx, { ...sold, platform }, record, record.sizeGb);
   for (const instanceId of instanceIds)
     await tx.volumes.putAttachment({ volumeId: id, instanceId, state: 'attaching' });
   await putVolumeWork(tx, id, 'create', now);
@@ -90,10 +95,10 @@ async function insertVolume(
 }
 
 function findType(
-  catalog: Catalog,
+  sold: StorageCatalog,
   { region, type: name, size_gb: sizeGb }: CreateVolumeRequest,
 ): { type: VolumeType } | Issue {
-  const types = catalog.regions.get(region)?.volumeTypes ?? [];
+  const types = volumeTypesSold(sold, region);
   if (types.length === 0) return { path: 'region', message: 'expected a region of /volumes/locations' };
   const type = name === undefined ? types[0] : types.find((candidate) => candidate.name === name);
   if (type === undefined)

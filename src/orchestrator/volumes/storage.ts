@@ -2,20 +2,28 @@ import { ApiError, type Issue } from '../../contract/errors.ts';
 import type { VolumeLocation } from '../../contract/volume.ts';
 import { type StorageSale, sellableStorageGb } from '../capacity/deployable.ts';
 import type { Catalog, VolumeType } from '../catalog/catalog.ts';
-import type { ObservedVolume } from '../model/platform-driver.ts';
+import type { Manifests, ObservedVolume } from '../model/platform-driver.ts';
 import type { VolumeRecord } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
 
+export interface StorageCatalog {
+  catalog: Catalog;
+  manifests: Manifests;
+}
+
+/** The types that a region sells: those of platforms that have volumes, whatever the catalog says. */
+export function volumeTypesSold({ catalog, manifests }: StorageCatalog, region: string): VolumeType[] {
+  const types = catalog.regions.get(region)?.volumeTypes ?? [];
+  return types.filter((type) => manifests.of(type).attachVolume !== 'none');
+}
+
 /** O: GET /volumes/locations: the regions that sell volumes, under the tokens of `Configuration.regions`. */
-export function listVolumeLocations(catalog: Catalog): VolumeLocation[] {
-  return [...catalog.regions.values()]
-    .filter((region) => region.volumeTypes.length > 0)
-    .map(({ token, name, volumeTypes, countryCode }) => ({
-      id: token,
-      name,
-      types: volumeTypes.map((type) => type.name),
-      ...(countryCode !== undefined && { country_code: countryCode }),
-    }));
+export function listVolumeLocations(sold: StorageCatalog): VolumeLocation[] {
+  return [...sold.catalog.regions.values()].flatMap(({ token, name, countryCode }) => {
+    const types = volumeTypesSold(sold, token).map((type) => type.name);
+    const country = countryCode !== undefined && { country_code: countryCode };
+    return types.length === 0 ? [] : [{ id: token, name, types, ...country }];
+  });
 }
 
 export function findVolumeType(

@@ -116,10 +116,10 @@ const detachRoute = createRoute({
 
 /** O: Volumes (optional tier). */
 export function volumeRoutes(deps: HttpDeps) {
-  const { store, catalog, rateLimits } = deps;
+  const { store, rateLimits } = deps;
   const { volumes } = store.read;
   return createRouter()
-    .openapi(locationsRoute, (context) => context.json({ locations: listVolumeLocations(catalog) }, 200))
+    .openapi(locationsRoute, (context) => context.json({ locations: listVolumeLocations(deps) }, 200))
     .openapi(createVolumeRoute, async (context) => {
       const { accountId } = context.get('principal');
       rateLimits.admitCreate(accountId);
