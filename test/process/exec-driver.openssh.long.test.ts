@@ -15,7 +15,9 @@ import {
   temporaryFolder,
 } from '../support/processes/process.ts';
 
-const template = fileURLToPath(new URL('../../examples/drivers/python/driver.py', import.meta.url));
+const at = (path: string) => fileURLToPath(new URL(`../../examples/drivers/${path}`, import.meta.url));
+const template = at('python/driver.py');
+const full = at('python/full_driver.py');
 const mortalEntry = fileURLToPath(new URL('../support/processes/serve-with-failpoint.ts', import.meta.url));
 const UNITS = 3;
 const OFFER = { configuration_id: 'sshd-1x', region: 'local' };
@@ -41,6 +43,7 @@ offers:
 
 /** Stands between the pipe and the template, and does what the file `mode` says with the next request. */
 const CHAOS = `import os, runpy, sys, time
+sys.path.insert(0, os.path.dirname(sys.argv[2]))
 place, sys.argv, real = sys.argv[1], sys.argv[2:], sys.stdin
 class Lines:
     def __iter__(self):
@@ -63,7 +66,8 @@ interface Site extends Disposable {
   found(): { machines: string[]; servers: number };
 }
 
-function newSite({ driver = '', program = ['python3', '@chaos', '@mode', template] } = {}): Site {
+function newSite(given: { driver?: string; file?: string; program?: string[] } = {}): Site {
+  const { driver = '', file = template, program = ['python3', '@chaos', '@mode', file] } = given;
   const root = temporaryFolder();
   const at = (name: string): string => join(root.path, name);
   const machines = at('machines');
@@ -110,62 +114,67 @@ const serve = (site: Site, entry?: string): Promise<ServingProcess> =>
   });
 
 describe.skipIf(!hasOpenSshServer)('a driver in Python behind berth serve', () => {
-  it('sells machines that people log in to, and passes every check of level full that its manifest allows [exec-conformant]', async () => {
-    using site = newSite();
-    await using berth = await serve(site);
-    const client = createClient(berth.baseUrl, berth.apiKey);
-    const keys = await Promise.all([
-      generateKeyPair(site.folder, 'ed25519'),
-      generateKeyPair(site.folder, 'ecdsa'),
-    ]);
-    const created = await client.request('POST', '/instances', {
-      body: { ...OFFER, ssh_keys: keys.map(({ publicKey }) => publicKey) },
-    });
-    expect(created.status).toBe(201);
-    const path = `/instances/${created.body['id']}`;
-    const online = await client.waitFor(path, 'ONLINE');
-    for (const key of keys)
-      expect(await ssh(online, key, 'echo in')).toMatchObject({ code: 0, stdout: 'in\n' });
-    await ssh(online, keys[0], 'echo kept > note');
-    await client.request('POST', `${path}/stop`);
-    await client.waitFor(path, 'STOPPED');
-    expect(site.found().servers).toBe(0);
-    await client.request('POST', `${path}/start`);
-    const again = await client.waitFor(path, 'ONLINE');
-    expect(await ssh(again, keys[1], 'cat note')).toMatchObject({ code: 0, stdout: 'kept\n' });
-    await client.request('DELETE', path);
-    await until(
-      async () => (await client.request('GET', path)).status === 404,
-      () => 'it is not gone',
-    );
-    expect(site.found()).toEqual({ machines: [], servers: 0 });
+  it.each([
+    { name: 'driver.py', file: template, tiers: ['compute'] },
+    { name: 'full_driver.py', file: full, tiers: ['compute', 'storage'] },
+  ])(
+    'sells machines that people log in to, and passes every check of level full that the manifest of $name allows [exec-conformant]',
+    async ({ file, tiers }) => {
+      using site = newSite({ file });
+      await using berth = await serve(site);
+      const client = createClient(berth.baseUrl, berth.apiKey);
+      const keys = await Promise.all([
+        generateKeyPair(site.folder, 'ed25519'),
+        generateKeyPair(site.folder, 'ecdsa'),
+      ]);
+      const created = await client.request('POST', '/instances', {
+        body: { ...OFFER, ssh_keys: keys.map(({ publicKey }) => publicKey) },
+      });
+      expect(created.status).toBe(201);
+      const path = `/instances/${created.body['id']}`;
+      const online = await client.waitFor(path, 'ONLINE');
+      for (const key of keys)
+        expect(await ssh(online, key, 'echo in')).toMatchObject({ code: 0, stdout: 'in\n' });
+      await ssh(online, keys[0], 'echo kept > note');
+      await client.request('POST', `${path}/stop`);
+      await client.waitFor(path, 'STOPPED');
+      expect(site.found().servers).toBe(0);
+      await client.request('POST', `${path}/start`);
+      const again = await client.waitFor(path, 'ONLINE');
+      expect(await ssh(again, keys[1], 'cat note')).toMatchObject({ code: 0, stdout: 'kept\n' });
+      await client.request('DELETE', path);
+      await until(
+        async () => (await client.request('GET', path)).status === 404,
+        () => 'it is not gone',
+      );
+      expect(site.found()).toEqual({ machines: [], servers: 0 });
 
-    const { stdout: printed } = await runBerth(['keys', 'create', '--json', '--config', site.config], {
-      cwd: site.folder,
-    });
-    const { api_key: secondKey } = JSON.parse(printed) as { api_key: string };
-    const ran = await runBerth(
-      [
-        ...['conformance', berth.baseUrl, '--level', 'full', '--poll-interval-ms', '200'],
-        ...[
-          '--race',
-          `sshd-1x=${UNITS}`,
-          '--max-cost',
-          '5',
-          '--yes',
-          '--state-dir',
-          join(site.folder, 'state'),
+      const { stdout: printed } = await runBerth(['keys', 'create', '--json', '--config', site.config], {
+        cwd: site.folder,
+      });
+      const { api_key: secondKey } = JSON.parse(printed) as { api_key: string };
+      const ran = await runBerth(
+        [
+          ...['conformance', berth.baseUrl, '--level', 'full', '--poll-interval-ms', '200'],
+          ...[
+            '--race',
+            `sshd-1x=${UNITS}`,
+            '--max-cost',
+            '5',
+            '--yes',
+            '--state-dir',
+            join(site.folder, 'state'),
+          ],
         ],
-      ],
-      { cwd: site.folder, env: { BERTH_API_KEY: berth.apiKey, BERTH_SECOND_API_KEY: secondKey } },
-    );
-    expect(ran.stdout, ran.stderr).toMatch(/^CONFORMANT: /);
-    for (const tier of ['compute', 'storage'])
-      expect(ran.stdout).toMatch(new RegExp(`^ {2}${tier} +conformant, `, 'm'));
-    expect(site.found()).toEqual({ machines: [], servers: 0 });
-    const { code } = await berth.end();
-    expect(code).toBe(0);
-  });
+        { cwd: site.folder, env: { BERTH_API_KEY: berth.apiKey, BERTH_SECOND_API_KEY: secondKey } },
+      );
+      expect(ran.stdout, ran.stderr).toMatch(/^CONFORMANT: /);
+      for (const tier of tiers) expect(ran.stdout).toMatch(new RegExp(`^ {2}${tier} +conformant, `, 'm'));
+      expect(site.found()).toEqual({ machines: [], servers: 0 });
+      const { code } = await berth.end();
+      expect(code).toBe(0);
+    },
+  );
 
   it.each(['create:before-call', 'create:after-call', 'the machine is being made'])(
     'has its machine adopted, and none made twice, after kill -9 of Berth at %s [exec-killed]',
@@ -270,58 +279,50 @@ describe.skipIf(!hasOpenSshServer)('a driver in Python behind berth serve', () =
 });
 
 describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
-  it('passes the template, and leaves nothing behind [exec-template]', async () => {
-    using site = newSite();
-    const { code, stdout, stderr } = await runBerth([
-      ...[
-        'driver',
-        'test',
-        '--json',
-        '--units',
-        String(UNITS),
-        'python3',
-        template,
-        site.machines,
-        String(UNITS),
-      ],
-    ]);
-    const lines = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    expect(
-      lines.filter(({ outcome }) => outcome === 'failed'),
-      stderr,
-    ).toEqual([]);
-    expect(lines.at(-1)).toMatchObject({ ok: true, failed: 0, leftovers: [] });
-    expect(lines.at(-1).passed).toBeGreaterThanOrEqual(34);
-    expect(code).toBe(0);
-    expect(site.found()).toEqual({ machines: [], servers: 0 });
-  });
-
-  it('passes the template in JavaScript, over pipes and over HTTP [exec-template-node]', async () => {
-    const node = fileURLToPath(new URL('../../examples/drivers/node/driver.mjs', import.meta.url));
-    const test = (...args: string[]) =>
-      runBerth(['driver', 'test', '--units', String(UNITS), ...args], { env });
-    const env = { BERTH_DRIVER_TOKEN: 'a-token-of-the-driver-0123456789' };
-    using site = newSite();
-    const piped = await test(process.execPath, node, site.machines, String(UNITS));
-    expect(piped.stdout).toMatch(/\n3\d passed, 0 failed, /);
-    expect(piped.code).toBe(0);
-    const server = spawn(process.execPath, [node, site.machines, String(UNITS), '--listen', '0'], {
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'inherit'],
+  const test = (site: Site, ...driver: string[]) =>
+    runBerth(['driver', 'test', '--json', '--units', String(UNITS), ...driver], {
+      env: { BERTH_DRIVER_TOKEN: 'a-token-of-the-driver-0123456789' },
+    }).then(({ code, stdout, stderr }) => {
+      const lines = stdout.trim().split('\n');
+      const results = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+      expect(
+        results.filter(({ outcome }) => outcome === 'failed'),
+        stderr,
+      ).toEqual([]);
+      expect({ code, ...results.at(-1) }).toMatchObject({ code: 0, ok: true, failed: 0, leftovers: [] });
+      expect(site.found()).toEqual({ machines: [], servers: 0 });
+      return results.at(-1)?.['passed'];
     });
-    const [line] = await once(server.stdout, 'data');
-    const overHttp = await test('--url', String(line).trim());
-    const refused = await runBerth(['driver', 'test', '--url', String(line).trim()]);
+
+  it.each([
+    { file: template, program: 'python3', passed: 26 },
+    { file: full, program: 'python3', passed: 35 },
+    { file: at('node/driver.mjs'), program: process.execPath, passed: 26 },
+  ])(
+    'passes the template $file, and leaves nothing behind [exec-template]',
+    async ({ program, file, passed }) => {
+      using site = newSite();
+      expect(await test(site, program, file, site.machines, String(UNITS))).toBe(passed);
+    },
+  );
+
+  it('passes the full template in JavaScript over HTTP [exec-template-node]', async () => {
+    using site = newSite();
+    const server = spawn(
+      process.execPath,
+      [at('node/full-driver.mjs'), site.machines, String(UNITS), '--listen', '0'],
+      {
+        env: { ...process.env, BERTH_DRIVER_TOKEN: 'a-token-of-the-driver-0123456789' },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    const url = String((await once(server.stdout, 'data'))[0]).trim();
+    expect(await test(site, '--url', url)).toBe(30);
+    const refused = await runBerth(['driver', 'test', '--url', url]);
     server.kill();
     await once(server, 'close');
-    expect(overHttp.stdout).toMatch(/\n3\d passed, 0 failed, /);
-    expect(overHttp.code).toBe(0);
     expect(refused.stderr).toContain('cannot be used: the driver answers 401: it was sent no token');
     expect(refused.code).toBe(1);
-    expect(site.found()).toEqual({ machines: [], servers: 0 });
   });
 
   it('explains to whoever wrote a driver what is wrong with it [exec-explained]', async () => {
@@ -329,7 +330,7 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
     const broken = join(site.folder, 'broken.py');
     const text = readFileSync(template, 'utf8');
     const forgetful = text
-      .replace('"note": known["note"]', '"note": "mine"')
+      .replace('"note": spec["note"]', '"note": "mine"')
       .replace('start_new_session=True', '');
     expect(forgetful.length).toBeLessThan(text.length - 20);
     writeFileSync(broken, forgetful);
@@ -339,7 +340,7 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
     ]);
     expect(stdout).toMatch(/^ok {9}never-made: /m);
     expect(stdout).toMatch(
-      /^FAILED {5}notes: .*\n {2}found: .*\n( {2}asked: .*"create".*\n {2}answered: .*"mine".*\n)/m,
+      /^FAILED {5}notes: .*\n {2}found: .*\n {2}asked: .*"create".*\n {2}answered: .*\n {2}asked: .*"get".*\n {2}answered: .*"mine".*\n/m,
     );
     expect(stdout).toContain('  change:      Keep the note with the machine, byte for byte');
     expect(stdout).toMatch(/^FAILED {5}machines-survive: /m);
