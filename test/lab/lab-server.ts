@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Failpoint } from '../support/processes/serve-with-failpoint.ts';
 import { ServerLives } from '../support/processes/server-lives.ts';
 
 /** Emulated guests take both cores, and who looks all the time takes them from these. */
@@ -23,12 +22,6 @@ export class LabServer extends ServerLives {
       writeFileSync(file, JSON.stringify(config));
       return file;
     }, PACE);
-  }
-
-  /** Waits for the death that was prepared, and begins the next life. */
-  async diedAndStart(failpoint: Failpoint): Promise<void> {
-    await this.died(failpoint);
-    await this.start();
   }
 
   async create(request: object): Promise<string> {

@@ -8,7 +8,7 @@ interface Stage {
   /** What a create asks for. */
   request: object;
   /** The owner refs of all machines that the platform has. */
-  machines(): string[];
+  machines(): string[] | Promise<string[]>;
   /** Whether the machine lets in who owns it. */
   letsIn(machine: Record<string, unknown>): Promise<boolean>;
   calls: { create: number; restart: number };
@@ -54,20 +54,20 @@ export async function liveThroughKills({ server, request, machines, letsIn, call
   expect(status).toBe(201);
   const path = `/instances/${body['id']}`;
   await server.client.waitFor(path, 'ONLINE');
-  const isOne = () => expect(machines()).toEqual([`berth-${body['id']}`]);
-  isOne();
+  const isOne = async () => expect(await machines()).toEqual([`berth-${body['id']}`]);
+  await isOne();
   const post = (at: string) => () => server.client.request('POST', at);
   await dieAt(server, 'stop', steps('stop', 1), post(`${path}/stop`));
   await server.client.waitFor(path, 'STOPPED');
-  isOne();
+  await isOne();
   await dieAt(server, 'start', steps('start', 1), post(`${path}/start`));
   const started = await server.client.waitFor(path, 'ONLINE');
-  isOne();
+  await isOne();
   if (calls.restart > 0) {
     await dieAt(server, 'restart', steps('restart', calls.restart), post(`/x${path}/restart`));
     await server.client.waitFor(path, 'ONLINE');
     await expect.poll(() => letsIn(started)).toBe(true);
-    isOne();
+    await isOne();
   }
   await dieAt(server, 'destroy', steps('destroy', 1), () => server.client.request('DELETE', path));
   await server.client.waitFor(path, 'GONE');
