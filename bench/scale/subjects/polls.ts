@@ -10,7 +10,7 @@ export const open: OpenSubject = async ({ n, createDatabase, isQuick }) => ({
       instances: n,
       pollsPerSecond: POLLS_PER_SECOND,
       seconds: isQuick ? 5 : 15,
-      lists: isQuick ? 5 : 15,
+      lists: isQuick ? 15 : 40,
     });
     return { ...cost, idlePercent: 100 * idleShare, listMb: cost.listBytes / 1e6 };
   },

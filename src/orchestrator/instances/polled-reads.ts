@@ -78,9 +78,14 @@ export class PolledReads {
     for (;;) {
       // Anew each time: while rows were read, others may have changed, or be prepared no longer.
       const isLive = this.#store.isCommitFeedLive();
-      const entries = ids.map((id) => newer(isLive ? this.#cached.get(id) : undefined, read.get(id)));
-      const missing = ids.filter((_id, index) => entries[index] === undefined);
-      if (missing.length === 0) return withCommas(entries.flatMap((entry) => entry?.bytes ?? []));
+      const parts: Buffer[] = [];
+      const missing: string[] = [];
+      for (const id of ids) {
+        const entry = newer(isLive ? this.#cached.get(id) : undefined, read.get(id));
+        if (entry === undefined) missing.push(id);
+        else if (entry?.bytes !== undefined) parts.push(...(parts.length > 0 ? [COMMA] : []), entry.bytes);
+      }
+      if (missing.length === 0) return parts;
       await this.#readMissing(missing, read);
     }
   }
@@ -130,10 +135,6 @@ function newer(
 ): CacheEntry | null | undefined {
   if (cached === undefined || !read) return cached ?? read;
   return cached.version < read.version ? read : cached;
-}
-
-function withCommas(parts: readonly Buffer[]): Buffer[] {
-  return parts.flatMap((part, index) => (index === 0 ? [part] : [COMMA, part]));
 }
 
 function toEntry(record: InstanceRecord): CacheEntry {
