@@ -42,6 +42,8 @@ interface MarketplaceParts {
   seed: string;
   origin: string;
   hasRateLimits: boolean;
+  /** Called after each transaction. */
+  written(): void;
   log: Log;
 }
 
@@ -95,8 +97,9 @@ export async function startSandboxMarketplace(parts: MarketplaceParts): Promise<
         to - from,
       );
     },
-    async save() {
-      const database = await current.opened.image();
+    save() {
+      const database = current.opened.image();
+      if (database === undefined) return undefined;
       return { database, random: current.deps.random.state(), mails: structuredClone(mails) };
     },
     /** What runs is left as a crash would leave it. */
@@ -120,7 +123,7 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
   const random = new RestartRandom(`${seed}/marketplace`, saved?.random);
   const opened = openMemoryMarketplaceStore(saved?.database);
   const polls = new ConfirmingPolls();
-  const deps = { store: watched(opened, clock, polls), clock: time.clock, random };
+  const deps = { store: watched(opened, parts, polls), clock: time.clock, random };
   const { app, workers, close } = await random.duringStart(async () => {
     const started = await startMarketplace({
       ...deps,
@@ -186,22 +189,28 @@ function clientsOf({ providers, send }: MarketplaceParts, keys: Keys, clock: Clo
 }
 
 /** The store, with leases that last. Each transaction is noted, and what polls have confirmed is remembered. */
-function watched(opened: Store, clock: SandboxClock, polls: ConfirmingPolls): Store {
+function watched(
+  opened: Store,
+  { clock, written }: Pick<MarketplaceParts, 'clock' | 'written'>,
+  polls: ConfirmingPolls,
+): Store {
   return withOverrides(opened, {
     transact: (body) =>
       clock.noting(
-        opened.transact((tx) => {
-          const leases = withOverrides(tx.leases, {
-            claim: (name, holder, now) => tx.leases.claim(name, holder, now, LEASE_MS),
-          });
-          const deployments = withOverrides(tx.deployments, {
-            recordObservations: (observations) => {
-              polls.add(observations);
-              return tx.deployments.recordObservations(observations);
-            },
-          });
-          return body({ ...tx, leases, deployments });
-        }),
+        opened
+          .transact((tx) => {
+            const leases = withOverrides(tx.leases, {
+              claim: (name, holder, now) => tx.leases.claim(name, holder, now, LEASE_MS),
+            });
+            const deployments = withOverrides(tx.deployments, {
+              recordObservations: (observations) => {
+                polls.add(observations);
+                return tx.deployments.recordObservations(observations);
+              },
+            });
+            return body({ ...tx, leases, deployments });
+          })
+          .finally(written),
       ),
   });
 }

@@ -42,6 +42,8 @@ export interface ProviderParts {
   log: Log;
   /** Called when a machine, a volume or an instance changes. */
   changed(): void;
+  /** Called after each transaction. */
+  written(): void;
 }
 
 /** All that a provider is at one moment. */
@@ -100,14 +102,15 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
       return current.deps.store;
     },
     addAccount,
-    async save() {
+    save() {
+      const database = current.opened.image();
+      if (database === undefined) return undefined;
       const { machines, volumes } = current.platform;
       const platform = {
         machines: machines.all(),
         volumes: volumes.all(),
         attachments: volumes.attachments(),
       };
-      const database = await current.opened.image();
       return {
         database,
         platform: structuredClone(platform),
@@ -133,7 +136,7 @@ export async function startProvider(parts: ProviderParts): Promise<StartedProvid
 
 /** Opens what a provider was when it was saved, or a new one. */
 function opener(
-  { name, config, clock, seed: whole, faults, timing, log, changed }: Omit<ProviderParts, 'ssh'>,
+  { name, config, clock, seed: whole, faults, timing, log, changed, written }: Omit<ProviderParts, 'ssh'>,
   catalog: Catalog,
   profile: ProviderProfile,
   createGuests: typeof CreateGuests | undefined,
@@ -160,7 +163,9 @@ function opener(
     const carry = faults.carry(name);
     const driver = driverOf(platform, rules.manifest, guests?.carry(carry) ?? carry);
     const opened = openMemoryStore(saved?.database);
-    const store = withOverrides(opened, { transact: (body) => clock.noting(opened.transact(body)) });
+    const store = withOverrides(opened, {
+      transact: (body) => clock.noting(opened.transact(body).finally(written)),
+    });
     opened.subscribe({ instancesChanged: changed, workChanged: changed });
     const deps = { store, clock: time.clock, random };
     const start = () =>

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -74,6 +74,47 @@ it.each(['virtual', 'real'] as const)(
     expect(await ask(second, 'GET', '/deployments?status=inactive')).toEqual([]);
   },
 );
+
+it('has whatever a client was told, at the moment when it is told [sandbox-state-acknowledged]', async () => {
+  const options: SandboxOptions = { providers: ['b'], marketplace: true };
+  let copies = 0;
+  /** What is there when the process is killed now. */
+  const afterKill = (state: string): Promise<Sandbox> => {
+    const copy = join(folder, `copy-${++copies}.state`);
+    copyFileSync(state, copy);
+    return createSandbox({ ...options, state: copy });
+  };
+  const state = join(folder, 'acknowledged.state');
+  await using sandbox = await createSandbox({ ...options, state });
+
+  const { id } = await ask(sandbox, 'POST', '/deployments', offer);
+  {
+    await using again = await afterKill(state);
+    expect(await ask(again, 'GET', `/deployments/${id}`)).toMatchObject({ status: 'deploying' });
+  }
+  await sandbox.control.clock.advance('2h');
+  const account = await sandbox.control.createAccount('mine');
+  const running = await ask(sandbox, 'GET', `/deployments/${id}`);
+  const balance = await ask(sandbox, 'GET', '/balance');
+  const own = sandbox.provider('b');
+  const listed = async (from: Sandbox, apiKey: string | undefined) => {
+    const headers = { authorization: `Bearer ${apiKey}` };
+    const response = await from.fetch(`${own.baseUrl}/instances`, { headers });
+    return { status: response.status, ...JSON.parse(await response.text()) };
+  };
+  {
+    await using again = await afterKill(state);
+    expect(running.status).toBe('running');
+    expect(again.clock.now()).toBe(sandbox.clock.now());
+    expect(await ask(again, 'GET', `/deployments/${id}`)).toEqual(running);
+    expect(await ask(again, 'GET', '/balance')).toEqual(balance);
+    const { api_key: apiKey } = account.providers['provider-b'] ?? {};
+    expect(await listed(again, apiKey)).toEqual({ status: 200, instances: [] });
+  }
+  await ask(sandbox, 'DELETE', `/deployments/${id}`);
+  await using again = await afterKill(state);
+  expect(await ask(again, 'GET', `/deployments/${id}`)).toMatchObject({ stoppedAt: expect.any(String) });
+});
 
 it('is refused where it is in use, is of another sandbox, or is no state', async () => {
   const state = join(folder, 'refused.state');

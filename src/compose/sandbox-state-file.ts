@@ -37,6 +37,10 @@ export class SandboxStateFile {
   #save: (() => Promise<Pick<SavedSandbox, 'moment' | 'user'>>) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #lastWrite: Promise<unknown> = Promise.resolve();
+  #next: Promise<void> | undefined;
+  /** How many changes there were, and how many of them the file has. */
+  #changes = 0;
+  #kept = 0;
 
   /** @throws {Fatal} */
   constructor(file: string, setup: Omit<SandboxSetup, 'version'>) {
@@ -70,8 +74,20 @@ export class SandboxStateFile {
     this.#save = save;
   }
 
+  /** Something has changed: it is written soon, whether or not somebody hears of it. */
   changed(): void {
+    this.written();
     this.#timer ??= setTimeout(() => void this.#write().catch(() => this.changed()), WRITE_AFTER_MS).unref();
+  }
+
+  /** A server has written something: nobody is told of it before {@link isKept}. */
+  written(): void {
+    this.#changes++;
+  }
+
+  /** Resolves when what has changed by now is in the file, and outlasts a `kill -9`. */
+  async isKept(): Promise<void> {
+    if (this.#kept < this.#changes) await this.#write();
   }
 
   /** Writes what is now, and gives the file back. */
@@ -84,21 +100,28 @@ export class SandboxStateFile {
     }
   }
 
+  /** One that has not begun has this change too. */
   #write(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const written = this.#lastWrite.then(() => this.#writeNow());
-    this.#lastWrite = written.catch(() => undefined);
-    return written;
+    this.#next ??= this.#lastWrite.then(() => {
+      this.#next = undefined;
+      const writing = this.#writeNow();
+      this.#lastWrite = writing.catch(() => undefined);
+      return writing;
+    });
+    return this.#next;
   }
 
   /** The file is the old one or the new one, whenever the process ends. */
   async #writeNow(): Promise<void> {
     if (this.#save === undefined) return;
+    const changes = this.#changes;
     const saved: SavedSandbox = { mark: MARK, setup: this.#setup, ...(await this.#save()) };
     const draft = `${this.#file}.draft`;
     writeFileSync(draft, serialize(saved), { mode: 0o600 });
     renameSync(draft, this.#file);
+    this.#kept = changes;
   }
 }
 

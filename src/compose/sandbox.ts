@@ -88,6 +88,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     idleness.changed();
     state?.changed();
   };
+  const written = (): void => state?.written();
   faults.onStrike(({ fault }) => {
     changed();
     journal.noteFault(fault);
@@ -120,6 +121,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
         ssh,
         origin,
         changed,
+        written,
       };
       const provider = await clock.during(startProvider(parts));
       providers.set(name, provider);
@@ -131,7 +133,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
       const settings = options.marketplace === true ? {} : options.marketplace;
       const { send } = router;
       const parts = { settings, providers: [...providers.values()], send, opened, clock, seed, origin, log };
-      market = await clock.during(startSandboxMarketplace({ ...parts, hasRateLimits: rateLimits }));
+      market = await clock.during(startSandboxMarketplace({ ...parts, hasRateLimits: rateLimits, written }));
       router.serveMarketplace(market.app);
     }
   } catch (error) {
@@ -159,7 +161,9 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     const name = keys.take(wanted);
     if (name === undefined) throw refused('there is an account of that name already');
     try {
-      return await clock.during(account(name));
+      const opened = await clock.during(account(name));
+      changed();
+      return opened;
     } catch (error) {
       keys.giveBack(name);
       throw error instanceof Fatal ? refused(error.message) : error;
@@ -198,12 +202,18 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
       if (found === undefined) throw new Error(`There is no provider ${name} in this sandbox.`);
       return found;
     },
-    fetch: (input, init) => {
+    fetch: async (input, init) => {
       const request = toRequest(input, init);
+      const begunAt = clock.now();
       // What is only read has no consequences.
-      if (!['GET', 'HEAD'].includes(request.method)) changed();
-      if (isControl(request)) return fetch(request);
-      return clock.during(Promise.race([router.route(request), untilAborted(request)]));
+      const isRead = ['GET', 'HEAD'].includes(request.method);
+      if (!isRead) changed();
+      const response = await (isControl(request)
+        ? fetch(request)
+        : clock.during(Promise.race([router.route(request), untilAborted(request)])));
+      if (!isRead || clock.now() !== begunAt) written();
+      await state?.isKept();
+      return response;
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -1,10 +1,12 @@
 import { z } from '@hono/zod-openapi';
+import { nextTurn } from '../../ports/clock.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { SandboxClock } from '../clock.ts';
 
 /** Something of a sandbox that can be saved and become again what it was. What it saves is never changed. */
 export interface Part<Saved = unknown> {
-  save(): Saved | Promise<Saved>;
+  /** Undefined: not now, it is in the middle of something. */
+  save(): Saved | undefined;
   load(saved: Saved): void | Promise<void>;
 }
 
@@ -55,7 +57,6 @@ export class Snapshots {
 
   /** What is now, for {@link load} of a sandbox that is made of the same. */
   async save(): Promise<SavedMoment> {
-    await this.#clock.settle();
     const { at, parts } = await this.#save();
     return { at, saved: parts.map(({ saved }) => saved) };
   }
@@ -92,11 +93,14 @@ export class Snapshots {
     return this.#taken.delete(name);
   }
 
+  /** All of it at one moment, as a power cut of everything would leave it. */
   async #save(): Promise<Moment> {
-    const at = this.#clock.now();
-    const parts: Moment['parts'] = [];
-    for (const part of this.#parts) parts.push({ part, saved: await part.save() });
-    return { at, parts };
+    for (;;) {
+      const at = this.#clock.now();
+      const parts = this.#parts.map((part) => ({ part, saved: part.save() }));
+      if (parts.every(({ saved }) => saved !== undefined)) return { at, parts };
+      await nextTurn();
+    }
   }
 
   async #load({ at, parts }: Moment): Promise<void> {

@@ -40,10 +40,9 @@ export class MemoryDatabase implements StoreDatabase {
   /** Memory has room, or the process ends. */
   async proveWrites(): Promise<void> {}
 
-  /** All that is committed, as a database that a {@link MemoryDatabase} can be made of. */
-  async image(): Promise<Buffer> {
-    await this.#lastTurn;
-    return this.writer.serialize();
+  /** All that is committed, as a database that a {@link MemoryDatabase} can be made of; undefined: a transaction runs. */
+  image(): Buffer | undefined {
+    return this.writer.inTransaction ? undefined : this.writer.serialize();
   }
 
   readonly toCoreError = fromSqlite;
