@@ -23,6 +23,8 @@ const { values } = parseArgs({
     marketplace: { type: 'boolean', default: false },
     /** Simulates an orchestrator on two platforms, of which one is sound. */
     platforms: { type: 'boolean', default: false },
+    /** Simulates an orchestrator on a platform of several hosts, which fall silent. */
+    hosts: { type: 'boolean', default: false },
     /** Writes the run of `--seed`, as short as it still fails, as a scenario of the sandbox. */
     export: { type: 'string' },
     mutant: { type: 'string' },

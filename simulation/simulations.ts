@@ -10,7 +10,7 @@ export async function prepareSimulation(subject: Subject): Promise<Simulation> {
     const prepared = await prepareOrchestrator();
     return {
       folder: prepared.folder,
-      run: (seed, commands) => runOrchestrator(prepared, seed, commands, subject === 'platforms'),
+      run: (seed, commands) => runOrchestrator(prepared, seed, commands, subject),
     };
   }
   const prepared = await prepareMarket();

@@ -9,7 +9,12 @@ import { marketplace } from './marketplace.ts';
 import { orchestrator } from './orchestrator.ts';
 import type { Of, Step, Translation } from './translation.ts';
 
-const translations: Record<Subject, Translation> = { orchestrator, platforms: orchestrator, marketplace };
+const translations: Record<Subject, Translation> = {
+  orchestrator,
+  platforms: orchestrator,
+  hosts: orchestrator,
+  marketplace,
+};
 
 /** What a sandbox has no like of. */
 const unlike: Record<string, string> = {
@@ -20,6 +25,9 @@ const unlike: Record<string, string> = {
   clockJump: 'the clock of a server jumps',
   wrongPlatform: 'a server is configured for another platform',
   cordon: 'the platform has fewer or more units',
+  silentHost: 'a host of the platform falls silent',
+  unconfiguredHost: 'a host of the platform leaves the configuration',
+  movedByHand: 'a machine is moved to another host by hand',
   move: 'a machine gets another address',
   blink: 'an instance reads another status for a while',
   reprice: 'a price changes',

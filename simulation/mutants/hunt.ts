@@ -13,6 +13,7 @@ export interface Hunted {
 export const HUNT_COMMANDS: Readonly<Record<Subject, number>> = {
   orchestrator: 100,
   platforms: 100,
+  hosts: 100,
   marketplace: 40,
 };
 export const MOST_SEEDS = 500;

@@ -26,7 +26,7 @@ it('plants each leak, and each guard that is easy to lose', () => {
     ...['resize-lost', 'resize-unclaimed', 'denial-on-doubt'],
     ...['pruned-adopted', 'pruned-by-creation', 'pruned-mark'],
     ...['count-ignored', 'half-made'],
-    ...['listing-of-another', 'sold-by-another', 'frozen-by-another'],
+    ...['listing-of-another', 'sold-by-another', 'unknown-host', 'moved-by-hand', 'frozen-by-another'],
   ];
   const ofMarketplace = [
     ...['gone-at-once', 'create-again', 'no-sweep', 'blink', 'beyond-observed'],

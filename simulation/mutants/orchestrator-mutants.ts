@@ -394,6 +394,32 @@ export const orchestratorMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'unknown-host',
+    subject: 'hosts',
+    title:
+      'what was on a host that is not known any more, renamed in silence or out of the configuration, counts as gone',
+    patches: [
+      {
+        file: 'src/orchestrator/platform/asked-hosts.ts',
+        find: 'return host === null ? silent.size > 0 : !answered.has(host);',
+        replace: 'return host !== null && silent.has(host);',
+      },
+    ],
+  },
+  {
+    id: 'moved-by-hand',
+    subject: 'hosts',
+    title:
+      'a delete believes the host that had the machine last, while the one that it was moved to is silent',
+    patches: [
+      {
+        file: 'src/orchestrator/platform/confirm-gone.ts',
+        find: 'if (cannotBeElsewhere)',
+        replace: 'if (cannotBeElsewhere || true)',
+      },
+    ],
+  },
+  {
     id: 'frozen-by-another',
     subject: 'platforms',
     title: 'while one platform does not answer, no work of any is claimed',

@@ -3,11 +3,20 @@ import type { World } from './world.ts';
 
 const LIVE = new Set(['ONLINE', 'STOPPING', 'STOPPED']);
 
-/** Instances whose machine the platform truly lost, or whose machine broke down. */
-function lost({ inspector, machines }: World): InstanceRecord[] {
+/**
+ * Instances whose machine the platform truly lost, or whose machine broke down; also those without one of which a host would have
+ * to tell that has another name now.
+ */
+function lost({ inspector, machines, troubled: { hosts } }: World): InstanceRecord[] {
+  const names = hosts?.all.map(({ name }) => name);
+  const isUntold = ({ status, host }: InstanceRecord): boolean =>
+    status !== 'DESTROYED' && host !== null && names?.includes(host) === false;
   return inspector.history
     .instances()
-    .filter(({ status, endpoint }) => LIVE.has(status) || (status === 'PROVISIONING' && endpoint !== null))
+    .filter(
+      (row) =>
+        LIVE.has(row.status) || (row.status === 'PROVISIONING' && row.endpoint !== null) || isUntold(row),
+    )
     .filter(({ ownerRef }) => !machines.of(ownerRef).some(({ power }) => power !== 'failed'));
 }
 
@@ -16,6 +25,8 @@ function lost({ inspector, machines }: World): InstanceRecord[] {
  * the servers end their instances.
  */
 export async function acceptRealLosses(world: World): Promise<void> {
-  if (world.isLossAccepted || world.callFaults.isRevoked || lost(world).length === 0) return;
+  const areHostsThere = world.troubled.hosts?.all.every(({ state }) => state === 'answers') ?? true;
+  if (!areHostsThere || world.isLossAccepted || world.callFaults.isRevoked) return;
+  if (lost(world).length === 0) return;
   await world.acceptLosses();
 }

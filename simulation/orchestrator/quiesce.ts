@@ -1,6 +1,7 @@
 import { sizeGbOf } from '../../src/platform-model/records.ts';
 import { findViolation, hold } from '../kernel/violation.ts';
 import { catalog } from './catalog.ts';
+import { endHostFaults } from './host-faults.ts';
 import { isSoldByCount } from './invariants/counts.ts';
 import {
   attachmentsMatch,
@@ -101,6 +102,7 @@ function endFaults(world: World): void {
   world.journal.note('world', 'comes to rest');
   world.isCalm = true;
   world.callFaults.end();
+  endHostFaults(world);
   for (const { network } of world.sites.values()) network.clear();
   for (const replica of world.replicas) {
     replica.clockOffsetMs = 0;

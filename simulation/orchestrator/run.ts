@@ -2,23 +2,24 @@ import { type Outcome, runWorld } from '../runner/run-world.ts';
 import type { Prepared } from './accounts.ts';
 import { checkSoundPlatform } from './check-sound-platform.ts';
 import { injectFaults } from './fault-injection.ts';
+import { injectHostFaults } from './host-faults.ts';
 import { acceptRealLosses } from './operator.ts';
 import { checkCapacity, quiesce, shutDown } from './quiesce.ts';
 import { command } from './workload/commands.ts';
-import { World } from './world.ts';
+import { type OrchestratorSubject, World } from './world.ts';
 
 /** Every so many commands the operator compares the instances with the platform. */
 const COMMANDS_BETWEEN_OPERATOR_CHECKS = 25;
 const LONGEST_PAUSE_MS = 120_000;
 
-/** Runs orchestrators over a simulated platform, or over two, of which one is sound. Never throws. */
+/** Runs orchestrators over a simulated platform, over two of which one is sound, or over one of several hosts. Never throws. */
 export function runOrchestrator(
   prepared: Prepared,
   seed: string,
   commands: number,
-  hasTwoPlatforms = false,
+  subject: OrchestratorSubject = 'orchestrator',
 ): Promise<Outcome> {
-  const world = new World(seed, prepared, hasTwoPlatforms);
+  const world = new World(seed, prepared, subject);
   const startedAt = world.scheduler.now;
   return runWorld(
     world,
@@ -26,6 +27,7 @@ export function runOrchestrator(
       limitPause: (ms) => Math.min(ms, LONGEST_PAUSE_MS),
       beforeCommand: async (world, faults, count) => {
         await injectFaults(world, faults);
+        injectHostFaults(world);
         if (count % COMMANDS_BETWEEN_OPERATOR_CHECKS === 0) await acceptRealLosses(world);
       },
       command,

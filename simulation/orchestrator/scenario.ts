@@ -47,6 +47,12 @@ export interface Scenario {
 
 export const LEAST_GRACE_S = 60;
 
+/** The scenario of a run on a platform of several hosts. What lies about all of it says nothing of its hosts. */
+export function withHosts(drawn: Scenario, chance: Chance): Scenario {
+  const traits = { ...drawn.traits, ...drawHostTraits(chance), hosts: chance.pick([2, 3]) };
+  return { ...drawn, traits, faultRates: { ...drawn.faultRates, revokedCredential: 0 } };
+}
+
 /**
  * The scenario of a run with two platforms of hosts. In half of the seeds the servers and their store are sound, so that nothing
  * but the other platform's trouble could harm what is on the sound one.

@@ -37,8 +37,19 @@ it(`keeps every invariant over ${SEEDS} seeds [orchestrator-seeds]`, { timeout: 
 it(`and on two platforms over ${SEEDS_OF_TWO} [two-platforms-seeds]`, { timeout: 300_000 }, async () => {
   const failures: string[] = [];
   for (let seed = 1; seed <= SEEDS_OF_TWO; seed++) {
-    const outcome = await runOrchestrator(prepared, String(seed), 3 * COMMANDS, true);
+    const outcome = await runOrchestrator(prepared, String(seed), 3 * COMMANDS, 'platforms');
     if (outcome.failure !== undefined) failures.push(describeFailure(outcome, { subject: 'platforms' }));
+  }
+  expect(failures).toEqual([]);
+});
+
+it(`and on a platform of several hosts over ${SEEDS_OF_TWO} [hosts-seeds]`, {
+  timeout: 300_000,
+}, async () => {
+  const failures: string[] = [];
+  for (let seed = 1; seed <= SEEDS_OF_TWO; seed++) {
+    const outcome = await runOrchestrator(prepared, String(seed), 3 * COMMANDS, 'hosts');
+    if (outcome.failure !== undefined) failures.push(describeFailure(outcome, { subject: 'hosts' }));
   }
   expect(failures).toEqual([]);
 });

@@ -10,6 +10,7 @@ import { Scheduler } from '../kernel/scheduler.ts';
 import { emptyTally, type Tally } from '../kernel/tally.ts';
 import { START_AT } from '../kernel/virtual-clock.ts';
 import type { SimulatedResource } from '../runner/run-world.ts';
+import type { Subject } from '../runner/subject.ts';
 import type { Prepared } from './accounts.ts';
 import { catalog, catalogOfTwo, SOUND_PLATFORM } from './catalog.ts';
 import { Inspector } from './invariants/inspector.ts';
@@ -29,7 +30,7 @@ import type { Traits } from './platform/traits.ts';
 import type { Commit } from './replicas/commit-feed.ts';
 import { Database } from './replicas/database.ts';
 import { OrchestratorReplica } from './replicas/replica.ts';
-import { drawScenario, LEAST_GRACE_S, type Scenario, withTwoPlatforms } from './scenario.ts';
+import { drawScenario, LEAST_GRACE_S, type Scenario, withHosts, withTwoPlatforms } from './scenario.ts';
 import { Clients } from './workload/clients.ts';
 
 const SETTLED = new Set(['ONLINE', 'STOPPED']);
@@ -39,6 +40,8 @@ const DAY_S = 24 * 3_600;
 const ACCEPTED_FOR_MS = 180_000;
 /** Longer than any clock was ahead: a server's time returns to a corrected clock by a tenth of the time that passes. */
 const ACCEPTED_AT_REST_MS = 2 * 3_600_000;
+
+export type OrchestratorSubject = Exclude<Subject, 'marketplace'>;
 
 /** One run: servers, their database, their platform and their clients, in virtual time, made from one seed. */
 export class World {
@@ -51,6 +54,8 @@ export class World {
   readonly callFaults: CallFaults;
   /** What the platform draws about machines. */
   readonly machineChance: Chance;
+  /** What befalls the hosts. */
+  readonly hostChance: Chance;
   readonly addresses = new Addresses();
   /** The platforms by name; `default` is the one that faults are injected into. */
   readonly sites: ReadonlyMap<string, Site>;
@@ -74,11 +79,13 @@ export class World {
   #lossesAcceptedUntil = 0;
   #failure: { error: unknown } | undefined;
 
-  constructor(seed: string, { folder, database, accounts }: Prepared, hasTwoPlatforms = false) {
+  constructor(seed: string, { folder, database, accounts }: Prepared, subject: OrchestratorSubject) {
     const { scheduler, journal } = this;
     this.chance = new Chance(seed);
     const drawn = drawScenario(this.chance.fork('scenario'));
+    const hasTwoPlatforms = subject === 'platforms';
     this.scenario = hasTwoPlatforms ? withTwoPlatforms(drawn, this.chance.fork('platforms')) : drawn;
+    if (subject === 'hosts') this.scenario = withHosts(drawn, this.chance.fork('hosts'));
     this.catalog = hasTwoPlatforms ? catalogOfTwo : catalog;
     this.traits = this.scenario.traits;
     this.inspector = new Inspector(this);
@@ -91,6 +98,7 @@ export class World {
     );
     const faults = this.callFaults;
     this.machineChance = chance.fork('machines');
+    this.hostChance = chance.fork('host faults');
     const parts = { scheduler, journal, observer: inspector, addresses: this.addresses, traits };
     const offersOf = (site: string): string[] =>
       [...this.catalog.offers.values()].flatMap(({ id, platform }) => (platform === site ? [id] : []));

@@ -50,14 +50,22 @@ export class Machines<M extends MachineRecord> {
   }
 
   get(ref: OwnerRef): Presence<ObservedMachine> {
-    const machine = this.#visible(ref)[0];
+    const machine = this.shown(ref)[0];
     return machine === undefined ? { answer: 'gone' } : { answer: 'observed', value: this.show(machine) };
   }
 
   list(): ObservedMachine[] {
-    return this.all()
-      .filter((machine) => this.#isVisible(machine))
-      .map((machine) => this.show(machine));
+    return this.allShown().map((machine) => this.show(machine));
+  }
+
+  /** Those that gets and listings show. */
+  allShown(): M[] {
+    return this.all().filter((machine) => this.#isVisible(machine));
+  }
+
+  /** {@link allShown}, of a ref. */
+  shown(ref: OwnerRef): M[] {
+    return this.of(ref).filter((machine) => this.#isVisible(machine));
   }
 
   /** What there is room for, and the machines that take some; undefined: this platform does not count. */
@@ -133,7 +141,7 @@ export class Machines<M extends MachineRecord> {
 
   destroy(ref: OwnerRef): Step<null> {
     const { rules, observer, clock } = this.#ports;
-    const machines = this.#visible(ref);
+    const machines = this.shown(ref);
     for (const machine of machines) {
       if (machine.power === 'destroying') continue;
       const refusal = rules.refuseRemoval?.(machine);
@@ -142,7 +150,7 @@ export class Machines<M extends MachineRecord> {
       this.#enter({ ...machine, cause: 'destroyed' }, 'destroying', 'destroy');
     }
     if (machines.length === 0 && rules.refusesTheGone) return NO_MACHINE;
-    const last = Math.max(0, ...this.#visible(ref).map(({ until }) => until ?? 0));
+    const last = Math.max(0, ...this.shown(ref).map(({ until }) => until ?? 0));
     return last === 0 ? done(null) : this.#pending('removing', last - clock.now());
   }
 
@@ -210,14 +218,10 @@ export class Machines<M extends MachineRecord> {
     return visibleAt <= this.#ports.clock.now();
   }
 
-  #visible(ref: OwnerRef): M[] {
-    return this.of(ref).filter((machine) => this.#isVisible(machine));
-  }
-
   /** The machine of an earlier create. One that is hidden may be overlooked: then a second one is made. */
   #begun({ ref }: MachineSpec, cookie: string | null): M | undefined {
     const begun = this.of(ref).find(({ number }) => cookie === `build-${number}`);
-    const found = begun ?? this.#visible(ref)[0];
+    const found = begun ?? this.shown(ref)[0];
     return found ?? (this.#ports.rules.findsHidden?.() ? this.of(ref)[0] : undefined);
   }
 
@@ -310,7 +314,7 @@ export class Machines<M extends MachineRecord> {
   ): Step<ObservedMachine> {
     if (!this.#ports.rules.manifest[ability])
       return failed('unsupported', `this platform does not ${ability}`);
-    const machine = this.#visible(ref)[0];
+    const machine = this.shown(ref)[0];
     return machine === undefined ? NO_MACHINE : carryOut(machine);
   }
 

@@ -1,11 +1,13 @@
 import type {
   Inventory,
   Listing,
+  ObservedMachine,
   OwnerRef,
   PlatformDriver,
   Presence,
   Step,
 } from '../orchestrator/model/platform-driver.ts';
+import type { Hosts } from './hosts.ts';
 import { Machines } from './machines.ts';
 import type { AttachmentRecord, MachineRecord, VolumeRecord } from './records.ts';
 import type { Ports, VolumePhase } from './rules.ts';
@@ -22,6 +24,8 @@ export interface Stored<M extends MachineRecord> {
 export interface Platform<M extends MachineRecord> {
   readonly machines: Machines<M>;
   readonly volumes: Volumes<M>;
+  /** Absent: it answers as one. */
+  readonly hosts?: Hosts<M>;
 }
 
 export function createPlatform<M extends MachineRecord>(ports: Ports<M>, stored?: Stored<M>): Platform<M> {
@@ -48,19 +52,26 @@ const noCount: Inventory = { answer: 'unknown', reason: 'this platform does not 
 
 /** The driver of a platform in this process. */
 export function driverOf<M extends MachineRecord>(
-  { machines, volumes }: Platform<M>,
+  { machines, volumes, hosts }: Platform<M>,
   manifest: PlatformDriver['manifest'],
   carry: Carry = async (_method, _ref, call) => call(),
 ): Omit<PlatformDriver, 'volumes'> & Required<Pick<PlatformDriver, 'volumes'>> {
+  const list = (): Listing<ObservedMachine> => ({ answer: 'listed', items: machines.list() });
+  const order = (ref: OwnerRef, call: () => Step<ObservedMachine>): Step<ObservedMachine> =>
+    hosts === undefined ? call() : hosts.order(ref, call);
+  const remove = (ref: OwnerRef, cookie: string | null): Step<null> => {
+    const call = (): Step<null> => machines.destroy(ref);
+    return hosts === undefined ? call() : hosts.destroy(ref, cookie, call);
+  };
   return {
     manifest,
-    get: (ref) => carry('get', ref, () => machines.get(ref)),
-    list: () => carry('list', undefined, () => ({ answer: 'listed', items: machines.list() })),
-    create: (spec, cookie) => carry('create', spec.ref, () => machines.create(spec, cookie)),
-    stop: (ref) => carry('stop', ref, () => machines.stop(ref)),
-    start: (ref) => carry('start', ref, () => machines.start(ref)),
-    restart: (ref, id) => carry('restart', ref, () => machines.restart(ref, id)),
-    destroy: (ref) => carry('destroy', ref, () => machines.destroy(ref)),
+    get: (ref) => carry('get', ref, () => (hosts ?? machines).get(ref)),
+    list: () => carry('list', undefined, () => (hosts === undefined ? list() : hosts.list())),
+    create: (spec, cookie) => carry('create', spec.ref, () => (hosts ?? machines).create(spec, cookie)),
+    stop: (ref) => carry('stop', ref, () => order(ref, () => machines.stop(ref))),
+    start: (ref) => carry('start', ref, () => order(ref, () => machines.start(ref))),
+    restart: (ref, id) => carry('restart', ref, () => order(ref, () => machines.restart(ref, id))),
+    destroy: (ref, cookie) => carry('destroy', ref, () => remove(ref, cookie)),
     ...(machines.inventory() !== undefined && {
       inventory: () => carry('inventory', undefined, () => machines.inventory() ?? noCount),
     }),

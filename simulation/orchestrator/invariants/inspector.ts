@@ -9,7 +9,7 @@ import { Violation } from '../../kernel/violation.ts';
 import type { CountObserver } from '../platform/driver.ts';
 import type { Call } from '../platform/network.ts';
 import type { Machine, PlatformObserver } from '../platform/platform.ts';
-import type { AllMachines, AllVolumes } from '../platform/sites.ts';
+import type { AllMachines, AllVolumes, Site } from '../platform/sites.ts';
 import type { SimulatedSsh } from '../platform/ssh.ts';
 import type { Traits } from '../platform/traits.ts';
 import type { Database } from '../replicas/database.ts';
@@ -39,6 +39,7 @@ import {
   followsTheTable,
   nothingIsForgotten,
   onlineIsEarned,
+  silenceProvesNothing,
   timeGoesOn,
 } from './rows.ts';
 import { nothingEndsThere } from './sound-platform.ts';
@@ -66,6 +67,7 @@ export interface InspectedWorld {
   readonly callTimeoutMs: number;
   readonly database: Database;
   readonly machines: AllMachines;
+  readonly troubled: Pick<Site, 'hosts'>;
   readonly volumes: AllVolumes;
   readonly ssh: SimulatedSsh;
   readonly clients: Clients;
@@ -291,6 +293,7 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
 
   #checkWritten(before: InstanceRecord | undefined, after: InstanceRecord): void {
     const { machines, ssh, scheduler, scenario, clients, tally, database } = this.#world;
+    const { hosts } = this.#world.troubled;
     const written = { before, after };
     if (scenario.hasSoundServers) nothingEndsThere(after);
     followsTheTable(written);
@@ -306,15 +309,19 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
     const createdAt = this.history.versions(after.id)[0]?.at ?? 0;
     const isInTime = scheduler.now < createdAt + after.spec.onlineWithinMs && tally.clockJumps === 0;
     const isEarly = isInTime && !this.#refusedParts.has(after.ownerRef);
+    const own = machines.of(after.ownerRef);
+    const unreached = own.find((machine) => hosts?.isReached(machine) === false);
     const truth = {
-      machines: machines.of(after.ownerRef),
+      machines: own,
+      silentHost: unreached && hosts?.of(unreached)?.name,
       isEarly,
       hasSuffered: this.#machinesLost.has(after.ownerRef),
       isDeleteSent: clients.hasAskedToDelete(after.id),
     };
+    if (!this.#late.has(after.ownerRef)) silenceProvesNothing(written, truth);
     endIsTrue(written, truth);
     createIsNotGivenUp(written, truth);
-    if (!this.#late.has(after.ownerRef)) destroyedIsProved(written, machines.of(after.ownerRef));
+    if (!this.#late.has(after.ownerRef)) destroyedIsProved(written, own);
   }
 
   #checkVolumeWritten(written: VolumeWritten): void {

@@ -8,6 +8,7 @@ import {
   followsTheTable,
   nothingIsForgotten,
   onlineIsEarned,
+  silenceProvesNothing,
   type Truth,
   timeGoesOn,
 } from './rows.ts';
@@ -70,6 +71,17 @@ it.each([
   endIsTrue(written, truth);
   expect(() => endIsTrue(written, { ...truth, machines: [aMachine({})] })).toThrow('its machine is there');
   endIsTrue(written, { ...truth, machines: [aMachine({ power: 'destroying' })] });
+});
+
+it.each([
+  ['DESTROYING', { status: 'DESTROYED' }],
+  ['ONLINE', { status: 'ERROR', error: 'The platform no longer has the machine of this instance.' }],
+] as const)('I35: no end of what is %s while its machine is on a silent host', (status, changes) => {
+  const written = { before: aRecord({ status }), after: next(changes) };
+  silenceProvesNothing(written, truth);
+  expect(() => silenceProvesNothing(written, { ...truth, silentHost: 'n2' })).toThrow('its machine is on n2');
+  const asked = { before: aRecord({ status: 'ONLINE' }), after: next({ status: 'DESTROYING' }) };
+  silenceProvesNothing(asked, { ...truth, isDeleteSent: true, silentHost: 'n2' });
 });
 
 it('I3: no end of a live instance for a loss that never was', () => {

@@ -78,6 +78,8 @@ export function timeGoesOn({ before, after }: Written): void {
 /** What is true of an instance's machine when its row is written. */
 export interface Truth {
   machines: readonly Machine[];
+  /** The host of one of these, where it does not answer. */
+  silentHost?: string | undefined;
   /** Whether one of its machines was ever lost, reaped, reclaimed or broke down. */
   hasSuffered: boolean;
   /** Whether its tenant ever sent a DELETE. */
@@ -87,6 +89,23 @@ export interface Truth {
 }
 
 const GONE_TEXT = /no longer has the machine|is gone from the platform/;
+
+/**
+ * I35: no instance is concluded gone while a machine of it is on a host that does not answer, or is not asked: silence proves
+ * nothing.
+ */
+export function silenceProvesNothing(written: Written, truth: Truth): void {
+  const { before, after } = written;
+  if (before === undefined || before.status === after.status) return;
+  if (after.status !== 'DESTROYED' && !endsByPlatform(before.status, after, truth)) return;
+  const host = truth.silentHost;
+  hold(
+    'I35',
+    host === undefined,
+    () => `${after.id} went from ${before.status} to ${after.status}, and its machine is on ${host}`,
+    [after.id, after.ownerRef, host ?? ''],
+  );
+}
 
 /** I3: the platform ends an instance only if its machine is truly lost, never by a false or unclear answer. */
 export function endIsTrue({ before, after }: Written, truth: Truth): void {

@@ -1,3 +1,4 @@
+import { Hosts } from '../../../src/platform-model/hosts.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
@@ -41,10 +42,12 @@ export function makeSite({ callFaults, chances, addresses, offerIds, ...parts }:
     { scheduler, traits, capacity, observer, chance: chances.machines, volumeChance: chances.volumes },
     addresses,
   );
+  const names = Array.from({ length: traits.hosts }, (_, index) => `n${index + 1}`);
   const network = new Network({ scheduler, journal, observer, faults: callFaults, chance: chances.network });
   return {
     machines,
     volumes,
+    ...(names.length > 0 && { hosts: new Hosts(machines, names) }),
     network,
     observer,
     scheduler,

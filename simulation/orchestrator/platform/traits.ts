@@ -23,6 +23,8 @@ export interface Traits {
   staleAddressMs: number;
   /** Whether attachment records outlive their machine. */
   recordsLinger: boolean;
+  /** How many hosts it has that may be silent by themselves; 0: it answers as one. */
+  hosts: number;
   /** Whether it counts its free units, and how. */
   counts: 'not' | 'unnamed' | 'named';
   /** How many calls of a create make a machine. */
@@ -61,6 +63,7 @@ export function drawTraits(chance: Chance): Traits {
     // Nobody could notice an old address without a host key.
     staleAddressMs: tellsHostKeys && chance.happens(0.7) ? 8_000 : 0,
     recordsLinger: chance.happens(0.4),
+    hosts: 0,
     counts: 'not',
     createCalls: 1,
     partRefusalRate: 0,

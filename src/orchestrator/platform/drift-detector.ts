@@ -7,7 +7,7 @@ import { changedBefore, type ExpectedMachine, type ExpectedMachines } from './ex
 import { inSlices } from './in-slices.ts';
 import { OrphanSweep } from './orphan-sweep.ts';
 import type { Listed } from './shared-listing.ts';
-import { isHostRecorded, isNewlyVisible, markMachinesVisible, recordHosts } from './visibility.ts';
+import { isNewlyVisible, markMachinesVisible, recordHosts } from './visibility.ts';
 
 /** The first listings of the platform; null: there is no trusted one. */
 export interface FirstListings {
@@ -112,8 +112,7 @@ export class DriftDetector {
         if (machine !== undefined && isNewlyVisible(expectation, begunAt, this.#context))
           shown.push(expectation.id);
         const host = machine?.host;
-        if (host !== undefined && host !== expectation.host && isHostRecorded(expectation))
-          moved.push([expectation.id, host]);
+        if (host !== undefined && host !== expectation.host) moved.push([expectation.id, host]);
         if (changedBefore(expectation.since, begunAt, this.#context) && differs(expectation, machine))
           await this.#observe(ref, expectation);
       }

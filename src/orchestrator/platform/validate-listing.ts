@@ -1,3 +1,4 @@
+import type { InstanceStatus } from '../../contract/instance.ts';
 import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import { markOf, type Store } from '../model/store.ts';
 import { type Hosts, isUnseen, judgeHosts, toHosts } from './asked-hosts.ts';
@@ -6,7 +7,6 @@ import { changedBefore, type ExpectedMachines, isExpected } from './expected-mac
 import { inSlices } from './in-slices.ts';
 import { areLossesAccepted } from './loss-cap.ts';
 import type { Judge } from './shared-listing.ts';
-import { isHostRecorded } from './visibility.ts';
 
 type Deps = Pick<
   ReconcileContext,
@@ -83,7 +83,7 @@ async function count(
       const isListed = listed.has(ref);
       const isElsewhere = !isListed && isUnseen(hosts, expectation);
       const { host, status } = expectation;
-      if (isElsewhere && host !== null && !hosts.silent.has(host) && isHostRecorded({ status }))
+      if (isElsewhere && host !== null && !hosts.silent.has(host) && hasMachine(status))
         lastSeenOn.set(host, (lastSeenOn.get(host) ?? 0) + 1);
       if (isElsewhere || !isExpected(expectation)) continue;
       if (!changedBefore(expectation.since, settledBy, deps)) continue;
@@ -109,6 +109,11 @@ function raiseUnknownHosts(
     );
   }
   alarms.endOthers('host_unknown', platform, subjects);
+}
+
+/** Whether something of the machine may be there: what is left of one that has ended is told by its step. */
+function hasMachine(status: InstanceStatus): boolean {
+  return status !== 'ERROR' && status !== 'OFFLINE';
 }
 
 async function refsOf(items: readonly { ref: OwnerRef }[]): Promise<Set<OwnerRef>> {

@@ -1,7 +1,7 @@
 import { amend } from '../instances/transition.ts';
 import type { Presence } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN, type PlatformResource } from '../model/platform-resource.ts';
-import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
+import type { VolumeRecord } from '../model/records.ts';
 import { lockInstances } from '../model/rows.ts';
 import type { ReconcileContext } from './context.ts';
 import { clockMarginMs } from './options.ts';
@@ -83,11 +83,6 @@ export async function markMachinesVisible({ store, clock }: Deps, ids: readonly 
     });
 }
 
-/** Whether the host is still recorded: until nothing of the machine is wanted any more. */
-export function isHostRecorded({ status }: Pick<InstanceRecord, 'status'>): boolean {
-  return status !== 'DESTROYED' && status !== 'ERROR' && status !== 'OFFLINE';
-}
-
 /**
  * Which hosts have the machines of these instances now: their losses are counted by it, and what it answers proves their
  * end. What was lost is counted for the host that lost it, wherever it turns up again.
@@ -100,7 +95,7 @@ export async function recordHosts(
     const batch = new Map(hosts.slice(begin, begin + AT_ONCE));
     await store.transact(async (tx) => {
       for (const [id, record] of await lockInstances(tx, batch.keys()))
-        if (isHostRecorded(record) && !(record.status === 'DESTROYING' && (await tx.losses.includes(id))))
+        if (record.status !== 'DESTROYED' && !(await tx.losses.includes(id)))
           await amend(tx, record, clock.now(), { host: batch.get(id) ?? record.host });
     });
   }
