@@ -18,6 +18,14 @@ it("serves the OpenAPI document of the operator's API that is committed [operato
   );
 });
 
+it("serves the OpenAPI document of the marketplace operator's API that is committed", async () => {
+  await using market = await startTestMarketplace({ hasOperators: true });
+  const served = await market.admin.fetch('/operator/openapi.json');
+  await expect(`${JSON.stringify(await served.json(), null, 2)}\n`).toMatchFileSnapshot(
+    '../openapi/marketplace-operator.v1.json',
+  );
+});
+
 it('serves the OpenAPI document of the marketplace that is committed [marketplace-openapi]', async () => {
   await using market = await startTestMarketplace();
   const served = await market.fetch('/openapi.json');

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { type AuditView, listAudit } from '../operators/views/audit.ts';
+import type { OnOperators } from './operators-command.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { parseCount } from './parse.ts';
 import {
@@ -18,11 +19,16 @@ interface ListFlags extends JsonFlag {
   subject?: string;
 }
 
-/** `berth audit`: what operators did. */
+/** `berth audit`. */
 export function auditCommand(): Command {
+  return auditCommandOn(onDatabase);
+}
+
+/** What operators did, of the product whose database `on` opens. */
+export function auditCommandOn(on: OnOperators): Command {
   const audit = new Command('audit');
   withJson(
-    onDatabase(audit.command('ls'), async ({ store: { read } }, { limit, json, ...of }: ListFlags) => {
+    on(audit.command('ls'), async ({ store: { read } }, { limit, json, ...of }: ListFlags) => {
       const { entries } = await listAudit(read, { ...of, limit: parseCount('--limit', limit) });
       if (json) printJson(entries);
       else printRecords(entries, columns, {}, 'The audit log has no such entry.');

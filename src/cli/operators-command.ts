@@ -1,36 +1,56 @@
 import { Command } from 'commander';
 import { audited } from '../operators/audit.ts';
 import { createOperatorKey, revokeOperatorKey } from '../operators/keys.ts';
+import type { AuditReader, AuditWriter, OperatorKeyReader, OperatorKeyWriter } from '../operators/model.ts';
 import { listOperatorKeys, type OperatorKeyView } from '../operators/views/keys.ts';
+import type { Clock, Random } from '../ports/clock.ts';
 import { printLine } from '../runtime/print.ts';
+import type { Body } from './database.ts';
 import { printRevoked } from './keys.ts';
 import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { fieldColumns, type JsonFlag, printJson, printRecords, withJson } from './print-records.ts';
 
-/** `berth operators`: the keys of the admin listener's API and console. */
+interface OperatorsStore {
+  read: { operatorKeys: OperatorKeyReader; audit: AuditReader };
+  transact<T>(body: (tx: { operatorKeys: OperatorKeyWriter; audit: AuditWriter }) => Promise<T>): Promise<T>;
+}
+
+/** Runs a body on the database of a product. */
+export type OnOperators = <Args extends unknown[]>(
+  command: Command,
+  body: Body<{ store: OperatorsStore; clock: Clock; random: Random }, Args>,
+) => Command;
+
+/** `berth operators`. */
 export function operatorsCommand(): Command {
+  return operatorsCommandOn(onDatabase, 'berth operators');
+}
+
+/** The keys of the admin listener's API and console, of the product whose database `on` opens. */
+export function operatorsCommandOn(on: OnOperators, name: string): Command {
   const operators = new Command('operators');
   withJson(
-    onDatabase(operators.command('create <name>'), async (deps, name: string, { json }: JsonFlag) => {
-      const action = { action: 'operator_key.create', subject: name };
+    on(operators.command('create <name>'), async (deps, operator: string, { json }: JsonFlag) => {
+      const action = { action: 'operator_key.create', subject: operator };
       const { key, record } = await audited(deps, localActor(), action, (store) =>
-        createOperatorKey({ ...deps, store }, name),
+        createOperatorKey({ ...deps, store }, operator),
       );
       if (json) printJson({ id: record.id, operator_key: key });
-      else printLine(`${key}\n\nThis is key ${record.id} of ${name}. Keep it now: it is not shown again.`);
+      else
+        printLine(`${key}\n\nThis is key ${record.id} of ${operator}. Keep it now: it is not shown again.`);
     }),
   ).description('create a key of an operator and print it; it is shown only this once');
   withJson(
-    onDatabase(operators.command('list'), async ({ store: { read } }, flags: JsonFlag) => {
-      const none = 'There is no key of an operator: see `berth operators create`.';
+    on(operators.command('list'), async ({ store: { read } }, flags: JsonFlag) => {
+      const none = `There is no key of an operator: see \`${name} create\`.`;
       printRecords(await listOperatorKeys(read), columns, flags, none);
     }),
   ).description('list the keys of operators');
-  onDatabase(operators.command('revoke <id>'), async (deps, id: string) => {
+  on(operators.command('revoke <id>'), async (deps, id: string) => {
     const action = { action: 'operator_key.revoke', subject: id };
     const { revokedAt } = await audited(deps, localActor(), action, (store) =>
-      revokeOperatorKey({ ...deps, store }, id),
+      revokeOperatorKey({ ...deps, store, command: name }, id),
     );
     printRevoked(id, revokedAt);
   }).description('end a key of an operator at once, with every session of the console that it began');

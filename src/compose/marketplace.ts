@@ -16,6 +16,7 @@ import { StockAlerts } from '../marketplace/mail/stock-alerts.ts';
 import { ensureInstallationId } from '../marketplace/model/names.ts';
 import type { MarketplaceOptions, RateLimitOptions } from '../marketplace/model/options.ts';
 import type { Store } from '../marketplace/model/store.ts';
+import { Housekeeping } from '../marketplace/operate/housekeeping.ts';
 import {
   type ConfiguredProvider,
   createProviders,
@@ -25,12 +26,12 @@ import {
 import type { GpuTypes } from '../marketplace/providers/gpu-types.ts';
 import { ProviderWorkers } from '../marketplace/sync/provider-workers.ts';
 import { Authenticator } from '../marketplace/teams/authenticate.ts';
-import { KeyUses } from '../marketplace/teams/keys.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Tracing } from '../ports/tracing.ts';
 import { withOverrides } from '../ports/with-overrides.ts';
 import { WriteHealth } from '../runtime/write-health.ts';
+import type { MarketplaceOperators } from './marketplace-operators.ts';
 
 export interface MarketplaceDeps {
   store: Store;
@@ -48,6 +49,8 @@ export interface MarketplaceDeps {
   trustedProxies: number;
   /** Whether /docs is served; default: it is. */
   hasDocs?: boolean;
+  /** Whether the admin listener has the operators' API and pages; default: not, as without such a listener. */
+  hasOperators?: boolean;
   nextId?: () => string;
   tracing?: Tracing | undefined;
 }
@@ -57,6 +60,8 @@ export interface Marketplace {
   app: ReturnType<typeof createApp>;
   /** What the admin listener answers with. */
   admin: ReturnType<typeof adminApp>;
+  /** What of it is the operators' API; undefined: it has none. */
+  operator: MarketplaceOperators['apps']['/operator'] | undefined;
   listener: RequestListener;
   refuse: ReturnType<typeof refuseWire>;
   /** What use cases are made of. */
@@ -105,7 +110,6 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const mail = new MailDispatcher({ ...deps, mailer });
   const stockAlerts = new StockAlerts(deps);
   const authenticator = new Authenticator({ store, clock });
-  const keyUses = new KeyUses({ authenticator, clock, log });
   const rateLimits = new RateLimits({ store, clock }, parts.rateLimits);
   let isServing = true;
   const findProblem = readiness({
@@ -114,16 +118,35 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     readStore: () => store.read.mail.nextDueAt(),
   });
   const metrics = new Metrics({ ...deps, writes, version: packageVersion() });
+  const forOperators = parts.hasOperators
+    ? (await import('./marketplace-operators.ts')).composeOperators({
+        ...deps,
+        workers,
+        providers,
+        maxLosses: options.maxLosses,
+        metrics,
+        maxBodyBytes,
+        trustedProxies,
+        nextId,
+      })
+    : undefined;
+  const housekeeping = new Housekeeping({
+    authenticators: [authenticator, ...(forOperators === undefined ? [] : [forOperators.operators])],
+    audit: forOperators && { store, keptMs: options.auditKeptMs },
+    clock,
+    log,
+  });
   const app = createApp(
     { ...deps, authenticator, rateLimits, metrics, maxBodyBytes, trustedProxies, tracing },
     { nextId, findProblem, hasDocs: parts.hasDocs ?? true },
   );
-  const jobs = [workers, accrual, rollUp, stockAlerts, mail, keyUses];
+  const jobs = [workers, accrual, rollUp, stockAlerts, mail, housekeeping];
   providers.start();
   for (const job of jobs) job.start();
   return {
     app,
-    admin: adminApp(findProblem, metrics),
+    admin: adminApp(findProblem, metrics, forOperators?.apps),
+    operator: forOperators?.apps['/operator'],
     deps,
     providers,
     workers,

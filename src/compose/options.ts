@@ -59,6 +59,7 @@ export function toMarketplaceOptions({
     },
     maxLosses: toLossCap(polling),
     mailsKeptMs: retention.mails_days === null ? null : retention.mails_days * DAY_MS,
+    auditKeptMs: retention.audit_days * DAY_MS,
     lifecycleWaitMs: polling.lifecycle_wait_s * SECOND_MS,
     spending: {
       balanceForMs: billing.required_hours * HOUR_MS,

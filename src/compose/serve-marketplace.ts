@@ -83,6 +83,7 @@ export async function serveMarketplace({
         providers,
         mailer,
         gpuTypes,
+        hasOperators: config.server.admin.enabled,
         nextId,
         ...settingsOf(config),
       });

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createOperatorKey } from '../../src/operators/keys.ts';
+import { systemRandom } from '../../src/runtime/system.ts';
+import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 
-/** Whom a route answers: anybody who reaches its listener, accounts, or operators. */
-type Access = 'anybody' | 'accounts' | 'operators';
+/** Whom a route answers: anybody who reaches its listener, accounts (the marketplace's users), or operators. */
+type Access = 'anybody' | 'accounts' | 'operators' | 'accounts or no key';
 type Routes = Readonly<Record<string, Access>>;
 
 /** Every route of the API's listener. */
@@ -72,18 +75,94 @@ const admin: Routes = {
   'POST /operator/v1/platforms/:platform/thaw': 'operators',
 };
 
+/** Every route of the API's listener of the marketplace. */
+const marketApi: Routes = {
+  'GET /': 'anybody',
+  'GET /healthz': 'anybody',
+  'GET /readyz': 'anybody',
+  'GET /openapi.json': 'anybody',
+  'GET /docs': 'anybody',
+  'GET /docs/:file': 'anybody',
+  'GET /api/providers': 'anybody',
+  'GET /api/gpu-offers': 'accounts or no key',
+  'DELETE /api/deployments/:deploymentId': 'accounts',
+  'DELETE /api/ssh-keys/:id': 'accounts',
+  'DELETE /api/volumes/:volumeId': 'accounts',
+  'GET /api/balance': 'accounts',
+  'GET /api/config/system': 'accounts',
+  'GET /api/deployments': 'accounts',
+  'GET /api/deployments/:deploymentId': 'accounts',
+  'GET /api/deployments/:deploymentId/can-terminate': 'accounts',
+  'GET /api/deployments/:deploymentId/pause-quote': 'accounts',
+  'GET /api/deployments/:deploymentId/reboot-status': 'accounts',
+  'GET /api/gpu-offers-with-reserved': 'accounts',
+  'GET /api/ssh-keys': 'accounts',
+  'GET /api/ssh-keys/:id': 'accounts',
+  'GET /api/teams': 'accounts',
+  'GET /api/teams/details/:teamId': 'accounts',
+  'GET /api/volumes': 'accounts',
+  'GET /api/volumes/:volumeId': 'accounts',
+  'GET /api/volumes/pricing': 'accounts',
+  'GET /api/volumes/regions': 'accounts',
+  'PATCH /api/deployments/:deploymentId': 'accounts',
+  'PATCH /api/volumes/:volumeId': 'accounts',
+  'POST /api/deployments': 'accounts',
+  'POST /api/deployments/:deploymentId/pause': 'accounts',
+  'POST /api/deployments/:deploymentId/restart': 'accounts',
+  'POST /api/deployments/:deploymentId/resume': 'accounts',
+  'POST /api/ssh-keys': 'accounts',
+  'POST /api/volumes': 'accounts',
+  'POST /api/volumes/:volumeId/attach': 'accounts',
+  'POST /api/volumes/:volumeId/detach': 'accounts',
+};
+
+/** Every route of the admin listener of the marketplace. */
+const marketAdmin: Routes = {
+  'GET /healthz': 'anybody',
+  'GET /readyz': 'anybody',
+  'GET /metrics': 'anybody',
+  'GET /operator/openapi.json': 'anybody',
+  'GET /operator/v1/status': 'operators',
+  'GET /operator/v1/providers': 'operators',
+  'POST /operator/v1/providers/:provider/losses/accept': 'operators',
+  'GET /operator/v1/deployments': 'operators',
+  'GET /operator/v1/deployments/:deploymentId': 'operators',
+  'GET /operator/v1/teams': 'operators',
+  'GET /operator/v1/teams/:team': 'operators',
+  'POST /operator/v1/teams/:team/credit': 'operators',
+  'GET /operator/v1/mails': 'operators',
+  'POST /operator/v1/mails/:mailId/resend': 'operators',
+  'GET /operator/v1/books': 'operators',
+  'GET /operator/v1/bills/:subjectId': 'operators',
+  'GET /operator/v1/audit': 'operators',
+  'GET /operator/v1/operator-keys': 'operators',
+};
+
 /** What of the console is for anybody. All else of it needs a session, which no key in a header is. */
 const openPages = ['GET /console/assets/:name', 'GET /console/login', 'POST /console/login'];
 
 let orchestrator: TestOrchestrator;
-let keys: { none: null; accounts: string; operators: string };
+let market: TestMarketplace;
+interface Keys {
+  none: null;
+  accounts: string;
+  operators: string;
+}
+let keys: Keys;
+let marketKeys: Keys;
 
 beforeAll(async () => {
   orchestrator = await startTestOrchestrator();
   const { key: accounts, addOperator } = orchestrator;
   keys = { none: null, accounts, operators: await addOperator('ann') };
+  market = await startTestMarketplace({ hasOperators: true });
+  const { key: operators } = await createOperatorKey({ ...market, random: systemRandom }, 'ann');
+  marketKeys = { none: null, accounts: market.user.key, operators };
 });
-afterAll(() => orchestrator[Symbol.asyncDispose]());
+afterAll(async () => {
+  await orchestrator[Symbol.asyncDispose]();
+  await market[Symbol.asyncDispose]();
+});
 
 /** What is mounted: `ALL` is middleware, or hands on to an app that is listed too. */
 function routesOf(...apps: { routes: readonly { method: string; path: string }[] }[]): string[] {
@@ -108,16 +187,26 @@ async function statusOf(fetch: TestOrchestrator['fetch'], route: string, key: st
 it('has a row for each route of both listeners', () => {
   expect(routesOf(orchestrator.app)).toEqual(Object.keys(api).sort());
   expect(routesOf(orchestrator.admin, orchestrator.operator)).toEqual(Object.keys(admin).sort());
+  const { app, admin: listener, operator } = market.marketplace;
+  expect(routesOf(app)).toEqual(Object.keys(marketApi).sort());
+  expect(routesOf(listener, ...(operator === undefined ? [] : [operator]))).toEqual(
+    Object.keys(marketAdmin).sort(),
+  );
 });
 
 describe.each([
-  ['the API', api, () => orchestrator.fetch],
-  ['the admin listener', admin, () => orchestrator.admin.fetch],
-])('on %s', (_listener, routes, fetch) => {
+  ['the API', api, () => orchestrator.fetch, () => keys],
+  ['the admin listener', admin, () => orchestrator.admin.fetch, () => keys],
+  ["the marketplace's API", marketApi, () => market.fetch, () => marketKeys],
+  ["the marketplace's admin listener", marketAdmin, () => market.admin.fetch, () => marketKeys],
+])('on %s', (_listener, routes, fetch, keysOf) => {
   it.each(Object.entries(routes))('%s answers %s', async (route, access) => {
-    for (const [credential, key] of Object.entries(keys)) {
+    for (const [credential, key] of Object.entries(keysOf())) {
       const status = await statusOf(fetch(), route, key);
-      const isLetIn = access === 'anybody' || access === credential;
+      const isLetIn =
+        access === 'anybody' ||
+        access === credential ||
+        (access === 'accounts or no key' && credential !== 'operators');
       expect([credential, status === 401]).toEqual([credential, !isLetIn]);
     }
   });
@@ -134,13 +223,24 @@ it('shows no page of the console, and takes none of its forms, without a session
 });
 
 it('has nothing of one listener on the other', async () => {
-  for (const key of Object.values(keys)) {
-    for (const [route, access] of Object.entries(admin))
-      if (access === 'operators') expect(await statusOf(orchestrator.fetch, route, key)).toBe(404);
-    expect(await statusOf(orchestrator.fetch, 'GET /metrics', key)).toBe(404);
-    for (const [route, access] of Object.entries(api))
-      if (access === 'accounts') expect(await statusOf(orchestrator.admin.fetch, route, key)).toBe(404);
-  }
+  const listeners = [
+    { api, admin, fetch: orchestrator.fetch, adminFetch: orchestrator.admin.fetch, keys },
+    {
+      api: marketApi,
+      admin: marketAdmin,
+      fetch: market.fetch,
+      adminFetch: market.admin.fetch,
+      keys: marketKeys,
+    },
+  ];
+  for (const product of listeners)
+    for (const key of Object.values(product.keys)) {
+      for (const [route, access] of Object.entries(product.admin))
+        if (access === 'operators') expect(await statusOf(product.fetch, route, key)).toBe(404);
+      expect(await statusOf(product.fetch, 'GET /metrics', key)).toBe(404);
+      for (const [route, access] of Object.entries(product.api))
+        if (access === 'accounts') expect(await statusOf(product.adminFetch, route, key)).toBe(404);
+    }
 });
 
 it('ends the key of an operator at once, and says no more of it than of one that never was', async () => {

@@ -56,6 +56,8 @@ export interface TestMarketplaceOptions {
   /** Another store than a SQLite file of its own; it is the caller's to close. */
   store?: Store;
   wrapStore?: (store: Store) => Store;
+  /** Whether the admin listener has the operators' API and pages; default: not. */
+  hasOperators?: boolean;
   /** Of its first user. */
   email?: string;
 }
@@ -127,6 +129,7 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
     mailer: options.mailer ?? collectInto(sent),
     maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
     trustedProxies: options.trustedProxies ?? 0,
+    hasOperators: options.hasOperators ?? false,
   });
   const deps = { store, clock, random: systemRandom };
 

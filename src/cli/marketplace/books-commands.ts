@@ -4,12 +4,13 @@ import { checkDatabase } from '../../compose/stores.ts';
 import { isPostgres } from '../../config/server-schema.ts';
 import { billToJson, explainBill, readBill } from '../../marketplace/ledger/explain-bill.ts';
 import { verifyLedger } from '../../marketplace/ledger/verify-ledger.ts';
+import { findSubject, keepVerdict } from '../../marketplace/operate/views/books.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
 import { checkDatabaseCommand } from '../check-database-command.ts';
 import { type JsonFlag, printJson, withJson } from '../print-records.ts';
 import { upgradeCommand } from '../upgrade-command.ts';
-import { type CommandDeps, loadMarketplaceFor, onMarketplaceDatabase } from './database.ts';
+import { loadMarketplaceFor, onMarketplaceDatabase } from './database.ts';
 
 /** `berth marketplace explain-bill` */
 export function explainBillCommand(): Command {
@@ -20,19 +21,14 @@ export function explainBillCommand(): Command {
     onMarketplaceDatabase(
       explain,
       async (deps, id: string, { json, byDay = false }: JsonFlag & { byDay?: boolean }) => {
-        const bill = await readBill(deps.store.read, await findSubject(deps, id), deps.clock.now());
+        const subject = await findSubject(deps.store.read, id);
+        if (subject === null) throw new Fatal(`There is no deployment or volume "${id}".`);
+        const bill = await readBill(deps.store.read, subject, deps.clock.now());
         if (json) printJson(billToJson(bill, { byDay }));
         else for (const line of explainBill(bill, { byDay })) printLine(line);
       },
     ),
   );
-}
-
-async function findSubject({ store: { read } }: CommandDeps, id: string): Promise<string> {
-  const subject =
-    (await read.deployments.byId(id)) ?? (await read.volumes.byId(id)) ?? (await read.volumes.byVolumeId(id));
-  if (subject === null) throw new Fatal(`There is no deployment or volume "${id}".`);
-  return subject.id;
 }
 
 /** `berth marketplace verify-ledger`: exit code 1 where the books are not right. */
@@ -43,6 +39,8 @@ export function verifyLedgerCommand(): Command {
       // Sums are only as right as the file that they are read from.
       if (!isPostgres(config.database)) checkDatabase(marketplaceStores, config.database);
       const { findings, counts } = await verifyLedger(store, clock.now());
+      // The verdict stands where it can be written; the check itself only reads.
+      await keepVerdict(store, { findings, counts }, clock.now()).catch(() => undefined);
       if (findings.length > 0) process.exitCode = 1;
       if (json) return printJson({ findings, counts });
       for (const { id, problem } of findings) printLine(`${id}: ${problem}`);

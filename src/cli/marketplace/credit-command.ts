@@ -2,10 +2,12 @@ import { Command } from 'commander';
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import { toDollars } from '../../marketplace/contract/values.ts';
 import { realTimeBalance } from '../../marketplace/ledger/balance.ts';
-import { adjust, type Credit, grant, topUp } from '../../marketplace/ledger/credit.ts';
+import type { Credit } from '../../marketplace/ledger/credit.ts';
 import type { LedgerTransactionRecord } from '../../marketplace/model/ledger-records.ts';
 import { findTeam } from '../../marketplace/model/own-rows.ts';
+import { type Booking, bookCredit } from '../../marketplace/operate/actions.ts';
 import { printLine } from '../../runtime/print.ts';
+import { localActor } from '../local-actor.ts';
 import { parseUsd } from '../parse.ts';
 import {
   type Column,
@@ -20,25 +22,18 @@ import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
 const SHOWN = 50;
 
-/** What one of the commands books. */
-type Book = (deps: CommandDeps, credit: Credit) => Promise<LedgerTransactionRecord>;
-
 /** `berth marketplace credit`: every amount is booked, with who pays for it. */
 export function creditCommand(): Command {
   const credit = new Command('credit');
-  booking(credit.command('add <team> <usd>'), (deps, booked) =>
-    topUp(deps, { ...booked, reference: booked.reference ?? '' }),
-  )
+  booking(credit.command('add <team> <usd>'), 'top_up')
     .description('book a payment; the same reference is booked once')
     .requiredOption('--reference <text>', 'of the payment')
     .option('--reason <text>', 'what it is for');
-  booking(credit.command('grant <team> <usd>'), grant)
+  booking(credit.command('grant <team> <usd>'), 'grant')
     .description('book credit that nobody paid for')
     .option('--reference <text>', 'with which it is booked once')
     .option('--reason <text>', 'what it is for');
-  booking(credit.command('adjust <team> <usd>'), (deps, booked) =>
-    adjust(deps, { ...booked, reason: booked.reason ?? '' }),
-  )
+  booking(credit.command('adjust <team> <usd>'), 'adjustment')
     .description('correct a balance: `-- -5` takes five dollars')
     .requiredOption('--reason <text>', 'why; it stays in the books')
     .option('--reference <text>', 'with which it is booked once');
@@ -48,7 +43,8 @@ export function creditCommand(): Command {
   return credit;
 }
 
-function booking(command: Command, book: Book): Command {
+/** commander has seen to the flags that each kind needs. */
+function booking(command: Command, kind: Booking['kind']): Command {
   return onMarketplaceDatabase(
     command,
     async (
@@ -59,7 +55,8 @@ function booking(command: Command, book: Book): Command {
     ) => {
       const amountMicroUsd = parseUsd('The amount', usd);
       const { id: teamId } = await findTeam(deps.store.read.teams, idOrSlug);
-      const booked = await book(deps, { teamId, amountMicroUsd, reference, reason });
+      const booking = { kind, teamId, amountMicroUsd, reference, reason } as Booking;
+      const booked = await bookCredit(deps, localActor(), booking);
       const balance = await realTimeBalance(deps.store.read, teamId, deps.clock.now());
       printLine(`${booked.memo} (${booked.id}): ${teamId} has ${toDollars(balance)} left to spend.`);
     },

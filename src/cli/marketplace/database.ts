@@ -2,7 +2,10 @@ import type { Command } from 'commander';
 import { type MarketplaceStoreDeps, marketplaceStores } from '../../compose/open-marketplace-store.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
+import { auditedAction } from '../../marketplace/operate/actions.ts';
+import type { AuditedAction } from '../../operators/audit.ts';
 import { actionOn, type Body, withDatabase } from '../database.ts';
+import { localActor } from '../local-actor.ts';
 
 /** What the commands of the marketplace work with. */
 export type CommandDeps = MarketplaceStoreDeps & { config: MarketplaceConfig };
@@ -23,6 +26,15 @@ export function loadMarketplaceFor(command: Command): MarketplaceConfig {
     allowPrivate?: true;
   }>();
   return loadMarketplaceConfig({ file, flags: { database, allowPrivate }, env: process.env });
+}
+
+/** Does what changes something, in the name of who runs the command; it leaves a row in the audit log. */
+export function auditedHere<T>(
+  deps: CommandDeps,
+  action: AuditedAction,
+  act: (deps: CommandDeps) => Promise<T>,
+): Promise<T> {
+  return auditedAction(deps, localActor(), action, (store) => act({ ...deps, store }));
 }
 
 /** Runs `body` on the database that `berth marketplace` with the same flags uses, also while it runs. */

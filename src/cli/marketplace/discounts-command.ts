@@ -5,7 +5,7 @@ import type { DiscountRecord } from '../../marketplace/model/people.ts';
 import { printLine } from '../../runtime/print.ts';
 import { parseCount, parseTime } from '../parse.ts';
 import { type Column, type JsonFlag, printRecords, toJsonTime, toTime, withJson } from '../print-records.ts';
-import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
+import { auditedHere, type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
 /** `berth marketplace discounts` (M: Offer: admin-assigned discounts). */
 export function discountsCommand(): Command {
@@ -27,7 +27,8 @@ export function discountsCommand(): Command {
     ),
   ).description('list the discounts of a team, or of all; those that are over too');
   onMarketplaceDatabase(discounts.command('end <id>'), async (deps, id: string) => {
-    const { endsAt } = await endDiscount(deps, id);
+    const action = { action: 'discount.end', subject: id };
+    const { endsAt } = await auditedHere(deps, action, (within) => endDiscount(within, id));
     printLine(`Discount ${id} ends at ${toTime(endsAt)}.`);
   }).description('end an assigned discount now');
   return discounts;
@@ -41,12 +42,15 @@ async function setDiscount(
 ): Promise<void> {
   const now = deps.clock.now();
   const { id: teamId } = await findTeam(deps.store.read.teams, idOrSlug);
-  const discount = await assignDiscount(deps, {
+  const assigned = {
     teamId,
     percentage: parseCount('The percentage', percentage),
     startsAt: from === undefined ? undefined : parseTime('--from', from, now),
     endsAt: until === undefined ? null : parseTime('--until', until, now),
-  });
+  };
+  const detail = { percentage: assigned.percentage, until: toTime(assigned.endsAt) };
+  const action = { action: 'discount.set', subject: teamId, detail };
+  const discount = await auditedHere(deps, action, (within) => assignDiscount(within, assigned));
   printLine(
     `Discount ${discount.id}: ${discount.percentage} % from ${toTime(discount.startsAt)} until ${toTime(discount.endsAt)}.`,
   );

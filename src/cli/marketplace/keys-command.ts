@@ -11,7 +11,7 @@ import {
   withNewKeyFlags,
 } from '../keys.ts';
 import { type Column, type JsonFlag, printRecords, withJson } from '../print-records.ts';
-import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
+import { auditedHere, type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
 /** `berth marketplace keys` (M: Authentication, 1). */
 export function marketplaceKeysCommand(): Command {
@@ -19,16 +19,21 @@ export function marketplaceKeysCommand(): Command {
   withNewKeyFlags(
     onMarketplaceDatabase(keys.command('create <email>'), async (deps, email: string, flags: NewKeyFlags) => {
       const expiresAt = parseExpiry(flags, deps.clock.now());
-      const { key, record } = await createKey(deps, email, { label: flags.label ?? null, expiresAt });
+      const { label = null } = flags;
+      const action = { action: 'key.create', subject: email, detail: label === null ? {} : { label } };
+      const { key, record } = await auditedHere(deps, action, (within) =>
+        createKey(within, email, { label, expiresAt }),
+      );
       printNewKey(key, record.id, flags);
     }),
   );
   withJson(onMarketplaceDatabase(keys.command('list [email]'), printKeys)).description(
     'list the keys of a user, or of all',
   );
-  onMarketplaceDatabase(keys.command('revoke <id>'), async (deps, id: string) =>
-    printRevoked(id, await revokeKey(deps, id)),
-  ).description('end a key; a running server follows within seconds');
+  onMarketplaceDatabase(keys.command('revoke <id>'), async (deps, id: string) => {
+    const action = { action: 'key.revoke', subject: id };
+    printRevoked(id, await auditedHere(deps, action, (within) => revokeKey(within, id)));
+  }).description('end a key; a running server follows within seconds');
   return keys;
 }
 

@@ -1,9 +1,10 @@
 import { Command } from 'commander';
 import { toLossCap } from '../../compose/options.ts';
 import type { LossRecord } from '../../marketplace/model/ledger-records.ts';
-import { acceptLosses, countLosses, type LossCount } from '../../marketplace/providers/loss-cap.ts';
-import { Fatal } from '../../ports/errors.ts';
+import { acceptProviderLosses } from '../../marketplace/operate/actions.ts';
+import { countLosses, type LossCount } from '../../marketplace/providers/loss-cap.ts';
 import { printLine } from '../../runtime/print.ts';
+import { localActor } from '../local-actor.ts';
 import { withAcceptance } from '../parse.ts';
 import {
   type Column,
@@ -38,12 +39,7 @@ export function marketplaceLossesCommand(): Command {
 }
 
 async function accept(deps: CommandDeps, provider: string, flags: JsonFlag & { for: number }): Promise<void> {
-  if (!(await deps.store.read.losses.providers()).includes(provider))
-    throw new Fatal(
-      `No losses are recorded for a provider "${provider}": \`berth marketplace losses\` lists them.`,
-    );
-  const until = deps.clock.now() + flags.for;
-  await acceptLosses(deps, provider, until);
+  const until = await acceptProviderLosses(deps, localActor(), { providerId: provider, forMs: flags.for });
   if (flags.json) return printJson({ provider, accepted_until: toJsonTime(until) });
   printLine(
     `Until ${toTime(until)} what ${provider} answers 404 for is ended, by a running server within a minute. It stays ended, ` +

@@ -55,13 +55,23 @@ const commands: readonly LazyCommand[] = [
   },
   {
     name: 'providers',
-    description: 'list and check the providers of marketplace.yaml',
+    description: 'the providers of marketplace.yaml: list them, call them, and what is known of each',
     load: async () => (await import('./providers-command.ts')).providersCommand(),
   },
   {
     name: 'mail',
-    description: 'list the mails: sent, due and given up',
+    description: 'list the mails: sent, due and given up; have one tried again',
     load: async () => (await import('./mail-commands.ts')).mailCommand(),
+  },
+  {
+    name: 'operators',
+    description: 'create, list and revoke the keys of the admin listener',
+    load: async () => (await import('./operators-commands.ts')).marketplaceOperatorsCommand(),
+  },
+  {
+    name: 'audit',
+    description: 'what operators did, from where, and with which outcome',
+    load: async () => (await import('./operators-commands.ts')).marketplaceAuditCommand(),
   },
   {
     name: 'losses',
@@ -124,7 +134,10 @@ function welcome({ baseUrl, adminUrl, providers, hasDocs }: ServingMarketplace):
   printLine(`Berth's marketplace serves ${baseUrl}`);
   printLine(`  providers  ${providers.join(', ')}`);
   if (hasDocs) printLine(`  docs       ${new URL('/docs', baseUrl)}`);
-  if (adminUrl !== null) printLine(`  metrics    ${new URL('/metrics', adminUrl)}`);
+  if (adminUrl !== null) {
+    printLine(`  metrics    ${new URL('/metrics', adminUrl)}`);
+    printLine(`  console    ${new URL('/console', adminUrl)}`);
+  }
   printLine(
     '\nA user and their key:\n  berth marketplace users add you@example.com --allow-keys\n  berth marketplace keys create you@example.com',
   );

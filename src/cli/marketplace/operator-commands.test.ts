@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runMain } from '../../../test/support/processes/run-main.ts';
 import { grant } from '../../marketplace/ledger/credit.ts';
+import { readBooks } from '../../marketplace/operate/views/books.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import {
   deployment,
@@ -129,5 +130,50 @@ describe('the commands for the operator of a marketplace', () => {
     expect(amountOf('teams')).toBe(100);
     expect(Math.abs(amountOf('promotion') ?? 0)).toBe(100);
     expect(await run('ledger')).toMatch(/^ACCOUNT +AMOUNT +MEANING\nteams +\$100\.00/);
+  });
+
+  it('what changes something leaves a row in the audit log, also where it is refused', async () => {
+    const { operator_key: key } = JSON.parse(await run('operators', 'create', 'mara', '--json'));
+    expect(key).toMatch(/^berthop_/);
+    expect(JSON.parse(await run('operators', 'list', '--json'))).toMatchObject([
+      { name: 'mara', state: 'valid' },
+    ]);
+    await run('credit', 'grant', teamId, '5', '--reason', 'sorry');
+    await run('users', 'add', 'eve@example.com');
+    expect(await sentenceOf('losses', 'accept', 'provider-a')).toContain('No losses are recorded');
+    const rows: Record<string, unknown>[] = JSON.parse(await run('audit', 'ls', '--json'));
+    expect(rows.map(({ action, subject, outcome, source }) => [action, subject, outcome, source])).toEqual([
+      ['losses.accept', 'provider-a', 'refused', 'cli'],
+      ['user.add', 'eve@example.com', 'done', 'cli'],
+      ['credit.grant', teamId, 'done', 'cli'],
+      ['operator_key.create', 'mara', 'done', 'cli'],
+    ]);
+    expect(JSON.stringify(rows)).not.toContain(key);
+  });
+
+  it('providers health: what failed there, and why', async () => {
+    expect(JSON.parse(await run('providers', 'health', '--json'))).toMatchObject([
+      { provider: 'provider-a', running: 1, catalog_read_at: null },
+      { provider: 'provider-b', state: 'ok', running: 0 },
+    ]);
+  });
+
+  it('teams list: those that run out first, with how long they last', async () => {
+    expect(JSON.parse(await run('teams', 'list', '--spending', '--json'))).toMatchObject([
+      { slug: teamId, burn_usd_per_hour: 2 },
+    ]);
+    expect(await run('teams', 'list', '--find', 'nobody')).toBe('No team is found.\n');
+  });
+
+  it('verify-ledger: its verdict is kept for the pages', async () => {
+    // The rows of this file were written beside the books.
+    const { code, stdout } = await runMain(['marketplace', 'verify-ledger', '--json', '--config', config]);
+    expect(code).toBe(1);
+    const store = openMarketplaceSqliteStore(join(folder, 'm.db'));
+    const { verified } = await readBooks(store.read, {});
+    await store.close();
+    const { findings } = JSON.parse(stdout);
+    expect(verified).toMatchObject({ findings, counts: { findings: findings.length } });
+    expect(verified?.accounts).toContainEqual({ account: 'promotion', amount_usd: -105 });
   });
 });

@@ -2,12 +2,21 @@ import { Command } from 'commander';
 import { type OrchestratorClient, ProviderError } from '../../client/orchestrator-client.ts';
 import { createClients } from '../../compose/providers.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
+import type { ProviderRow } from '../../marketplace/operate/views/providers.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { createLog } from '../../runtime/log.ts';
 import { printLine } from '../../runtime/print.ts';
 import { systemClock } from '../../runtime/system.ts';
-import { type JsonFlag, printJson, printRecords, withJson } from '../print-records.ts';
-import { loadMarketplaceFor, withAllowPrivate } from './database.ts';
+import {
+  type Column,
+  fieldColumns,
+  type JsonFlag,
+  printJson,
+  printRecords,
+  withJson,
+} from '../print-records.ts';
+import { loadMarketplaceFor, onMarketplaceDatabase, withAllowPrivate } from './database.ts';
+import { readProviders } from './status-command.ts';
 
 /** `berth marketplace providers` */
 export function providersCommand(): Command {
@@ -46,8 +55,37 @@ export function providersCommand(): Command {
       else for (const { id, sentence } of results) printLine(`${id}: ${sentence}`);
       if (results.some(({ isRight }) => !isRight)) process.exitCode = 1;
     });
+  withJson(
+    onMarketplaceDatabase(providers.command('health'), async (deps, flags: JsonFlag) => {
+      const rows = await readProviders(deps);
+      if (flags.json) printJson(rows);
+      else printRecords(rows, healthColumns, {}, 'No provider is configured, and no row names one.');
+    }),
+  ).description(
+    'what each provider runs, until when it confirmed that, and what failed there in 24 hours; it calls none',
+  );
   return providers;
 }
+
+const healthColumns: readonly Column<ProviderRow>[] = [
+  ...fieldColumns<ProviderRow>({
+    PROVIDER: 'provider',
+    STATE: 'state',
+    DEPLOYING: 'deploying',
+    RUNNING: 'running',
+    STOPPED: 'stopped',
+    'CONFIRMED UNTIL': 'confirmed_until',
+    'NO SSH YET': 'waiting_for_ssh',
+    HELD: 'losses_held',
+    MADE: 'made',
+    FAILED: 'failed',
+  }),
+  {
+    head: 'WHY',
+    key: 'failures',
+    value: ({ failures }) => failures.map(({ reason, count }) => `${reason} ${count}`).join(', '),
+  },
+];
 
 function withConfig(command: Command): Command {
   return withAllowPrivate(

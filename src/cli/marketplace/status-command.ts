@@ -1,15 +1,11 @@
 import { Command } from 'commander';
-import { usdFromMicroUsd } from '../../contract/values.ts';
-import { toDollars } from '../../marketplace/contract/values.ts';
-import {
-  type Overview,
-  type ProviderOverview,
-  readOverview,
-  type TeamOverview,
-} from '../../marketplace/operate/overview.ts';
+import { toLossCap } from '../../compose/options.ts';
+import { listProviders, type ProviderRow } from '../../marketplace/operate/views/providers.ts';
+import { listTeams, type TeamRow } from '../../marketplace/operate/views/teams.ts';
 import { printLine } from '../../runtime/print.ts';
 import {
   type Column,
+  fieldColumns,
   type JsonFlag,
   printJson,
   printRecords,
@@ -18,71 +14,64 @@ import {
   toTime,
   withJson,
 } from '../print-records.ts';
-import { onMarketplaceDatabase } from './database.ts';
+import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
+import { burnColumns } from './teams-command.ts';
+
+/** More teams than there are. */
+const ALL = 1_000_000;
 
 /** `berth marketplace status`: what an operator looks at first. */
 export function statusCommand(): Command {
   return withJson(
-    onMarketplaceDatabase(new Command('status'), async ({ store, clock, config }, { json }: JsonFlag) => {
-      const ids = config.providers.map(({ id }) => id);
-      const overview = await readOverview(store.read, ids, clock.now());
-      if (!json) return tell(overview);
+    onMarketplaceDatabase(new Command('status'), async (deps, { json }: JsonFlag) => {
+      const { store, clock } = deps;
+      const providers = await readProviders(deps);
+      const { teams } = await listTeams(store.read, { limit: ALL }, clock.now());
+      const mailDueAt = await store.read.mail.nextDueAt();
+      if (!json) return tell(providers, teams, mailDueAt);
       printJson({
-        providers: overview.providers.map((provider) => toFields(provider, providerColumns)),
-        teams: overview.teams.map((team) => toFields(team, teamColumns)),
-        mail_due_at: toJsonTime(overview.mailDueAt),
+        providers: providers.map((provider) => toFields(provider, providerColumns)),
+        teams: teams.map((team) => toFields(team, teamColumns)),
+        mail_due_at: toJsonTime(mailDueAt),
       });
     }),
   );
 }
 
-const providerColumns: readonly Column<ProviderOverview>[] = [
-  { head: 'PROVIDER', key: 'provider', value: ({ id }) => id },
-  { head: 'DEPLOYING', key: 'deploying', value: ({ active }) => active.deploying ?? 0 },
-  { head: 'RUNNING', key: 'running', value: ({ active }) => active.running ?? 0 },
-  { head: 'STOPPED', key: 'stopped', value: ({ active }) => active.stopped ?? 0 },
-  { head: 'VOLUMES', key: 'volumes', value: ({ volumes }) => volumes },
-  { head: 'NO SSH YET', key: 'waiting_for_ssh', value: ({ waitingForSsh }) => waitingForSsh },
-  { head: 'TO SYNC', key: 'to_sync', value: ({ toSync }) => toSync },
-  { head: 'HELD', key: 'losses_held', value: ({ lossesHeld }) => lossesHeld },
-  {
-    head: 'CONFIRMED UNTIL',
-    key: 'confirmed_until',
-    value: ({ confirmedUntil }) => toJsonTime(confirmedUntil),
-  },
-];
-
-const teamColumns: readonly Column<TeamOverview>[] = [
-  { head: 'TEAM', key: 'team', value: ({ team }) => team.slug },
-  {
-    head: 'BALANCE',
-    key: 'balance_usd',
-    value: ({ balanceMicroUsd }) => usdFromMicroUsd(balanceMicroUsd),
-    text: ({ balanceMicroUsd }) => toDollars(balanceMicroUsd),
-  },
-  {
-    head: 'AN HOUR',
-    key: 'burn_usd_per_hour',
-    value: ({ burnMicroUsdPerHour }) => usdFromMicroUsd(burnMicroUsdPerHour),
-    text: ({ burnMicroUsdPerHour }) => toDollars(burnMicroUsdPerHour),
-  },
-  { head: 'HOURS LEFT', key: 'hours_left', value: hoursLeft },
-];
-
-/** At what it costs now; null: it costs nothing. */
-function hoursLeft({ balanceMicroUsd, burnMicroUsdPerHour }: TeamOverview): number | null {
-  if (burnMicroUsdPerHour === 0) return null;
-  return Math.max(0, Math.floor((balanceMicroUsd / burnMicroUsdPerHour) * 10) / 10);
+/** As rows tell of them: a command calls no provider. */
+export function readProviders({ store, clock, config }: CommandDeps): Promise<ProviderRow[]> {
+  return listProviders(store.read, {
+    known: new Map(config.providers.map(({ id }) => [id, null])),
+    maxLosses: toLossCap(config.polling),
+    now: clock.now(),
+  });
 }
 
-function tell({ providers, teams, mailDueAt }: Overview): void {
+const providerColumns = fieldColumns<ProviderRow>({
+  PROVIDER: 'provider',
+  DEPLOYING: 'deploying',
+  RUNNING: 'running',
+  STOPPED: 'stopped',
+  VOLUMES: 'volumes',
+  'NO SSH YET': 'waiting_for_ssh',
+  'TO SYNC': 'to_sync',
+  HELD: 'losses_held',
+  'CONFIRMED UNTIL': 'confirmed_until',
+});
+
+const teamColumns: readonly Column<TeamRow>[] = [
+  { head: 'TEAM', key: 'team', value: ({ slug }) => slug },
+  ...burnColumns,
+];
+
+function tell(providers: readonly ProviderRow[], teams: readonly TeamRow[], mailDueAt: number | null): void {
   printRecords(providers, providerColumns, {});
-  const spending = teams.filter(({ burnMicroUsdPerHour }) => burnMicroUsdPerHour > 0);
+  const spending = teams.filter(({ burn_usd_per_hour: burn }) => burn > 0);
   printLine('');
   if (spending.length === 0) printLine(`None of ${teams.length} teams is billed for anything.`);
   else {
     printRecords(
-      spending.sort((a, b) => (hoursLeft(a) ?? 0) - (hoursLeft(b) ?? 0)),
+      spending.toSorted((a, b) => (a.hours_left ?? 0) - (b.hours_left ?? 0)),
       teamColumns,
       {},
     );

@@ -1,24 +1,27 @@
 import { Command } from 'commander';
-import { usdFromMicroUsd } from '../../contract/values.ts';
 import { type TeamRole, teamRoles } from '../../marketplace/contract/team.ts';
 import { toDollars } from '../../marketplace/contract/values.ts';
-import { realTimeBalance } from '../../marketplace/ledger/balance.ts';
-import { findTeam } from '../../marketplace/model/own-rows.ts';
-import type { MemberRecord, TeamRecord, UserRecord } from '../../marketplace/model/people.ts';
+import { listTeams, readTeam, type TeamDetail, type TeamRow } from '../../marketplace/operate/views/teams.ts';
 import { removeMember, setMember } from '../../marketplace/teams/members.ts';
 import { createTeam, switchTeam } from '../../marketplace/teams/teams.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
+import { parseLimit } from '../parse.ts';
 import {
   type Column,
+  fieldColumns,
   type JsonFlag,
   printJson,
   printRecords,
-  toFields,
-  toJsonTime,
   withJson,
 } from '../print-records.ts';
-import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
+import { auditedHere, type CommandDeps, onMarketplaceDatabase } from './database.ts';
+
+interface ListFlags extends JsonFlag {
+  find?: string;
+  spending?: true;
+  limit: string;
+}
 
 /** `berth marketplace teams`. A team is named by its id or its slug, a user by their e-mail address. */
 export function teamsCommand(): Command {
@@ -26,21 +29,28 @@ export function teamsCommand(): Command {
   onMarketplaceDatabase(
     teams.command('create <name>'),
     async (deps, name: string, { owner, slug }: { owner: string; slug?: string }) => {
-      const team = await createTeam(deps, { name, owner, slug });
+      const action = { action: 'team.create', subject: name, detail: { owner } };
+      const team = await auditedHere(deps, action, (within) => createTeam(within, { name, owner, slug }));
       printLine(`Team ${team.name} (${team.id}, ${team.slug}) is created.`);
     },
   )
     .description('create a team')
     .requiredOption('--owner <email>', 'who owns it')
     .option('--slug <slug>', 'its unique short name');
-  withJson(onMarketplaceDatabase(teams.command('list'), printTeams)).description('list the teams');
+  withJson(onMarketplaceDatabase(teams.command('list'), printTeams))
+    .description('list the teams: what each has left, what it is billed an hour, and how long that lasts')
+    .option('--find <text>', 'those with this text in id, slug or name')
+    .option('--spending', 'those that are billed for something, those that run out first before the others')
+    .option('--limit <count>', 'how many at most', '100000');
   withJson(onMarketplaceDatabase(teams.command('show <team>'), printTeam)).description(
-    'show a team and its members',
+    'show a team: its members, and what it pays for',
   );
   onMarketplaceDatabase(
     teams.command('add-member <team> <email>'),
     async (deps, team: string, user: string, { role }: { role: string }) => {
-      await setMember(deps, { team, user, role: toRole(role) });
+      const member = { team, user, role: toRole(role) };
+      const action = { action: 'team.set_member', subject: team, detail: { user, role } };
+      await auditedHere(deps, action, (within) => setMember(within, member));
       printLine(`${user} is ${role} of ${team}.`);
     },
   )
@@ -49,12 +59,14 @@ export function teamsCommand(): Command {
   onMarketplaceDatabase(
     teams.command('remove-member <team> <email>'),
     async (deps, team: string, user: string) => {
-      await removeMember(deps, { team, user });
+      const action = { action: 'team.remove_member', subject: team, detail: { user } };
+      await auditedHere(deps, action, (within) => removeMember(within, { team, user }));
       printLine(`${user} is no longer a member of ${team}.`);
     },
   ).description('remove a user from a team');
   onMarketplaceDatabase(teams.command('switch <email> <team>'), async (deps, user: string, team: string) => {
-    await switchTeam(deps, { user, team });
+    const action = { action: 'user.switch_team', subject: user, detail: { team } };
+    await auditedHere(deps, action, (within) => switchTeam(within, { user, team }));
     printLine(`${team} is the current team of ${user}.`);
   }).description("make a team the user's current one");
   return teams;
@@ -66,57 +78,65 @@ function toRole(text: string): TeamRole {
   return role;
 }
 
-interface ShownTeam {
-  team: TeamRecord;
-  owner: string;
-  balanceMicroUsd: number;
-}
-
-const teamColumns: readonly Column<ShownTeam>[] = [
-  { head: 'ID', key: 'id', value: ({ team }) => team.id },
-  { head: 'SLUG', key: 'slug', value: ({ team }) => team.slug },
-  { head: 'NAME', key: 'name', value: ({ team }) => team.name },
-  { head: 'OWNER', key: 'owner', value: ({ owner }) => owner },
+/** What a team has left, what it is billed for, and how long that lasts. */
+export const burnColumns: readonly Column<TeamRow>[] = [
   {
     head: 'BALANCE',
     key: 'balance_usd',
-    value: ({ balanceMicroUsd }) => usdFromMicroUsd(balanceMicroUsd),
-    text: ({ balanceMicroUsd }) => toDollars(balanceMicroUsd),
+    value: ({ balance_usd: usd }) => usd,
+    text: (row) => dollars(row.balance_usd),
   },
-  { head: 'CREATED', key: 'created_at', value: ({ team }) => toJsonTime(team.createdAt) },
+  {
+    head: 'AN HOUR',
+    key: 'burn_usd_per_hour',
+    value: ({ burn_usd_per_hour: usd }) => usd,
+    text: (row) => dollars(row.burn_usd_per_hour),
+  },
+  { head: 'HOURS LEFT', key: 'hours_left', value: ({ hours_left: hours }) => hours },
 ];
 
-async function toShown({ store, clock }: CommandDeps, team: TeamRecord): Promise<ShownTeam> {
-  const owner = (await store.read.users.byId(team.ownerId))?.email ?? team.ownerId;
-  return { team, owner, balanceMicroUsd: await realTimeBalance(store.read, team.id, clock.now()) };
+function dollars(usd: number): string {
+  return toDollars(Math.round(usd * 1_000_000));
 }
 
-async function printTeams(deps: CommandDeps, flags: JsonFlag): Promise<void> {
-  const shown: ShownTeam[] = [];
-  for (const team of await deps.store.read.teams.list()) shown.push(await toShown(deps, team));
-  printRecords(shown, teamColumns, flags);
-}
-
-const memberColumns: readonly Column<MemberRecord & { user: UserRecord | null }>[] = [
-  { head: 'USER', key: 'user_id', value: ({ userId }) => userId },
-  { head: 'EMAIL', key: 'email', value: ({ user }) => user?.email ?? '' },
-  { head: 'NAME', key: 'name', value: ({ user }) => user?.name ?? '' },
-  { head: 'ROLE', key: 'role', value: ({ role }) => role },
-  { head: 'JOINED', key: 'joined_at', value: ({ joinedAt }) => toJsonTime(joinedAt) },
+const teamColumns: readonly Column<TeamRow>[] = [
+  ...fieldColumns<TeamRow>({ ID: 'id', SLUG: 'slug', NAME: 'name', OWNER: 'owner' }),
+  ...burnColumns,
+  ...fieldColumns<TeamRow>({ CREATED: 'created_at' }),
 ];
 
-async function printTeam(deps: CommandDeps, idOrSlug: string, flags: JsonFlag): Promise<void> {
-  const { read } = deps.store;
-  const shown = await toShown(deps, await findTeam(read.teams, idOrSlug));
-  const { id, name, slug } = shown.team;
-  const members: (MemberRecord & { user: UserRecord | null })[] = [];
-  for (const member of await read.teams.members(id))
-    members.push({ ...member, user: await read.users.byId(member.userId) });
-  if (flags.json) {
-    const fields = members.map((member) => toFields(member, memberColumns));
-    printJson({ ...toFields(shown, teamColumns), members: fields });
-    return;
-  }
-  printLine(`${name} (${id}, ${slug}) has ${toDollars(shown.balanceMicroUsd)} left to spend.\n`);
-  printRecords(members, memberColumns, flags);
+async function printTeams({ store, clock }: CommandDeps, flags: ListFlags): Promise<void> {
+  const { find, spending, limit, json } = flags;
+  const query = { text: find, isSpending: spending, limit: parseLimit('--limit', limit) };
+  const { teams } = await listTeams(store.read, query, clock.now());
+  printRecords(teams, teamColumns, json ? { json } : {}, 'No team is found.');
+}
+
+const memberColumns = fieldColumns<TeamDetail['members'][number]>({
+  USER: 'user_id',
+  EMAIL: 'email',
+  NAME: 'name',
+  ROLE: 'role',
+  JOINED: 'joined_at',
+});
+const paidColumns = fieldColumns<TeamDetail['pays_for'][number]>({
+  'PAYS FOR': 'id',
+  KIND: 'kind',
+  STATE: 'state',
+  'AN HOUR': 'usd_per_hour',
+  SINCE: 'since',
+  TAKEN: 'taken_usd',
+});
+
+async function printTeam({ store, clock }: CommandDeps, idOrSlug: string, { json }: JsonFlag): Promise<void> {
+  const team = await readTeam(store.read, idOrSlug, clock.now());
+  if (team === null) throw new Fatal(`There is no team "${idOrSlug}": see \`berth marketplace teams list\`.`);
+  if (json) return printJson(team);
+  const { id, name, slug, hours_left: hours } = team;
+  const lasts = hours === null ? 'nothing is billed to it' : `that lasts ${hours} hours`;
+  printLine(`${name} (${id}, ${slug}) has ${dollars(team.balance_usd)} left to spend: ${lasts}.\n`);
+  printRecords(team.members, memberColumns, {});
+  if (team.pays_for.length === 0) return;
+  printLine('');
+  printRecords(team.pays_for, paidColumns, {});
 }

@@ -4,7 +4,7 @@ import { addUser, changeUser, type UserChanges } from '../../marketplace/teams/u
 import { printLine } from '../../runtime/print.ts';
 import { parseCount, parseMinutes, parseSwitch } from '../parse.ts';
 import { type Column, type JsonFlag, printRecords, toJsonTime, withJson } from '../print-records.ts';
-import { onMarketplaceDatabase } from './database.ts';
+import { auditedHere, onMarketplaceDatabase } from './database.ts';
 
 interface UserFlags {
   name?: string;
@@ -23,7 +23,14 @@ export function usersCommand(): Command {
       users.command('add <email>'),
       async (deps, email: string, { team, allowKeys, ...flags }: UserFlags & { team?: string }) => {
         const changes = { ...toChanges(flags), mayMakeKeys: allowKeys === true };
-        const user = await addUser(deps, { email, ...changes, team });
+        const action = {
+          action: 'user.add',
+          subject: email,
+          detail: { ...changes, ...(team !== undefined && { team }) },
+        };
+        const user = await auditedHere(deps, action, (within) =>
+          addUser(within, { email, ...changes, team }),
+        );
         const where = team === undefined ? '' : `, a member of ${team}`;
         printLine(`User ${user.email} (${user.id}) is added${where}.`);
       },
@@ -41,14 +48,19 @@ export function usersCommand(): Command {
     ),
   ).description('list the users');
   withSettings(
-    onMarketplaceDatabase(users.command('set <email>'), async (deps, email: string, flags: UserFlags) =>
-      printRecords([await changeUser(deps, email, toChanges(flags))], userColumns, {}),
-    ),
+    onMarketplaceDatabase(users.command('set <email>'), async (deps, email: string, flags: UserFlags) => {
+      const changes = toChanges(flags);
+      const action = { action: 'user.set', subject: email, detail: { ...changes } };
+      const user = await auditedHere(deps, action, (within) => changeUser(within, email, changes));
+      printRecords([user], userColumns, {});
+    }),
   ).description('change the settings of a user');
   onMarketplaceDatabase(
     users.command('allow-keys <email>'),
     async (deps, email: string, { no }: { no?: true }) => {
-      const user = await changeUser(deps, email, { mayMakeKeys: no !== true });
+      const changes = { mayMakeKeys: no !== true };
+      const action = { action: 'user.set', subject: email, detail: changes };
+      const user = await auditedHere(deps, action, (within) => changeUser(within, email, changes));
       printLine(`${user.email} ${user.mayMakeKeys ? 'may have' : 'may not have'} API keys.`);
     },
   )

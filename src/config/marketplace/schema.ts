@@ -93,7 +93,7 @@ function credentialProblems(provider: {
   return [];
 }
 
-const { polling, maxLosses, billing, spending, mailsKeptMs } = defaultOptions;
+const { polling, maxLosses, billing, spending, mailsKeptMs, auditKeptMs } = defaultOptions;
 
 const rangeSchema = z
   .tuple([z.number().min(1), z.number().max(3600)])
@@ -229,6 +229,12 @@ const retentionSchema = z
       .max(36_500)
       .nullable()
       .default(mailsKeptMs === null ? null : mailsKeptMs / DAY_MS),
+    /** What operators did. */
+    audit_days: z
+      .int()
+      .min(1)
+      .max(3650)
+      .default(auditKeptMs / DAY_MS),
   })
   .prefault({});
 

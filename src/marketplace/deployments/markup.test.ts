@@ -81,11 +81,7 @@ it('is in what is shown, agreed on, billed and quoted, with the discount taken o
     ['stopped', stopped.stopped_price_per_hour * 1_000_000],
   ]);
   expect(explainBill(bill)[0]).toMatch(/running {2}\$\d.*\(10 % off .*\(provider \$2\.00\/h\)$/);
-  const {
-    margin_usd: margin,
-    taken_usd: taken,
-    provider_usd: provider,
-  } = billToJson(bill) as Record<string, number>;
+  const { margin_usd: margin, taken_usd: taken, provider_usd: provider } = billToJson(bill);
   expect(margin).toBeCloseTo((taken ?? 0) - (provider ?? 0), 6);
   expect(margin).toBeGreaterThan(0);
   expect((await verifyLedger(market.store, clock.now())).findings).toEqual([]);

@@ -67,16 +67,14 @@ export function explainBill(
 }
 
 /** The same for a program; amounts in US dollars. */
-export function billToJson(bill: Bill, { byDay = false }: { byDay?: boolean } = {}): object {
+export function billToJson(bill: Bill, { byDay = false }: { byDay?: boolean } = {}) {
   const { subjectId, segments, days, postedMicroUsd, unpostedMicroUsd, providerMicroUsd } = bill;
   return {
     id: subjectId,
     segments: segments.map((segment) => ({
-      ...{
-        state: segment.state,
-        from: toTimestamp(segment.startedAt),
-        until: toTimestampOrNull(segment.endedAt),
-      },
+      state: segment.state,
+      from: toTimestamp(segment.startedAt),
+      until: toTimestampOrNull(segment.endedAt),
       hourly_rate_usd: usdFromMicroUsd(segment.rateMicroUsdPerHour),
       original_hourly_rate_usd: usdFromMicroUsd(segment.originalRateMicroUsdPerHour),
       discount_percent: segment.discountPercentage,

@@ -37,6 +37,8 @@ export interface MarketplaceOptions {
   maxLosses: LossCapOptions;
   /** So long after it was written a mail that was sent, or given up, is deleted; null: never. */
   mailsKeptMs: number | null;
+  /** For how long the audit log is kept. */
+  auditKeptMs: number;
   /** How long a request waits for what the provider has accepted, before it answers 504. */
   lifecycleWaitMs: number;
   spending: {
@@ -93,6 +95,7 @@ export const defaultOptions: MarketplaceOptions = {
   },
   maxLosses: { share: 0.2, least: 5, windowMs: 600_000 },
   mailsKeptMs: 90 * DAY_MS,
+  auditKeptMs: 365 * DAY_MS,
   lifecycleWaitMs: 20_000,
   spending: {
     balanceForMs: 3_600_000,

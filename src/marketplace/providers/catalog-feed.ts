@@ -54,6 +54,11 @@ export class CatalogFeed implements ProviderCatalog {
     return this.#offers;
   }
 
+  /** What was wrong at the last refresh. */
+  get problems(): readonly string[] {
+    return [...this.#problems];
+  }
+
   get volumeLocations(): ProviderCatalog['volumeLocations'] {
     return this.#volumeLocations;
   }

@@ -27,21 +27,24 @@ export interface LiveProviders extends Providers {
   start(): void;
   /** Asks all of them once; one that hangs ends with the client's timeout. */
   refresh(): Promise<void>;
+  /** What was wrong when the catalog of a provider was read last. */
+  problemsOf(id: string): readonly string[];
   /** Stops refreshing, and lets the connections go. */
   close(): Promise<void>;
 }
 
 /** @throws {Error} for two providers of one id */
 export function createProviders({ providers, catalogMs, ...deps }: ProvidersOptions): LiveProviders {
-  const feeds: CatalogFeed[] = [];
+  const feedOf = new Map<string, CatalogFeed>();
   const byId = new Map<string, Provider>();
   for (const { profile, client, sshProbe, markups = noMarkups } of providers) {
     if (byId.has(profile.id)) throw new Error(`There are two providers with the id ${profile.id}.`);
     const catalog = new CatalogFeed({ ...deps, profile, client, markups, intervalMs: catalogMs });
-    feeds.push(catalog);
+    feedOf.set(profile.id, catalog);
     byId.set(profile.id, { id: profile.id, profile, client, markups, catalog, sshProbe });
   }
   const ids = [...byId.keys()];
+  const feeds = [...feedOf.values()];
   return {
     ids: () => ids,
     get: (id) => byId.get(id),
@@ -51,6 +54,7 @@ export function createProviders({ providers, catalogMs, ...deps }: ProvidersOpti
     refresh: async () => {
       await Promise.all(feeds.map((feed) => feed.refresh()));
     },
+    problemsOf: (id) => feedOf.get(id)?.problems ?? [],
     close: async () => {
       // A call that hangs ends with its connection.
       const stopped = feeds.map((feed) => feed.stop());

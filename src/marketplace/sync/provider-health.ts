@@ -23,6 +23,11 @@ export class ProviderHealth {
     this.#providerId = providerId;
   }
 
+  /** What is wrong with calls to the provider now. */
+  get problems(): ProviderProblem[] {
+    return [...this.#problems.keys()];
+  }
+
   /** A call about `subject` did not succeed. */
   failed(subject: Subject, error: ProviderError): void {
     if (!OF_ALL.includes(error.problem)) {

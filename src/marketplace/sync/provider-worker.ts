@@ -76,6 +76,10 @@ export class ProviderWorker {
     });
   }
 
+  get problems(): readonly string[] {
+    return this.#health.problems.map((problem) => `calls about deployments fail: ${problem}`);
+  }
+
   start(): void {
     this.#lease.start();
   }

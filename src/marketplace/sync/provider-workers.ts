@@ -29,6 +29,11 @@ export class ProviderWorkers {
     for (const worker of this.#workers.values()) worker.postpone(deploymentIds, byMs);
   }
 
+  /** What is wrong with calls to a provider, as far as this process makes them. */
+  problemsOf(providerId: string): readonly string[] {
+    return this.#workers.get(providerId)?.problems ?? [];
+  }
+
   /** Lets what runs come to its end. */
   async stop(): Promise<void> {
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));

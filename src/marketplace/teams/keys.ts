@@ -1,11 +1,9 @@
 import { describeApiKey, digestSecret, generateApiKey } from '../../keys/api-key.ts';
-import type { Clock, Random, Timer } from '../../ports/clock.ts';
-import type { Log } from '../../ports/log.ts';
+import type { Clock, Random } from '../../ports/clock.ts';
 import { newId } from '../model/names.ts';
 import { OperatorError } from '../model/own-rows.ts';
 import type { ApiKeyRecord } from '../model/people.ts';
 import type { Store } from '../model/store.ts';
-import type { Authenticator } from './authenticate.ts';
 import { findUser } from './users.ts';
 
 interface Deps {
@@ -61,40 +59,4 @@ export async function revokeKey({ store, clock }: Omit<Deps, 'random'>, id: stri
     await tx.keys.revoke(id, revokedAt);
     return revokedAt;
   });
-}
-
-const EVERY_MS = 60_000;
-
-/** Writes once a minute when each key was used last. */
-export class KeyUses {
-  readonly #deps: { authenticator: Authenticator; clock: Clock; log: Log };
-  #timer: Timer | undefined;
-  #writing: Promise<void> = Promise.resolve();
-
-  constructor(deps: { authenticator: Authenticator; clock: Clock; log: Log }) {
-    this.#deps = deps;
-  }
-
-  start(): void {
-    this.#timer = this.#deps.clock.setTimer(EVERY_MS, () => {
-      this.#writing = this.#write();
-      this.start();
-    });
-  }
-
-  /** Writes what is left. */
-  async stop(): Promise<void> {
-    this.#timer?.cancel();
-    await this.#writing;
-    await this.#write();
-  }
-
-  async #write(): Promise<void> {
-    const { authenticator, log } = this.#deps;
-    await authenticator
-      .recordUses()
-      .catch((err) =>
-        log.warn({ err }, 'the times of last use of the keys could not be written; it will be retried'),
-      );
-  }
 }

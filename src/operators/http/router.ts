@@ -61,8 +61,9 @@ export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorE
   const app = new OpenAPIHono<OperatorEnv>();
   app.use(requestContext<OperatorEnv>(parts));
   app.get('/operator/openapi.json', (context) => {
-    const { title } = about;
-    const document = documents.get(title) ?? describeRoutes(v1, { ...about, version: '1.0.0', url: API });
+    const { title, ...rest } = about;
+    const document =
+      documents.get(title) ?? describeRoutes(v1, { title, version: '1.0.0', ...rest, url: API });
     documents.set(title, document);
     return context.json(document);
   });

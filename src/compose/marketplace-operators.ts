@@ -1,0 +1,45 @@
+import { createOperatorApp } from '../marketplace/http/operator/app.ts';
+import type { OperatorDeps } from '../marketplace/http/operator/deps.ts';
+import type { KnownProviders } from '../marketplace/operate/views/providers.ts';
+import type { LiveProviders } from '../marketplace/providers/create-providers.ts';
+import type { ProviderWorkers } from '../marketplace/sync/provider-workers.ts';
+import { Operators } from '../operators/keys.ts';
+
+export interface MarketplaceOperators {
+  operators: Operators;
+  /** What the admin listener has of them, by path. */
+  apps: { '/operator': ReturnType<typeof createOperatorApp> };
+}
+
+interface Parts extends Omit<OperatorDeps, 'operators' | 'providers'> {
+  providers: LiveProviders;
+  workers: ProviderWorkers;
+  nextId: () => string;
+}
+
+/** What the operators of a marketplace have on its admin listener; loaded only where there is one. */
+export function composeOperators({ providers, workers, nextId, ...parts }: Parts): MarketplaceOperators {
+  const { store, clock } = parts;
+  const operators = new Operators({ store, clock, command: 'berth marketplace operators' });
+  const deps: OperatorDeps = { ...parts, operators, providers: () => factsOf(providers, workers) };
+  return { operators, apps: { '/operator': createOperatorApp(deps, { nextId }) } };
+}
+
+/** What this process knows of each provider. */
+function factsOf(providers: LiveProviders, workers: ProviderWorkers): KnownProviders {
+  return new Map(
+    providers.ids().map((id) => {
+      const { refreshedAt = null, offers = new Map() } = providers.get(id)?.catalog ?? {};
+      const inStock = [...offers.values()].filter(({ inStockRegions }) => inStockRegions.length > 0);
+      return [
+        id,
+        {
+          catalogReadAt: refreshedAt,
+          offers: offers.size,
+          offersInStock: inStock.length,
+          problems: [...providers.problemsOf(id), ...workers.problemsOf(id)],
+        },
+      ];
+    }),
+  );
+}

@@ -1,0 +1,129 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { timestampSchema } from '../../../contract/values.ts';
+import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { actorOf, createOperatorRouter } from '../../../operators/http/router.ts';
+import { toTime } from '../../../operators/views/values.ts';
+import { findTeam } from '../../model/own-rows.ts';
+import { acceptProviderLosses, type Booking, bookCredit, resendMail } from '../../operate/actions.ts';
+import { mailRowSchema, toMailRow } from '../../operate/views/mails.ts';
+import { errors, type OperatorDeps } from './deps.ts';
+
+const shared = { tags: ['Actions'], security: bearer };
+const refusals = ['unauthorized', ...errors.ofBodies] as const;
+
+const creditSchema = z
+  .object({
+    kind: z.enum(['top_up', 'grant', 'adjustment']),
+    amount_usd: z
+      .number()
+      .min(-1e9)
+      .max(1e9)
+      .multipleOf(0.000001)
+      .meta({ description: 'Below zero only for an adjustment.' }),
+    reference: z.string().min(1).max(200).optional(),
+    reason: z.string().min(1).max(500).optional(),
+  })
+  .refine(({ kind, reference }) => kind !== 'top_up' || reference !== undefined, {
+    path: ['reference'],
+    error: 'expected the reference of the payment',
+  })
+  .refine(({ kind, reason }) => kind !== 'adjustment' || reason !== undefined, {
+    path: ['reason'],
+    error: 'expected why; it stays in the books',
+  });
+
+const creditRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/teams/{team}/credit',
+  operationId: 'bookCredit',
+  summary: 'Book a payment, a grant or a correction',
+  description: 'With a reference it is booked once, however often it is sent.',
+  request: {
+    params: z.object({ team: z.string().meta({ description: 'The slug or the id of a team.' }) }),
+    body: {
+      required: true,
+      content: jsonContent(creditSchema, {
+        kind: 'grant',
+        amount_usd: 25,
+        reason: 'for the outage of Monday',
+      }),
+    },
+  },
+  responses: errors.replies(
+    201,
+    'What is booked.',
+    z.object({ id: z.string(), team_id: z.string(), memo: z.string() }),
+    refusals,
+  ),
+});
+
+const USUAL_S = 3600;
+const LONGEST_S = 24 * 3600;
+
+const acceptRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/providers/{provider}/losses/accept',
+  operationId: 'acceptLosses',
+  summary: 'Accept the losses of a provider',
+  description: 'For this long, what the provider answers 404 for is ended, however much it is.',
+  request: {
+    params: z.object({ provider: z.string() }),
+    body: {
+      required: true,
+      content: jsonContent(
+        z.object({
+          for_s: z
+            .int()
+            .min(60)
+            .max(LONGEST_S)
+            .default(USUAL_S)
+            .meta({ description: 'For how long, in seconds.' }),
+        }),
+        { for_s: USUAL_S },
+      ),
+    },
+  },
+  responses: errors.replies(
+    200,
+    'Until when.',
+    z.object({ provider: z.string(), accepted_until: timestampSchema }),
+    refusals,
+  ),
+});
+
+const resendRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/mails/{mailId}/resend',
+  operationId: 'resendMail',
+  summary: 'Have a mail that waits, or was given up, tried now',
+  description: 'One that was sent is not sent twice.',
+  request: { params: z.object({ mailId: z.string() }) },
+  responses: errors.replies(200, 'The mail.', mailRowSchema, refusals),
+});
+
+/** What an operator does: each leaves a row in the audit log. */
+export function actionRoutes(deps: Pick<OperatorDeps, 'store' | 'clock' | 'random'>) {
+  return createOperatorRouter()
+    .openapi(creditRoute, async (context) => {
+      const { kind, amount_usd: usd, ...of } = context.req.valid('json');
+      const { id: teamId } = await findTeam(deps.store.read.teams, context.req.valid('param').team);
+      const amountMicroUsd = Math.round(usd * 1_000_000);
+      // The schema has seen to what each kind needs.
+      const booking = { kind, teamId, amountMicroUsd, ...of } as Booking;
+      const { id, memo } = await bookCredit(deps, actorOf(context), booking);
+      return context.json({ id, team_id: teamId, memo }, 201);
+    })
+    .openapi(acceptRoute, async (context) => {
+      const { provider } = context.req.valid('param');
+      const order = { providerId: provider, forMs: context.req.valid('json').for_s * 1000 };
+      const until = await acceptProviderLosses(deps, actorOf(context), order);
+      return context.json({ provider, accepted_until: toTime(until) }, 200);
+    })
+    .openapi(resendRoute, async (context) => {
+      const { mailId } = context.req.valid('param');
+      return context.json(toMailRow(await resendMail(deps, actorOf(context), mailId)), 200);
+    });
+}

@@ -1,0 +1,88 @@
+import { type AuditedAction, audited } from '../../operators/audit.ts';
+import type { Actor } from '../../operators/model.ts';
+import type { Clock, Random } from '../../ports/clock.ts';
+import { withOverrides } from '../../ports/with-overrides.ts';
+import { toDollars } from '../contract/values.ts';
+import { adjust, type Credit, grant, topUp } from '../ledger/credit.ts';
+import type { LedgerTransactionRecord, MailRecord } from '../model/ledger-records.ts';
+import { OperatorError } from '../model/own-rows.ts';
+import { Duplicate, type Store } from '../model/store.ts';
+import { acceptLosses } from '../providers/loss-cap.ts';
+
+interface Deps {
+  store: Store;
+  clock: Clock;
+  random: Random;
+}
+
+/** Does what an operator asks for, and writes its row of the audit log, in one transaction: see `audited`. */
+export function auditedAction<T>(
+  { store, clock }: Pick<Deps, 'store' | 'clock'>,
+  actor: Actor,
+  action: AuditedAction,
+  act: (store: Store) => Promise<T>,
+): Promise<T> {
+  // Of two that write the same at once, the other was first: what it wrote is there to be found now.
+  const transact: Store['transact'] = (body) =>
+    store
+      .transact(body)
+      .catch((error) => (error instanceof Duplicate ? store.transact(body) : Promise.reject(error)));
+  return audited({ store: withOverrides(store, { transact }), clock }, actor, action, act);
+}
+
+/** How an amount comes to a team, with what is needed for it. */
+export type Booking =
+  | ({ kind: 'top_up'; reference: string } & Credit)
+  | ({ kind: 'grant' } & Credit)
+  | ({ kind: 'adjustment'; reason: string } & Credit);
+
+/** @throws {OperatorError} */
+export function bookCredit(deps: Deps, actor: Actor, booking: Booking): Promise<LedgerTransactionRecord> {
+  const { kind, teamId, amountMicroUsd, reference = null, reason = null } = booking;
+  const detail = { amount: toDollars(amountMicroUsd), reference, reason };
+  return auditedAction(deps, actor, { action: `credit.${kind}`, subject: teamId, detail }, (store) => {
+    const within = { ...deps, store };
+    if (booking.kind === 'top_up') return topUp(within, booking);
+    return booking.kind === 'grant' ? grant(within, booking) : adjust(within, booking);
+  });
+}
+
+/** For so long, all that the provider answers 404 for is ended. Returns until when. @throws {OperatorError} */
+export function acceptProviderLosses(
+  deps: Deps,
+  actor: Actor,
+  { providerId, forMs }: { providerId: string; forMs: number },
+): Promise<number> {
+  const until = deps.clock.now() + forMs;
+  const detail = { until: new Date(until).toISOString() };
+  return auditedAction(
+    deps,
+    actor,
+    { action: 'losses.accept', subject: providerId, detail },
+    async (store) => {
+      if (!(await store.read.losses.providers()).includes(providerId))
+        throw new OperatorError(
+          `No losses are recorded for a provider "${providerId}": \`berth marketplace losses\` lists them.`,
+        );
+      await acceptLosses({ store }, providerId, until);
+      return until;
+    },
+  );
+}
+
+/** Has a mail that was given up, or waits, tried now; it is given up again three days later. @throws {OperatorError} */
+export function resendMail(deps: Deps, actor: Actor, id: string): Promise<MailRecord> {
+  return auditedAction(deps, actor, { action: 'mail.resend', subject: id }, (store) =>
+    store.transact(async (tx) => {
+      const record = await tx.mail.byId(id);
+      if (record === null)
+        throw new OperatorError(`There is no mail "${id}": see \`berth marketplace mail list\`.`);
+      if (record.sentAt !== null) throw new OperatorError(`The mail "${id}" was sent: it is not sent twice.`);
+      const now = deps.clock.now();
+      const createdAt = record.failedAt === null ? record.createdAt : now;
+      const due: MailRecord = { ...record, createdAt, dueAt: now, failedAt: null };
+      await tx.mail.update(due);
+      return due;
+    }),
+  );
+}

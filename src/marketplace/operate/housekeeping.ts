@@ -1,0 +1,53 @@
+import type { Clock, Timer } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Store } from '../model/store.ts';
+
+const EVERY_MS = 60_000;
+/** Of the audit log, at a time. */
+const PRUNED_AT_ONCE = 200;
+
+interface Deps {
+  /** Those that know when each key was used last. */
+  authenticators: readonly { recordUses(): Promise<void> }[];
+  /** Absent: there are no operators, and nothing of theirs is kept. */
+  audit?: { store: Pick<Store, 'transact'>; keptMs: number } | undefined;
+  clock: Clock;
+  log: Log;
+}
+
+/** Once a minute, writes when each key was used last, and deletes what of the audit log is too old. */
+export class Housekeeping {
+  readonly #deps: Deps;
+  #timer: Timer | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#timer = this.#deps.clock.setTimer(EVERY_MS, () => {
+      this.#running = this.#run();
+      this.start();
+    });
+  }
+
+  /** Writes what is left. */
+  async stop(): Promise<void> {
+    this.#timer?.cancel();
+    await this.#running;
+    await this.#run();
+  }
+
+  async #run(): Promise<void> {
+    const { authenticators, audit, clock, log } = this.#deps;
+    try {
+      for (const authenticator of authenticators) await authenticator.recordUses();
+      if (audit === undefined) return;
+      const before = clock.now() - audit.keptMs;
+      await audit.store.transact((tx) => tx.audit.pruneOldest(before, PRUNED_AT_ONCE));
+    } catch (err) {
+      log.warn({ err }, 'the times of last use of the keys could not be written; it will be retried');
+    }
+  }
+}

@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
+import { nextSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
+import { billToJson, readBill } from '../../ledger/explain-bill.ts';
+import type { LedgerVerdict } from '../../ledger/verify-ledger.ts';
+import type { Reader, Store } from '../../model/store.ts';
+import { cutPage, toPageEnd } from './pages.ts';
+
+/** The account of the books, as of the last time that they were checked. */
+const accountSchema = z.object({ account: z.string(), amount_usd: z.number() });
+
+const verdictSchema = z.object({
+  at: timestampSchema,
+  findings: z.array(z.object({ id: z.string(), problem: z.string() })),
+  counts: z.record(z.string(), z.int()),
+  accounts: z.array(accountSchema).meta({ description: '`teams`: what all of them have left.' }),
+});
+type Verdict = z.infer<typeof verdictSchema>;
+
+const bookingSchema = z.object({
+  id: z.string(),
+  at: timestampSchema,
+  kind: z.string(),
+  team_id: z.string(),
+  amount_usd: z.number(),
+  memo: z.string(),
+  reference: z.string().nullable(),
+});
+export type BookingRow = z.infer<typeof bookingSchema>;
+
+/** The books: whether they were right when they were last checked, and what was booked beside use. */
+export const booksSchema = z
+  .object({
+    verified: verdictSchema
+      .nullable()
+      .meta({ description: 'Null: `berth marketplace verify-ledger` never ran.' }),
+    booked: z.array(bookingSchema),
+    next: nextSchema,
+  })
+  .meta({ id: 'Books' });
+type Books = z.infer<typeof booksSchema>;
+
+/** Payments, grants and corrections, the newest first; what was used is a bill's. */
+export async function readBooks(
+  read: Pick<Reader, 'ledger' | 'settings'>,
+  { after, limit = USUAL_PAGE }: { after?: string | undefined; limit?: number | undefined },
+): Promise<Books> {
+  const [verified, found] = await Promise.all([
+    readVerdict(read),
+    read.ledger.bookings({ after: toPageEnd(after), limit: limit + 1 }),
+  ]);
+  const { rows, next } = cutPage(found, limit, ({ at }) => at);
+  const booked = rows.map(({ id, at, kind, teamId, amountMicroUsd, memo, reference }) => ({
+    id,
+    at: toTime(at),
+    kind,
+    team_id: teamId,
+    amount_usd: usdFromMicroUsd(amountMicroUsd),
+    memo,
+    reference,
+  }));
+  return { verified, booked, next };
+}
+
+const VERDICT = 'ledger_verdict';
+/** Of findings; the command prints all. */
+const MOST_FINDINGS = 50;
+
+export async function readVerdict({ settings }: Pick<Reader, 'settings'>): Promise<Verdict | null> {
+  const kept = await settings.get(VERDICT);
+  return kept === null ? null : verdictSchema.parse(JSON.parse(kept));
+}
+
+/** Keeps what a check of the books found, with the sums that take as long to read: pages show it. */
+export async function keepVerdict(
+  store: Pick<Store, 'read' | 'transact'>,
+  { findings, counts }: LedgerVerdict,
+  now: number,
+): Promise<void> {
+  const balances = await store.read.ledger.balances();
+  const ofTeams = balances.filter(({ account }) => account.startsWith('team:'));
+  const teams = ofTeams.reduce((sum, { amountMicroUsd }) => sum + amountMicroUsd, 0);
+  const accounts = [
+    { account: 'teams', amountMicroUsd: teams },
+    ...balances.filter((one) => !ofTeams.includes(one)),
+  ];
+  const verdict: Verdict = {
+    at: toTime(now),
+    findings: findings.slice(0, MOST_FINDINGS),
+    counts: { ...counts, findings: findings.length },
+    accounts: accounts.map(({ account, amountMicroUsd }) => ({
+      account,
+      amount_usd: usdFromMicroUsd(amountMicroUsd),
+    })),
+  };
+  await store.transact((tx) => tx.settings.put(VERDICT, JSON.stringify(verdict)));
+}
+
+const amount = z.number().nullable();
+
+/** What was billed for a deployment or a volume, rate by rate. */
+export const billSchema = z
+  .object({
+    id: z.string(),
+    segments: z.array(
+      z.object({
+        state: z.string(),
+        from: timestampSchema,
+        until: timestampSchema.nullable(),
+        hourly_rate_usd: z.number(),
+        original_hourly_rate_usd: z.number(),
+        discount_percent: z.number(),
+        provider_hourly_rate_usd: amount,
+        taken_usd: z.number(),
+        days: z.array(z.object({ day: z.string(), taken_usd: z.number() })).optional(),
+        margin_usd: amount,
+      }),
+    ),
+    taken_usd: z.number().meta({ description: 'From the balance of its team.' }),
+    used_since_usd: z.number(),
+    provider_usd: amount.meta({ description: 'What its provider asks for it; null: nobody knows.' }),
+    margin_usd: amount,
+  })
+  .meta({ id: 'Bill' });
+export type BillView = z.infer<typeof billSchema>;
+
+/** Of a deployment, or of a volume by either of its ids; null: there is none. */
+export async function explainBillOf(
+  read: Pick<Reader, 'deployments' | 'volumes' | 'ledger' | 'discounts'>,
+  id: string,
+  { byDay, now }: { byDay: boolean; now: number },
+): Promise<BillView | null> {
+  const subject = await findSubject(read, id);
+  return subject === null ? null : billToJson(await readBill(read, subject, now), { byDay });
+}
+
+export async function findSubject(
+  { deployments, volumes }: Pick<Reader, 'deployments' | 'volumes'>,
+  id: string,
+): Promise<string | null> {
+  const found = (await deployments.byId(id)) ?? (await volumes.byId(id)) ?? (await volumes.byVolumeId(id));
+  return found?.id ?? null;
+}

@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
+import { nextSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
+import { activeStatuses, type DeploymentStatus, deploymentStatuses } from '../../contract/deployment.ts';
+import { costsOf } from '../../ledger/balance.ts';
+import type { DeploymentRecord } from '../../model/deployment-record.ts';
+import type { DeploymentSearch, Reader } from '../../model/store.ts';
+import { cutPage, toPageEnd } from './pages.ts';
+
+/** A deployment in a list. */
+export const deploymentRowSchema = z
+  .object({
+    id: z.string(),
+    status: z.enum(deploymentStatuses),
+    name: z.string(),
+    provider: z.string(),
+    provider_instance_id: z.string().nullable(),
+    offer: z.string(),
+    region: z.string(),
+    team_id: z.string(),
+    usd_per_hour: z.number(),
+    created_at: timestampSchema,
+    confirmed_at: timeOrNullSchema,
+    failure_reason: z.string().nullable(),
+  })
+  .meta({ id: 'DeploymentRow' });
+export type DeploymentRow = z.infer<typeof deploymentRowSchema>;
+
+export const deploymentPageSchema = z
+  .object({ deployments: z.array(deploymentRowSchema), next: nextSchema })
+  .meta({ id: 'DeploymentPage' });
+type DeploymentPage = z.infer<typeof deploymentPageSchema>;
+
+const text = z.string().nullable();
+
+/** All that is known of one. */
+export const deploymentDetailSchema = deploymentRowSchema
+  .extend({
+    provider_name: z.string().meta({ description: 'Its name at the provider.' }),
+    user_id: z.string(),
+    gpu: z.string(),
+    instance_type: z.string(),
+    launch: z.string(),
+    request_id: text,
+    endpoint: text,
+    failure_details: text,
+    action: text.meta({ description: 'A change that is under way.' }),
+    suspicion: text.meta({ description: 'What the provider shows, and has still to be confirmed.' }),
+    ssh: text,
+    cleanup: z.string(),
+    started_at: timeOrNullSchema,
+    paused_at: timeOrNullSchema,
+    ended_at: timeOrNullSchema,
+    cost_usd: z.number(),
+  })
+  .meta({ id: 'DeploymentDetail' });
+export type DeploymentDetail = z.infer<typeof deploymentDetailSchema>;
+
+/** What is asked of the list: `active` and `all` beside the statuses. */
+export const statusFilterSchema = z.enum(['active', 'all', ...deploymentStatuses]);
+
+export interface DeploymentQuery extends Omit<DeploymentSearch, 'after' | 'limit' | 'statuses'> {
+  status?: z.infer<typeof statusFilterSchema> | undefined;
+  /** The `next` of the page before. */
+  after?: string | undefined;
+  limit?: number | undefined;
+}
+
+/** The newest first; where no status is asked for, those that are not over. */
+export async function listDeployments(
+  { deployments }: Pick<Reader, 'deployments'>,
+  { status = 'active', after, limit = USUAL_PAGE, ...of }: DeploymentQuery,
+): Promise<DeploymentPage> {
+  const found = await deployments.search({
+    ...of,
+    statuses: toStatuses(status),
+    after: toPageEnd(after),
+    limit: limit + 1,
+  });
+  const { rows, next } = cutPage(found, limit, ({ createdAt }) => createdAt);
+  return { deployments: rows.map(toDeploymentRow), next };
+}
+
+function toStatuses(status: z.infer<typeof statusFilterSchema>): readonly DeploymentStatus[] | undefined {
+  if (status === 'all') return undefined;
+  return status === 'active' ? activeStatuses : [status];
+}
+
+function toDeploymentRow(record: DeploymentRecord): DeploymentRow {
+  return {
+    id: record.id,
+    status: record.status,
+    name: record.name,
+    provider: record.providerId,
+    provider_instance_id: record.providerInstanceId,
+    offer: record.offerId,
+    region: record.region,
+    team_id: record.teamId,
+    usd_per_hour: usdFromMicroUsd(record.rateMicroUsd),
+    created_at: toTime(record.createdAt),
+    confirmed_at: toTime(record.observedAt),
+    failure_reason: record.failureReason,
+  };
+}
+
+/** Null: there is none. */
+export async function readDeployment(
+  read: Pick<Reader, 'deployments' | 'ledger' | 'discounts'>,
+  id: string,
+  now: number,
+): Promise<DeploymentDetail | null> {
+  const record = await read.deployments.byId(id);
+  if (record === null) return null;
+  const costOf = await costsOf(read, [record], now);
+  const { loginUser, ipAddress, sshPort, gpuCount, gpuModel, action } = record;
+  return {
+    ...toDeploymentRow(record),
+    provider_name: record.providerName,
+    user_id: record.userId,
+    gpu: gpuCount === 0 ? 'none' : `${gpuCount} × ${gpuModel}`,
+    instance_type: record.instanceType,
+    launch: record.launch.state,
+    request_id: record.launch.requestId ?? null,
+    endpoint: ipAddress === null ? null : `${loginUser}@${ipAddress}:${sshPort}`,
+    failure_details: record.failureDetails,
+    action: action === null ? null : `${action.kind} since ${toTime(action.since)}`,
+    suspicion: tellSuspicion(record),
+    ssh: tellProof(record),
+    cleanup: record.cleanup,
+    started_at: toTime(record.startedAt),
+    paused_at: toTime(record.pausedAt),
+    ended_at: toTime(record.stoppedAt),
+    cost_usd: usdFromMicroUsd(costOf(record)),
+  };
+}
+
+function tellSuspicion({ suspicion }: DeploymentRecord): string | null {
+  if (suspicion === null) return null;
+  const { status, since, polls, isListed } = suspicion;
+  return `${status} since ${toTime(since)}, in ${polls} polls${isListed ? ' and the list' : ''}`;
+}
+
+function tellProof({ sshProof }: DeploymentRecord): string | null {
+  if (sshProof === null) return null;
+  const { provedAt, attempts, failedAt } = sshProof;
+  if (provedAt !== null) return `proved ${toTime(provedAt)}`;
+  return `${attempts} attempts failed, the last at ${failedAt ?? 'none'}`;
+}

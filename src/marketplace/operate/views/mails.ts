@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { timestampSchema } from '../../../contract/values.ts';
+import { nextSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
+import type { MailRecord } from '../../model/ledger-records.ts';
+import type { MailState, Reader } from '../../model/store.ts';
+import { cutPage, toPageEnd } from './pages.ts';
+
+export const mailStateSchema = z.enum(['waiting', 'sent', 'given_up']);
+
+/** A mail of the outbox, without its text. */
+export const mailRowSchema = z
+  .object({
+    id: z.string(),
+    created_at: timestampSchema,
+    to: z.string(),
+    kind: z.string(),
+    class: z.string(),
+    subject: z.string(),
+    state: mailStateSchema,
+    due_at: timestampSchema,
+    attempts: z.int(),
+    last_error: z.string().nullable(),
+    sent_at: timeOrNullSchema,
+    failed_at: timeOrNullSchema.meta({ description: 'When it was given up.' }),
+  })
+  .meta({ id: 'Mail' });
+export type MailRow = z.infer<typeof mailRowSchema>;
+
+export const mailPageSchema = z
+  .object({ mails: z.array(mailRowSchema), waiting: z.int(), next: nextSchema })
+  .meta({ id: 'MailPage' });
+type MailPage = z.infer<typeof mailPageSchema>;
+
+export interface MailQuery {
+  to?: string | undefined;
+  state?: MailState | undefined;
+  /** The `next` of the page before. */
+  after?: string | undefined;
+  limit?: number | undefined;
+}
+
+/** The newest first. */
+export async function listMails(
+  { mail }: Pick<Reader, 'mail'>,
+  { after, limit = USUAL_PAGE, ...of }: MailQuery,
+): Promise<MailPage> {
+  const [found, waiting] = await Promise.all([
+    mail.list({ ...of, after: toPageEnd(after), limit: limit + 1 }),
+    mail.countWaiting(),
+  ]);
+  const { rows, next } = cutPage(found, limit, ({ createdAt }) => createdAt);
+  return { mails: rows.map(toMailRow), waiting, next };
+}
+
+export function toMailRow(record: MailRecord): MailRow {
+  const { sentAt, failedAt } = record;
+  return {
+    id: record.id,
+    created_at: toTime(record.createdAt),
+    to: record.to,
+    kind: record.kind,
+    class: record.class,
+    subject: record.subject,
+    state: sentAt !== null ? 'sent' : failedAt !== null ? 'given_up' : 'waiting',
+    due_at: toTime(record.dueAt),
+    attempts: record.attempts,
+    last_error: record.lastError,
+    sent_at: toTime(sentAt),
+    failed_at: toTime(failedAt),
+  };
+}

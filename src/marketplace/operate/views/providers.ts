@@ -1,0 +1,151 @@
+import { z } from 'zod';
+import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
+import type { LossCapOptions } from '../../model/options.ts';
+import type { ActiveAtProvider, DeploymentOutcomes, Reader } from '../../model/store.ts';
+import { countLosses } from '../../providers/loss-cap.ts';
+
+/** What a process that serves knows of a provider from its calls. */
+export interface ProviderFacts {
+  /** When its catalog was last read; null: never since the start. */
+  catalogReadAt: number | null;
+  offers: number;
+  offersInStock: number;
+  /** What is wrong with its answers now. */
+  problems: readonly string[];
+}
+
+/** By the ids of the configuration; null: nobody calls them here, as on a command line. */
+export type KnownProviders = ReadonlyMap<string, ProviderFacts | null>;
+
+const providerStates = ['ok', 'stale', 'failing', 'not_configured'] as const;
+
+const failureSchema = z.object({ reason: z.string(), count: z.int() });
+
+/** A provider as an operator sees it. */
+export const providerRowSchema = z
+  .object({
+    provider: z.string(),
+    state: z.enum(providerStates).meta({
+      description:
+        '`failing`: calls fail, or losses are held · `stale`: what is known of it is older than five minutes · `not_configured`: rows name it, and nobody calls it.',
+    }),
+    problems: z.array(z.string()),
+    catalog_read_at: timeOrNullSchema.meta({ description: 'By this server; null: never since its start.' }),
+    offers: z.int().nullable(),
+    offers_in_stock: z.int().nullable(),
+    deploying: z.int(),
+    running: z.int(),
+    stopped: z.int(),
+    volumes: z.int(),
+    waiting_for_ssh: z.int(),
+    to_sync: z.int(),
+    losses_held: z.int(),
+    losses: z
+      .int()
+      .meta({ description: 'What ended because it answered 404, within the window of the cap.' }),
+    losses_cap: z.int(),
+    losses_accepted_until: timeOrNullSchema,
+    confirmed_until: timeOrNullSchema.meta({
+      description: 'When it confirmed the deployment that it has been silent about for longest.',
+    }),
+    made: z.int().meta({ description: 'Deployments made in the last 24 hours.' }),
+    failed: z.int().meta({ description: 'How many of these failed.' }),
+    failures: z.array(failureSchema).meta({ description: 'Why, the most frequent first.' }),
+  })
+  .meta({ id: 'Provider' });
+export type ProviderRow = z.infer<typeof providerRowSchema>;
+
+export const providerListSchema = z
+  .object({ providers: z.array(providerRowSchema) })
+  .meta({ id: 'ProviderList' });
+
+const DAY_MS = 24 * 3_600_000;
+/** Older than some polls and some reads of a catalog that failed. */
+const STALE_MS = 5 * 60_000;
+
+/** Those of the configuration, then others that rows name. */
+export async function listProviders(
+  read: Reader,
+  { known, maxLosses, now }: { known: KnownProviders; maxLosses: LossCapOptions; now: number },
+): Promise<ProviderRow[]> {
+  const [active, outcomes, volumes, unproved, toSync, lost] = await Promise.all([
+    read.deployments.countActiveByProvider(),
+    read.deployments.countOutcomes(now - DAY_MS),
+    read.volumes.countByProvider(),
+    read.deployments.countUnproved(),
+    read.deployments.countToSync(),
+    read.losses.providers(),
+  ]);
+  const named = [active, volumes, unproved, toSync].flatMap((rows) => rows.map((row) => row.providerId));
+  const ids = [...new Set([...known.keys(), ...named, ...lost])];
+  return Promise.all(
+    ids.map(async (id) => {
+      const losses = await countLosses(read, id, maxLosses, now);
+      const row = {
+        provider: id,
+        ...toActive(active.filter(({ providerId }) => providerId === id)),
+        volumes: countOf(volumes, id),
+        waiting_for_ssh: countOf(unproved, id),
+        to_sync: countOf(toSync, id),
+        losses_held: losses.held,
+        losses: losses.count,
+        losses_cap: losses.cap,
+        losses_accepted_until: toTime(losses.acceptedUntil),
+        ...toOutcomes(outcomes.filter(({ providerId }) => providerId === id)),
+      };
+      return { ...row, ...toHealth(row, known.get(id), now) };
+    }),
+  );
+}
+
+function toActive(rows: readonly ActiveAtProvider[]) {
+  const countOfStatus = (status: string): number => rows.find((row) => row.status === status)?.count ?? 0;
+  const confirmed = rows.map(({ confirmedUntil }) => confirmedUntil).filter((at) => at !== null);
+  return {
+    deploying: countOfStatus('deploying'),
+    running: countOfStatus('running'),
+    stopped: countOfStatus('stopped'),
+    confirmed_until: confirmed.length === 0 ? null : toTime(Math.min(...confirmed)),
+  };
+}
+
+function toOutcomes(rows: readonly DeploymentOutcomes[]) {
+  const failures = rows.flatMap(({ failureReason: reason, count }) =>
+    reason === null ? [] : [{ reason, count }],
+  );
+  return {
+    made: rows.reduce((sum, { count }) => sum + count, 0),
+    failed: failures.reduce((sum, { count }) => sum + count, 0),
+    failures: failures.toSorted((a, b) => b.count - a.count),
+  };
+}
+
+type Health = Pick<ProviderRow, 'state' | 'problems' | 'catalog_read_at' | 'offers' | 'offers_in_stock'>;
+
+function toHealth(
+  row: Pick<ProviderRow, 'losses_held' | 'losses_accepted_until' | 'confirmed_until'>,
+  facts: ProviderFacts | null | undefined,
+  now: number,
+): Health {
+  const held = row.losses_held === 0 ? [] : [`${row.losses_held} losses are held until an operator decides`];
+  const problems = [...(facts?.problems ?? []), ...held];
+  const confirmedAt = row.confirmed_until === null ? now : Date.parse(row.confirmed_until);
+  const oldest = Math.min(confirmedAt, facts === null ? now : (facts?.catalogReadAt ?? 0));
+  return {
+    state: stateOf(),
+    problems,
+    catalog_read_at: toTime(facts?.catalogReadAt ?? null),
+    offers: facts?.offers ?? null,
+    offers_in_stock: facts?.offersInStock ?? null,
+  };
+
+  function stateOf(): ProviderRow['state'] {
+    if (facts === undefined) return 'not_configured';
+    if (problems.length > 0) return 'failing';
+    return now - oldest > STALE_MS ? 'stale' : 'ok';
+  }
+}
+
+function countOf(counts: readonly { providerId: string; count: number }[], id: string): number {
+  return counts.find(({ providerId }) => providerId === id)?.count ?? 0;
+}

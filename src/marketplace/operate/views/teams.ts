@@ -1,0 +1,167 @@
+import { z } from 'zod';
+import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
+import { nextSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
+import { teamRoles } from '../../contract/team.ts';
+import { accrued } from '../../ledger/balance.ts';
+import type { Reader, TeamWithLoad } from '../../model/store.ts';
+
+/** A team with what it has left and how fast that is used. */
+export const teamRowSchema = z
+  .object({
+    id: z.string(),
+    slug: z.string(),
+    name: z.string(),
+    owner: z.string().meta({ description: 'The e-mail address of who owns it.' }),
+    balance_usd: z.number().meta({ description: 'What is left, less what was used and not taken yet.' }),
+    burn_usd_per_hour: z
+      .number()
+      .meta({ description: 'What it is billed for costs an hour, before discounts.' }),
+    hours_left: z.number().nullable().meta({ description: 'Null: nothing is billed to it.' }),
+    billed: z.int().meta({ description: 'How many deployments and volumes are billed to it now.' }),
+    exhausted_at: timeOrNullSchema.meta({ description: 'When its balance reached zero.' }),
+    created_at: timestampSchema,
+  })
+  .meta({ id: 'Team' });
+export type TeamRow = z.infer<typeof teamRowSchema>;
+
+export const teamPageSchema = z
+  .object({ teams: z.array(teamRowSchema), next: nextSchema })
+  .meta({ id: 'TeamPage' });
+type TeamPage = z.infer<typeof teamPageSchema>;
+
+const billedSchema = z.object({
+  id: z.string().meta({ description: 'Of a deployment or a volume.' }),
+  kind: z.enum(['deployment', 'volume']),
+  state: z.string(),
+  usd_per_hour: z.number(),
+  since: timestampSchema,
+  taken_usd: z.number().meta({ description: 'At this rate, from the balance.' }),
+});
+
+/** One team: its members, what it pays for, and the newest rows of its books. */
+export const teamDetailSchema = teamRowSchema
+  .extend({
+    members: z.array(
+      z.object({
+        user_id: z.string(),
+        email: z.string(),
+        name: z.string(),
+        role: z.enum(teamRoles),
+        joined_at: timestampSchema,
+      }),
+    ),
+    pays_for: z.array(billedSchema).meta({ description: 'What costs most an hour first.' }),
+    booked: z.array(
+      z.object({
+        id: z.string(),
+        at: timestampSchema,
+        kind: z.string(),
+        memo: z.string(),
+        reference: z.string().nullable(),
+      }),
+    ),
+  })
+  .meta({ id: 'TeamDetail' });
+export type TeamDetail = z.infer<typeof teamDetailSchema>;
+
+export interface TeamQuery {
+  text?: string | undefined;
+  /** Those that are billed for something, those that run out first before the others; one page. */
+  isSpending?: boolean | undefined;
+  /** The `next` of the page before. */
+  after?: string | undefined;
+  limit?: number | undefined;
+}
+
+type TeamReads = Pick<Reader, 'teams' | 'users' | 'ledger' | 'discounts'>;
+
+/** By their slugs. */
+export async function listTeams(
+  read: TeamReads,
+  { text, isSpending = false, after, limit = USUAL_PAGE }: TeamQuery,
+  now: number,
+): Promise<TeamPage> {
+  if (isSpending) return { teams: await firstToRunOut(read, limit, now), next: null };
+  const found = await read.teams.page({ text, after, limit: limit + 1 });
+  const page = found.slice(0, limit);
+  return {
+    teams: await Promise.all(page.map((team) => toTeamRow(read, team, now))),
+    next: found.length > limit ? (page.at(-1)?.slug ?? null) : null,
+  };
+}
+
+/** By the stored balances, so that no more teams are read in full than are shown. */
+async function firstToRunOut(read: TeamReads, limit: number, now: number): Promise<TeamRow[]> {
+  const lasts = ({ balanceMicroUsd, openRateMilliUsd }: TeamWithLoad): number =>
+    balanceMicroUsd / Math.max(1, openRateMilliUsd);
+  const spending = (await read.teams.spending()).toSorted((a, b) => lasts(a) - lasts(b));
+  return Promise.all(spending.slice(0, limit).map((team) => toTeamRow(read, team, now)));
+}
+
+async function toTeamRow(read: TeamReads, team: TeamWithLoad, now: number): Promise<TeamRow> {
+  const owner = await read.users.byId(team.ownerId);
+  const used = team.openSegments === 0 ? 0 : await accrued(read, team.id, now);
+  const balance = team.balanceMicroUsd - used;
+  const burn = team.openRateMilliUsd * 1000;
+  return {
+    id: team.id,
+    slug: team.slug,
+    name: team.name,
+    owner: owner?.email ?? team.ownerId,
+    balance_usd: usdFromMicroUsd(balance),
+    burn_usd_per_hour: usdFromMicroUsd(burn),
+    hours_left: burn === 0 ? null : Math.max(0, Math.floor((balance / burn) * 10) / 10),
+    billed: team.openSegments,
+    exhausted_at: toTime(team.watch.exhaustedAt),
+    created_at: toTime(team.createdAt),
+  };
+}
+
+const MOST_BILLED = 200;
+const MOST_BOOKED = 20;
+
+/** The team of an id or a slug; null: there is none. */
+export async function readTeam(read: TeamReads, idOrSlug: string, now: number): Promise<TeamDetail | null> {
+  const found = (await read.teams.bySlug(idOrSlug)) ?? (await read.teams.byId(idOrSlug));
+  const load = found && (await read.teams.load(found.id));
+  if (found === null || load === null) return null;
+  const [row, members, open, booked] = await Promise.all([
+    toTeamRow(read, { ...found, ...load }, now),
+    read.teams.members(found.id),
+    read.ledger.openSegmentsOfTeam(found.id),
+    read.ledger.transactionsOf(found.id, MOST_BOOKED),
+  ]);
+  const dearest = open
+    .map(({ segment }) => segment)
+    .toSorted((a, b) => b.rateMicroUsdPerHour - a.rateMicroUsdPerHour);
+  return {
+    ...row,
+    members: await Promise.all(
+      members.map(async ({ userId, role, joinedAt }) => {
+        const user = await read.users.byId(userId);
+        return {
+          user_id: userId,
+          email: user?.email ?? '',
+          name: user?.name ?? '',
+          role,
+          joined_at: toTime(joinedAt),
+        };
+      }),
+    ),
+    pays_for: dearest.slice(0, MOST_BILLED).map((segment) => ({
+      id: segment.subjectId,
+      kind: segment.subjectKind,
+      state: segment.state,
+      usd_per_hour: usdFromMicroUsd(segment.rateMicroUsdPerHour),
+      since: toTime(segment.startedAt),
+      taken_usd: usdFromMicroUsd(segment.postedMicroUsd),
+    })),
+    booked: booked.map(({ id, at, kind, memo, reference }) => ({
+      id,
+      at: toTime(at),
+      kind,
+      memo,
+      reference,
+    })),
+  };
+}

@@ -1,0 +1,177 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createOperatorKey, revokeOperatorKey } from '../../src/operators/keys.ts';
+import { systemRandom } from '../../src/runtime/system.ts';
+import {
+  deployment,
+  mail,
+  runningDeployment,
+  segment,
+  volume,
+} from '../../src/store/marketplace/records.fixture.ts';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
+
+let clock: VirtualClock;
+let market: TestMarketplace;
+let keyId: string;
+let authorization: string;
+/** The user and the team of all rows. */
+let own: { userId: string; teamId: string };
+
+const HOUR_MS = 3_600_000;
+
+beforeEach(async () => {
+  clock = new VirtualClock();
+  market = await startTestMarketplace({ clock, hasOperators: true });
+  const { key, record } = await createOperatorKey({ ...market, random: systemRandom }, 'mara');
+  keyId = record.id;
+  authorization = `Bearer ${key}`;
+  const { userId, teamId } = market.user;
+  own = { userId, teamId };
+  const at = clock.now();
+  await market.store.transact(async (tx) => {
+    await tx.deployments.insert(
+      runningDeployment({ ...own, providerId: 'provider-x', createdAt: at, startedAt: at, observedAt: at }),
+    );
+    const failed = { status: 'failed', failureReason: 'out_of_stock' } as const;
+    await tx.deployments.insert(
+      deployment({ ...own, id: 'dep-2', providerId: 'provider-x', createdAt: at + 1, ...failed }),
+    );
+    await tx.ledger.insertSegment(segment({ ...own, startedAt: at, postedUntil: at }));
+    await tx.volumes.insert(volume({ ...own, providerId: 'provider-x' }));
+    await tx.mail.insert(
+      mail({ createdAt: at, dueAt: at, failedAt: at, attempts: 4, lastError: 'no route' }),
+    );
+  });
+});
+afterEach(() => market[Symbol.asyncDispose]());
+
+async function ask(path: string, body?: object): Promise<{ status: number; body: Record<string, unknown> }> {
+  const reply = await market.admin.fetch(`/operator/v1${path}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: reply.status, body: (await reply.json()) as Record<string, unknown> };
+}
+
+async function newestAudit() {
+  const [entry] = await market.store.read.audit.page({ limit: 1 });
+  return entry;
+}
+
+it('shows providers with what they run, how old that is, what failed there, and that nobody calls one', async () => {
+  await clock.advance(HOUR_MS);
+  const { body } = await ask('/providers');
+  expect(body['providers']).toMatchObject([
+    {
+      provider: 'provider-x',
+      state: 'not_configured',
+      running: 1,
+      made: 2,
+      failed: 1,
+      failures: [{ reason: 'out_of_stock', count: 1 }],
+      confirmed_until: new Date(clock.now() - HOUR_MS).toISOString(),
+    },
+  ]);
+});
+
+it('finds deployments page by page, and tells all that is known of one', async () => {
+  const first = await ask('/deployments?status=all&limit=1');
+  expect(first.body).toMatchObject({ deployments: [{ id: 'dep-2', failure_reason: 'out_of_stock' }] });
+  const second = await ask(`/deployments?status=all&limit=1&after=${first.body['next']}`);
+  expect(second.body).toMatchObject({ deployments: [{ id: 'dep-1' }], next: null });
+  expect((await ask('/deployments')).body).toMatchObject({ deployments: [{ id: 'dep-1' }], next: null });
+  expect((await ask('/deployments?q=INST-dep-1')).body).toMatchObject({ deployments: [{ id: 'dep-1' }] });
+  expect((await ask('/deployments?team=none')).status).toBe(404);
+  expect((await ask('/deployments?after=x')).status).toBe(400);
+  expect((await ask('/deployments/dep-2')).body).toMatchObject({ status: 'failed', team_id: own.teamId });
+  expect((await ask('/deployments/dep-9')).status).toBe(404);
+});
+
+it('shows what a team has left, what it pays for, and explains the bill', async () => {
+  const { body } = await ask('/teams?spending=true');
+  expect(body['teams']).toMatchObject([
+    { id: own.teamId, balance_usd: 1000, burn_usd_per_hour: 2, hours_left: 500, billed: 1 },
+  ]);
+  const { body: team } = await ask(`/teams/${own.teamId}`);
+  expect(team).toMatchObject({
+    owner: 'first@example.com',
+    members: [{ email: 'first@example.com', role: 'owner' }],
+    pays_for: [{ id: 'dep-1', kind: 'deployment', usd_per_hour: 2 }],
+    booked: [{ kind: 'grant' }],
+  });
+  expect((await ask('/bills/dep-1?by_day=true')).body).toMatchObject({
+    id: 'dep-1',
+    segments: [{ state: 'running', hourly_rate_usd: 2, days: [] }],
+    taken_usd: 0,
+  });
+  expect((await ask('/bills/dep-9')).status).toBe(404);
+  expect((await ask('/status')).body).toMatchObject({
+    deployments: { running: 1 },
+    teams: { count: 1, spending: 1, burn_usd_per_hour: 2, without_balance: 0 },
+    mails: { waiting: 0 },
+    books: { verified_at: null },
+  });
+});
+
+it('books credit once for a reference, in the name of the operator, also where two ask at the same time', async () => {
+  clock.step(1);
+  const payment = { kind: 'top_up', amount_usd: 12.5, reference: 'bank-7' };
+  const [one, two] = await Promise.all([1, 2].map(() => ask(`/teams/${own.teamId}/credit`, payment)));
+  expect([one?.status, one?.body['id']]).toEqual([201, two?.body['id']]);
+  expect((await ask(`/teams/${own.teamId}`)).body['balance_usd']).toBe(1012.5);
+  expect((await ask('/books')).body['booked']).toMatchObject([
+    { kind: 'top_up', amount_usd: 12.5, reference: 'bank-7' },
+    { kind: 'grant', amount_usd: 1000 },
+  ]);
+  expect(await newestAudit()).toMatchObject({
+    actor: 'mara',
+    source: 'api',
+    action: 'credit.top_up',
+    subject: own.teamId,
+    detail: { amount: '$12.50', reference: 'bank-7' },
+    outcome: 'done',
+  });
+});
+
+it('refuses what the command line refuses, and keeps a row of it', async () => {
+  const taken = { kind: 'grant', amount_usd: -1 };
+  expect((await ask(`/teams/${own.teamId}/credit`, taken)).body).toMatchObject({
+    error: { code: 'invalid_request' },
+  });
+  expect(await newestAudit()).toMatchObject({ action: 'credit.grant', outcome: 'refused' });
+  expect((await ask(`/teams/${own.teamId}/credit`, { kind: 'top_up', amount_usd: 1 })).status).toBe(400);
+  expect((await ask('/providers/provider-x/losses/accept', { for_s: 60 })).status).toBe(400);
+  expect((await ask('/teams/none/credit', { kind: 'grant', amount_usd: 1 })).status).toBe(400);
+  expect((await ask(`/teams/${own.teamId}`)).body['balance_usd']).toBe(1000);
+});
+
+it('has a mail that was given up sent again, and a sent one not', async () => {
+  expect((await ask('/mails?state=given_up')).body).toMatchObject({ mails: [{ id: 'mail-1', attempts: 4 }] });
+  expect((await ask('/mails/mail-1/resend', {})).body).toMatchObject({ state: 'waiting', failed_at: null });
+  await clock.advance(10_000);
+  expect(market.sent.map(({ id }) => id)).toContain('mail-1');
+  expect((await ask('/mails/mail-1/resend', {})).status).toBe(400);
+  const actions = (await market.store.read.audit.page({ limit: 9 })).map(({ action, outcome }) => [
+    action,
+    outcome,
+  ]);
+  expect(actions).toEqual([
+    ['mail.resend', 'refused'],
+    ['mail.resend', 'done'],
+  ]);
+});
+
+it('ends the key of an operator at once, writes when it was used, and prunes the audit log', async () => {
+  await ask('/mails/mail-1/resend', {});
+  const old = { at: clock.now() - 366 * 24 * HOUR_MS, actor: 'mara', source: 'cli', address: null } as const;
+  await market.store.transact((tx) =>
+    tx.audit.add({ ...old, action: 'mail.resend', subject: null, detail: {}, outcome: 'done' }),
+  );
+  await clock.advance(60_000);
+  expect((await market.store.read.operatorKeys.byId(keyId))?.lastUsedAt).not.toBeNull();
+  expect((await ask('/audit')).body['entries']).toHaveLength(1);
+  await revokeOperatorKey(market, keyId);
+  expect((await ask('/audit')).status).toBe(401);
+});
