@@ -23,17 +23,31 @@ export function connectionOptions(url: string): PoolConfig {
   };
 }
 
+/** How long a statement may take, on the server and until its answer is here, in milliseconds; 0: as long as it takes. */
+interface Limits {
+  statementMs: number;
+  answerMs: number;
+}
+
+const LIMITS: Limits = { statementMs: STATEMENT_MS, answerMs: ANSWER_MS };
+
+/** For an audit: a statement that reads all that there is takes longer the more there is. */
+export const NO_LIMITS: Limits = { statementMs: 0, answerMs: 0 };
+
 /**
- * A pool whose connections wait for a commit to be on disk, and have a timeout for everything.
+ * A pool whose connections wait for a commit to be on disk, and have a timeout for everything but what `limits` leaves out.
  */
-export function createPool(url: string, max: number): Pool {
+export function createPool(url: string, max: number, limits = LIMITS): Pool {
   const pool = new Pool({
     ...connectionOptions(url),
+    query_timeout: limits.answerMs,
     pipeline: true,
     max,
     Client: BerthClient,
     // The pool awaits it, though its type does not say so.
-    onConnect: ((client: ClientBase) => prepareSession(client)) as unknown as (client: ClientBase) => void,
+    onConnect: ((client: ClientBase) => prepareSession(client, limits)) as unknown as (
+      client: ClientBase,
+    ) => void,
   });
   // An idle connection that breaks is replaced. Without a listener the error would end the process.
   pool.on('error', () => undefined);
@@ -41,13 +55,13 @@ export function createPool(url: string, max: number): Pool {
   return pool;
 }
 
-async function prepareSession(client: ClientBase): Promise<void> {
+async function prepareSession(client: ClientBase, { statementMs }: Limits): Promise<void> {
   client.on('error', () => undefined);
   await client.query(`
     SET synchronous_commit = on;
     SET default_transaction_isolation = 'read committed';
     SET default_transaction_read_only = off;
-    SET statement_timeout = ${STATEMENT_MS};
+    SET statement_timeout = ${statementMs};
     SET lock_timeout = ${LOCK_MS};
     SET idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`);
 }

@@ -5,7 +5,7 @@ import { lockingConnections, readingConnections, toConnection } from '../../post
 import { marketplaceFormat } from '../../postgres/database-format.ts';
 import { asFailure, fromPostgres, PostgresFailure, refusalOf } from '../../postgres/errors.ts';
 import { type OpenOptions, prepareDatabase } from '../../postgres/open-database.ts';
-import { createPool, proveWrites } from '../../postgres/pool.ts';
+import { createPool, NO_LIMITS, proveWrites } from '../../postgres/pool.ts';
 import { TimeAsker } from '../../postgres/time-asker.ts';
 import { runSnapshot, runTransaction } from '../../postgres/transaction.ts';
 import { marketplaceTables } from '../../schema/marketplace.ts';
@@ -16,6 +16,7 @@ import { SharedRequestCounts } from './request-counts.ts';
 /** Reads have connections of their own, so that transactions that wait for locks do not block them. */
 const TRANSACTIONS_AT_ONCE = 10;
 const READS_AT_ONCE = 5;
+const AUDITS_AT_ONCE = 2;
 const HEAR_TIME_EVERY_MS = 3_000;
 
 const tables = marketplaceTables(postgres);
@@ -42,6 +43,7 @@ export async function openMarketplacePostgresStore(
   await prepareDatabase(url, options, marketplaceFormat);
   const pool = createPool(url, TRANSACTIONS_AT_ONCE);
   const readPool = createPool(url, READS_AT_ONCE);
+  const auditPool = createPool(url, AUDITS_AT_ONCE, NO_LIMITS);
   const hear = () =>
     asFailure(
       hearTime(async () => (await readPool.query<{ now: number }>(ASK_TIME)).rows[0]?.now ?? Number.NaN),
@@ -49,7 +51,7 @@ export async function openMarketplacePostgresStore(
   const asker = new TimeAsker(hear, hearTimeEveryMs);
   const end = async () => {
     await asker.stop();
-    await Promise.all([pool.end(), readPool.end()]);
+    await Promise.all([pool.end(), readPool.end(), auditPool.end()]);
   };
   let ending: Promise<void> | undefined;
   const close = () => (ending ??= end());
@@ -74,7 +76,7 @@ export async function openMarketplacePostgresStore(
         })),
       ),
     snapshot: (body) =>
-      guarded(runSnapshot(readPool, inSnapshot, (connection) => body(readerOn(connection, toCoreError)))),
+      guarded(runSnapshot(auditPool, inSnapshot, (connection) => body(readerOn(connection, toCoreError)))),
     countRequest: (window) => guarded(requests.count(window)),
     proveWrites: () => guarded(proveWrites(pool)),
     close,
