@@ -26,10 +26,12 @@ rm -f "$root"/etc/ssh/ssh_host_*
 mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
 ln -sf /lib/systemd/system/systemd-networkd.service "$root/etc/systemd/system/multi-user.target.wants/"
 # What only real hardware, or a machine that lives for months, has a use for.
-for unit in systemd-networkd-wait-online.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer \
+# cloud-init-local would hold up the network for seconds, to read a configuration of it that is always the same.
+for unit in cloud-init-local.service systemd-networkd-wait-online.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer \
   e2scrub_all.timer fstrim.timer systemd-timesyncd.service cloud-init-hotplugd.socket console-getty.service; do
   ln -sf /dev/null "$root/etc/systemd/system/$unit"
 done
+printf '[Match]\nName=eth0\n[Network]\nDHCP=ipv4\n' >"$root/etc/systemd/network/eth0.network"
 # What cloud-init would write, and restart sshd for after it has answered already.
 echo 'PasswordAuthentication no' >"$root/etc/ssh/sshd_config.d/50-cloud-init.conf"
 cat >"$root/etc/cloud/cloud.cfg.d/90-lab.cfg" <<'CONFIG'
@@ -37,7 +39,7 @@ datasource_list: [NoCloud]
 ssh_genkeytypes: [ed25519]
 apt: {preserve_sources_list: true}
 locale: false
-system_info: {network: {renderers: [networkd]}}
+network: {config: disabled}
 CONFIG
 
 cat >"$work/image/metadata.yaml" <<METADATA
