@@ -3,97 +3,41 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { incus } from '../../../src/drivers/incus/driver.ts';
 import { type IncusConfig, incusConfigSchema } from '../../../src/drivers/incus/options.ts';
 import { describeDriver } from '../../../src/drivers/kit/driver.suite.ts';
-import type { DriverSetting } from '../../../src/drivers/kit/driver-definition.ts';
-import { guestLogin } from '../../../src/drivers/kit/guest.fixture.ts';
-import type { Offer } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
-import { systemClock } from '../../../src/runtime/system.ts';
-import { collectLog } from '../../support/collect-log.ts';
+import { contextOf, type LabMachine, run, settingOf } from '../driver-context.ts';
 import { type Cluster, image, makeCertificate, startCluster } from './cluster.ts';
 
 let cluster: Cluster;
-let cpus: number;
+/** It takes all that a member has, and two members are sold from. */
+const machine: LabMachine = { datacenter: 'fra', image: image.name, vcpus: 0, memoryGb: 0.25 };
 
 beforeAll(async () => {
   cluster = await startCluster();
-  cpus = (await cluster.api.resources('n1')).cpu.total;
+  machine.vcpus = (await cluster.api.resources('n1')).cpu.total;
   const body = { name: 'pair', members: ['n1', 'n2'] };
   await cluster.api.client.send('POST', '/1.0/cluster/groups', { body });
 });
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 const optionsOf = (more: object): IncusConfig =>
-  // A machine takes all that a member has, and two members are sold from.
   incusConfigSchema.parse(cluster.platform({ overcommit: {}, datacenters: { fra: 'pair' }, ...more }));
 
-const setting = (): DriverSetting => ({
-  catalog: { regions: new Map(), offers: new Map([['small', small as Offer]]) },
-  databaseFile: undefined,
-  env: {},
-  clock: systemClock,
-  log: collectLog().log,
-  platform: 'default',
-});
+const open = (more: object = {}): Promise<PlatformDriver> => incus.open(optionsOf(more), settingOf(machine));
 
-const open = (more: object = {}): Promise<PlatformDriver> => incus.open(optionsOf(more), setting());
-
-/** What the driver reads of an offer. */
-const small: Partial<Offer> = {
-  id: 'small',
-  machine: {},
-  get vcpus() {
-    return cpus;
+const volume = {
+  write: async (at: ObservedMachine, name: string, text: string) => {
+    await run(at, `echo '${text}' | sudo tee /mnt/${name}/text`);
   },
-  memoryGb: 0.25,
-  storageGb: 1,
-  gpuCount: undefined,
-  placements: [{ region: 'fra', units: 2 }],
-  osOptions: [image.name],
-  onStop: 'release',
+  read: async (at: ObservedMachine, name: string) => (await run(at, `sudo cat /mnt/${name}/text`)).trim(),
 };
 
-const { sshKeys, guest } = guestLogin();
-const run = (machine: ObservedMachine, line: string): Promise<string> =>
-  guest.run?.(machine, line) ?? Promise.reject();
-
 describeDriver('a cluster of Incus', {
-  setup: async () => ({
-    driver: await open(),
-    machineSpec: (ref) => ({
-      ref,
-      offerId: 'small',
-      datacenter: 'fra',
-      hostname: ref,
-      image: image.name,
-      vcpus: cpus,
-      memoryGb: 0.25,
-      rootDiskGb: 1,
-      gpuCount: 0,
-      gpuType: undefined,
-      sshKeys,
-      cloudInit: undefined,
-      note: 'a note',
+  setup: async () =>
+    contextOf(machine, volume, {
+      driver: await open(),
+      reopen: () => open(),
+      openUnreachable: () => open({ address: 'unix:/nowhere/unix.socket' }),
     }),
-    volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 0.125, type: undefined, note: 'a note' }),
-    units: 2,
-    wait: (ms) => sleep(ms),
-    patienceMs: 120_000,
-    guest: {
-      ...guest,
-      volume: {
-        write: async (machine, volume, text) => {
-          await run(machine, `echo '${text}' | sudo tee /mnt/${volume}/text`);
-        },
-        read: async (machine, volume) => (await run(machine, `sudo cat /mnt/${volume}/text`)).trim(),
-      },
-    },
-    impossible: {
-      image_missing: { image: 'no-such-image' },
-      capacity: { datacenter: 'fra', vcpus: 10_000 },
-    },
-    reopen: () => open(),
-    openUnreachable: () => open({ address: 'unix:/nowhere/unix.socket' }),
-  }),
   teardown: async ({ driver }) => {
     let listing = await driver.list();
     while (listing.answer !== 'listed') listing = await driver.list();
@@ -109,9 +53,10 @@ describeDriver('a cluster of Incus', {
 });
 
 describe('the diagnosis of a cluster', () => {
-  const verdictsOf = async (more: object): Promise<Record<string, string>> => {
+  const verdictsOf = async (more: object, kind = 'container'): Promise<Record<string, string>> => {
     const found: Record<string, string> = {};
-    for await (const { subject, verdict, finding, remedy } of incus.diagnose?.(optionsOf(more), setting()) ??
+    const setting = settingOf(machine, { kind });
+    for await (const { subject, verdict, finding, remedy } of incus.diagnose?.(optionsOf(more), setting) ??
       []) {
       expect(finding).toMatch(/\.$/);
       expect(remedy !== undefined).toBe(verdict !== 'ok');
@@ -147,18 +92,11 @@ describe('the diagnosis of a cluster', () => {
   });
 
   it('says that its members run no virtual machines', async () => {
-    const before = small.machine;
-    small.machine = { kind: 'virtual-machine' };
     const canRun = (await cluster.api.server()).environment.driver?.includes('qemu');
-    try {
-      expect(await verdictsOf({})).toEqual(
-        canRun === true
-          ? {}
-          : Object.fromEntries(['n1', 'n2', 'n3'].map((name) => [`virtual machines on ${name}`, 'broken'])),
-      );
-    } finally {
-      small.machine = before ?? {};
-    }
+    const members = canRun === true ? [] : ['n1', 'n2', 'n3'];
+    expect(await verdictsOf({}, 'virtual-machine')).toEqual(
+      Object.fromEntries(members.map((name) => [`virtual machines on ${name}`, 'broken'])),
+    );
   });
 
   it('says that nobody answers, and that a certificate is not trusted', async () => {

@@ -5,18 +5,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Diagnosis } from '../../../src/drivers/kit/driver-definition.ts';
-import { guestLogin } from '../../../src/drivers/kit/guest.fixture.ts';
 import { importImage } from '../../../src/drivers/libvirt/images/import-image.ts';
 import { libvirtConfigSchema } from '../../../src/drivers/libvirt/options.ts';
 import { openLibvirt } from '../../../src/drivers/libvirt/platform.ts';
-import type { Catalog, Offer } from '../../../src/orchestrator/catalog/catalog.ts';
-import type {
-  MachineSpec,
-  ObservedMachine,
-  PlatformDriver,
-} from '../../../src/orchestrator/model/platform-driver.ts';
-import { systemClock } from '../../../src/runtime/system.ts';
-import { collectLog } from '../../support/collect-log.ts';
+import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
+import { type LabMachine, run, settingOf, specOf } from '../driver-context.ts';
 import { GUESTS, type LabHost, openLabHost } from './lab-host.ts';
 import { platformOf } from './platform.ts';
 
@@ -34,36 +27,18 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const offer: Partial<Offer> = { id: 'small', machine: {}, gpuCount: undefined, osOptions: ['imported'] };
-const catalog = {
-  regions: new Map(),
-  offers: new Map([['small', { ...offer, placements: [] }]]),
-} as unknown as Catalog;
+const machine: LabMachine = { datacenter: 'lab1', image: 'imported', vcpus: 1, memoryGb: 0.1875 };
+const setting = settingOf(machine);
 const config = () => libvirtConfigSchema.parse({ ...platformOf([host]), images: { imported: IMPORTED } });
 
 async function importFile(file: string, replace = false): Promise<Diagnosis | undefined> {
   const request = { name: 'imported', file, host: undefined, replace };
   const findings: Diagnosis[] = [];
-  for await (const finding of importImage(config(), { catalog }, request)) findings.push(finding);
+  for await (const finding of importImage(config(), setting, request)) findings.push(finding);
   return findings.at(-1);
 }
 
-const { sshKeys, guest } = guestLogin();
-const spec: MachineSpec = {
-  ref: 'berth-imported-1',
-  offerId: 'small',
-  datacenter: 'lab1',
-  hostname: 'imported',
-  image: 'imported',
-  vcpus: 1,
-  memoryGb: 0.1875,
-  rootDiskGb: 1,
-  gpuCount: 0,
-  gpuType: undefined,
-  sshKeys,
-  cloudInit: undefined,
-  note: 'a note',
-};
+const spec = specOf('berth-imported-1', machine);
 
 async function create(driver: PlatformDriver): Promise<ObservedMachine> {
   for (let cookie: string | null = null; ; ) {
@@ -86,10 +61,9 @@ it('a machine boots from an imported image, which stays while the machine is the
   const other = join(folder, 'other.qcow2');
   copyFileSync(TINY, other);
   host.run('qemu-img', 'resize', '-q', other, '+1M');
-  const driver = openLibvirt(config(), { catalog, clock: systemClock, log: collectLog().log });
-  const machine = await create(driver);
-  const login = async (): Promise<string | undefined> => guest.run?.(machine, 'echo it runs');
-  await expect.poll(() => login().catch(String)).toContain('it runs');
+  const driver = openLibvirt(config(), setting);
+  const made = await create(driver);
+  await expect.poll(() => run(made, 'echo it runs').catch(String)).toContain('it runs');
   expect(await importFile(other, true)).toMatchObject({
     verdict: 'broken',
     finding: expect.stringContaining(`${spec.ref}.qcow2 is based on`),
