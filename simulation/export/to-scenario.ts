@@ -28,6 +28,7 @@ const unlike: Record<string, string> = {
   silentHost: 'a host of the platform falls silent',
   unconfiguredHost: 'a host of the platform leaves the configuration',
   movedByHand: 'a machine is moved to another host by hand',
+  operatorCordon: 'an operator sets or takes back a cordon',
   move: 'a machine gets another address',
   blink: 'an instance reads another status for a while',
   reprice: 'a price changes',

@@ -25,7 +25,7 @@ it('plants each leak, and each guard that is easy to lose', () => {
     ...['fencing', 'synchronous', 'claim-outside'],
     ...['resize-lost', 'resize-unclaimed', 'denial-on-doubt'],
     ...['pruned-adopted', 'pruned-by-creation', 'pruned-mark'],
-    ...['count-ignored', 'half-made'],
+    ...['cordon-ignored', 'count-ignored', 'half-made'],
     ...['listing-of-another', 'sold-by-another', 'unknown-host', 'moved-by-hand', 'frozen-by-another'],
   ];
   const ofMarketplace = [

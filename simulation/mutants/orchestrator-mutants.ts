@@ -339,6 +339,17 @@ export const orchestratorMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'cordon-ignored',
+    title: 'a create takes a unit where the operator has cordoned the offer',
+    patches: [
+      {
+        file: 'src/orchestrator/instances/create.ts',
+        find: 'sellableUnits({ catalog, platform, cordons }, { offer, region })',
+        replace: 'sellableUnits({ catalog, platform, cordons: [] }, { offer, region })',
+      },
+    ],
+  },
+  {
     id: 'count-ignored',
     subject: 'platforms',
     title: 'what the platform has room for limits nothing',

@@ -1,4 +1,4 @@
-import { catalog } from './catalog.ts';
+import { catalog, SOUND_PLATFORM } from './catalog.ts';
 import { isSoldThere, nothingStandsStill } from './invariants/sound-platform.ts';
 import type { World } from './world.ts';
 
@@ -26,11 +26,17 @@ async function checkOffered(world: World): Promise<void> {
   }
 }
 
-async function freeUnits({ database }: World): Promise<Map<string, number>> {
+/** Units that are not claimed, where the operator has cordoned nothing. */
+async function freeUnits({ database, cordons }: World): Promise<Map<string, number>> {
   const use = await database.store.read.claims.use();
   const claimed = new Map(
     use.filter(({ offerId }) => offerId === OFFER).map((entry) => [entry.region, entry.claimed]),
   );
   const placements = catalog.offers.get(OFFER)?.placements ?? [];
-  return new Map(placements.map(({ region, units }) => [region, units - (claimed.get(region) ?? 0)]));
+  return new Map(
+    placements.map(({ region, units }) => {
+      const isCordoned = cordons.mayKeep({ region, offer: OFFER, platform: SOUND_PLATFORM });
+      return [region, isCordoned ? 0 : units - (claimed.get(region) ?? 0)];
+    }),
+  );
 }

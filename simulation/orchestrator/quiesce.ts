@@ -1,3 +1,4 @@
+import { concerns } from '../../src/orchestrator/model/cordon.ts';
 import { sizeGbOf } from '../../src/platform-model/records.ts';
 import { findViolation, hold } from '../kernel/violation.ts';
 import { catalog } from './catalog.ts';
@@ -35,6 +36,7 @@ const LONGEST_CLOSE_MS = 20_000;
 export async function quiesce(world: World): Promise<void> {
   const { scheduler, inspector } = world;
   endFaults(world);
+  await world.cordons.takeBackTimed();
   const calmSince = scheduler.now;
   const end = calmSince + LONGEST_MS;
   let problem = await findViolation(() => checkRest(world));
@@ -147,7 +149,7 @@ async function checkRest(world: World): Promise<void> {
 }
 
 /** What every server offers, where a unit is free. */
-async function checkSales({ sites, catalog, traits, database, replicas }: World): Promise<void> {
+async function checkSales({ sites, catalog, traits, database, replicas, cordons }: World): Promise<void> {
   const use = await database.store.read.claims.use();
   for (const { id: offerId, platform, placements } of catalog.offers.values())
     for (const { serving } of replicas) {
@@ -156,7 +158,11 @@ async function checkSales({ sites, catalog, traits, database, replicas }: World)
       for (const { region, units } of placements) {
         const datacenter = catalog.regions.get(region)?.datacenter ?? '';
         const hosts = sites.get(platform)?.capacity.units(offerId, datacenter) ?? 0;
-        const most = traits.counts === 'not' ? units : Math.min(units, hosts);
+        const isCordoned = cordons.standing.some((one) =>
+          concerns(one, { region, offer: offerId, platform }),
+        );
+        const open = traits.counts === 'not' ? units : Math.min(units, hosts);
+        const most = isCordoned ? 0 : open;
         const claim = use.find((entry) => entry.offerId === offerId && entry.region === region);
         isSoldByCount({ offerId, region }, most - (claim?.claimed ?? 0), offered);
       }

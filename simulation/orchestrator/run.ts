@@ -28,6 +28,7 @@ export function runOrchestrator(
       beforeCommand: async (world, faults, count) => {
         await injectFaults(world, faults);
         injectHostFaults(world);
+        await world.cordons.change();
         if (count % COMMANDS_BETWEEN_OPERATOR_CHECKS === 0) await acceptRealLosses(world);
       },
       command,

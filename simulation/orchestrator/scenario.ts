@@ -41,6 +41,8 @@ export interface Scenario {
   tombstonesKeptS: number;
   /** For how long the machine of an instance that failed is kept for the operator; 0: it is removed at once. */
   heldFailuresS: number;
+  /** How often the operator sets a cordon or takes one back, for each command. */
+  cordonRate: number;
   /** Whether no server and no store ever fails. */
   hasSoundServers: boolean;
 }
@@ -117,6 +119,7 @@ export function drawScenario(chance: Chance): Scenario {
     probeIntervalS: chance.pick([2, 5]),
     tombstonesKeptS: chance.fork('retention').pick([20, 60, 300]),
     heldFailuresS: chance.fork('hold').pick([0, 0, 0, 60, 900]),
+    cordonRate: chance.fork('cordons').pick([0, 0, 0.01, 0.03]),
     hasSoundServers: false,
   };
 }

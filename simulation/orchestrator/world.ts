@@ -14,6 +14,7 @@ import type { Subject } from '../runner/subject.ts';
 import type { Prepared } from './accounts.ts';
 import { catalog, catalogOfTwo, SOUND_PLATFORM } from './catalog.ts';
 import { Inspector } from './invariants/inspector.ts';
+import { OperatorCordons } from './operator-cordons.ts';
 import { CallFaults } from './platform/call-faults.ts';
 import { Addresses } from './platform/platform.ts';
 import {
@@ -69,6 +70,7 @@ export class World {
   readonly database: Database;
   readonly replicas: readonly OrchestratorReplica[];
   readonly clients: Clients;
+  readonly cordons: OperatorCordons;
   readonly callTimeoutMs: number;
   readonly tally: Tally = emptyTally();
   /** From now on no fault happens. */
@@ -132,6 +134,7 @@ export class World {
       this.scenario.replicas === 1 ? scheduler : undefined,
     );
     this.clients = new Clients(this, accounts);
+    this.cordons = new OperatorCordons(this, chance.fork('operator-cordons'));
     this.key = accounts.alpha.key;
     this.callTimeoutMs = callTimeoutMs(this.scenario.leaseS * 1_000);
     const config = this.#config(join(folder, 'none'));

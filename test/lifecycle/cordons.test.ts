@@ -52,6 +52,16 @@ async function start(options: Parameters<typeof startPlainOrchestrator>[1] = {})
 }
 
 describe('a cordon', () => {
+  it("stands from the moment that it is set, also for a server whose clock is behind the operator's [cordon-clock]", async () => {
+    const { berth, deps, order, regionsOf } = await start();
+    await using _ = berth;
+    const ahead = { now: () => deps.clock.now() + 3_600_000 };
+    const subject = { kind: 'offer', name: first.configuration_id } as const;
+    await cordon({ ...deps, clock: ahead }, actor, { subject, until: null, reason: null });
+    expect(await order()).toBe('capacity_unavailable');
+    expect(await regionsOf()).toEqual([]);
+  });
+
   it('on an offer ends its sale at once, and what runs goes on [cordon-offer]', async () => {
     const { berth, set, order, regionsOf, shown, deps, store } = await start();
     await using _ = berth;

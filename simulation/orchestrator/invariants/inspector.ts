@@ -1,3 +1,4 @@
+import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
 import type { Cause, VolumeRecord as PlatformVolume } from '../../../src/platform-model/records.ts';
@@ -6,6 +7,7 @@ import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { Tally } from '../../kernel/tally.ts';
 import { Violation } from '../../kernel/violation.ts';
+import type { OperatorCordons } from '../operator-cordons.ts';
 import type { CountObserver } from '../platform/driver.ts';
 import type { Call } from '../platform/network.ts';
 import type { Machine, PlatformObserver } from '../platform/platform.ts';
@@ -16,6 +18,7 @@ import type { Database } from '../replicas/database.ts';
 import type { Sold, StoreObserver } from '../replicas/store.ts';
 import type { Clients, Reply, ReplyInspector } from '../workload/clients.ts';
 import type { Key, Tenant } from '../workload/tenant.ts';
+import { isNotCordoned } from './cordons.ts';
 import { Counts, isWithinCount } from './counts.ts';
 import { History } from './history.ts';
 import { inspectReply } from './inspect-reply.ts';
@@ -71,6 +74,8 @@ export interface InspectedWorld {
   readonly volumes: AllVolumes;
   readonly ssh: SimulatedSsh;
   readonly clients: Clients;
+  readonly catalog: Catalog;
+  readonly cordons: OperatorCordons;
   readonly tally: Tally;
 }
 
@@ -205,7 +210,10 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
   }
 
   sold(process: ServerProcess, sold: Sold): void {
-    const { scheduler, traits, tally, callTimeoutMs } = this.#world;
+    const { scheduler, traits, tally, callTimeoutMs, catalog, cordons } = this.#world;
+    const platform = catalog.offers.get(sold.offerId)?.platform ?? '';
+    if (process.pausedUntil === 0)
+      this.check(() => isNotCordoned(sold, platform, cordons.standing, process.name));
     // One that was paused between its count and its sale cannot know.
     if (traits.counts === 'not' || process.pausedUntil > 0) return;
     const { now } = scheduler;

@@ -27,9 +27,15 @@ export interface CordonRecord extends CordonSubject {
   by: string;
 }
 
-/** Whether it is in force at that time. */
-export function stands({ since, until }: Pick<CordonRecord, 'since' | 'until'>, now: number): boolean {
-  return since <= now && !isOver({ until }, now);
+/**
+ * Whether it is in force at that time. A window of maintenance begins by the clock; any other cordon stands from the moment that
+ * it is set, also by a clock that is behind.
+ */
+export function stands(
+  { since, until, isMaintenance }: Pick<CordonRecord, 'since' | 'until' | 'isMaintenance'>,
+  now: number,
+): boolean {
+  return !(isMaintenance && since > now) && !isOver({ until }, now);
 }
 
 export function isOver({ until }: Pick<CordonRecord, 'until'>, now: number): boolean {

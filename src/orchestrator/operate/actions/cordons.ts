@@ -2,7 +2,7 @@ import { type AuditedAction, audited } from '../../../operators/audit.ts';
 import type { Actor } from '../../../operators/model.ts';
 import type { Clock, Random } from '../../../ports/clock.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import type { CordonRecord, CordonSubject } from '../../model/cordon.ts';
+import { type CordonRecord, type CordonSubject, stands } from '../../model/cordon.ts';
 import type { Store, Transaction } from '../../model/store.ts';
 import { ActionRefused } from './refused.ts';
 
@@ -66,7 +66,7 @@ export async function uncordon(
     inside.transact(async (tx) => {
       const named = nameSubject(sold, subject);
       const now = clock.now();
-      const standing = (await tx.cordons.list()).filter((one) => one.since <= now && isOn(one, named));
+      const standing = (await tx.cordons.list()).filter((one) => stands(one, now) && isOn(one, named));
       if (standing.length === 0)
         throw new ActionRefused(
           `No cordon stands on ${describe(named)}: see \`berth cordons\`.`,
