@@ -7,7 +7,7 @@ import { incusConfigSchema, incusOfferSchema } from './options.ts';
 import { forwardMark, mark, phases } from './translate.ts';
 
 const port = (ref: string, listen: number, address: string): ForwardPort => ({
-  description: forwardMark(ref),
+  description: forwardMark(ref, 'default'),
   protocol: 'tcp',
   listen_port: String(listen),
   target_port: '22',
@@ -27,6 +27,7 @@ it('ports of another Berth on the network stay; one that led to an address befor
   const api = {
     forwards: async () => [forward],
     client: {
+      project: 'default',
       send: async (_method: string, _path: string, { body }: { body: { ports: ForwardPort[] } }) => {
         forward.ports = body.ports;
       },
@@ -45,7 +46,7 @@ it('ports of another Berth on the network stay; one that led to an address befor
   expect(forward.ports).toContainEqual(other);
   expect(forward.ports).not.toContainEqual(stale);
   expect(forward.ports).toContainEqual(
-    expect.objectContaining({ description: forwardMark('berth-a'), target_address: '10.0.0.5' }),
+    expect.objectContaining({ description: forwardMark('berth-a', 'default'), target_address: '10.0.0.5' }),
   );
 });
 
@@ -78,12 +79,14 @@ function forwardsOfTwo() {
       instance: async (name: string) => instances.find((one) => one.name === name),
       operations: async () => [],
       assertProject: async () => undefined,
+      hosts: async () => ({ answered: [], silent: [] }),
       forwards: async () => {
         const read = structuredClone(stored);
         await mayRead();
         return [read];
       },
       client: {
+        project: 'default',
         send: async (_method: string, _path: string, { body }: { body: { ports: ForwardPort[] } }) => {
           stored.ports = body.ports;
         },
@@ -92,7 +95,10 @@ function forwardsOfTwo() {
     const port_forwards = { ports: '22000-22009', addresses: { none: listen } };
     const options = incusConfigSchema.parse({ driver: 'incus', port_forwards });
     const catalog = { offers: new Map(), regions: new Map() } as unknown as Catalog;
-    return new Machines({ api, options, catalog } as MachineDeps);
+    const reader = {
+      read: async () => ({ instances, names: instances.map(({ name }) => name), silent: new Set() }),
+    };
+    return new Machines({ api, options, catalog, instances: reader } as unknown as MachineDeps);
   };
   return { listen, stored, instances, berth };
 }
@@ -104,12 +110,12 @@ it('a machine whose ports another Berth removed at the same moment gets them aga
   expect(await berth().get('berth-a')).toMatchObject({ value: { power: 'running' } });
   goOn();
   await late;
-  expect(stored.ports.map(({ description }) => description)).toEqual([forwardMark('berth-b')]);
+  expect(stored.ports.map(({ description }) => description)).toEqual([forwardMark('berth-b', 'default')]);
   const again = await berth().get('berth-a');
   expect(again).toMatchObject({ value: { power: 'running', endpoint: { publicIp: listen } } });
   expect(stored.ports.map(({ description }) => description).sort()).toEqual([
-    forwardMark('berth-a'),
-    forwardMark('berth-b'),
+    forwardMark('berth-a', 'default'),
+    forwardMark('berth-b', 'default'),
   ]);
 });
 
@@ -124,8 +130,27 @@ it('a machine whose ports another Berth puts back while it is removed is looked 
   expect(stored.ports).toEqual([]);
   goOn();
   await late;
-  expect(stored.ports.map(({ description }) => description)).toContain(forwardMark('berth-a'));
+  expect(stored.ports.map(({ description }) => description)).toContain(forwardMark('berth-a', 'default'));
   expect(await remover.destroy('berth-a', 'destroy')).toMatchObject({ outcome: 'pending' });
   expect(await remover.destroy('berth-a', 'destroy')).toMatchObject({ outcome: 'done' });
-  expect(stored.ports.map(({ description }) => description)).toEqual([forwardMark('berth-b')]);
+  expect(stored.ports.map(({ description }) => description)).toEqual([forwardMark('berth-b', 'default')]);
+});
+
+it('ports that a call which came late leads to a machine that is gone are taken back, those of other projects stay [incus-forwards-swept]', async () => {
+  const { stored, instances, berth } = forwardsOfTwo();
+  await berth().get('berth-a');
+  await berth().get('berth-b');
+  const elsewhere = { ...port('berth-c', 22_007, '10.0.0.7'), description: forwardMark('berth-c', 'more') };
+  stored.ports = [...stored.ports, elsewhere];
+  instances.shift();
+  const lister = berth();
+  const shown = () => stored.ports.map(({ description }) => description);
+  const all = shown();
+  expect(all).toContain(forwardMark('berth-a', 'default'));
+  await lister.list();
+  expect(shown()).toEqual(all);
+  await lister.list();
+  await expect.poll(shown).toEqual(all.filter((one) => one !== forwardMark('berth-a', 'default')));
+  await lister.list();
+  expect(shown()).toHaveLength(2);
 });

@@ -3,7 +3,7 @@ import type { Endpoint, OwnerRef } from '../../orchestrator/model/platform-drive
 import { type Forward, type ForwardPort, type IncusApi, type Instance, targetOf } from './api.ts';
 import { IncusRefusal } from './errors.ts';
 import type { IncusConfig, IncusOffer } from './options.ts';
-import { addressOf, forwardMark, mark, refOfForward, SSH_PORT } from './translate.ts';
+import { addressOf, forwardMark, mark, projectOfForward, refOfForward, SSH_PORT } from './translate.ts';
 
 type Settings = NonNullable<IncusConfig['port_forwards']>;
 
@@ -19,6 +19,8 @@ export class NoPortLeft extends Error {
 export class Forwards {
   readonly #api: IncusApi;
   readonly #settings: Settings;
+  /** See {@link strays}: of the last listing. */
+  #absent: ReadonlySet<OwnerRef> = new Set();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(api: IncusApi, settings: Settings) {
@@ -90,6 +92,23 @@ export class Forwards {
     });
   }
 
+  /**
+   * The machines that ports of our project lead to, and that are not there by this listing nor by the one before. A PUT that
+   * was on its way when its machine was removed leaves them. `names`: of all instances of the project.
+   */
+  strays(forwards: readonly Forward[], names: readonly string[]): OwnerRef[] {
+    const known = new Set(names);
+    const { project } = this.#api.client;
+    const absent = forwards
+      .flatMap(({ ports }) => ports)
+      .filter((port) => projectOfForward(port) === project)
+      .flatMap((port) => refOfForward(port) ?? [])
+      .filter((ref) => !known.has(ref));
+    const before = this.#absent;
+    this.#absent = new Set(absent);
+    return [...this.#absent].filter((ref) => before.has(ref));
+  }
+
   #listenOn(location: string): { listen: string; public: string } | undefined {
     const address = this.#settings.addresses[location];
     return typeof address === 'string' ? { listen: address, public: address } : address;
@@ -114,7 +133,7 @@ export class Forwards {
       if (port === undefined) throw new NoPortLeft(`no port from ${first} to ${last} is left`);
       taken.add(port);
       return {
-        description: forwardMark(ref),
+        description: forwardMark(ref, this.#api.client.project),
         protocol: 'tcp',
         listen_port: String(port),
         target_port: String(target),

@@ -98,17 +98,25 @@ export class Machines {
   /** What is on a member that does not answer is left out: its absence proves nothing, and a `get` of it is unknown. */
   async list(): Promise<Listing<ObservedMachine>> {
     const { api, instances: reader } = this.#deps;
-    const [{ instances, silent }, hosts, ...forwards] = await Promise.all([
+    const [{ instances, names, silent }, hosts, ...forwards] = await Promise.all([
       reader.read({ state: true }),
       api.hosts(),
       ...(this.#forwards === undefined ? [] : this.#networks().map((network) => api.forwards(network))),
     ]);
     const known = instances.filter((instance) => isOurs(instance) && !isUnknown(instance));
+    // Whoever fails to sweep does it with the next listing.
+    void this.#sweepForwards(forwards.flat(), names).catch(() => undefined);
     return {
       answer: 'listed',
       items: known.map((instance) => fromPlatform(instance, this.#endpointOf(instance, forwards.flat()))),
       hosts: { answered: hosts.answered.filter((name) => !silent.has(name)), silent: [...silent] },
     };
+  }
+
+  /** Takes back the ports that a call which came late has forwarded to a machine that is gone. */
+  async #sweepForwards(forwards: readonly Forward[], names: readonly string[]): Promise<void> {
+    for (const ref of this.#forwards?.strays(forwards, names) ?? [])
+      if ((await this.#find(ref)).is === 'absent') await this.#removeForwards(ref);
   }
 
   #networks(): string[] {

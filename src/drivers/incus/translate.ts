@@ -214,12 +214,18 @@ function firstNic(state: Instance['state']) {
 }
 
 /** What `description` a forwarded port of a machine has: it is ours by that. */
-export function forwardMark(ref: OwnerRef): string {
-  return `berth ${ref}`;
+export function forwardMark(ref: OwnerRef, project: string): string {
+  return `berth ${ref} ${project}`;
 }
 
 export function refOfForward({ description }: Pick<ForwardPort, 'description'>): OwnerRef | undefined {
-  return description.startsWith('berth ') ? description.slice('berth '.length) : undefined;
+  const [by, ref] = description.split(' ');
+  return by === 'berth' ? ref : undefined;
+}
+
+/** Of the machine's project: a network may be of several. Undefined: Berth did not use to write it. */
+export function projectOfForward({ description }: Pick<ForwardPort, 'description'>): string | undefined {
+  return description.split(' ')[2];
 }
 
 /** Milliseconds since the epoch; 0 where Incus says that there is no such time. */

@@ -209,7 +209,7 @@ function noteCall(
 }
 
 /** Waits for an answer no longer than a call may take; never rejects, also where `read` throws. */
-export async function answerInTime<T, Read>(
+async function answerInTime<T, Read>(
   { clock, options }: Waiting,
   call: () => Promise<T>,
   read: (answer: T) => Read | Promise<Read>,
