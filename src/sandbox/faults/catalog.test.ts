@@ -378,6 +378,15 @@ const proofs: Record<FaultName, (name: FaultName) => Proof> = {
       await arm(name);
       expect((await ask('GET', '/configurations')).body.configurations).toEqual(before.slice(1));
     },
+  'sold-out-left-out':
+    (name) =>
+    async ({ arm, ask }) => {
+      const before = (await ask('GET', '/configurations')).body.configurations;
+      await arm(name);
+      expect((await ask('GET', '/configurations')).body.configurations).toEqual(before);
+      await sandbox.faults.arm('sold-out', { configuration: before[1].id });
+      expect((await ask('GET', '/configurations')).body.configurations).toEqual(before.toSpliced(1, 1));
+    },
   'available-without-room':
     (name) =>
     async ({ arm, ask }) => {

@@ -329,6 +329,17 @@ export const answerFaults = {
       return rewriteList(all, (offers) => offers.filter(isThere));
     },
   },
+  'sold-out-left-out': list(
+    ['GET /configurations'],
+    {
+      does: 'An offer that is sold out is missing from /configurations.',
+      strikes: 'O: an unavailable offer is never omitted from /configurations.',
+      params: none,
+      times: 'sticky',
+      reddens: ['CFG-OMIT-001'],
+    },
+    (offers) => offers.filter(({ available }) => available !== false),
+  ),
   'sold-out': {
     layer: 'answer',
     on: [...OFFERS, 'POST /instances'],
