@@ -45,7 +45,7 @@ async function exportTo(file: string): Promise<void> {
   try {
     const outcome = await simulation.run(String(first), commands);
     const shortest = outcome.failure === undefined ? outcome : await shrink(simulation, outcome);
-    const scenario = toScenario(shortest, subject);
+    const scenario = toScenario(shortest, subject, mutant);
     writeFileSync(file, stringify(scenario));
     process.stdout.write(
       `${describeFailure(shortest, { subject, mutant })}${file}: ${scenario.steps?.length} steps, ${scenario.not_reproduced?.length} kinds of events that a sandbox cannot repeat\n`,

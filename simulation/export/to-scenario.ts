@@ -43,8 +43,15 @@ const ALWAYS = [
   'the exact moments of calls to the platform: a fault strikes the next call of its kind',
 ];
 
-/** The run of a simulation as a scenario: its requests and its faults, at their times. */
-export function toScenario(outcome: Outcome, subject: Subject): ScenarioInput {
+/** What a provider of a sandbox, which has one platform, does instead. */
+const ofSubject: Partial<Record<Subject, string>> = {
+  platforms:
+    'two platforms of one orchestrator: the provider has one, where all is made, and which has the faults of both',
+  hosts: 'several hosts of one platform: the provider has no hosts that fall silent or move',
+};
+
+/** The run of a simulation as a scenario: its requests and its faults, at their times. `mutant`: the planted fault. */
+export function toScenario(outcome: Outcome, subject: Subject, mutant?: string): ScenarioInput {
   const { seed, failure, happenings } = outcome;
   const translation = translations[subject];
   const names = new Names(outcome);
@@ -62,11 +69,15 @@ export function toScenario(outcome: Outcome, subject: Subject): ScenarioInput {
     name: `${subject}-seed-${seed}`,
     description: [
       failure?.message.split('\n')[0] ?? 'every invariant held',
-      toRepro(outcome, { subject }),
+      toRepro(outcome, { subject, mutant }),
     ].join('; '),
     sandbox: { ...translation.sandbox, seed },
     steps,
-    not_reproduced: [...[...left].map(([what, count]) => `${count} × ${what}`), ...ALWAYS],
+    not_reproduced: [
+      ...[...left].map(([what, count]) => `${count} × ${what}`),
+      ...ALWAYS,
+      ...[ofSubject[subject]].filter((what) => what !== undefined),
+    ],
   };
   scenarioSchema.parse(scenario);
   return scenario;
