@@ -1,3 +1,4 @@
+import type { ObservedMachine } from '../../../orchestrator/model/platform-driver.ts';
 import { type Bench, CheckFailure, gone, has, refused, same, show } from './bench.ts';
 import type { DriverCheck } from './check.ts';
 
@@ -65,7 +66,7 @@ export const machineChecks: readonly DriverCheck[] = [
       has('create', made, { ref, power: 'running' });
       if (made.endpoint === undefined)
         throw new CheckFailure(`create is done without an endpoint: ${show(made)}`);
-      const seen = await bench.untilShown('a machine in get', () => observed(bench, ref));
+      const seen = await shown(bench, ref);
       same('get', seen, made);
       return undefined;
     },
@@ -77,7 +78,7 @@ export const machineChecks: readonly DriverCheck[] = [
     async run(bench) {
       const ref = bench.ref('a');
       await bench.driver.create(bench.spec(ref), null);
-      has('get', await bench.untilShown('a machine in get', () => observed(bench, ref)), { ref });
+      has('get', await shown(bench, ref), { ref });
       return undefined;
     },
   },
@@ -123,11 +124,7 @@ export const machineChecks: readonly DriverCheck[] = [
           cookie = null;
           return other.create(bench.spec(ref), given);
         });
-        same(
-          'get in the first process',
-          await bench.untilShown('a machine in get', () => observed(bench, ref)),
-          made,
-        );
+        same('get in the first process', await shown(bench, ref), made);
       } finally {
         await other.close();
       }
@@ -169,7 +166,7 @@ export const machineChecks: readonly DriverCheck[] = [
       const { driver } = bench;
       const expected = bench.manifest.keepsNotes ? NOTE : undefined;
       await driver.create(bench.spec(ref, { note: NOTE }), null);
-      const early = await bench.untilShown('a machine in get', () => observed(bench, ref));
+      const early = await shown(bench, ref);
       same('the note in the first look', early.note, expected);
       same('the note of create', (await bench.create(ref, { note: NOTE })).note, expected);
       const listing = await driver.list();
@@ -203,7 +200,7 @@ export const machineChecks: readonly DriverCheck[] = [
     async run(bench) {
       const ref = bench.ref('a');
       await bench.driver.create(bench.spec(ref), null);
-      await bench.untilShown('a machine in get', () => observed(bench, ref));
+      await shown(bench, ref);
       await bench.destroy(ref);
       gone('get', await bench.driver.get(ref));
       return undefined;
@@ -226,11 +223,13 @@ export const machineChecks: readonly DriverCheck[] = [
   },
 ];
 
-async function observed(bench: Bench, ref: string) {
-  const presence = await bench.driver.get(ref);
-  if (presence.answer === 'unknown') throw new CheckFailure(`get answers unknown: ${presence.reason}`);
-  return presence.answer === 'observed' ? presence.value : undefined;
-}
+/** The machine as get has it, once it may not be hidden any more. */
+const shown = (bench: Bench, ref: string): Promise<ObservedMachine> =>
+  bench.untilShown('a machine in get', async () => {
+    const presence = await bench.driver.get(ref);
+    if (presence.answer === 'unknown') throw new CheckFailure(`get answers unknown: ${presence.reason}`);
+    return presence.answer === 'observed' ? presence.value : undefined;
+  });
 
 /** What a platform holds, and what it says when it holds no more. */
 export const capacityChecks: readonly DriverCheck[] = [
