@@ -98,7 +98,7 @@ export function describeRoutes<E extends RequestEnv>(
     url: string;
     tags: { name: string; description: string }[];
   },
-) {
+): ReturnType<OpenAPIHono<E>['getOpenAPI31Document']> {
   routes.openAPIRegistry.registerComponent('securitySchemes', 'bearer', {
     type: 'http',
     scheme: 'bearer',
