@@ -25,7 +25,7 @@ it('plants each leak, and each guard that is easy to lose', () => {
     ...['fencing', 'synchronous', 'claim-outside'],
     ...['resize-lost', 'resize-unclaimed', 'denial-on-doubt'],
     ...['pruned-adopted', 'pruned-by-creation', 'pruned-mark'],
-    ...['cordon-ignored', 'count-ignored', 'half-made'],
+    ...['cordon-ignored', 'count-ignored', 'half-made', 'hold-forgets'],
     ...['listing-of-another', 'sold-by-another', 'unknown-host', 'moved-by-hand', 'frozen-by-another'],
   ];
   const ofMarketplace = [

@@ -380,6 +380,17 @@ export const orchestratorMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'hold-forgets',
+    title: 'a machine that was kept for the operator is forgotten when its hold is over',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/instance/hold.ts',
+        find: "return { step: 'destroy' }",
+        replace: "return { step: 'finish' }",
+      },
+    ],
+  },
+  {
     id: 'listing-of-another',
     subject: 'platforms',
     title: 'the rows of a platform are held against what the first one lists',

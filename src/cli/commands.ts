@@ -135,7 +135,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     {
       name: 'doctor',
       description:
-        'look at all that `berth serve` needs, one by one: database, clock, and what each driver asks for',
+        'look at all that `berth serve` needs, one by one: database, clock, TLS, what each driver asks for, rows against machines',
       load: async () => (await import('./doctor-command.ts')).doctorCommand(),
     },
     {

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
-import { type DoctorFinding, diagnose } from '../compose/doctor.ts';
+import { diagnose } from '../compose/doctor.ts';
+import type { DoctorFinding } from '../orchestrator/operate/doctor.ts';
 import { createLog } from '../runtime/log.ts';
 import { printLine } from '../runtime/print.ts';
 import { systemClock } from '../runtime/system.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../test/support/databases/postgres.ts';
-import type { Diagnosis } from '../drivers/kit/driver-definition.ts';
+import type { Diagnosis } from '../ports/diagnosis.ts';
 import { systemClock } from '../runtime/system.ts';
 import { diagnoseDatabase } from './diagnose-database.ts';
 

@@ -11,9 +11,8 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
-import { broken, ok, warning } from '../drivers/kit/diagnosis.ts';
-import type { Diagnosis } from '../drivers/kit/driver-definition.ts';
 import type { Clock } from '../ports/clock.ts';
+import { broken, type Diagnosis, ok, warning } from '../ports/diagnosis.ts';
 
 /** Clocks that are further apart end leases and tokens at the wrong time. */
 const CLOCK_TOLERANCE_MS = 1_000;
@@ -85,6 +84,7 @@ async function* diagnoseSqlite(file: string, clock: Pick<Clock, 'now'>): AsyncGe
         `${folder} is on ${name}: ${why}`,
         'Put the database on a local disk, or use PostgreSQL.',
       );
+  yield toRoom(folder);
   const aheadMs = existsSync(file) ? statSync(file).mtimeMs - clock.now() : 0;
   yield aheadMs <= CLOCK_TOLERANCE_MS
     ? ok('clock', 'it is past the last write of the database')
@@ -93,6 +93,21 @@ async function* diagnoseSqlite(file: string, clock: Pick<Clock, 'now'>): AsyncGe
         `the database was last written ${Math.round(aheadMs / 1000)} s after now: the clock was set back`,
         'Run NTP (chrony or systemd-timesyncd), and wait until it has set the clock.',
       );
+}
+
+const GB = 1e9;
+/** Below that a checkpoint of the write-ahead log, an upgrade or a backup beside the database may not fit. */
+const LOW_BYTES = 2 * GB;
+const NO_ROOM_BYTES = 0.1 * GB;
+
+function toRoom(folder: string): Diagnosis {
+  const { bavail, bsize } = statfsSync(folder);
+  const free = bavail * bsize;
+  const subject = 'database disk';
+  const finding = `${(free / GB).toFixed(1)} GB are free`;
+  const remedy = 'Make room on it: without any, every create and every change of a status fails.';
+  if (free < NO_ROOM_BYTES) return broken(subject, finding, remedy);
+  return free < LOW_BYTES ? warning(subject, finding, remedy) : ok(subject, finding);
 }
 
 function nearestFolder(folder: string): string {

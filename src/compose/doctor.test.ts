@@ -7,11 +7,12 @@ import { collectLog } from '../../test/support/collect-log.ts';
 import { loadConfig } from '../config/load.ts';
 import { createSeededRandom } from '../drivers/kit/seeded-random.ts';
 import { takeStateLock } from '../drivers/simulator/platform/state-file.ts';
+import type { DoctorFinding } from '../orchestrator/operate/doctor.ts';
 import { ensureInstallation } from '../orchestrator/recovery/installation.ts';
 import { systemClock } from '../runtime/system.ts';
 import { account, instance } from '../store/records.fixture.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
-import { type DoctorFinding, diagnose } from './doctor.ts';
+import { diagnose } from './doctor.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -106,6 +107,25 @@ describe('the doctor', () => {
       { subject: 'platform east', verdict: 'broken', finding: expect.stringContaining('has 1 instances') },
       { subject: 'platform west', verdict: 'warning', finding: expect.stringContaining('what 1 ended') },
     ]);
+  });
+
+  it('holds the rows against the machines where a server has run on the database [doctor-drift-on-start]', async () => {
+    const store = openSqliteStore(join(folder, 'berth.db'));
+    const random = createSeededRandom('drift');
+    await ensureInstallation({ store, random }, new Map([['default', 'simulator']]));
+    await store.transact(async (tx) => {
+      await tx.credentials.insertAccount(account);
+      await tx.instances.insert(instance('inst-1', { status: 'ONLINE', updatedAt: 1 }));
+    });
+    await store.close();
+    const findings = await examine('platform: { driver: simulator }\n');
+    expect(findings).toContainEqual({
+      platform: 'default',
+      subject: 'instance inst-1',
+      verdict: 'broken',
+      finding: expect.stringContaining('the platform does not list its machine'),
+      remedy: expect.stringContaining('berth instances retry inst-1 --yes'),
+    });
   });
 
   it('goes on where the database cannot be read', async () => {

@@ -2,33 +2,58 @@ import { loadCatalog } from '../config/load.ts';
 import { sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import type { Environment } from '../config/settings.ts';
-import type { Diagnosis } from '../drivers/kit/driver-definition.ts';
+import type { DoctorFinding } from '../orchestrator/operate/doctor.ts';
 import type { Clock } from '../ports/clock.ts';
+import { type Diagnosis, ok } from '../ports/diagnosis.ts';
 import { InUse } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import { diagnoseDatabase } from './diagnose-database.ts';
+import { diagnoseDrift, type Running } from './diagnose-drift.ts';
 import { diagnosePlatforms } from './diagnose-platforms.ts';
+import { diagnoseTls } from './diagnose-tls.ts';
 import { type ConfiguredDriver, configuredDrivers } from './driver-settings.ts';
-
-/** One finding, and the platform of berth.yaml that it is about; undefined: it is about this machine. */
-export interface DoctorFinding extends Diagnosis {
-  platform?: string;
-}
 
 /** What takes longer to look at is told as broken. */
 const LONGEST_LOOK_MS = 60_000;
 
-/** Looks at every prerequisite of `berth serve` with this configuration, one by one. Changes nothing that stays. */
+interface Ports {
+  env: Environment;
+  clock: Clock;
+  log: Log;
+  /** Where a server looks at itself: what it has open. */
+  running?: Running;
+}
+
+/**
+ * Looks at every prerequisite of `berth serve` with this configuration, one by one, and at whether the rows are as the
+ * platforms. Changes nothing that stays.
+ */
 export async function* diagnose(
   config: Config,
-  { env, clock, log }: { env: Environment; clock: Clock; log: Log },
+  { env, clock, log, running }: Ports,
 ): AsyncGenerator<DoctorFinding> {
+  yield* guarded('TLS certificate', clock, inTurn(diagnoseTls(config, clock.now())));
   yield* guarded('database', clock, diagnoseDatabase(config.database, clock));
   yield* guarded('platforms of the database', clock, diagnosePlatforms(config));
   const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
-  for (const driver of configuredDrivers(config, { catalog, env, clock, log }))
+  yield ok(
+    'configuration',
+    `it can be served with, and ${config.catalog} sells ${catalog.offers.size} offers`,
+  );
+  const drivers = configuredDrivers(config, { catalog, env, clock, log });
+  const platforms = drivers.map(({ platform }) => platform);
+  for (const driver of drivers) {
+    const { platform } = driver;
     for await (const finding of guarded(`driver ${driver.definition.name}`, clock, diagnoseDriver(driver)))
-      yield { platform: driver.platform, ...finding };
+      yield { platform, ...finding };
+    const drift = diagnoseDrift(config, driver, { clock, platforms, running });
+    for await (const finding of guarded('rows against machines', clock, drift))
+      yield { platform, ...finding };
+  }
+}
+
+async function* inTurn<T>(findings: Iterable<T>): AsyncGenerator<T> {
+  yield* findings;
 }
 
 async function* diagnoseDriver({

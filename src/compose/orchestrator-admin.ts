@@ -1,7 +1,9 @@
 import { packageVersion } from '../config/package-root.ts';
+import type { Environment } from '../config/settings.ts';
 import { adminApp } from '../http/api/operations.ts';
 import { createConsole } from '../orchestrator/console/app.ts';
 import { createOperatorApp } from '../orchestrator/http/operator/app.ts';
+import { Doctor } from '../orchestrator/operate/doctor.ts';
 import { cordonableOf } from './cordonable.ts';
 import { type Orchestrator, type OrchestratorDeps, startOrchestrator } from './orchestrator.ts';
 
@@ -15,11 +17,22 @@ interface Admin {
 }
 
 /** Starts an orchestrator that has operators. */
-export async function startWithAdmin(deps: OrchestratorDeps): Promise<Orchestrator & Admin> {
-  const { config, catalog } = deps;
+export async function startWithAdmin(
+  deps: OrchestratorDeps & { env?: Environment },
+): Promise<Orchestrator & Admin> {
+  const { config, catalog, clock, log, drivers, env = {} } = deps;
   const orchestrator = await startOrchestrator(deps);
   const { http, nextId, findProblem, platforms, facts, ...parts } = orchestrator.adminParts;
-  const common = { ...http, ...parts, sale: http.platform, sold: cordonableOf(config, catalog) };
+  const { store } = parts;
+  const doctor = new Doctor({
+    clock,
+    // Loaded where somebody asks.
+    examine: async function* () {
+      const { diagnose } = await import('./doctor.ts');
+      yield* diagnose(config, { env, clock, log, running: { store, drivers } });
+    },
+  });
+  const common = { ...http, ...parts, doctor, sale: http.platform, sold: cordonableOf(config, catalog) };
   const { reload } = orchestrator;
   const operator = createOperatorApp({ ...common, platforms: facts, reload }, { nextId });
   const console = createConsole({

@@ -109,6 +109,7 @@ export async function serveOrchestrator(
       const environmentKey = given && { digest: given, accountId };
       const parts = {
         config,
+        env,
         catalog,
         store,
         drivers,

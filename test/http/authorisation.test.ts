@@ -58,6 +58,8 @@ const admin: Routes = {
   'GET /operator/v1/keys': 'operators',
   'POST /operator/v1/keys/:keyId/revoke': 'operators',
   'GET /operator/v1/operator-keys': 'operators',
+  'GET /operator/v1/doctor': 'operators',
+  'POST /operator/v1/doctor': 'operators',
   'GET /operator/v1/audit': 'operators',
   'GET /operator/v1/cordons': 'operators',
   'POST /operator/v1/cordons': 'operators',

@@ -1,7 +1,6 @@
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { broken, ok, warning } from '../kit/diagnosis.ts';
-import type { Diagnosis } from '../kit/driver-definition.ts';
+import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
 import type { Channel } from './channel.ts';
 import { messageOf } from './errors.ts';
 import { createPlatform } from './platform.ts';

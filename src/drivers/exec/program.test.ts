@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Diagnosis } from '../kit/driver-definition.ts';
+import type { Diagnosis } from '../../ports/diagnosis.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';
 import { exec } from './driver.ts';
 import { GREETING, infoAnswer, prepareProgram, say, setting, startProgram } from './program.fixture.ts';

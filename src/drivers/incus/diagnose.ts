@@ -1,6 +1,5 @@
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import { broken, ok, warning } from '../kit/diagnosis.ts';
-import type { Diagnosis } from '../kit/driver-definition.ts';
+import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
 import { IncusApi, targetOf } from './api.ts';
 import { type Connection, IncusClient } from './client.ts';
 import { IncusRefusal } from './errors.ts';

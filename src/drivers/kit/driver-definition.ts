@@ -2,22 +2,12 @@ import type { z } from 'zod';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Diagnosis } from '../../ports/diagnosis.ts';
 import type { Log } from '../../ports/log.ts';
 
 /** What an operator writes under `platform:` in berth.yaml, read by the driver that it names. */
 export interface DriverOptions {
   driver: string;
-}
-
-/** One prerequisite that `berth doctor` looked at. */
-export interface Diagnosis {
-  /** What was looked at, such as `image ubuntu-24.04 on host kvm-1`. */
-  subject: string;
-  verdict: 'ok' | 'warning' | 'broken';
-  /** What was found, in a sentence. */
-  finding: string;
-  /** What to do; absent where all is well. */
-  remedy?: string;
 }
 
 /** A base image that an operator wants in a platform. */

@@ -14,6 +14,7 @@ import { systemClock, systemRandom } from '../../runtime/system.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ObservedHost } from '../model/platform-driver.ts';
+import { Doctor, type DoctorFinding } from '../operate/doctor.ts';
 import { createConsole } from './app.ts';
 import type { PlatformView } from './deps.ts';
 
@@ -27,6 +28,12 @@ const down: PlatformView = {
   health: { isUp: false, isSuspect: false },
   losses: { held: 0 },
 };
+
+async function* demoFindings(): AsyncGenerator<DoctorFinding> {
+  yield { subject: 'clock', verdict: 'ok', finding: "it agrees with the database's" };
+  const finding = 'its pool <images> has 1.2 GB free';
+  yield { platform: 'default', subject: 'host gpu-host-2', verdict: 'broken', finding, remedy: 'Make room.' };
+}
 
 const gpu = (slot: number) => ({ id: `0000:${slot}1:00.0`, type: 'H100_SXM' });
 const demoHosts: readonly ObservedHost[] = [
@@ -89,6 +96,7 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
       ],
       ['west', { driver: 'incus' }],
     ]),
+    doctor: new Doctor({ clock, examine: demoFindings }),
     sale: {
       isOpen: (platform) => platform === 'default',
       unclaimedUnits: () => 0,

@@ -228,6 +228,17 @@ describe('a form', () => {
   });
 });
 
+it('the page of the doctor has what this server finds, when somebody has it look [console-doctor]', async () => {
+  const page = await read('/console/doctor');
+  expect(page).toContain('not since its start');
+  expect((await post('/console/doctor', { csrf: csrfOf(page) })).headers.get('location')).toBe(
+    '/console/doctor',
+  );
+  const found = await read('/console/doctor');
+  expect(found).toContain('its pool &lt;images&gt; has 1.2 GB free');
+  expect(found.indexOf('Make room.')).toBeLessThan(found.indexOf('it agrees with'));
+});
+
 it('the page of platforms has each host with its devices: which is silent, and what is quarantined [console-hosts]', async () => {
   const page = await read('/console/platforms');
   expect(page).toContain('it did not come back from its reset &lt;at once&gt;');

@@ -3,6 +3,7 @@ import type { Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Store } from '../model/store.ts';
 import type { Cordonable } from '../operate/actions/cordons.ts';
+import type { Doctor } from '../operate/doctor.ts';
 import type { PlatformFacts } from '../operate/views/platforms.ts';
 
 /** What this process knows of one platform. */
@@ -22,6 +23,7 @@ export interface ConsoleDeps extends ConsoleBase {
   sold: Cordonable;
   platformFacts: ReadonlyMap<string, PlatformFacts>;
   sale: Sale;
+  doctor: Pick<Doctor, 'report' | 'look'>;
 }
 
 export type Page = AnyPage<ConsoleDeps>;

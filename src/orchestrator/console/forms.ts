@@ -69,6 +69,12 @@ const reload: Action = async (deps, { actor }) => {
   return '/console/cordons';
 };
 
+/** It changes nothing: no row of the audit log is written. */
+const examine: Action = async ({ doctor }) => {
+  await doctor.look();
+  return '/console/doctor';
+};
+
 /** @throws {ActionRefused} */
 function subjectOf(field: FormRequest['field']): NamedSubject {
   const kind = cordonKinds.find((one) => one === field('kind'));
@@ -89,4 +95,5 @@ export const forms: readonly (readonly [path: string, action: Action])[] = [
   ['/cordons/remove', removeCordon],
   ['/cordons/cancel', cancel],
   ['/reload', reload],
+  ['/doctor', examine],
 ];

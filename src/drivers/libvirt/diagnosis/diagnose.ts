@@ -1,7 +1,6 @@
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import { broken } from '../../kit/diagnosis.ts';
-import type { Diagnosis } from '../../kit/driver-definition.ts';
+import { broken, type Diagnosis } from '../../../ports/diagnosis.ts';
 import { openHost } from '../client.ts';
 import { VirshError } from '../errors.ts';
 import { openHostShell } from '../hosts/host-shell.ts';

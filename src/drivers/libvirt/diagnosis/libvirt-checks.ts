@@ -1,5 +1,4 @@
-import { broken, ok, warning } from '../../kit/diagnosis.ts';
-import type { Diagnosis } from '../../kit/driver-definition.ts';
+import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
 import { VirshError, type VirshProblem } from '../errors.ts';
 import { type Image, libvirtOfferSchema } from '../options.ts';
 import type { Patient } from './patient.ts';

@@ -1,5 +1,4 @@
-import { broken } from '../../kit/diagnosis.ts';
-import type { Diagnosis } from '../../kit/driver-definition.ts';
+import { broken, type Diagnosis } from '../../../ports/diagnosis.ts';
 import type { Host } from '../client.ts';
 import { VirshError } from '../errors.ts';
 import { isUnmarked, UNMARKED } from '../fleet.ts';

@@ -1,5 +1,4 @@
-import { broken, ok, warning } from '../../kit/diagnosis.ts';
-import type { Diagnosis } from '../../kit/driver-definition.ts';
+import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
 import { VirshError } from '../errors.ts';
 import { type Gpu, listGpus } from '../gpus/gpus.ts';
 import { scanGpus } from '../gpus/pci-functions.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { Diagnosis } from '../../kit/driver-definition.ts';
+import type { Diagnosis } from '../../../ports/diagnosis.ts';
 import { aCatalog } from '../catalog.fixture.ts';
 import type { Host, VirshCall } from '../client.ts';
 import { VirshError } from '../errors.ts';

@@ -1,8 +1,8 @@
 import { basename } from 'node:path';
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
+import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
 import { Fatal } from '../../../ports/errors.ts';
-import { broken, ok, warning } from '../../kit/diagnosis.ts';
-import type { Diagnosis, ImageImport } from '../../kit/driver-definition.ts';
+import type { ImageImport } from '../../kit/driver-definition.ts';
 import { type Host, openHost } from '../client.ts';
 import { VirshError } from '../errors.ts';
 import { type HostDomain, listDomains } from '../hosts/host-view.ts';

@@ -5,6 +5,7 @@ import { auditPage } from './audit.ts';
 import { capacityPage } from './capacity.ts';
 import { confirmPage } from './confirm.ts';
 import { cordonsPage } from './cordons.ts';
+import { doctorPage } from './doctor.ts';
 import { fleetPage } from './fleet.ts';
 import { instancePage } from './instance.ts';
 import { instancesPage } from './instances.ts';
@@ -24,6 +25,7 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/confirm', confirmPage],
   ['/platforms', platformsPage],
   ['/orphans', orphansPage],
+  ['/doctor', doctorPage],
   ['/accounts', accountsPage],
   ['/audit', auditPage],
 ];

@@ -7,6 +7,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../model/store.ts';
 import type { Cordonable } from '../../operate/actions/cordons.ts';
 import type { Reloaded } from '../../operate/actions/reload.ts';
+import type { Doctor } from '../../operate/doctor.ts';
 import type { PlatformFacts } from '../../operate/views/platforms.ts';
 import type { LossCapOptions } from '../../platform/options.ts';
 import type { Metrics } from '../metrics.ts';
@@ -24,6 +25,7 @@ export interface OperatorDeps {
   sold: Cordonable;
   /** Reads the catalog of this server anew. @throws {Fatal} */
   reload: (actor: Actor) => Promise<Reloaded>;
+  doctor: Pick<Doctor, 'report' | 'look'>;
   /** How many instances may end as lost. */
   maxLosses: LossCapOptions;
   clock: Clock;

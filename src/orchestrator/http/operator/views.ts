@@ -5,6 +5,7 @@ import { auditPageSchema, listAudit } from '../../../operators/views/audit.ts';
 import { USUAL_PAGE } from '../../../operators/views/values.ts';
 import { alarmKinds } from '../../model/alarm.ts';
 import { acknowledgeAlarms } from '../../operate/acknowledge.ts';
+import { doctorReportSchema } from '../../operate/doctor.ts';
 import {
   alarmListSchema,
   listAlarms,
@@ -106,6 +107,27 @@ const orphansRoute = createRoute({
   responses: errors.replies(200, 'The orphans.', orphanListSchema, ['unauthorized']),
 });
 
+const doctorRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/doctor',
+  operationId: 'getDoctorReport',
+  summary: 'What this server found when it looked last',
+  description: 'As `berth doctor` finds it: database, clock, TLS, drivers, and rows against machines.',
+  responses: errors.replies(200, 'The findings.', doctorReportSchema, ['unauthorized']),
+});
+
+const lookRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/doctor',
+  operationId: 'runDoctor',
+  summary: 'Look now at all that this server needs',
+  description:
+    'Changes nothing. What takes long is answered before its end: `ended_at` is null, and GET has the rest.',
+  responses: errors.replies(200, 'The findings so far.', doctorReportSchema, ['unauthorized']),
+});
+
 const auditRoute = createRoute({
   ...shared,
   method: 'get',
@@ -135,7 +157,8 @@ export function viewRoutes({
   platforms,
   catalog,
   sale,
-}: Pick<OperatorDeps, 'store' | 'clock' | 'platforms' | 'catalog' | 'sale'>) {
+  doctor,
+}: Pick<OperatorDeps, 'doctor' | 'store' | 'clock' | 'platforms' | 'catalog' | 'sale'>) {
   const { read } = store;
   return createOperatorRouter()
     .openapi(statusRoute, async (context) => context.json(await readStatus(read, platforms.keys()), 200))
@@ -157,6 +180,8 @@ export function viewRoutes({
       return context.json({ alarms: acknowledged.map(toAlarmRow) }, 200);
     })
     .openapi(orphansRoute, async (context) => context.json({ orphans: await listOrphans(read) }, 200))
+    .openapi(doctorRoute, async (context) => context.json(doctor.report(), 200))
+    .openapi(lookRoute, async (context) => context.json(await doctor.look(), 200))
     .openapi(auditRoute, async (context) =>
       context.json(await listAudit(read, context.req.valid('query')), 200),
     );

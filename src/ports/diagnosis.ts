@@ -1,4 +1,13 @@
-import type { Diagnosis } from './driver-definition.ts';
+/** One thing that `berth doctor` looked at. */
+export interface Diagnosis {
+  /** What was looked at, such as `image ubuntu-24.04 on host kvm-1`. */
+  subject: string;
+  verdict: 'ok' | 'warning' | 'broken';
+  /** What was found, in a sentence. */
+  finding: string;
+  /** What to do; absent where all is well. */
+  remedy?: string;
+}
 
 /** All is well. */
 export const ok = (subject: string, finding: string): Diagnosis => ({ subject, verdict: 'ok', finding });

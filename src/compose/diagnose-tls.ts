@@ -1,0 +1,80 @@
+import { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
+import type { Config } from '../config/schema.ts';
+import { DAY_MS } from '../ports/clock.ts';
+import { broken, type Diagnosis, ok, warning } from '../ports/diagnosis.ts';
+import { Fatal } from '../ports/errors.ts';
+import { readTls } from './tls.ts';
+
+/** A certificate that is renewed by itself is renewed earlier. */
+const ENDING_SOON_MS = 14 * DAY_MS;
+const BEGIN = '-----BEGIN CERTIFICATE-----';
+
+/** Whether clients can trust the certificate of the API, and for how long. Without one there is nothing to say. */
+export function* diagnoseTls(
+  { server: { tls, host } }: Pick<Config, 'server'>,
+  now: number,
+): Generator<Diagnosis> {
+  if (tls === undefined) return;
+  const subject = 'TLS certificate';
+  let pem: string;
+  try {
+    pem = readTls(tls).cert.toString();
+  } catch (error) {
+    if (!(error instanceof Fatal)) throw error;
+    yield broken(
+      subject,
+      error.message,
+      'Mend the files of server.tls. A server that runs keeps what it has.',
+    );
+    return;
+  }
+  yield ok('TLS key', 'it belongs to the certificate');
+  const certificate = new X509Certificate(pem);
+  yield toValidity(certificate, now);
+  yield toNames(certificate, host);
+  const isSelfSigned = certificate.checkIssued(certificate);
+  if (isSelfSigned)
+    yield warning(subject, 'it signed itself: clients refuse it unless they are told to trust it', ISSUED);
+  else if (pem.indexOf(BEGIN) === pem.lastIndexOf(BEGIN))
+    yield warning(
+      subject,
+      'the file has no intermediate certificate beside it: clients that do not know its issuer refuse it',
+      'Put the whole chain into the file, the server’s own first.',
+    );
+}
+
+const ISSUED = 'Have one issued by an authority that your clients know.';
+
+function toValidity({ validFrom, validTo }: X509Certificate, now: number): Diagnosis {
+  const subject = 'TLS certificate';
+  const [from, to] = [Date.parse(validFrom), Date.parse(validTo)];
+  const renew = 'Renew it; a server that runs takes the new files into use within a minute.';
+  if (from > now)
+    return broken(subject, `it is valid only from ${validFrom}`, 'Set the clock of this machine, or wait.');
+  if (to <= now) return broken(subject, `it ended on ${validTo}: every client refuses it`, renew);
+  const days = Math.floor((to - now) / DAY_MS);
+  return to - now < ENDING_SOON_MS
+    ? warning(subject, `it ends in ${days} days, on ${validTo}`, renew)
+    : ok(subject, `it is valid for ${days} more days`);
+}
+
+/** Clients look at the alternative names alone. */
+function toNames(certificate: X509Certificate, host: string): Diagnosis {
+  const { subjectAltName: names } = certificate;
+  const subject = 'TLS names';
+  if (names === undefined)
+    return broken(
+      subject,
+      'it has no subjectAltName: every client refuses it',
+      'Have it issued with the name of the API.',
+    );
+  const isName = isIP(host) === 0 && host !== 'localhost';
+  return isName && certificate.checkHost(host) === undefined
+    ? warning(
+        subject,
+        `it is for ${names}, and server.host is ${host}`,
+        'Check that clients use a name that it is for.',
+      )
+    : ok(subject, `it is for ${names}`);
+}

@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { putEmptyDatabase } from '../../../../test/support/databases/empty-database.ts';
+import { account, dueWork, instance } from '../../../store/records.fixture.ts';
+import { openSqliteStore } from '../../../store/sqlite/store.ts';
+import type { Listing, ObservedMachine } from '../../model/platform-driver.ts';
+import type { Store } from '../../model/store.ts';
+import { findDrift } from './drift.ts';
+
+const NOW = Date.UTC(2030, 0, 2);
+const OLD = NOW - 3_600_000;
+const endpoint = { publicIp: '203.0.113.7', sshPort: 22, sshUsername: 'ubuntu' };
+
+let folder: string;
+let store: Store;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'berth-drift-'));
+  await putEmptyDatabase('orchestrator', join(folder, 'berth.db'));
+  store = openSqliteStore(join(folder, 'berth.db'));
+  await store.transact(async (tx) => {
+    await tx.installation.put({ id: 'here', platform: '{}' });
+    await tx.credentials.insertAccount(account);
+    const put = (id: string, changes: object) =>
+      tx.instances.insert(instance(id, { endpoint, updatedAt: OLD, ownerRef: `berth-${id}`, ...changes }));
+    await put('fine', { status: 'ONLINE' });
+    await put('lost', { status: 'ONLINE' });
+    await put('off', { status: 'ONLINE' });
+    await put('moved', { status: 'ONLINE' });
+    await put('on-silent', { status: 'ONLINE', host: 'kvm-2' });
+    await put('left', { status: 'ERROR' });
+    await put('kept', { status: 'ERROR' });
+    await put('new', { status: 'ONLINE', updatedAt: NOW });
+    await put('elsewhere', { status: 'ONLINE', platform: 'west' });
+    await tx.work.put({ ...dueWork, resourceId: 'kept', kind: 'hold', notBefore: NOW + 1 });
+  });
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+const machine = (id: string, changes: Partial<ObservedMachine> = {}): ObservedMachine => ({
+  ref: `berth-${id}`,
+  power: 'running',
+  createdAt: OLD,
+  endpoint,
+  ...changes,
+});
+const noteOf = (id: string, installation: string) => JSON.stringify({ installation, id });
+const find = async (listing: Listing<ObservedMachine>) => {
+  const found = await findDrift(store.read, {
+    platform: 'default',
+    otherPlatforms: new Set(['west']),
+    listing,
+    askedAt: NOW,
+  });
+  return found.map(({ subject, verdict, finding }) => `${subject} ${verdict}: ${finding}`);
+};
+
+it('tells where rows and machines differ, and nothing of what is under way, silent or another’s [doctor-drift]', async () => {
+  const items = [
+    machine('fine'),
+    machine('off', { power: 'stopped' }),
+    machine('moved', { endpoint: { ...endpoint, publicIp: '203.0.113.8' } }),
+    machine('left'),
+    machine('kept'),
+    machine('row-lost', { note: noteOf('row-lost', 'here') }),
+    machine('foreign', { note: noteOf('foreign', 'another') }),
+    machine('stray'),
+    machine('young', { createdAt: NOW }),
+  ];
+  expect(
+    (await find({ answer: 'listed', items, hosts: { answered: ['kvm-1'], silent: ['kvm-2'] } })).sort(),
+  ).toEqual([
+    'host kvm-2 warning: it does not answer: its machines cannot be compared',
+    'instance left broken: it is ERROR, and its machine berth-left is running: it may be costing money',
+    'instance lost broken: it is ONLINE, and the platform does not list its machine berth-lost',
+    'instance moved warning: its tenant is told 203.0.113.7:22, and its machine is at 203.0.113.8:22',
+    'instance off warning: it is ONLINE, and its machine berth-off is stopped',
+    'machine berth-row-lost warning: it is running, and its row was lost',
+    "machine berth-stray warning: it is running, it carries Berth's tag, and no row owns it",
+  ]);
+});
+
+it('says that a platform which does not list cannot be compared', async () => {
+  expect(await find({ answer: 'unknown', reason: 'no route' })).toEqual([
+    'rows against machines broken: the platform does not list its machines: no route',
+  ]);
+});

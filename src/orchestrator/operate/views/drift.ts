@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
+import { eachLiveInstance } from '../../instances/list.ts';
+import type { Listing, ObservedMachine } from '../../model/platform-driver.ts';
+import { readNote } from '../../model/platform-resource.ts';
+import type { InstanceRecord } from '../../model/records.ts';
+import type { LiveInstance, Reader } from '../../model/store.ts';
+
+type DriftReader = Pick<Reader, 'instances' | 'work' | 'installation'>;
+
+/** What a platform listed, and when that was asked for. */
+interface Listed {
+  platform: string;
+  otherPlatforms: ReadonlySet<string>;
+  listing: Listing<ObservedMachine>;
+  askedAt: number;
+}
+
+/** A row that has just changed, or a machine that was just made, is not drift yet. */
+const SETTLED_AFTER_MS = 60_000;
+const MOST_TOLD = 100;
+const anyNote = z.looseObject({ id: z.string() });
+
+/**
+ * Holds the rows of a platform against what it lists, for the operator: a server does the same with each listing, and
+ * mends what it may. What is under way is not drift. Changes nothing.
+ */
+export async function findDrift(read: DriftReader, listed: Listed): Promise<Diagnosis[]> {
+  const { listing } = listed;
+  const subject = 'rows against machines';
+  if (listing.answer === 'unknown')
+    return [broken(subject, `the platform does not list its machines: ${listing.reason}`, MEND_PLATFORM)];
+  const silent = new Set(listing.hosts?.silent ?? []);
+  const machines = new Map(listing.items.map((machine) => [machine.ref, machine]));
+  const found: Diagnosis[] = [...silent].map((host) =>
+    warning(`host ${host}`, 'it does not answer: its machines cannot be compared', MEND_HOST),
+  );
+  const rows = new Set<string>();
+  for await (const row of eachLiveInstance(read.instances)) {
+    if (row.platform !== listed.platform) continue;
+    rows.add(row.ownerRef);
+    const isUnseen = row.host !== null && silent.has(row.host);
+    if (isUnseen || row.updatedAt > listed.askedAt - SETTLED_AFTER_MS) continue;
+    const drift = compare(row, machines.get(row.ownerRef));
+    if (drift !== undefined && (await read.work.of(row.id)) === null) found.push(drift);
+  }
+  found.push(...(await withoutRow(read, listed, [...machines.values()], rows)));
+  if (found.length === 0) return [ok(subject, `${rows.size} instances and ${machines.size} machines agree`)];
+  const more = found.length - MOST_TOLD;
+  if (more <= 0) return found;
+  return [
+    ...found.slice(0, MOST_TOLD),
+    warning(subject, `${more} more differ`, 'Mend what these have in common, and look again.'),
+  ];
+}
+
+const MEND_PLATFORM = 'Mend what it says. Until then nothing is concluded about its machines.';
+const MEND_HOST = 'Start the host, or mend the way to it. Nothing there is taken for lost meanwhile.';
+
+/** Undefined: the row is as its machine. */
+function compare(
+  { id, status, ownerRef, endpoint }: LiveInstance,
+  machine: ObservedMachine | undefined,
+): Diagnosis | undefined {
+  const subject = `instance ${id}`;
+  const retry = `\`berth instances retry ${id} --yes\` has it read again.`;
+  const isLive = status === 'ONLINE' || status === 'STOPPED';
+  if (isLive && machine === undefined)
+    return broken(
+      subject,
+      `it is ${status}, and the platform does not list its machine ${ownerRef}`,
+      `Look for it on the platform. Where many are missing, its credentials or its project are wrong. ${retry}`,
+    );
+  if (machine === undefined) return undefined;
+  if (status === 'ERROR' || status === 'OFFLINE')
+    return broken(
+      subject,
+      `it is ${status}, and its machine ${ownerRef} is ${machine.power}: it may be costing money`,
+      `\`berth instances destroy ${id} --yes\` removes it, with its disk.`,
+    );
+  const wanted = status === 'ONLINE' ? 'running' : 'stopped';
+  if (isLive && machine.power !== wanted)
+    return warning(subject, `it is ${status}, and its machine ${ownerRef} is ${machine.power}`, retry);
+  const { publicIp, sshPort } = machine.endpoint ?? {};
+  const isElsewhere =
+    publicIp !== undefined && (publicIp !== endpoint?.publicIp || sshPort !== endpoint.sshPort);
+  if (status !== 'ONLINE' || !isElsewhere) return undefined;
+  return warning(
+    subject,
+    `its tenant is told ${endpoint?.publicIp}:${endpoint?.sshPort}, and its machine is at ${publicIp}:${sshPort}`,
+    retry,
+  );
+}
+
+/** Machines with our tag that no live row owns; those of another installation are its own. */
+async function withoutRow(
+  { instances, installation }: DriftReader,
+  { platform, otherPlatforms, askedAt }: Listed,
+  machines: readonly ObservedMachine[],
+  rows: ReadonlySet<string>,
+): Promise<Diagnosis[]> {
+  const id = (await installation.get())?.id ?? '';
+  const unowned = machines.filter(
+    ({ ref, createdAt }) => !rows.has(ref) && createdAt <= askedAt - SETTLED_AFTER_MS,
+  );
+  const found: Diagnosis[] = [];
+  for (const machine of unowned.slice(0, MOST_TOLD + 1)) {
+    const { owner } = readNote(machine, id, anyNote, otherPlatforms);
+    const row: InstanceRecord | null = await instances.byOwnerRef(machine.ref);
+    if (owner === 'foreign' || (row !== null && row.platform !== platform)) continue;
+    found.push(toUnowned(machine, row, owner === 'ours'));
+  }
+  return found;
+}
+
+function toUnowned({ ref, power }: ObservedMachine, row: InstanceRecord | null, isOurs: boolean): Diagnosis {
+  const subject = `machine ${ref}`;
+  if (row !== null)
+    return broken(
+      subject,
+      `it is ${power}, and its instance ${row.id} is ${row.status}: it may be costing money`,
+      'A server that runs destroys it again with its next listings. Where that fails, see `berth alarms ls`.',
+    );
+  return isOurs
+    ? warning(
+        subject,
+        `it is ${power}, and its row was lost`,
+        `\`berth instances adopt ${ref} --yes\` gives it its row again.`,
+      )
+    : warning(
+        subject,
+        `it is ${power}, it carries Berth's tag, and no row owns it`,
+        'Look whose it is. If nobody misses it, destroy it on the platform.',
+      );
+}
