@@ -37,6 +37,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'deployments',
     'sync',
     'operate',
+    'console',
     'http',
   ],
   'src/http': ['wire', 'api'],

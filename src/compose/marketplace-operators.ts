@@ -1,3 +1,6 @@
+import { hostname } from 'node:os';
+import { packageVersion } from '../config/package-root.ts';
+import { createConsole } from '../marketplace/console/app.ts';
 import { createOperatorApp } from '../marketplace/http/operator/app.ts';
 import type { OperatorDeps } from '../marketplace/http/operator/deps.ts';
 import type { KnownProviders } from '../marketplace/operate/views/providers.ts';
@@ -8,7 +11,12 @@ import { Operators } from '../operators/keys.ts';
 export interface MarketplaceOperators {
   operators: Operators;
   /** What the admin listener has of them, by path. */
-  apps: { '/operator': ReturnType<typeof createOperatorApp> };
+  apps: {
+    '/operator': ReturnType<typeof createOperatorApp>;
+    '/console': ReturnType<typeof createConsole>['app'];
+  };
+  /** Ends the streams of open pages: the server drains. */
+  close(): void;
 }
 
 interface Parts extends Omit<OperatorDeps, 'operators' | 'providers'> {
@@ -22,7 +30,13 @@ export function composeOperators({ providers, workers, nextId, ...parts }: Parts
   const { store, clock } = parts;
   const operators = new Operators({ store, clock, command: 'berth marketplace operators' });
   const deps: OperatorDeps = { ...parts, operators, providers: () => factsOf(providers, workers) };
-  return { operators, apps: { '/operator': createOperatorApp(deps, { nextId }) } };
+  const console = createConsole({ ...deps, version: packageVersion(), server: hostname() });
+  const operator = createOperatorApp(deps, { nextId });
+  return {
+    operators,
+    apps: { '/operator': operator, '/console': console.app },
+    close: () => console.close(),
+  };
 }
 
 /** What this process knows of each provider. */

@@ -62,6 +62,8 @@ export interface Marketplace {
   admin: ReturnType<typeof adminApp>;
   /** What of it is the operators' API; undefined: it has none. */
   operator: MarketplaceOperators['apps']['/operator'] | undefined;
+  /** What of it is the operators' pages; undefined: it has none. */
+  console: MarketplaceOperators['apps']['/console'] | undefined;
   listener: RequestListener;
   refuse: ReturnType<typeof refuseWire>;
   /** What use cases are made of. */
@@ -140,13 +142,16 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     { ...deps, authenticator, rateLimits, metrics, maxBodyBytes, trustedProxies, tracing },
     { nextId, findProblem, hasDocs: parts.hasDocs ?? true },
   );
+  const admin = adminApp(findProblem, metrics, forOperators?.apps);
+  if (forOperators !== undefined) admin.get('/', (context) => context.redirect('/console'));
   const jobs = [workers, accrual, rollUp, stockAlerts, mail, housekeeping];
   providers.start();
   for (const job of jobs) job.start();
   return {
     app,
-    admin: adminApp(findProblem, metrics, forOperators?.apps),
+    admin,
     operator: forOperators?.apps['/operator'],
+    console: forOperators?.apps['/console'],
     deps,
     providers,
     workers,
@@ -157,8 +162,10 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     refuse: refuseWire(rateLimits),
     beginDrain: () => {
       isServing = false;
+      forOperators?.close();
     },
     close: async () => {
+      forOperators?.close();
       // What writes mails stops before what sends them, and what calls providers before they are let go.
       for (const job of jobs) await job.stop();
       await providers.close();

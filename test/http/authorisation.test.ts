@@ -120,6 +120,7 @@ const marketApi: Routes = {
 
 /** Every route of the admin listener of the marketplace. */
 const marketAdmin: Routes = {
+  'GET /': 'anybody',
   'GET /healthz': 'anybody',
   'GET /readyz': 'anybody',
   'GET /metrics': 'anybody',
@@ -214,14 +215,24 @@ describe.each([
   });
 });
 
-it('shows no page of the console, and takes none of its forms, without a session', async () => {
-  const routes = routesOf(orchestrator.console);
-  expect(routes).toEqual(expect.arrayContaining([...openPages, 'GET /console/events', 'GET /console/audit']));
-  for (const route of routes.filter((one) => !openPages.includes(one)))
-    for (const key of Object.values(keys)) {
-      const status = await statusOf(orchestrator.admin.fetch, route, key);
-      expect([route, [302, 303, 401, 403].includes(status)]).toEqual([route, true]);
-    }
+it('shows no page of a console, and takes none of its forms, without a session', async () => {
+  const { console: pages } = market.marketplace;
+  if (pages === undefined) throw new Error('it has operators');
+  const consoles = [
+    { console: orchestrator.console, fetch: orchestrator.admin.fetch, keys },
+    { console: pages, fetch: market.admin.fetch, keys: marketKeys },
+  ];
+  for (const one of consoles) {
+    const routes = routesOf(one.console);
+    expect(routes).toEqual(
+      expect.arrayContaining([...openPages, 'GET /console/events', 'GET /console/audit']),
+    );
+    for (const route of routes.filter((path) => !openPages.includes(path)))
+      for (const key of Object.values(one.keys)) {
+        const status = await statusOf(one.fetch, route, key);
+        expect([route, [302, 303, 401, 403].includes(status)]).toEqual([route, true]);
+      }
+  }
 });
 
 it('has nothing of one listener on the other', async () => {

@@ -1,3 +1,4 @@
+import { operatorKeyColumns } from '../../../operators/console/operators-page.ts';
 import {
   ago,
   badge,
@@ -9,7 +10,7 @@ import {
   table,
   withQuery,
 } from '../../../operators/console/parts.ts';
-import { listOperatorKeys, type OperatorKeyView } from '../../../operators/views/keys.ts';
+import { listOperatorKeys } from '../../../operators/views/keys.ts';
 import { type AccountRow, type ApiKeyRow, listAccounts, listApiKeys } from '../../operate/views/accounts.ts';
 import type { Page } from '../deps.ts';
 
@@ -25,7 +26,7 @@ export const accountsPage: Page = async ({ store: { read } }, { now }) => {
     body: html`<h1>Accounts and keys</h1>
 ${live('accounts', html`<h2>Accounts</h2>${table(accountsAt(now), accounts, 'There is no account.')}`)}
 ${live('keys', html`<h2>Their API keys</h2>${table(keysAt(now), keys, 'There is no key: `berth keys create` makes one.')}`)}
-${live('operators', html`<h2>Operators’ keys</h2>${table(operatorsAt(now), operators, 'There is none.')}`)}`,
+${live('operators', html`<h2>Operators’ keys</h2>${table(operatorKeyColumns(now), operators, 'There is none.')}`)}`,
   };
 };
 
@@ -53,16 +54,5 @@ function keysAt(now: number): readonly Column<ApiKeyRow>[] {
     { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },
     { head: 'Ends', cell: ({ expires_at }) => ago(expires_at, now) },
     { head: 'Last used', cell: ({ last_used_at }) => ago(last_used_at, now) || 'never' },
-  ];
-}
-
-function operatorsAt(now: number): readonly Column<OperatorKeyView>[] {
-  return [
-    { head: 'State', cell: ({ state }) => badge(state, state === 'valid' ? 'good' : 'none') },
-    { head: 'Operator', cell: ({ name }) => given(name) },
-    { head: 'Key', cell: ({ key }) => html`<code>${key}</code>` },
-    { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },
-    { head: 'Last used', cell: ({ last_used_at }) => ago(last_used_at, now) || 'never' },
-    { head: 'Revoked', cell: ({ revoked_at }) => ago(revoked_at, now) },
   ];
 }

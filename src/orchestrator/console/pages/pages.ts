@@ -1,7 +1,9 @@
+import { auditPageOf } from '../../../operators/console/audit-page.ts';
+import { given } from '../../../operators/console/parts.ts';
 import type { Page } from '../deps.ts';
+import { instanceLink } from '../instance-parts.ts';
 import { accountsPage } from './accounts.ts';
 import { alarmsPage } from './alarms.ts';
-import { auditPage } from './audit.ts';
 import { capacityPage } from './capacity.ts';
 import { confirmPage } from './confirm.ts';
 import { cordonsPage } from './cordons.ts';
@@ -27,5 +29,8 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/orphans', orphansPage],
   ['/doctor', doctorPage],
   ['/accounts', accountsPage],
-  ['/audit', auditPage],
+  [
+    '/audit',
+    auditPageOf((subject) => (subject.startsWith('inst-') ? instanceLink(subject) : given(subject))),
+  ],
 ];

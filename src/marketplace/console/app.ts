@@ -1,0 +1,72 @@
+import { assembleConsole, type Console } from '../../operators/console/app.ts';
+import { auditPageOf } from '../../operators/console/audit-page.ts';
+import type { ConsoleParts } from '../../operators/console/deps.ts';
+import type { Look } from '../../operators/console/layout.ts';
+import { operatorsPage } from '../../operators/console/operators-page.ts';
+import { resendMail } from '../operate/actions.ts';
+import type { Action, ConsoleDeps } from './deps.ts';
+import { billPage, booksPage } from './pages/books.ts';
+import { deploymentPage, deploymentsPage } from './pages/deployments.ts';
+import { mailsPage } from './pages/mails.ts';
+import { overviewPage } from './pages/overview.ts';
+import { providersPage } from './pages/providers.ts';
+import { teamPage, teamsPage } from './pages/teams.ts';
+import { subjectLink } from './parts.ts';
+
+const look: Look = {
+  brand: 'Berth marketplace',
+  tabs: [
+    { path: '/console', name: 'Overview' },
+    { path: '/console/providers', name: 'Providers' },
+    { path: '/console/deployments', name: 'Deployments' },
+    { path: '/console/teams', name: 'Teams' },
+    { path: '/console/mails', name: 'Mails' },
+    { path: '/console/books', name: 'Books' },
+    { path: '/console/operators', name: 'Operators' },
+    { path: '/console/audit', name: 'Audit' },
+  ],
+  search: {
+    path: '/console/deployments',
+    label: 'Find a deployment',
+    placeholder: 'Find a deployment: id, name, address … (press /)',
+  },
+  command: 'berth marketplace operators',
+};
+
+const resend: Action = async (deps, { actor, field }) => {
+  await resendMail(deps, actor, field('id') ?? '');
+  return '/console/mails?state=waiting';
+};
+
+/** Every page below `/console`, by its path. */
+export const pages: ConsoleParts<ConsoleDeps>['pages'] = [
+  ['/', overviewPage],
+  ['/providers', providersPage],
+  ['/deployments', deploymentsPage],
+  ['/deployments/:id', deploymentPage],
+  ['/teams', teamsPage],
+  ['/teams/:id', teamPage],
+  ['/mails', mailsPage],
+  ['/books', booksPage],
+  ['/bills', billPage],
+  ['/bills/:id', billPage],
+  ['/operators', operatorsPage],
+  ['/audit', auditPageOf(subjectLink)],
+];
+
+/** The pages of the marketplace's operators, under `/console` of its admin listener. */
+export function createConsole(deps: ConsoleDeps): Console {
+  return assembleConsole(deps, {
+    look,
+    pages,
+    forms: [['/mails/resend', resend]],
+    markTab: async ({ store: { read } }) => {
+      const held = await read.losses.countHeld();
+      return {
+        path: '/console/providers',
+        count: held.reduce((sum, one) => sum + one.count, 0),
+        tone: 'bad',
+      };
+    },
+  });
+}

@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getRequestListener } from '@hono/node-server';
+import { Hono } from 'hono';
+import { putEmptyDatabase } from '../../../test/support/databases/empty-database.ts';
+import { startServer } from '../../../test/support/http/wire.ts';
+import { packageVersion } from '../../config/package-root.ts';
+import type { ConsoleEnv } from '../../operators/console/deps.ts';
+import { createOperatorKey, Operators } from '../../operators/keys.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { systemClock, systemRandom } from '../../runtime/system.ts';
+import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+import { defaultOptions } from '../model/options.ts';
+import type { ProviderFacts } from '../operate/views/providers.ts';
+import { createConsole } from './app.ts';
+
+const silent = () => undefined;
+
+/** The console on a store of its own, without a marketplace: its rows are what a test writes. */
+export async function startMarketConsole({ clock = systemClock }: { clock?: Clock } = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-market-console-'));
+  const path = join(folder, 'marketplace.db');
+  await putEmptyDatabase('marketplace', path);
+  const store = openMarketplaceSqliteStore(path);
+  const deps = { store, clock, random: systemRandom };
+  const { key } = await createOperatorKey(deps, 'mara');
+  const answers: ProviderFacts = {
+    catalogReadAt: clock.now() - 9_000,
+    offers: 31,
+    offersInStock: 22,
+    problems: [],
+  };
+  const built = createConsole({
+    ...deps,
+    operators: new Operators(deps),
+    providers: () =>
+      new Map([
+        ['provider-a', answers],
+        ['provider-b', { ...answers, offers: 12, offersInStock: 3 }],
+        ['provider-c', { ...answers, problems: ['calls about deployments fail: unauthorized'] }],
+      ]),
+    maxLosses: defaultOptions.maxLosses,
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    version: packageVersion(),
+    server: 'market-1',
+    trustedProxies: 0,
+  });
+  const app = new Hono<ConsoleEnv>().all('/console/*', ({ req, env }) => built.app.fetch(req.raw, env));
+  let served: Awaited<ReturnType<typeof startServer>> | undefined;
+  return {
+    store,
+    clock,
+    key,
+    request: (to: string, init?: RequestInit) => app.request(`http://console.test${to}`, init),
+    /** Logs in as a browser does; returns the cookie. */
+    async logIn(): Promise<string> {
+      const body = new URLSearchParams({ key });
+      const reply = await app.request('http://console.test/console/login', { method: 'POST', body });
+      return reply.headers.get('set-cookie')?.split(';')[0] ?? '';
+    },
+    /** Serves it on a free port. */
+    async listen(): Promise<string> {
+      served = await startServer({ listener: getRequestListener(app.fetch) });
+      return `http://127.0.0.1:${served.port}`;
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      built.close();
+      await served?.server.close(0);
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export type TestMarketConsole = Awaited<ReturnType<typeof startMarketConsole>>;

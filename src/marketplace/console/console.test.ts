@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { deployment } from '../../store/marketplace/records.fixture.ts';
+import { pages } from './app.ts';
+import { startMarketConsole, type TestMarketConsole } from './console.fixture.ts';
+import { HOSTILE, putDemoMarket, TRAINING } from './demo-market.fixture.ts';
+
+let shown: TestMarketConsole;
+let cookie: string;
+
+beforeEach(async () => {
+  shown = await startMarketConsole({ clock: new VirtualClock() });
+  await putDemoMarket(shown);
+  cookie = await shown.logIn();
+});
+afterEach(() => shown[Symbol.asyncDispose]());
+
+const get = (path: string) => shown.request(path, { headers: { cookie } });
+const read = async (path: string) => (await get(path)).text();
+const idOf = (path: string) => (path.startsWith('/teams') ? TRAINING.teamId : TRAINING.id);
+const paths = pages.map(([path]) =>
+  path === '/bills'
+    ? `/console/bills?id=${TRAINING.id}`
+    : `/console${path === '/' ? '' : path.replace(':id', idOf(path))}`,
+);
+
+describe('the console of the marketplace', () => {
+  it('shows no page without a session, and each page to an operator', async () => {
+    for (const path of paths) {
+      const stranger = await shown.request(path);
+      expect([path, stranger.status, await stranger.text()]).toEqual([path, 303, '']);
+      expect([path, (await get(path)).status]).toEqual([path, 200]);
+    }
+    for (const path of ['deployments/dep-x', 'teams/team-x', 'bills/dep-x'])
+      expect((await get(`/console/${path}`)).status).toBe(404);
+  });
+
+  it('escapes what users and providers have written', async () => {
+    await shown.store.transact(async (tx) => {
+      const record = await tx.deployments.byId(TRAINING.id);
+      if (record === null) throw new Error('it is there');
+      await tx.deployments.update({
+        ...record,
+        name: HOSTILE,
+        offerId: HOSTILE,
+        region: HOSTILE,
+        ipAddress: HOSTILE,
+      });
+      const team = await tx.teams.byId(TRAINING.teamId);
+      if (team !== null) await tx.teams.update({ ...team, name: HOSTILE });
+    });
+    for (const path of paths) {
+      const page = await read(path);
+      expect([path, page.includes('<img'), page.includes('<script>')]).toEqual([path, false, false]);
+    }
+    expect(await read('/console/deployments')).toContain('&lt;script&gt;alert(2)&lt;/script&gt;');
+  });
+
+  it('lists deployments page by page, each once, and finds one by its name', async () => {
+    await shown.store.transact(async (tx) => {
+      for (let index = 0; index < 60; index++)
+        await tx.deployments.insert(
+          deployment({ id: `dep-many-${index}`, teamId: 'team-idle', userId: 'usr-ann', createdAt: 7 }),
+        );
+    });
+    const ids = (page: string) =>
+      [...page.matchAll(/href="\/console\/deployments\/([\w-]+)"/g)].map(([, id]) => id);
+    const seen: (string | undefined)[] = [];
+    let path: string | undefined = '/console/deployments?status=all';
+    while (path !== undefined) {
+      const page = await read(path);
+      seen.push(...ids(page));
+      path = /rel="next" href="([^"]+)"/.exec(page)?.[1]?.replaceAll('&amp;', '&');
+    }
+    expect([new Set(seen).size, seen.length]).toEqual([97, 97]);
+    expect(ids(await read('/console/deployments?q=TRAIN-llama'))).toEqual([TRAINING.id]);
+  });
+
+  it('says which provider fails, and what to do', async () => {
+    const page = await read('/console/providers');
+    expect(page).toContain('calls about deployments fail: unauthorized');
+    expect(page).toContain('2 losses are held until an operator decides');
+    expect(page).toContain('berth marketplace losses accept provider-c');
+  });
+
+  it('says what a team burns and how long that lasts, and explains a bill', async () => {
+    const team = await read(`/console/teams/${TRAINING.slug}`);
+    expect(team).toMatch(/Billed an hour, before discounts<\/dt><dd>\$\d/);
+    expect(team).toContain(`href="/console/bills/${TRAINING.id}"`);
+    const bill = await read(`/console/bills/${TRAINING.id}`);
+    expect(bill).toContain('Used since');
+    expect(bill).toContain('$18.40');
+  });
+
+  it('has a mail tried again by a form of its session alone, in the name of who is logged in', async () => {
+    const page = await read('/console/mails?state=given_up');
+    const csrf = /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? '';
+    const send = (fields: Record<string, string>) =>
+      shown.request('/console/mails/resend', {
+        method: 'POST',
+        headers: { cookie },
+        body: new URLSearchParams(fields),
+      });
+    expect((await send({ id: 'mail-lost' })).status).toBe(403);
+    expect((await send({ id: 'mail-lost', csrf })).status).toBe(303);
+    expect((await shown.store.read.mail.list({ state: 'given_up', limit: 9 })).length).toBe(0);
+    const [entry] = await shown.store.read.audit.page({ limit: 1 });
+    expect(entry).toMatchObject({
+      actor: 'mara',
+      source: 'console',
+      action: 'mail.resend',
+      subject: 'mail-lost',
+    });
+    const refused = await send({ id: 'mail-sent', csrf });
+    expect([refused.status, await refused.text()]).toEqual([
+      409,
+      expect.stringContaining('is not sent twice'),
+    ]);
+  });
+});

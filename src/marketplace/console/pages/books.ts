@@ -1,0 +1,131 @@
+import {
+  ago,
+  badge,
+  type Column,
+  clockTime,
+  count,
+  facts,
+  given,
+  type Html,
+  html,
+  live,
+  table,
+  withQuery,
+} from '../../../operators/console/parts.ts';
+import { type BillView, type BookingRow, explainBillOf, readBooks } from '../../operate/views/books.ts';
+import { isAfter } from '../../operate/views/pages.ts';
+import type { Page } from '../deps.ts';
+import { deploymentLink, dollars, teamLink } from '../parts.ts';
+
+const PATH = '/console/books';
+const MEANINGS: Readonly<Record<string, string>> = {
+  teams: 'what teams have left to spend',
+  cash: 'paid in by teams',
+  promotion: 'granted to teams',
+  'revenue:compute': 'earned with deployments',
+  'revenue:storage': 'earned with volumes',
+};
+
+type Verdict = Awaited<ReturnType<typeof readBooks>>['verified'];
+
+/** The books: whether they were right when they were last checked, their sums, and what was booked beside use. */
+export const booksPage: Page = async ({ store: { read } }, { query, now }) => {
+  const asked = query('after');
+  const after = asked !== undefined && isAfter(asked) ? asked : undefined;
+  const { verified, booked, next } = await readBooks(read, { after });
+  return {
+    title: 'Books',
+    body: html`<div class="head"><h1>Books</h1></div>
+${live('verdict', tellVerdict(verified, now))}
+${live('booked', html`<h2>Payments, grants and corrections</h2>${table(bookingColumns, booked, 'Nothing was booked.')}`)}
+${next === null ? '' : html`<nav class="pager"><a class="button" rel="next" href="${withQuery(PATH, { after: next })}">Older »</a></nav>`}
+<form class="card filter" action="/console/bills"><label class="field grow"><span>Explain the bill of a deployment or a volume, by its id</span><input name="id" required></label><button class="primary">Explain</button></form>`,
+  };
+};
+
+function tellVerdict(verified: Verdict, now: number): Html {
+  if (verified === null)
+    return html`<h2>Never checked</h2><p><code>berth marketplace verify-ledger</code> checks every entry, in a process of its own, and its verdict stands here.</p>`;
+  const { at, findings, counts, accounts } = verified;
+  const all = counts['findings'] ?? findings.length;
+  return html`<div class="head"><h2>Checked ${ago(at, now)}</h2>${badge(all === 0 ? 'right' : `${all} findings`, all === 0 ? 'good' : 'bad')}</div>
+${facts([
+  ['Teams', count(counts['teams'] ?? 0)],
+  ['Deployments and volumes', count(counts['subjects'] ?? 0)],
+  ['Segments', count(counts['segments'] ?? 0)],
+  ['Slices', count(counts['slices'] ?? 0)],
+])}
+${findings.length === 0 ? '' : table(findingColumns, findings, '')}
+${table(accountColumns, accounts, '')}`;
+}
+
+const findingColumns = [
+  { head: 'Finding about', cell: ({ id }: { id: string }) => html`<code>${id}</code>` },
+  { head: 'What is wrong', cell: ({ problem }: { problem: string }) => given(problem) },
+];
+
+const accountColumns = [
+  { head: 'Account', cell: ({ account }: { account: string }) => html`<code>${account}</code>` },
+  { head: 'Amount', cell: ({ amount_usd: usd }: { amount_usd: number }) => dollars(usd), isNumber: true },
+  { head: 'Meaning', cell: ({ account }: { account: string }) => MEANINGS[account] ?? '' },
+];
+
+const bookingColumns: readonly Column<BookingRow>[] = [
+  { head: 'When', cell: ({ at }) => clockTime(Date.parse(at)) },
+  { head: 'Kind', cell: ({ kind }) => kind },
+  { head: 'Team', cell: ({ team_id: team }) => teamLink(team) },
+  { head: 'Amount', cell: ({ amount_usd: usd }) => dollars(usd), isNumber: true },
+  { head: 'What', cell: ({ memo }) => given(memo) },
+  { head: 'Reference', cell: ({ reference }) => given(reference) },
+];
+
+/** What was billed for a deployment or a volume, rate by rate and day by day. */
+export const billPage: Page = async ({ store: { read } }, { params, query, now }) => {
+  const id = params['id'] ?? query('id') ?? '';
+  const bill = await explainBillOf(read, id, { byDay: true, now });
+  if (bill === null) return null;
+  return {
+    title: `Bill of ${bill.id}`,
+    body: html`<div class="head"><h1>Bill of <span class="mono">${bill.id}</span></h1>${bill.id.startsWith('dep-') ? deploymentLink(bill.id) : ''}</div>
+${live(
+  'sums',
+  facts([
+    ['Taken from the balance', dollars(bill.taken_usd)],
+    ['Used since', dollars(bill.used_since_usd)],
+    ['Asked by the provider', bill.provider_usd === null ? 'not known' : dollars(bill.provider_usd)],
+    ['Margin', bill.margin_usd === null ? '' : dollars(bill.margin_usd)],
+  ]),
+)}
+${live('rates', html`<h2>Rate by rate</h2>${table(segmentColumns, bill.segments, 'Nothing was billed for it.')}`)}
+${live('days', html`<h2>Day by day</h2>${table(dayColumns, daysOf(bill), 'Nothing was taken yet.')}`)}`,
+  };
+};
+
+const segmentColumns: readonly Column<BillView['segments'][number]>[] = [
+  { head: 'From', cell: ({ from }) => clockTime(Date.parse(from)) },
+  { head: 'Until', cell: ({ until }) => (until === null ? 'now' : clockTime(Date.parse(until))) },
+  { head: 'State', cell: ({ state }) => state },
+  { head: 'An hour', cell: ({ hourly_rate_usd: usd }) => dollars(usd), isNumber: true },
+  { head: 'Discount', cell: ({ discount_percent: percent }) => (percent === 0 ? '' : `${percent} %`) },
+  {
+    head: 'The provider asks',
+    cell: ({ provider_hourly_rate_usd: usd }) => (usd === null ? '' : dollars(usd)),
+    isNumber: true,
+  },
+  { head: 'Taken', cell: ({ taken_usd: usd }) => dollars(usd), isNumber: true },
+];
+
+const dayColumns = [
+  { head: 'UTC day', cell: ({ day }: { day: string }) => day },
+  { head: 'Taken', cell: ({ taken_usd: usd }: { taken_usd: number }) => dollars(usd), isNumber: true },
+];
+
+/** The newest first; a day of two rates is one line. */
+function daysOf({ segments }: BillView): { day: string; taken_usd: number }[] {
+  const sums = new Map<string, number>();
+  for (const { day, taken_usd: usd } of segments.flatMap(({ days = [] }) => days))
+    sums.set(day, (sums.get(day) ?? 0) + usd);
+  return [...sums]
+    .map(([day, taken_usd]) => ({ day, taken_usd }))
+    .toSorted((a, b) => (a.day < b.day ? 1 : -1));
+}

@@ -1,0 +1,139 @@
+import {
+  ago,
+  type Column,
+  choice,
+  clockTime,
+  facts,
+  given,
+  html,
+  live,
+  table,
+  withQuery,
+} from '../../../operators/console/parts.ts';
+import { deploymentStatuses } from '../../contract/deployment.ts';
+import {
+  type DeploymentRow,
+  listDeployments,
+  readDeployment,
+  statusFilterSchema,
+} from '../../operate/views/deployments.ts';
+import { isAfter } from '../../operate/views/pages.ts';
+import type { Page } from '../deps.ts';
+import { billLink, deploymentLink, dollars, statusBadge, teamLink } from '../parts.ts';
+
+const MAX_TEXT = 200;
+const PATH = '/console/deployments';
+
+/** Deployments of all teams: found by a text and by what they are, page by page. */
+export const deploymentsPage: Page = async ({ store: { read }, providers }, { query, now }) => {
+  const status = statusFilterSchema.safeParse(query('status')).data;
+  const wanted = {
+    q: query('q')?.slice(0, MAX_TEXT),
+    status: status === 'active' ? undefined : status,
+    provider: query('provider'),
+    team: query('team'),
+  };
+  const after = query('after');
+  const { deployments, next } = await listDeployments(read, {
+    text: wanted.q,
+    // Who looks for a text looks for one that is over too.
+    status: status ?? (wanted.q === undefined ? 'active' : 'all'),
+    providerId: wanted.provider,
+    teamId: wanted.team,
+    after: after !== undefined && isAfter(after) ? after : undefined,
+  });
+  return {
+    title: 'Deployments',
+    body: html`<div class="head"><h1>Deployments</h1><span class="soft">of all teams, the newest first</span></div>
+<form class="card filter" action="${PATH}">
+<label class="field grow"><span>Id, name, address, failure, or its name at the provider</span><input type="search" name="q" value="${wanted.q ?? ''}"></label>
+${choice('status', 'Status', ['all', ...deploymentStatuses], wanted.status, undefined, 'not over')}
+${choice('provider', 'Provider', [...providers().keys()], wanted.provider)}
+${wanted.team === undefined ? '' : choice('team', 'Team', [wanted.team], wanted.team)}
+<button class="primary">Find</button><a class="button" href="${PATH}">Clear</a></form>
+${live('deployments', table(columnsAt(now), deployments, 'No deployment is found.'))}
+<nav class="pager" aria-label="Pages of the list">
+${after === undefined ? '' : html`<a class="button" href="${withQuery(PATH, wanted)}">« First page</a>`}
+${next === null ? '' : html`<a class="button" rel="next" href="${withQuery(PATH, { ...wanted, after: next })}">Next »</a>`}
+</nav>`,
+  };
+};
+
+function columnsAt(now: number): readonly Column<DeploymentRow>[] {
+  return [
+    { head: 'Status', cell: ({ status }) => statusBadge(status) },
+    {
+      head: 'Deployment',
+      cell: ({ id, name, failure_reason: reason }) =>
+        html`${deploymentLink(id)}<span class="why">${given(name)}</span>${reason === null ? '' : html`<span class="why">${reason}</span>`}`,
+    },
+    {
+      head: 'Offer and region',
+      cell: ({ offer, region }) =>
+        html`<span class="nowrap">${given(offer)}</span><span class="why">${given(region)}</span>`,
+    },
+    { head: 'Provider', cell: ({ provider }) => provider },
+    { head: 'Team', cell: ({ team_id: team }) => teamLink(team) },
+    { head: 'An hour', cell: ({ usd_per_hour: usd }) => dollars(usd), isNumber: true },
+    { head: 'Created', cell: ({ created_at: at }) => ago(at, now) },
+    { head: 'Confirmed', cell: ({ confirmed_at: at }) => ago(at, now) },
+  ];
+}
+
+/** One deployment: all that is known of it, and where its bill is. */
+export const deploymentPage: Page = async ({ store: { read } }, { params, now }) => {
+  const found = await readDeployment(read, params['id'] ?? '', now);
+  if (found === null) return null;
+  const { id, status, name, failure_reason: reason, failure_details: details } = found;
+  const times = [
+    ['Created', found.created_at],
+    ['Started', found.started_at],
+    ['Stopped', found.paused_at],
+    ['Ended', found.ended_at],
+    ['Confirmed by its provider', found.confirmed_at],
+  ] as const;
+  return {
+    title: id,
+    body: html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${statusBadge(status)}<span class="soft">${given(name)}</span></div>
+${live('why', reason === null ? '' : html`<div class="notice bad"><h2>It failed: ${reason}</h2><p>${given(details)}</p></div>`, '')}
+<div class="columns">
+${live(
+  'what',
+  html`<h2>What it is</h2>${facts([
+    ['Team', teamLink(found.team_id)],
+    ['User', found.user_id],
+    ['Offer', given(found.offer)],
+    ['Region', given(found.region)],
+    ['GPU', given(found.gpu)],
+    ['Instance type', found.instance_type],
+    ['SSH', found.endpoint === null ? 'no address yet' : html`<code>${given(found.endpoint)}</code>`],
+    ['SSH proof', given(found.ssh)],
+    ['Price', `${dollars(found.usd_per_hour)} an hour`],
+    ['Cost so far', html`${dollars(found.cost_usd)} ${billLink(id, 'rate by rate')}`],
+  ])}`,
+)}
+${live(
+  'provider',
+  html`<h2>At its provider</h2>${facts([
+    ['Provider', found.provider],
+    ['Instance', html`<code>${given(found.provider_instance_id ?? 'none yet')}</code>`],
+    ['Its name there', html`<code>${given(found.provider_name)}</code>`],
+    ['Launch', found.launch],
+    ['Request', given(found.request_id)],
+    ['Change under way', given(found.action)],
+    ['To be confirmed', given(found.suspicion)],
+    ['Clean-up', found.cleanup],
+  ])}`,
+)}
+</div>
+${live(
+  'times',
+  html`<h2>When</h2>${facts(
+    times.map(([what, at]) => [
+      what,
+      at === null ? '' : html`${clockTime(Date.parse(at))} <span class="soft">${ago(at, now)}</span>`,
+    ]),
+  )}`,
+)}`,
+  };
+};

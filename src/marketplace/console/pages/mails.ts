@@ -1,0 +1,65 @@
+import { csrfField } from '../../../operators/console/layout.ts';
+import {
+  ago,
+  badge,
+  type Column,
+  choice,
+  count,
+  given,
+  html,
+  live,
+  table,
+  withQuery,
+} from '../../../operators/console/parts.ts';
+import { listMails, type MailRow, mailStateSchema } from '../../operate/views/mails.ts';
+import { isAfter } from '../../operate/views/pages.ts';
+import type { Page } from '../deps.ts';
+
+const PATH = '/console/mails';
+
+/** The outbox: what waits, what was sent, and what was given up. */
+export const mailsPage: Page = async ({ store: { read } }, { query, now, session }) => {
+  const to = query('to');
+  const state = mailStateSchema.safeParse(query('state')).data;
+  const asked = query('after');
+  const after = asked !== undefined && isAfter(asked) ? asked : undefined;
+  const { mails, waiting, next } = await listMails(read, { to, state, after });
+  return {
+    title: 'Mails',
+    body: html`<div class="head"><h1>Mails</h1><span class="soft">${count(waiting)} wait to be sent</span></div>
+<form class="card filter" action="${PATH}">
+<label class="field grow"><span>To this address</span><input name="to" value="${to ?? ''}"></label>
+${choice('state', 'State', mailStateSchema.options, state)}
+<button class="primary">Find</button><a class="button" href="${PATH}">Clear</a></form>
+${live('mails', table(columnsAt(now, session.csrf), mails, 'There is no such mail.'))}
+${next === null ? '' : html`<nav class="pager"><a class="button" rel="next" href="${withQuery(PATH, { to, state, after: next })}">Older »</a></nav>`}`,
+  };
+};
+
+function columnsAt(now: number, csrf: string): readonly Column<MailRow>[] {
+  return [
+    {
+      head: 'State',
+      cell: ({ state }) => badge(state, state === 'sent' ? 'good' : state === 'waiting' ? 'wait' : 'bad'),
+    },
+    {
+      head: 'Mail',
+      cell: ({ subject, kind, last_error: error }) =>
+        html`${given(subject)}<span class="why">${kind}</span>${error === null ? '' : html`<span class="why">${given(error)}</span>`}`,
+    },
+    { head: 'To', cell: ({ to }) => given(to) },
+    { head: 'Written', cell: ({ created_at: at }) => ago(at, now) },
+    {
+      head: 'Sent or due',
+      cell: ({ sent_at: sent, failed_at: failed, due_at: due }) => ago(sent ?? failed ?? due, now),
+    },
+    { head: 'Tries', cell: ({ attempts }) => attempts, isNumber: true },
+    {
+      head: 'Action',
+      cell: ({ id, state }) =>
+        state === 'sent'
+          ? ''
+          : html`<form method="post" action="${PATH}/resend">${csrfField(csrf)}<input type="hidden" name="id" value="${id}"><button>Try now</button></form>`,
+    },
+  ];
+}

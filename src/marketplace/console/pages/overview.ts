@@ -1,0 +1,77 @@
+import { ago, count, figure, html, live, table } from '../../../operators/console/parts.ts';
+import { activeStatuses } from '../../contract/deployment.ts';
+import { listProviders, type ProviderRow } from '../../operate/views/providers.ts';
+import { readStatus } from '../../operate/views/status.ts';
+import { listTeams } from '../../operate/views/teams.ts';
+import type { Page } from '../deps.ts';
+import { dollars, providerBadge, toneOf } from '../parts.ts';
+import { burnColumns } from './teams.ts';
+
+const TEAMS_SHOWN = 8;
+const CAUSES_SHOWN = 8;
+
+/** The whole marketplace at a glance. */
+export const overviewPage: Page = async ({ store: { read }, providers: knownOf, maxLosses }, { now }) => {
+  const [status, providers, { teams }] = await Promise.all([
+    readStatus(read),
+    listProviders(read, { known: knownOf(), maxLosses, now }),
+    listTeams(read, { isSpending: true, limit: TEAMS_SHOWN }, now),
+  ]);
+  const { mails, books } = status;
+  const isLate = mails.oldest_due_at !== null && Date.parse(mails.oldest_due_at) < now - 60_000;
+  const figures = html`${activeStatuses.map((one) => {
+    const n = status.deployments[one] ?? 0;
+    const href = `/console/deployments?status=${one}`;
+    return figure(count(n), one, { href, tone: n > 0 ? toneOf(one) : 'none' });
+  })}
+${figure(dollars(status.teams.burn_usd_per_hour), 'an hour, before discounts')}
+${figure(count(status.teams.spending), `of ${count(status.teams.count)} teams spend`, { href: '/console/teams' })}
+${figure(count(mails.waiting), 'mails wait', { href: '/console/mails?state=waiting', tone: isLate ? 'wait' : undefined })}
+${figure(count(status.losses_held), 'losses held', { href: '/console/providers', tone: status.losses_held > 0 ? 'bad' : undefined })}
+${figure(books.findings === null ? '–' : count(books.findings), 'findings in the books', {
+  href: '/console/books',
+  tone: books.findings === null ? undefined : books.findings > 0 ? 'bad' : 'good',
+})}`;
+  return {
+    title: 'Overview',
+    body: html`<h1>Overview</h1>
+${live('figures', figures, 'figures')}
+<div class="columns">
+${live('providers', html`<h2>Providers</h2>${table(providerColumns(now), providers, 'No provider is configured.')}`)}
+${live('causes', html`<h2>Failed deployments by cause, 24 hours</h2>${table(causeColumns, causesOf(providers), 'None failed.')}`)}
+</div>
+${live('teams', html`<h2>Teams that run out first</h2>${table(burnColumns, teams, 'No team is billed for anything.')}`)}`,
+  };
+};
+
+function providerColumns(now: number) {
+  return [
+    {
+      head: 'Provider',
+      cell: ({ provider }: ProviderRow) =>
+        html`<a href="/console/deployments?provider=${encodeURIComponent(provider)}">${provider}</a>`,
+    },
+    { head: 'State', cell: ({ state }: ProviderRow) => providerBadge(state) },
+    { head: 'Running', cell: ({ running }: ProviderRow) => count(running), isNumber: true },
+    { head: 'Confirmed', cell: ({ confirmed_until: at }: ProviderRow) => ago(at, now) },
+  ];
+}
+
+interface Cause {
+  provider: string;
+  reason: string;
+  count: number;
+}
+
+const causeColumns = [
+  { head: 'Cause', cell: ({ reason }: Cause) => html`<code>${reason}</code>` },
+  { head: 'Provider', cell: ({ provider }: Cause) => provider },
+  { head: 'How many', cell: (cause: Cause) => count(cause.count), isNumber: true },
+];
+
+function causesOf(providers: readonly ProviderRow[]): Cause[] {
+  return providers
+    .flatMap(({ provider, failures }) => failures.map((failure) => ({ provider, ...failure })))
+    .toSorted((a, b) => b.count - a.count)
+    .slice(0, CAUSES_SHOWN);
+}

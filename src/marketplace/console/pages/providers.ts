@@ -1,0 +1,46 @@
+import { ago, count, facts, given, type Html, html, live } from '../../../operators/console/parts.ts';
+import { listProviders, type ProviderRow } from '../../operate/views/providers.ts';
+import type { Page } from '../deps.ts';
+import { providerBadge } from '../parts.ts';
+
+/** Each provider: whether it answers, how old what is known of it is, and what failed there. */
+export const providersPage: Page = async ({ store: { read }, providers: knownOf, maxLosses }, { now }) => {
+  const providers = await listProviders(read, { known: knownOf(), maxLosses, now });
+  return {
+    title: 'Providers',
+    body: html`<div class="head"><h1>Providers</h1><span class="soft">as this server sees them</span></div>
+${providers.map((provider) => live(provider.provider, oneProvider(provider, now)))}`,
+  };
+};
+
+function oneProvider(row: ProviderRow, now: number): Html {
+  const { provider, state, problems, failures, made, failed, offers } = row;
+  const link = `/console/deployments?provider=${encodeURIComponent(provider)}`;
+  return html`<div class="head"><h2>${provider}</h2>${providerBadge(state)}<a href="${link}">its deployments</a></div>
+${problems.length === 0 ? '' : html`<div class="notice bad"><ul>${problems.map((problem) => html`<li>${given(problem)}</li>`)}</ul>${whatToDo(row)}</div>`}
+${facts([
+  [
+    'Deployments',
+    `${count(row.running)} running, ${count(row.deploying)} deploying, ${count(row.stopped)} stopped`,
+  ],
+  ['Volumes', count(row.volumes)],
+  ['Confirmed until', ago(row.confirmed_until, now) || 'it has confirmed none'],
+  ['Catalog read', ago(row.catalog_read_at, now) || 'never since the start'],
+  ['Offers', offers === null ? '' : `${count(offers)}, ${count(row.offers_in_stock ?? 0)} in stock`],
+  ['ONLINE and no SSH yet', count(row.waiting_for_ssh)],
+  ['To be synced', count(row.to_sync)],
+  ['Made in 24 hours', `${count(made)}, ${count(failed)} of them failed`],
+  ['Why', failures.map(({ reason, count: n }) => `${reason} ${n}`).join(', ')],
+  [
+    'Losses',
+    `${count(row.losses)} ended of ${count(row.losses_cap)} that may, ${count(row.losses_held)} held`,
+  ],
+  ['Losses accepted until', ago(row.losses_accepted_until, now)],
+])}`;
+}
+
+function whatToDo({ provider, losses_held: held }: ProviderRow): Html {
+  return held === 0
+    ? html`<p>What is known of it is kept until it answers again. <code>berth marketplace providers check</code> says what is wrong with its key or address.</p>`
+    : html`<p>Check that the key and base_url are those of our account. If all of it is really lost: <code>berth marketplace losses accept ${provider}</code></p>`;
+}

@@ -1,0 +1,96 @@
+import {
+  ago,
+  type Column,
+  clockTime,
+  count,
+  facts,
+  given,
+  html,
+  live,
+  table,
+  withQuery,
+} from '../../../operators/console/parts.ts';
+import { listTeams, readTeam, type TeamDetail, type TeamRow } from '../../operate/views/teams.ts';
+import type { Page } from '../deps.ts';
+import { billLink, dollars, hoursLeft, teamLink } from '../parts.ts';
+
+const MAX_TEXT = 200;
+const PATH = '/console/teams';
+
+export const burnColumns: readonly Column<TeamRow>[] = [
+  {
+    head: 'Team',
+    cell: ({ id, slug, name }) => html`${teamLink(id, slug)}<span class="why">${given(name)}</span>`,
+  },
+  { head: 'Owner', cell: ({ owner }) => given(owner) },
+  { head: 'Balance', cell: ({ balance_usd: usd }) => dollars(usd), isNumber: true },
+  { head: 'An hour', cell: ({ burn_usd_per_hour: usd }) => (usd === 0 ? '' : dollars(usd)), isNumber: true },
+  { head: 'Lasts', cell: ({ hours_left: hours }) => hoursLeft(hours) },
+  { head: 'Billed', cell: ({ billed }) => (billed === 0 ? '' : count(billed)), isNumber: true },
+];
+
+/** Teams with what they have left: those that spend first, or all, found by a text. */
+export const teamsPage: Page = async ({ store: { read } }, { query, now }) => {
+  const q = query('q')?.slice(0, MAX_TEXT);
+  const isAll = query('all') === 'yes' || q !== undefined;
+  const { teams, next } = await listTeams(read, { text: q, isSpending: !isAll, after: query('after') }, now);
+  const order = isAll ? 'by their names' : 'that spend, those that run out first before the others';
+  return {
+    title: 'Teams',
+    body: html`<div class="head"><h1>Teams</h1><span class="soft">${order}</span></div>
+<form class="card filter" action="${PATH}">
+<label class="field grow"><span>Id, slug or name</span><input type="search" name="q" value="${q ?? ''}"></label>
+<button class="primary">Find</button><a class="button" href="${PATH}?all=yes">All</a><a class="button" href="${PATH}">Those that spend</a></form>
+${live('teams', table(burnColumns, teams, 'No team is found.'))}
+${next === null ? '' : html`<nav class="pager"><a class="button" rel="next" href="${withQuery(PATH, { q, all: 'yes', after: next })}">Next »</a></nav>`}`,
+  };
+};
+
+/** One team: how long its balance lasts, what it pays for, and the newest rows of its books. */
+export const teamPage: Page = async ({ store: { read } }, { params, now }) => {
+  const team = await readTeam(read, params['id'] ?? '', now);
+  if (team === null) return null;
+  const { id, slug, name } = team;
+  return {
+    title: slug,
+    body: html`<div class="head" id="head" data-live><h1>${given(name)}</h1>${hoursLeft(team.hours_left)}<span class="soft mono">${id}</span></div>
+<div class="columns">
+${live(
+  'money',
+  html`<h2>Money</h2>${facts([
+    ['Left to spend', dollars(team.balance_usd)],
+    ['Billed an hour, before discounts', dollars(team.burn_usd_per_hour)],
+    ['That lasts', team.hours_left === null ? 'nothing is billed' : `${team.hours_left} hours`],
+    ['At zero since', ago(team.exhausted_at, now)],
+    ['Created', ago(team.created_at, now)],
+  ])}<p><a href="/console/deployments?team=${encodeURIComponent(id)}">its deployments</a></p>`,
+)}
+${live('members', html`<h2>Members</h2>${table(memberColumns, team.members, 'It has none.')}`)}
+</div>
+${live('pays', html`<h2>What it pays for now</h2>${table(paidColumns(now), team.pays_for, 'Nothing is billed to it.')}`)}
+${live('booked', html`<h2>The newest rows of its books</h2>${table(bookedColumns, team.booked, 'Nothing was booked.')}`)}`,
+  };
+};
+
+const memberColumns: readonly Column<TeamDetail['members'][number]>[] = [
+  { head: 'E-mail', cell: ({ email }) => given(email) },
+  { head: 'Name', cell: ({ name }) => given(name) },
+  { head: 'Role', cell: ({ role }) => role },
+];
+
+function paidColumns(now: number): readonly Column<TeamDetail['pays_for'][number]>[] {
+  return [
+    { head: 'What', cell: ({ id, kind }) => html`${billLink(id, id)}<span class="why">${kind}</span>` },
+    { head: 'State', cell: ({ state }) => state },
+    { head: 'An hour', cell: ({ usd_per_hour: usd }) => dollars(usd), isNumber: true },
+    { head: 'At this rate since', cell: ({ since }) => ago(since, now) },
+    { head: 'Taken', cell: ({ taken_usd: usd }) => dollars(usd), isNumber: true },
+  ];
+}
+
+const bookedColumns: readonly Column<TeamDetail['booked'][number]>[] = [
+  { head: 'When', cell: ({ at }) => clockTime(Date.parse(at)) },
+  { head: 'Kind', cell: ({ kind }) => kind },
+  { head: 'What', cell: ({ memo }) => given(memo) },
+  { head: 'Reference', cell: ({ reference }) => given(reference) },
+];

@@ -1,0 +1,63 @@
+import { badge, given, type Html, html, type Tone } from '../../operators/console/parts.ts';
+import type { DeploymentStatus } from '../contract/deployment.ts';
+import { toDollars } from '../contract/values.ts';
+import type { ProviderRow } from '../operate/views/providers.ts';
+
+const TONES: Readonly<Record<DeploymentStatus, Tone>> = {
+  deploying: 'busy',
+  running: 'good',
+  stopped: 'none',
+  failed: 'bad',
+  terminated: 'none',
+  'terminated-provider': 'wait',
+};
+
+export function toneOf(status: DeploymentStatus): Tone {
+  return TONES[status];
+}
+
+export function statusBadge(status: DeploymentStatus): Html {
+  return badge(status, toneOf(status));
+}
+
+const STATES: Readonly<Record<ProviderRow['state'], readonly [Tone, string]>> = {
+  ok: ['good', 'answers'],
+  stale: ['wait', 'stale'],
+  failing: ['bad', 'failing'],
+  not_configured: ['bad', 'not configured'],
+};
+
+export function providerBadge(state: ProviderRow['state']): Html {
+  const [tone, words] = STATES[state];
+  return badge(words, tone);
+}
+
+/** US dollars of a view, to the last of its decimals. */
+export function dollars(usd: number): string {
+  return toDollars(Math.round(usd * 1_000_000));
+}
+
+/** How long a balance lasts: soon over, or not. */
+export function hoursLeft(hours: number | null): Html | '' {
+  if (hours === null) return '';
+  const text = hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`;
+  return badge(text, hours < 1 ? 'bad' : hours < 24 ? 'wait' : 'good');
+}
+
+export function deploymentLink(id: string): Html {
+  return html`<a class="mono" href="/console/deployments/${encodeURIComponent(id)}">${id}</a>`;
+}
+
+export function billLink(id: string, text: string): Html {
+  return html`<a href="/console/bills/${encodeURIComponent(id)}">${text}</a>`;
+}
+
+export function teamLink(id: string, name = id): Html {
+  return html`<a href="/console/teams/${encodeURIComponent(id)}">${given(name)}</a>`;
+}
+
+/** What a row of the audit log is about. */
+export function subjectLink(subject: string): Html | '' {
+  if (subject.startsWith('dep-')) return deploymentLink(subject);
+  return subject.startsWith('team-') ? teamLink(subject) : given(subject);
+}
