@@ -1,13 +1,21 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { generateKeyPair, type KeyPair, ssh } from '../support/processes/openssh.ts';
+import { BerthProcess, runBerth } from '../support/processes/process.ts';
 import { ServerLives } from '../support/processes/server-lives.ts';
 
 /** Emulated guests take both cores, and who looks all the time takes them from these. */
 const PACE = { everyMs: 250, withinMs: 540_000 };
 
-/** `berth serve` on a real platform, a process of its own over many lives on one database. */
+/** An instance as the API shows it. */
+export type Machine = Record<string, unknown>;
+
+/** `berth serve` on a real platform, a process of its own over many lives on one database; and who buys there. */
 export class LabServer extends ServerLives {
-  constructor(catalog: object, platform: object) {
+  readonly #offer: object;
+  #keys: [KeyPair, KeyPair] | undefined;
+
+  constructor(catalog: object, platform: object, offer: object) {
     super((folder) => {
       writeFileSync(join(folder, 'catalog.yaml'), JSON.stringify(catalog));
       const config = {
@@ -22,12 +30,55 @@ export class LabServer extends ServerLives {
       writeFileSync(file, JSON.stringify(config));
       return file;
     }, PACE);
+    this.#offer = offer;
   }
 
-  async create(request: object): Promise<string> {
-    const { status, body } = await this.client.request('POST', '/instances', { body: request });
+  override async start(): Promise<void> {
+    await super.start();
+    this.#keys ??= [
+      await generateKeyPair(this.folder, 'ed25519'),
+      await generateKeyPair(this.folder, 'ecdsa'),
+    ];
+  }
+
+  /** Of who buys: both are injected. */
+  get keys(): [KeyPair, KeyPair] {
+    if (this.#keys === undefined) throw new Error('the server was not started');
+    return this.#keys;
+  }
+
+  request(more: object = {}): object {
+    return { ...this.#offer, ssh_keys: this.keys.map(({ publicKey }) => publicKey), ...more };
+  }
+
+  /** The path of a new instance. */
+  async create(more: object = {}): Promise<string> {
+    const { status, body } = await this.client.request('POST', '/instances', { body: this.request(more) });
     if (status !== 201) throw new Error(`the create was answered ${status}: ${JSON.stringify(body)}`);
     return `/instances/${body['id']}`;
+  }
+
+  online(path: string): Promise<Machine> {
+    return this.client.waitFor(path, 'ONLINE');
+  }
+
+  login(machine: Machine, command: string, key = this.keys[0]): ReturnType<typeof ssh> {
+    return ssh(machine, key, command);
+  }
+
+  /** What `berth conformance` at level full says of it, with a second key. */
+  async conformance(...flags: string[]) {
+    const { stdout } = await runBerth(['keys', 'create', '--json', '--config', this.config]);
+    const { api_key: second } = JSON.parse(stdout) as { api_key: string };
+    // Beside emulated guests it takes longer than a command may.
+    await using suite = new BerthProcess(
+      [
+        ...['conformance', this.baseUrl, '--level', 'full', '--max-cost', '40', '--yes'],
+        ...['--state-dir', `${this.folder}/state`, '--allow-private', ...flags],
+      ],
+      { cwd: this.folder, env: { BERTH_API_KEY: this.apiKey, BERTH_SECOND_API_KEY: second } },
+    );
+    return await suite.ended;
   }
 
   async destroy(path: string): Promise<void> {

@@ -1,30 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { liveThroughKills } from '../../lifecycle/over-any-driver.suite.ts';
-import { generateKeyPair, type KeyPair, ssh } from '../../support/processes/openssh.ts';
-import { BerthProcess, runBerth } from '../../support/processes/process.ts';
+import { generateKeyPair, type KeyPair } from '../../support/processes/openssh.ts';
 import { LabServer, nameOf } from '../lab-server.ts';
 import { catalog, offer, region } from './catalog.ts';
 import { type Cluster, lan, startCluster, tenants, waitFor } from './cluster.ts';
 
 let cluster: Cluster;
 let server: LabServer;
-let keys: [KeyPair, KeyPair];
 
 beforeAll(async () => {
   cluster = await startCluster();
-  server = new LabServer(catalog, cluster.platform({ overcommit: { cpu: 8, disk: 40 } }));
+  server = new LabServer(catalog, cluster.platform({ overcommit: { cpu: 8, disk: 40 } }), offer);
   await server.start();
-  keys = [await generateKeyPair(server.folder, 'ed25519'), await generateKeyPair(server.folder, 'ecdsa')];
 });
 afterAll(async () => {
   await server?.[Symbol.asyncDispose]();
   await cluster?.[Symbol.asyncDispose]();
 });
 
-const create = (more: object = {}): Promise<string> =>
-  server.create({ ...offer, ssh_keys: keys.map(({ publicKey }) => publicKey), ...more });
-const online = (path: string) => server.client.waitFor(path, 'ONLINE');
+const create = (more?: object): Promise<string> => server.create(more);
+const online = (path: string) => server.online(path);
 const nothingIsLeft = () => expect.poll(() => cluster.contents()).toEqual([]);
 const hostOf = async (path: string) => (await cluster.api.instance(nameOf(path)))?.location;
 const nodeOf = async (path: string) => {
@@ -76,8 +72,8 @@ describe('the life of a machine', () => {
       },
     });
     const machine = await online(path);
-    const login = (command: string, key = keys[0]) => ssh(machine, key, command);
-    for (const key of keys) expect(await login('id -un', key)).toMatchObject({ stdout: 'debian\n' });
+    const login = (command: string, key?: KeyPair) => server.login(machine, command, key);
+    for (const key of server.keys) expect(await login('id -un', key)).toMatchObject({ stdout: 'debian\n' });
     expect(await login('true', await generateKeyPair(server.folder, 'ed25519'))).toMatchObject({ code: 255 });
     expect(machine['port_forwards']).toHaveLength(2);
 
@@ -109,7 +105,9 @@ describe('the life of a machine', () => {
     expect(await hostOf(elsewhere)).not.toBe(await hostOf(path));
     await server.client.request('POST', `${volumePath}/attach`, { body: { instance_ids: [other['id']] } });
     await server.client.waitFor(volumePath, 'ATTACHED');
-    expect((await ssh(other, keys[1], `sudo cat ${mount}/text`)).stdout).toBe('on the volume\n');
+    expect((await server.login(other, `sudo cat ${mount}/text`, server.keys[1])).stdout).toBe(
+      'on the volume\n',
+    );
 
     await Promise.all([server.destroy(path), server.destroy(elsewhere)]);
     await server.client.waitFor(volumePath, 'AVAILABLE');
@@ -127,11 +125,11 @@ describe('the life of a machine', () => {
     const index = hosts.findIndex((host, at) => hosts.indexOf(host) < at);
     const [a, b] = [machines[hosts.indexOf(hosts[index])], machines[index]];
     if (a === undefined || b === undefined) throw new Error(`they are on ${hosts}`);
-    const addressOfB = (await ssh(b, keys[0], 'hostname -I')).stdout.trim().split(' ')[0];
+    const addressOfB = (await server.login(b, 'hostname -I')).stdout.trim().split(' ')[0];
     /** Which of them answer, all tried at once. */
     const reached = async (targets: readonly string[]): Promise<string[]> => {
       const tries = targets.map((target) => `(timeout 3 bash -c '</dev/tcp/${target}' && echo ${target}) &`);
-      const { stdout } = await ssh(a, keys[0], `{ ${tries.join(' ')} wait; } 2>/dev/null; true`);
+      const { stdout } = await server.login(a, `{ ${tries.join(' ')} wait; } 2>/dev/null; true`);
       return stdout.trim().split('\n').sort();
     };
     const hostAddresses = [tenants.gateway, lan.gateway, ...cluster.nodes.map(({ address }) => address)];
@@ -142,8 +140,8 @@ describe('the life of a machine', () => {
     );
     // An address that is not its own gets no answer, whatever root in the machine does.
     const stolen = `sudo ip addr add ${addressOfB}/24 dev eth0; timeout 3 bash -c '</dev/tcp/${tenants.gateway}/53' && echo open; true`;
-    expect((await ssh(a, keys[0], stolen)).code).toBe(0);
-    expect(await ssh(b, keys[0], 'echo still here')).toMatchObject({ stdout: 'still here\n' });
+    expect((await server.login(a, stolen)).code).toBe(0);
+    expect(await server.login(b, 'echo still here')).toMatchObject({ stdout: 'still here\n' });
     await Promise.all(paths.map((path) => server.destroy(path)));
     await nothingIsLeft();
   });
@@ -238,12 +236,12 @@ it('goes on after kill -9 at each moment of a create, stop, start, restart and d
 }, async () => {
   await liveThroughKills({
     server,
-    request: { ...offer, ssh_keys: keys.map(({ publicKey }) => publicKey) },
+    request: server.request(),
     machines: async () => {
       const instances = (await cluster.contents()).filter((one) => one.startsWith('instance '));
       return instances.map((one) => one.slice('instance '.length));
     },
-    letsIn: async (machine) => (await ssh(machine, keys[0], 'echo in')).stdout === 'in\n',
+    letsIn: async (machine) => (await server.login(machine, 'echo in')).stdout === 'in\n',
     // A create is the disk, the power, and the forwards, which may be seen as done already; a restart is over in no time.
     calls: { create: 2, restart: 1 },
   });
@@ -254,26 +252,7 @@ describe('the conformance suite', () => {
   it('finds berth serve on Incus CONFORMANT at level full [incus-conformance]', {
     timeout: 10 * 60_000,
   }, async () => {
-    const { stdout } = await runBerth(['keys', 'create', '--json', '--config', server.config]);
-    const { api_key: second } = JSON.parse(stdout) as { api_key: string };
-    // Beside emulated guests it takes longer than a command may.
-    await using suite = new BerthProcess(
-      [
-        ...[
-          'conformance',
-          server.baseUrl,
-          '--level',
-          'full',
-          '--poll-interval-ms',
-          '500',
-          '--race',
-          'small=6',
-        ],
-        ...['--max-cost', '40', '--yes', '--state-dir', `${server.folder}/state`, '--allow-private'],
-      ],
-      { cwd: server.folder, env: { BERTH_API_KEY: server.apiKey, BERTH_SECOND_API_KEY: second } },
-    );
-    const ran = await suite.ended;
+    const ran = await server.conformance('--poll-interval-ms', '500', '--race', 'small=6');
     expect(ran.stdout, ran.stderr).toMatch(/^CONFORMANT: /m);
     expect(ran.code).toBe(0);
     await nothingIsLeft();

@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { generateKeyPair, type KeyPair, ssh } from '../../support/processes/openssh.ts';
 import { LabServer, nameOf } from '../lab-server.ts';
 import { type LabHost, openLabHost } from './lab-host.ts';
 import { catalogOf, offer, platformOf } from './platform.ts';
@@ -9,7 +8,6 @@ import { openSshWay, type SshWay } from './ssh-host.ts';
 let hosts: [LabHost, LabHost];
 let way: SshWay;
 let server: LabServer;
-let key: KeyPair;
 
 /** The first host is reached by its socket and has NAT, the second by OpenSSH, and its machines are on a bridge. */
 beforeEach(async () => {
@@ -19,9 +17,8 @@ beforeEach(async () => {
   const { hosts: [first, second] = [], ...platform } = platformOf(hosts);
   const network = { mode: 'bridged', bridge: 'virbr-berth', address_from: 'arp' };
   const remote = { ...second, uri: way.uri, network, state_dir: '/run/berth' };
-  server = new LabServer(catalogOf(3), { ...platform, hosts: [first, remote] });
+  server = new LabServer(catalogOf(3), { ...platform, hosts: [first, remote] }, offer);
   await server.start();
-  key = await generateKeyPair(server.folder, 'ed25519');
 });
 afterEach(async () => {
   await server?.[Symbol.asyncDispose]();
@@ -29,7 +26,7 @@ afterEach(async () => {
   for (const host of hosts ?? []) await host.close();
 });
 
-const create = (): Promise<string> => server.create({ ...offer, ssh_keys: [key.publicKey] });
+const create = (): Promise<string> => server.create();
 const hostOf = (path: string): number =>
   hosts.findIndex((host) => host.virsh('list', '--all', '--name').includes(nameOf(path)));
 const statusOf = async (path: string) => (await server.client.request('GET', path)).body['status'];
@@ -43,7 +40,7 @@ it('sells machines of two hosts, one of them over OpenSSH and on a bridge, and r
   const paths = [await create(), await create()];
   const machines = await Promise.all(paths.map((path) => client.waitFor(path, 'ONLINE')));
   for (const machine of machines)
-    expect(await ssh(machine, key, 'id -un')).toMatchObject({ stdout: 'debian\n' });
+    expect(await server.login(machine, 'id -un')).toMatchObject({ stdout: 'debian\n' });
   // The emptier host got the second.
   expect(paths.map(hostOf).sort()).toEqual([0, 1]);
   const at = paths.findIndex((path) => hostOf(path) === 1);

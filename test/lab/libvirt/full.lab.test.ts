@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { createSshProbe } from '../../../src/ssh/probe.ts';
-import { BerthProcess, runBerth } from '../../support/processes/process.ts';
 import { nameOf } from '../lab-server.ts';
 import { serveEachTest } from './serving.ts';
 
@@ -11,19 +10,8 @@ const UNITS = 4;
 const lab = serveEachTest(UNITS);
 
 it('is CONFORMANT at level full [libvirt-conformance]', { timeout: 10 * MINUTE_MS }, async () => {
-  const { server } = lab;
-  const { stdout } = await runBerth(['keys', 'create', '--json', '--config', server.config]);
-  const { api_key: second } = JSON.parse(stdout) as { api_key: string };
-  const suite = new BerthProcess(
-    [
-      ...['conformance', server.baseUrl, '--level', 'full', '--poll-interval-ms', '1000'],
-      ...['--offer', 'tiny', '--race', `tiny=${UNITS}`, '--max-cost', '40', '--yes'],
-      ...['--state-dir', `${server.folder}/state`, '--allow-private'],
-    ],
-    { cwd: server.folder, env: { BERTH_API_KEY: server.apiKey, BERTH_SECOND_API_KEY: second } },
-  );
-  onTestFinished(() => suite[Symbol.asyncDispose]());
-  const { code, stdout: report, stderr } = await suite.ended;
+  const flags = ['--poll-interval-ms', '1000', '--offer', 'tiny', '--race', `tiny=${UNITS}`];
+  const { code, stdout: report, stderr } = await lab.server.conformance(...flags);
   expect(report, stderr).toMatch(/^CONFORMANT: /m);
   expect(code).toBe(0);
   await lab.nothingIsLeft();
@@ -43,7 +31,7 @@ it('lets in each key of a Debian with its own cloud-init, which did all it was a
     },
   });
   const machine = await lab.online(path);
-  for (const key of lab.keys)
+  for (const key of lab.server.keys)
     expect(await lab.login(machine, 'id -un', key)).toMatchObject({ stdout: 'debian\n' });
   // What runcmd does comes after the keys.
   const finished = 'cat /var/lib/cloud/instance/boot-finished';
@@ -68,7 +56,9 @@ it('sells ten at once as far as there are units; the others are sold out [libvir
   const { server } = lab;
   const began = performance.now();
   const replies = await Promise.all(
-    Array.from({ length: 10 }, () => server.client.request('POST', '/instances', { body: lab.request() })),
+    Array.from({ length: 10 }, () =>
+      server.client.request('POST', '/instances', { body: lab.server.request() }),
+    ),
   );
   const paths = replies.flatMap(({ status, body }) => (status === 201 ? `/instances/${body['id']}` : []));
   const refused = replies.filter(({ status }) => status !== 201);

@@ -9,7 +9,7 @@ it('goes on after kill -9 at each moment of a create, stop, start, restart and d
 }, async () => {
   await liveThroughKills({
     server: lab.server,
-    request: lab.request(),
+    request: lab.server.request(),
     machines: () => lab.host.contents().filter((one) => /^berth-inst-[0-9a-f]+$/.test(one)),
     letsIn: async (machine) => (await lab.login(machine, 'echo in')).stdout === 'in\n',
     // A create is the claim, the disk, the power; the last of these is seen as done already.

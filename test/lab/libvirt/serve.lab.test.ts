@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { generateKeyPair } from '../../support/processes/openssh.ts';
-import { nameOf } from '../lab-server.ts';
+import { type Machine, nameOf } from '../lab-server.ts';
 import { findDisk, region } from './platform.ts';
-import { type Machine, serveEachTest } from './serving.ts';
+import { serveEachTest } from './serving.ts';
 
 const lab = serveEachTest();
 const { create, online, login, nothingIsLeft } = lab;
@@ -32,7 +32,7 @@ describe('the life of a machine', () => {
       },
     });
     const machine = await online(path);
-    for (const key of lab.keys)
+    for (const key of lab.server.keys)
       expect(await login(machine, 'id -un', key)).toMatchObject({ stdout: 'debian\n' });
     expect(await login(machine, 'true', await generateKeyPair(lab.server.folder, 'ed25519'))).toMatchObject({
       code: 255,
