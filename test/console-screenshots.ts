@@ -2,18 +2,22 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type BrowserContextOptions, chromium } from 'playwright-core';
+import { startMarketConsole } from '../src/marketplace/console/console.fixture.ts';
+import { putDemoMarket, TRAINING } from '../src/marketplace/console/demo-market.fixture.ts';
 import { startConsole } from '../src/orchestrator/console/console.fixture.ts';
 import { FAILED, putDemoFleet, STUCK } from '../src/orchestrator/console/demo-fleet.fixture.ts';
 import { chromiumLaunch } from './support/chromium.ts';
 
-// Draws every page of the console into docs/console/ (`npm run console:screenshots`), of a fleet that is made up. With
-// `--all` also in the dark and as wide as a phone, into the folder that `--into` names.
+// Draws every page of both consoles into docs/console/ (`npm run console:screenshots`), of a fleet and a marketplace that are
+// made up. With `--all` also in the dark and as wide as a phone, into the folder that `--into` names.
 
 const { values } = parseArgs({
   options: { into: { type: 'string', default: 'docs/console' }, all: { type: 'boolean', default: false } },
 });
 
-const shots: readonly (readonly [name: string, path: string])[] = [
+type Shots = readonly (readonly [name: string, path: string])[];
+
+const shots: Shots = [
   ['fleet', '/console'],
   ['instances', '/console/instances'],
   ['instance-stuck', `/console/instances/${STUCK}`],
@@ -28,6 +32,19 @@ const shots: readonly (readonly [name: string, path: string])[] = [
   ['accounts', '/console/accounts'],
   ['audit', '/console/audit'],
 ];
+const marketShots: Shots = [
+  ['market-overview', '/console'],
+  ['market-providers', '/console/providers'],
+  ['market-deployments', '/console/deployments'],
+  ['market-deployment', `/console/deployments/${TRAINING.id}`],
+  ['market-teams', '/console/teams'],
+  ['market-team', `/console/teams/${TRAINING.teamId}`],
+  ['market-mails', '/console/mails'],
+  ['market-books', '/console/books'],
+  ['market-bill', `/console/bills/${TRAINING.id}`],
+  ['market-operators', '/console/operators'],
+  ['market-audit', '/console/audit'],
+];
 
 const looks: Record<string, BrowserContextOptions> = {
   '': { viewport: { width: 1000, height: 640 } },
@@ -38,22 +55,36 @@ const looks: Record<string, BrowserContextOptions> = {
 };
 
 mkdirSync(values.into, { recursive: true });
-await using shown = await startConsole();
-await putDemoFleet(shown);
-const origin = await shown.listen();
 const browser = await chromium.launch(chromiumLaunch);
-for (const [look, options] of Object.entries(looks)) {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
-  await page.goto(`${origin}/console/login`);
-  if (look === '' || values.all) await page.screenshot({ path: join(values.into, `login${look}.png`) });
-  await page.fill('input[name=key]', shown.key);
-  await page.click('button.primary');
-  for (const [name, path] of shots) {
-    await page.goto(`${origin}${path}`);
-    await page.waitForSelector('.live[data-state=on]');
-    await page.screenshot({ path: join(values.into, `${name}${look}.png`), fullPage: values.all });
-  }
-  await context.close();
+{
+  await using shown = await startConsole();
+  await putDemoFleet(shown);
+  await draw({ origin: await shown.listen(), key: shown.key }, 'login', shots);
+}
+{
+  await using shown = await startMarketConsole();
+  await putDemoMarket(shown);
+  await draw({ origin: await shown.listen(), key: shown.key }, 'market-login', marketShots);
 }
 await browser.close();
+
+async function draw(
+  { origin, key }: { origin: string; key: string },
+  login: string,
+  wanted: Shots,
+): Promise<void> {
+  for (const [look, options] of Object.entries(looks)) {
+    const context = await browser.newContext(options);
+    const page = await context.newPage();
+    await page.goto(`${origin}/console/login`);
+    if (look === '' || values.all) await page.screenshot({ path: join(values.into, `${login}${look}.png`) });
+    await page.fill('input[name=key]', key);
+    await page.click('button.primary');
+    for (const [name, path] of wanted) {
+      await page.goto(`${origin}${path}`);
+      await page.waitForSelector('.live[data-state=on]');
+      await page.screenshot({ path: join(values.into, `${name}${look}.png`), fullPage: values.all });
+    }
+    await context.close();
+  }
+}

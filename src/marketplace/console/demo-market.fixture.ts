@@ -25,7 +25,7 @@ export const HOSTILE = `<img src=x onerror=alert(1)><script>alert(2)</script>`;
 export const TRAINING = { id: 'dep-training', name: 'train-llama', teamId: 'team-lab', slug: 'lab' };
 
 const teams = [
-  { id: TRAINING.teamId, slug: TRAINING.slug, name: 'Vision Lab', usd: 120 },
+  { id: TRAINING.teamId, slug: TRAINING.slug, name: 'Vision Lab', usd: 600 },
   { id: 'team-acme', slug: 'acme', name: 'Acme Robotics', usd: 5_400 },
   { id: 'team-nimbus', slug: 'nimbus', name: 'Nimbus Render', usd: 940 },
   { id: 'team-north', slug: 'north', name: 'North Genomics', usd: 21_000 },
@@ -160,7 +160,7 @@ async function putRunning(
 async function putMails(tx: Transaction, now: number): Promise<void> {
   const to = 'ann@lab.example';
   const sent = { to, createdAt: now - 3 * HOUR_MS, sentAt: now - 3 * HOUR_MS, attempts: 1 };
-  await tx.mail.insert(mail({ id: 'mail-sent', subject: 'Receipt for $120.00', kind: 'receipt', ...sent }));
+  await tx.mail.insert(mail({ id: 'mail-sent', subject: 'Receipt for $600.00', kind: 'receipt', ...sent }));
   await tx.mail.insert(
     mail({
       id: 'mail-waits',
