@@ -42,6 +42,7 @@ export function accountsCommand(): Command {
       disableAccount({ ...deps, store }, name, { drain }),
     );
     printLine(`Account ${name} can do nothing until it is given a key or a password.`);
+    printLine('A key that a server has from BERTH_API_KEY stays: take it out there, and restart the server.');
     if (instances > 0) printLine(`${instances} of its instances are being deleted.`);
   })
     .description(

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { type AuditView, listAudit } from '../operators/views/audit.ts';
 import type { OnOperators } from './operators-command.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { parseCount } from './parse.ts';
+import { parseLimit } from './parse.ts';
 import {
   type Column,
   fieldColumns,
@@ -29,7 +29,7 @@ export function auditCommandOn(on: OnOperators): Command {
   const audit = new Command('audit');
   withJson(
     on(audit.command('ls'), async ({ store: { read } }, { limit, json, ...of }: ListFlags) => {
-      const { entries } = await listAudit(read, { ...of, limit: parseCount('--limit', limit) });
+      const { entries } = await listAudit(read, { ...of, limit: parseLimit('--limit', limit) });
       if (json) printJson(entries);
       else printRecords(entries, columns, {}, 'The audit log has no such entry.');
     }),

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { stateOfKey } from '../orchestrator/operate/views/accounts.ts';
 import { printLine } from '../runtime/print.ts';
 import { parseTimeToCome } from './parse.ts';
 import { type Column, printJson, toJsonTime, toTime, withJson } from './print-records.ts';
@@ -51,14 +52,9 @@ export function keyColumns<Key extends ShownKey>(owner: Column<Key>, now: number
     owner,
     { head: 'KEY', key: 'key', value: ({ prefix, lastFour }) => `${prefix}…${lastFour}` },
     { head: 'LABEL', key: 'label', value: ({ label }) => label, none: '' },
-    { head: 'STATE', key: 'state', value: (key) => stateOf(key, now) },
+    { head: 'STATE', key: 'state', value: (key) => stateOfKey(key, now) },
     { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
     { head: 'EXPIRES', key: 'expires_at', value: ({ expiresAt }) => toJsonTime(expiresAt) },
     { head: 'LAST USED', key: 'last_used_at', value: ({ lastUsedAt }) => toJsonTime(lastUsedAt) },
   ];
-}
-
-function stateOf({ revokedAt, expiresAt }: ShownKey, now: number): string {
-  if (revokedAt !== null) return 'revoked';
-  return expiresAt !== null && expiresAt <= now ? 'expired' : 'valid';
 }

@@ -23,6 +23,10 @@ async function run(...args: string[]): Promise<string> {
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
+it('says that no work is open', async () => {
+  expect(await run('work', 'ls')).toBe('No work is open.\n');
+});
+
 it('lists accounts as JSON', async () => {
   expect(JSON.parse(await run('accounts', 'list', '--json'))).toEqual([
     {
@@ -148,7 +152,11 @@ it('lists the work that is open, and sums it up [status-command]', async () => {
       last_problem: null,
     },
   ]);
-  expect(await run('work', 'ls', '--limit', '0')).toBe('No work is open.\n');
+  const none = await runMain(['work', 'ls', '--limit', '0', '--database', database]);
+  expect([none.code, none.stderr]).toEqual([
+    1,
+    expect.stringContaining('--limit 0: give a whole number from 1.'),
+  ]);
   expect(JSON.parse(await run('status', '--json'))).toEqual({
     instances: { ERROR: 1, PROVISIONING: 1 },
     platforms: [{ platform: 'default', down_since: null }],

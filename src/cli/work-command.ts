@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { listWork, type WorkRow } from '../orchestrator/operate/views/work.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { parseCount } from './parse.ts';
+import { parseLimit } from './parse.ts';
 import { fieldColumns, type JsonFlag, printRecords, withJson } from './print-records.ts';
 
 /** `berth work`: the steps that are not finished. */
@@ -11,7 +11,7 @@ export function workCommand(): Command {
     onDatabase(
       command.command('ls'),
       async ({ store: { read }, clock }, flags: JsonFlag & { limit: string }) => {
-        const { work } = await listWork(read, clock.now(), parseCount('--limit', flags.limit));
+        const { work } = await listWork(read, clock.now(), parseLimit('--limit', flags.limit));
         printRecords(work, columns, flags, 'No work is open.');
       },
     ),

@@ -27,7 +27,7 @@ import { reloadOf } from './reload.ts';
 import { openToServe, type Served, serve } from './serve.ts';
 
 /** Who reloads by a signal. */
-const SIGNAL = { name: 'SIGHUP', source: 'cli', address: null } as const;
+const SIGNAL = { name: 'SIGHUP', source: 'server', address: null } as const;
 
 /** What `berth serve` runs with. */
 export interface ServeOptions {

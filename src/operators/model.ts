@@ -24,7 +24,8 @@ export interface OperatorKeyWriter extends OperatorKeyReader {
   recordUse(id: string, at: number): Promise<void>;
 }
 
-export const auditSources = ['api', 'console', 'cli'] as const;
+/** `server`: a server did it by itself, or for a signal. */
+export const auditSources = ['api', 'console', 'cli', 'server'] as const;
 
 /** Who acts, and from where. */
 export interface Actor {

@@ -8,7 +8,7 @@ import { findUser } from '../../marketplace/teams/users.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
 import { localActor } from '../local-actor.ts';
-import { parseCount } from '../parse.ts';
+import { parseLimit } from '../parse.ts';
 import {
   type Column,
   fieldColumns,
@@ -44,7 +44,7 @@ async function printMails({ store }: CommandDeps, { to, state, limit, ...flags }
   const known = mailStateSchema.options.find((one) => one === state);
   if (state !== undefined && known === undefined)
     throw new Fatal(`--state ${state}: give one of ${mailStateSchema.options.join(', ')}.`);
-  const { mails } = await listMails(store.read, { to, state: known, limit: parseCount('--limit', limit) });
+  const { mails } = await listMails(store.read, { to, state: known, limit: parseLimit('--limit', limit) });
   printRecords(mails, mailColumns, flags, 'There is no such mail.');
 }
 

@@ -95,7 +95,7 @@ export class Adoptions {
     const { store, clock, log, alarms } = this.#deps;
     const problem = problemOf(outcome);
     if (problem !== undefined) log.warn({ ref, problem }, 'a machine was not adopted');
-    const server: Actor = { name: alarms.server, source: 'cli', address: null };
+    const server: Actor = { name: alarms.server, source: 'server', address: null };
     await store.transact(async (tx) => {
       if ((await tx.marks.remove(markOf(ref))) === null) return;
       await audit(tx, clock, server, {

@@ -74,14 +74,15 @@ export async function listApiKeys(
     account: names.get(key.accountId) ?? key.accountId,
     key: `${key.prefix}…${key.lastFour}`,
     label: key.label,
-    state: stateOf(key, now),
+    state: stateOfKey(key, now),
     created_at: toTime(key.createdAt),
     expires_at: toTime(key.expiresAt),
     last_used_at: toTime(key.lastUsedAt),
   }));
 }
 
-function stateOf(
+/** How a key stands: `revoked` also where it would have expired since. */
+export function stateOfKey(
   { revokedAt, expiresAt }: { revokedAt: number | null; expiresAt: number | null },
   now: number,
 ): ApiKeyRow['state'] {
