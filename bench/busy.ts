@@ -117,8 +117,10 @@ async function liveAll(accounts: readonly Account[], forMs: number): Promise<voi
     deletesMs.push(deleted.tookMs);
     if (deleted.status >= 300)
       problems.push(`a deletion is ${deleted.status}: ${deleted.text.slice(0, 200)}`);
+    const known = problems.length;
     goneMs.push(await follow(id, read, ['DESTROYING'], '404'));
-    if ((await read()) !== '404') problems.push(`${id} was gone and is there again`);
+    if (problems.length === known && (await read()) !== '404')
+      problems.push(`${id} was gone and is there again`);
   });
 }
 
