@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { commandsOf, readPage, root, shellBlocksOf } from '../../documents/pages.ts';
 import { type Namespace, openNamespace } from '../namespace.ts';
 
 /** Where `guests/*.sh` put what they built. */
@@ -25,7 +26,16 @@ export interface LabHost extends Namespace {
 const CACHE = join(GUESTS, 'libvirt-cache');
 
 const IMAGES = '/var/lib/libvirt/images/berth';
-const EXAMPLES = new URL('../../../examples/libvirt/', import.meta.url).pathname;
+
+/** What the page has an operator type on a host; the packages are installed already. */
+const PREPARE = shellBlocksOf(readPage('docs/how-to/libvirt.md'))
+  .flatMap(commandsOf)
+  .filter((command) => /^(virsh|install|systemctl) /.test(command));
+
+/** A terminal of its operator, in a checkout. No systemd here, and libvirt's socket is where no other host's is. */
+const terminal = (uri: string, folder: string): string => `cd '${root}'
+virsh() { command virsh -q -c '${uri}' "$@"; }
+systemctl() { set -- '${folder}'; ${STOP}; ${START}; }`;
 
 /**
  * Everything that libvirt writes goes to memory of the host's own. No KVM: where it seems usable and QEMU says that it is not,
@@ -43,11 +53,9 @@ cp -r /etc/libvirt "$1/etc"
 mount --bind "$1/etc" /etc/libvirt
 rm -rf /etc/libvirt/qemu/networks/autostart/* /etc/libvirt/qemu/networks/*.xml
 for folder in /run /var/lib/libvirt /var/log/libvirt; do mount -t tmpfs lab "$folder"; done
-mkdir -p "$3"
-mount --bind "$3" /var/cache/libvirt
-mkdir -p /run/libvirt /run/lock /var/lib/libvirt/images/berth /var/lib/libvirt/qemu /var/lib/libvirt/dnsmasq
-mkdir -p /etc/libvirt/hooks/qemu.d
-install -m 755 "$2" /etc/libvirt/hooks/qemu.d/berth
+mkdir -p "$2"
+mount --bind "$2" /var/cache/libvirt
+mkdir -p /run/libvirt /run/lock /var/lib/libvirt/images /var/lib/libvirt/qemu /var/lib/libvirt/dnsmasq
 printf 'unix_sock_dir = "%s"\\nauth_unix_rw = "none"\\nunix_sock_rw_perms = "0700"\\n' "$1" >/etc/libvirt/libvirtd.conf
 printf 'user = "root"\\ngroup = "root"\\nsecurity_driver = "none"\\nnamespaces = []\\ncgroup_controllers = []\\n' >/etc/libvirt/qemu.conf
 virtlogd --daemon`;
@@ -62,14 +70,11 @@ export async function openLabHost(index: number): Promise<LabHost> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-lab-'));
   const namespace = await openNamespace(index);
   const { run } = namespace;
-  run('sh', '-c', MOUNTS, 'mounts', folder, join(EXAMPLES, 'berth-hook'), CACHE);
+  run('sh', '-c', MOUNTS, 'mounts', folder, CACHE);
   const uri = `qemu+unix:///system?socket=${folder}/libvirt-sock`;
   const virsh = (...args: string[]): string => run('virsh', '-q', '-c', uri, ...args);
   run('sh', '-c', START, 'start', folder);
-  virsh('net-define', join(EXAMPLES, 'berth-network.xml'));
-  virsh('net-start', 'berth');
-  virsh('pool-define-as', 'berth', 'dir', '--target', IMAGES);
-  virsh('pool-start', 'berth');
+  for (const command of PREPARE) run('sh', '-ec', `${terminal(uri, folder)}\n${command}`);
   virsh('domcapabilities', '--virttype', 'qemu');
   const images: string[] = [];
   const addImage = (guest: string): void => {
