@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { marketplaceConfigSchema } from '../../src/config/marketplace/schema.ts';
-import { readPage, root } from './pages.ts';
+import { commandsOf, readPage, root, shellBlocksOf } from './pages.ts';
 
 const read = (page: string): string => readPage(page).replaceAll('\\\n', ' ');
 
@@ -35,4 +35,15 @@ it('the deployment of the walk-through can be terminated at once', () => {
     /^cat > marketplace\.yaml <<'END'\n([\s\S]*?)^END$/m.exec(read('docs/marketplace.md')) ?? [];
   const { billing } = marketplaceConfigSchema.parse(parse(text));
   expect(billing.minimum_runtime_minutes).toBe(0);
+});
+
+it('the README prepares a libvirt host as its page does, and the lab with it', () => {
+  const partsOf = (page: string): string[] =>
+    shellBlocksOf(readPage(page))
+      .flatMap(commandsOf)
+      .flatMap((command) => command.replaceAll(/\s*\\\n\s*/g, ' ').split(' && '))
+      .filter((part) => /^(apt-get|virsh|install|systemctl) /.test(part));
+  const parts = partsOf('README.md');
+  expect(parts.length).toBeGreaterThan(5);
+  expect(partsOf('docs/how-to/libvirt.md')).toEqual(expect.arrayContaining(parts));
 });
