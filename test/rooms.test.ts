@@ -111,6 +111,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'scenario.ts',
     'workload',
     'invariants',
+    'operator-cordons.ts',
     'world.ts',
     'fault-injection.ts',
     'host-faults.ts',

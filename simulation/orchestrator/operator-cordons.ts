@@ -1,4 +1,5 @@
 import type { Actor } from '../../src/operators/model.ts';
+import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import {
   type CordonRecord,
   type CordonSubject,
@@ -15,16 +16,25 @@ import {
   uncordon,
 } from '../../src/orchestrator/operate/actions/cordons.ts';
 import type { Chance } from '../kernel/chance.ts';
-import type { World } from './world.ts';
+import type { Journal } from '../kernel/journal.ts';
+import type { Scheduler } from '../kernel/scheduler.ts';
+import type { Tally } from '../kernel/tally.ts';
+import type { Database } from './replicas/database.ts';
 
 const OPERATOR: Actor = { name: 'operator', source: 'cli', address: null };
 /** A server that read its clock before it waited for the database learns so much later that a window has begun, or is over. */
 const CLOCKS_AGREE_WITHIN_MS = 15_000;
 
-type CordonWorld = Pick<
-  World,
-  'scheduler' | 'journal' | 'database' | 'catalog' | 'sites' | 'tally' | 'scenario'
->;
+/** What the operator acts on, and knows of. */
+interface CordonWorld {
+  readonly scheduler: Scheduler;
+  readonly journal: Journal;
+  readonly database: Database;
+  readonly catalog: Catalog;
+  readonly sites: ReadonlyMap<string, unknown>;
+  readonly tally: Tally;
+  readonly scenario: { readonly cordonRate: number };
+}
 
 /** The operator who cordons regions, offers and platforms, announces maintenance, and takes either back. */
 export class OperatorCordons {

@@ -1,4 +1,5 @@
 import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
+import type { CordonRecord } from '../../../src/orchestrator/model/cordon.ts';
 import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
 import type { Cause, VolumeRecord as PlatformVolume } from '../../../src/platform-model/records.ts';
@@ -7,7 +8,6 @@ import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { Tally } from '../../kernel/tally.ts';
 import { Violation } from '../../kernel/violation.ts';
-import type { OperatorCordons } from '../operator-cordons.ts';
 import type { CountObserver } from '../platform/driver.ts';
 import type { Call } from '../platform/network.ts';
 import type { Machine, PlatformObserver } from '../platform/platform.ts';
@@ -75,7 +75,7 @@ export interface InspectedWorld {
   readonly ssh: SimulatedSsh;
   readonly clients: Clients;
   readonly catalog: Catalog;
-  readonly cordons: OperatorCordons;
+  readonly cordons: { readonly standing: readonly CordonRecord[] };
   readonly tally: Tally;
 }
 
