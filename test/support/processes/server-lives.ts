@@ -13,14 +13,16 @@ export class ServerLives implements AsyncDisposable {
   apiKey = '';
   readonly #folder = temporaryFolder();
   readonly #pace: Pace | undefined;
+  readonly #env: Record<string, string>;
   #process: BerthProcess | undefined;
   #baseUrl = '';
   #client: Client | undefined;
 
   /** `writeConfig` puts a berth.yaml into the folder and returns its path. */
-  constructor(writeConfig: (folder: string) => string, pace?: Pace) {
+  constructor(writeConfig: (folder: string) => string, pace?: Pace, env: Record<string, string> = {}) {
     this.config = writeConfig(this.#folder.path);
     this.#pace = pace;
+    this.#env = env;
   }
 
   get folder(): string {
@@ -28,7 +30,7 @@ export class ServerLives implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    const serving = await startServing(['--config', this.config], { entry, ipc: true });
+    const serving = await startServing(['--config', this.config], { entry, ipc: true, env: this.#env });
     this.#process = serving;
     this.#baseUrl = serving.baseUrl;
     this.apiKey ||= serving.apiKey;
@@ -37,7 +39,7 @@ export class ServerLives implements AsyncDisposable {
 
   /** One life to that moment, which may come before it serves anybody. */
   async liveUntil(failpoint: Failpoint): Promise<void> {
-    const env = { BERTH_TEST_FAILPOINT: JSON.stringify(failpoint) };
+    const env = { ...this.#env, BERTH_TEST_FAILPOINT: JSON.stringify(failpoint) };
     this.#process = new BerthProcess(['serve', '--port', '0', '--json', '--config', this.config], {
       entry,
       env,
