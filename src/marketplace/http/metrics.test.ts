@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
+import { keepVerdict } from '../operate/views/books.ts';
 import { accept, MINUTE_MS, openProviderWorkers, read, type Tended } from '../sync/sync.fixture.ts';
 import { Metrics } from './metrics.ts';
 
@@ -45,6 +46,23 @@ it('machines that nobody can log in to yet are told by provider, counted at most
   ssh.fault = () => 'none';
   await clock.advance(2 * MINUTE_MS);
   expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
+});
+
+it('what the last check of the books found, and how long ago that was', async () => {
+  const { store, clock } = setup;
+  const figure = async (name: string): Promise<number> => {
+    const { text } = await metrics.render();
+    return Number(new RegExp(`^berth_marketplace_ledger_${name} (\\S+)$`, 'm').exec(text)?.[1]);
+  };
+  expect([await figure('findings'), await figure('verified_seconds')]).toEqual([Number.NaN, Number.NaN]);
+  const findings = [{ id: 'dep-1', problem: 'its sum is wrong' }];
+  const counts = { teams: 1, subjects: 1, segments: 1, slices: 1 };
+  await keepVerdict(store, { findings, counts }, clock.now());
+  await clock.advance(MINUTE_MS);
+  expect([await figure('findings'), await figure('verified_seconds')]).toEqual([1, 60]);
+  await keepVerdict(store, { findings: [], counts }, clock.now());
+  await clock.advance(MINUTE_MS);
+  expect(await figure('findings')).toBe(0);
 });
 
 it('losses that are held beyond the cap are told by provider, until the provider knows them again', async () => {

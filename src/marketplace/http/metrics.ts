@@ -2,6 +2,7 @@ import { answerOf, cachedFigure, orZero, ServerMetrics, secondsOverdue } from '.
 import type { Clock } from '../../ports/clock.ts';
 import { activeStatuses } from '../contract/deployment.ts';
 import type { Store } from '../model/store.ts';
+import { readVerdict } from '../operate/views/books.ts';
 import type { Providers } from '../providers/provider.ts';
 
 interface Deps {
@@ -41,6 +42,17 @@ export class Metrics extends ServerMetrics {
     );
     this.gauge('berth_marketplace_mail_overdue_seconds', 'How long the oldest mail has been due.', async () =>
       secondsOverdue(await answerOf(read.mail.nextDueAt()), clock.now()),
+    );
+    const verdict = cachedFigure(clock, () => readVerdict(read));
+    this.gauge(
+      'berth_marketplace_ledger_findings',
+      'What `berth marketplace verify-ledger` found wrong in the books when it ran last; NaN: it never did.',
+      async () => (await verdict())?.counts['findings'] ?? Number.NaN,
+    );
+    this.gauge(
+      'berth_marketplace_ledger_verified_seconds',
+      'How long ago it ran last; NaN: it never did.',
+      async () => (clock.now() - Date.parse((await verdict())?.at ?? '')) / 1000,
     );
   }
 
