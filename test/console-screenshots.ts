@@ -28,6 +28,7 @@ const shots: Shots = [
   ['cordons', '/console/cordons?kind=offer&name=l40s-1x'],
   ['confirm', `/console/confirm?action=destroy&id=${STUCK}`],
   ['platforms', '/console/platforms'],
+  ['doctor', '/console/doctor'],
   ['orphans', '/console/orphans'],
   ['accounts', '/console/accounts'],
   ['audit', '/console/audit'],
@@ -83,6 +84,8 @@ async function draw(
     for (const [name, path] of wanted) {
       await page.goto(`${origin}${path}`);
       await page.waitForSelector('.live[data-state=on]');
+      // The doctor has not looked yet.
+      if (name === 'doctor') await page.click('text=Look now');
       await page.screenshot({ path: join(values.into, `${name}${look}.png`), fullPage: values.all });
     }
     await context.close();

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, it } from 'vitest';
 import { pages, readPage, root } from './pages.ts';
@@ -63,4 +63,11 @@ it('a link that leads nowhere is seen, and one in code is none', () => {
     'docs/errors.md has no heading #g',
   ]);
   expect(findProblem({ path: 'docs/errors.md', anchor: 'error-codes' })).toBeUndefined();
+});
+
+it('a page leads to every picture of the consoles', () => {
+  const folder = 'docs/console';
+  const shown = linksOf('docs/console.md').map(({ path }) => path);
+  const pictures = readdirSync(join(root, folder)).map((name) => join(folder, name));
+  expect(pictures.filter((picture) => !shown.includes(picture))).toEqual([]);
 });

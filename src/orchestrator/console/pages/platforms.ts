@@ -77,17 +77,8 @@ ${table(
     { head: 'vCPU', cell: ({ vcpus }) => shareOf(vcpus), isNumber: true },
     { head: 'Memory GB', cell: ({ memory_gb: memory }) => shareOf(memory), isNumber: true },
     { head: 'Disk GB', cell: ({ disk_gb: disk }) => shareOf(disk), isNumber: true },
+    { head: 'Instances', cell: instancesOf },
     { head: 'Devices', cell: devicesOf },
-    ...['ONLINE', 'PROVISIONING', 'STOPPED', 'ERROR'].map((status) => ({
-      head: status,
-      cell: ({ instances }: PlatformView['hosts'][number]) => count(instances[status] ?? 0),
-      isNumber: true,
-    })),
-    {
-      head: 'All',
-      cell: ({ instances }) => count(Object.values(instances).reduce((sum, one) => sum + one, 0)),
-      isNumber: true,
-    },
   ],
   hosts,
   'No host is known, and no instance is on it.',
@@ -105,6 +96,14 @@ function stateOf({ state, detail }: HostRow): Html {
 function shareOf(share: HostRow['vcpus']): Html {
   if (share === null) return html`<span class="soft">–</span>`;
   return html`${count(share.taken)} <span class="soft">of ${count(share.total)}</span>`;
+}
+
+/** How many are there, by status: those that run or boot first. */
+function instancesOf({ instances }: HostRow): Html {
+  const first = ['ONLINE', 'PROVISIONING'].filter((status) => instances[status]);
+  const counted = [...new Set([...first, ...Object.keys(instances).sort()])];
+  if (counted.length === 0) return html`<span class="soft">none</span>`;
+  return html`${counted.map((status) => html`<div>${count(instances[status] ?? 0)} <span class="small">${status}</span></div>`)}`;
 }
 
 const DEVICE_TONES = {
