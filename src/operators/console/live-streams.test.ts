@@ -68,6 +68,27 @@ describe('a page that is open', () => {
     expect([events, end(), streams.size]).toEqual([['hello', 'bye'], 'closed', 0]);
   });
 
+  it.each([
+    ['closed', (page: ReadableStream) => page.cancel()],
+    ['let go, since the server drains', () => streams.close()],
+  ])('may be %s while its session is looked up', async (_how, go) => {
+    const [begun, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<boolean>()];
+    const isAllowed = () => {
+      begun.resolve();
+      return answer.promise;
+    };
+    const page = streams.open(isAllowed, new AbortController().signal);
+    const beat = clock.advance(5 * TICK_MS);
+    await begun.promise;
+    await go(page as ReadableStream);
+    const { isOpen } = read();
+    answer.resolve(false);
+    await beat;
+    await clock.advance(0);
+    // The page that came meanwhile has one timer.
+    expect([streams.size, clock.pendingTimers]).toEqual(isOpen ? [1, 1] : [0, 0]);
+  });
+
   it('is let go when the server drains, and no other is opened', async () => {
     const { events, end } = read();
     await clock.advance(0);

@@ -85,17 +85,21 @@ export class LiveStreams {
   }
 
   async #tick(): Promise<void> {
+    const own = this.#timer;
     const isBeat = ++this.#ticks % TICKS_BETWEEN_BEATS === 0;
     if (isBeat || this.#hasChanged) {
       this.#hasChanged = false;
       await Promise.all([...this.#open].map((stream) => this.#tell(stream, isBeat)));
     }
-    if (this.#open.size > 0) this.#schedule();
+    // Another timer, or none: all pages went meanwhile, and others may have come.
+    if (this.#timer === own) this.#schedule();
   }
 
   async #tell(stream: Stream, isBeat: boolean): Promise<void> {
-    if (isBeat && !(await stream.isAllowed())) return this.#end(stream);
+    const isAllowed = !isBeat || (await stream.isAllowed());
+    // The page may have gone meanwhile.
     if (!this.#open.has(stream)) return;
+    if (!isAllowed) return this.#end(stream);
     // What was not read yet says the same.
     const unread = 1 - (stream.controller.desiredSize ?? 1);
     if (unread >= MAX_UNREAD) return this.#cut(stream);
