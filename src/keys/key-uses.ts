@@ -11,7 +11,8 @@ export class KeyUses {
     record: (uses: readonly (readonly [keyId: string, at: number])[]) => Promise<void>,
   ): Promise<void> {
     if (this.#uses.size === 0) return;
-    const uses = [...this.#uses];
+    // In one order everywhere: two processes that write the same keys do not wait for each other.
+    const uses = [...this.#uses].sort(([a], [b]) => (a < b ? -1 : 1));
     await record(uses);
     for (const [keyId, at] of uses) if (this.#uses.get(keyId) === at) this.#uses.delete(keyId);
   }

@@ -38,13 +38,11 @@ export class Authenticator {
 
   /** Writes the times of last use that have come together since the last call; kept for the next one if it cannot. */
   async recordUses(): Promise<void> {
-    await this.#uses.write((uses) => {
-      // In one order everywhere: two processes that write the same keys do not wait for each other.
-      const sorted = uses.toSorted(([a], [b]) => (a < b ? -1 : 1));
-      return this.#store.transact(async (tx) => {
-        for (const [id, at] of sorted) await tx.keys.recordUse(id, at);
-      });
-    });
+    await this.#uses.write((uses) =>
+      this.#store.transact(async (tx) => {
+        for (const [id, at] of uses) await tx.keys.recordUse(id, at);
+      }),
+    );
   }
 
   async #find(digest: Buffer): Promise<Key | undefined> {
