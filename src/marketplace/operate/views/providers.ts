@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
+import { DAY_MS } from '../../../ports/clock.ts';
 import type { LossCapOptions } from '../../model/options.ts';
 import type { ActiveAtProvider, DeploymentOutcomes, Reader } from '../../model/store.ts';
 import { countLosses } from '../../providers/loss-cap.ts';
@@ -59,7 +60,6 @@ export const providerListSchema = z
   .object({ providers: z.array(providerRowSchema) })
   .meta({ id: 'ProviderList' });
 
-const DAY_MS = 24 * 3_600_000;
 /** Older than some polls and some reads of a catalog that failed. */
 const STALE_MS = 5 * 60_000;
 
