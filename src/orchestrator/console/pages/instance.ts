@@ -85,7 +85,7 @@ ${because.map((sentence) => html`<p>${given(sentence)}</p>`)}
 ${
   todo.length === 0
     ? ''
-    : html`<span class="label">What to do</span><ol>${todo.map((sentence) => html`<li>${sentence}</li>`)}</ol>`
+    : html`<span class="label">What to do</span><ol>${todo.map((sentence) => html`<li>${given(sentence)}</li>`)}</ol>`
 }</div>`;
 }
 

@@ -39,6 +39,7 @@ const ABOUT_PLATFORMS = new Set([
   'platform_suspect',
   'volumes_suspect',
   'inventory_unknown',
+  'host_unknown',
   'losses_held',
 ]);
 const THAWABLE = new Set(['platform_suspect', 'volumes_suspect', 'losses_held']);
