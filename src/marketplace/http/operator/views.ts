@@ -1,8 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { ApiError } from '../../../contract/errors.ts';
 import { bearer } from '../../../http/api/create-app.ts';
+import { auditRouteOf } from '../../../operators/http/audit-route.ts';
 import { createOperatorRouter, limitSchema } from '../../../operators/http/router.ts';
-import { auditPageSchema, listAudit } from '../../../operators/views/audit.ts';
+import { listAudit } from '../../../operators/views/audit.ts';
 import { listOperatorKeys, operatorKeyListSchema } from '../../../operators/views/keys.ts';
 import { flagSchema } from '../../contract/values.ts';
 import { billSchema, booksSchema, explainBillOf, readBooks } from '../../operate/views/books.ts';
@@ -147,27 +148,7 @@ const billRoute = createRoute({
   responses: errors.replies(200, 'The bill.', billSchema, ['unauthorized', 'not_found']),
 });
 
-const auditRoute = createRoute({
-  ...shared,
-  method: 'get',
-  path: '/audit',
-  operationId: 'listAudit',
-  summary: 'What operators did',
-  description: 'The newest first, page by page; kept for `retention.audit_days`.',
-  request: {
-    query: z.object({
-      actor: z.string().optional(),
-      action: z.string().optional(),
-      subject: z.string().optional(),
-      after: z
-        .string()
-        .regex(/^\d{1,15}$/, 'expected the `next` of a page')
-        .optional(),
-      limit: limitSchema,
-    }),
-  },
-  responses: errors.replies(200, 'A page of the audit log.', auditPageSchema, ['unauthorized']),
-});
+const auditRoute = auditRouteOf(errors);
 
 const operatorKeysRoute = createRoute({
   ...shared,

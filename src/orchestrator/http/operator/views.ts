@@ -1,7 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { auditRouteOf } from '../../../operators/http/audit-route.ts';
 import { actorOf, createOperatorRouter, limitSchema } from '../../../operators/http/router.ts';
-import { auditPageSchema, listAudit } from '../../../operators/views/audit.ts';
+import { listAudit } from '../../../operators/views/audit.ts';
 import { USUAL_PAGE } from '../../../operators/views/values.ts';
 import { alarmKinds } from '../../model/alarm.ts';
 import { acknowledgeAlarms } from '../../operate/acknowledge.ts';
@@ -128,27 +129,7 @@ const lookRoute = createRoute({
   responses: errors.replies(200, 'The findings so far.', doctorReportSchema, ['unauthorized']),
 });
 
-const auditRoute = createRoute({
-  ...shared,
-  method: 'get',
-  path: '/audit',
-  operationId: 'listAudit',
-  summary: 'What operators did',
-  description: 'The newest first, page by page; kept for `retention.audit_days`.',
-  request: {
-    query: z.object({
-      actor: z.string().optional(),
-      action: z.string().optional(),
-      subject: z.string().optional(),
-      after: z
-        .string()
-        .regex(/^\d{1,15}$/, 'expected the `next` of a page')
-        .optional(),
-      limit: limitSchema,
-    }),
-  },
-  responses: errors.replies(200, 'A page of the audit log.', auditPageSchema, ['unauthorized']),
-});
+const auditRoute = auditRouteOf(errors);
 
 /** What an operator sees of the whole installation. */
 export function viewRoutes({
