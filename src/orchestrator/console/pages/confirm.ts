@@ -1,6 +1,6 @@
 import type { PageRequest } from '../../../operators/console/deps.ts';
 import { csrfField } from '../../../operators/console/layout.ts';
-import { count, type Html, html } from '../../../operators/console/parts.ts';
+import { count, given, type Html, html } from '../../../operators/console/parts.ts';
 import { cordonKinds } from '../../model/cordon.ts';
 import { nameSubject } from '../../operate/actions/cordons.ts';
 import {
@@ -62,7 +62,7 @@ function toDryRun({ session, query }: PageRequest) {
 function tellPlan({ instance, status, effect, step }: Plan): Html {
   const problem = step?.lastError ?? null;
   return html`<p>${instanceLink(instance)} ${statusBadge(status)}</p><p>Then ${effect}.</p>${
-    problem === null ? '' : html`<p class="soft">The last try: ${problem}</p>`
+    problem === null ? '' : html`<p class="soft">The last try: ${given(problem)}</p>`
   }`;
 }
 
@@ -115,7 +115,7 @@ const thaw: PlanAction = async (deps, request) => {
   const { problems, effect } = await thawPlatform(deps, actor, { platform, forMs: THAW_MS, isDone: false });
   return {
     title: `Thaw ${platform}`,
-    effect: html`${problems.map((problem) => html`<p>${problem}</p>`)}<p>Then ${effect}. It is believed for an hour.</p>`,
+    effect: html`${problems.map((problem) => html`<p>${given(problem)}</p>`)}<p>Then ${effect}. It is believed for an hour.</p>`,
     to: '/console/platforms/thaw',
     fields: { platform },
     button: 'The machines are gone: thaw it',
