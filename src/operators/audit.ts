@@ -33,7 +33,7 @@ type AuditedEntry = Omit<AuditedAction, 'subject'> & {
   outcome?: AuditEntry['outcome'];
 };
 
-/** The store whose next transaction is this one. */
+/** The store, whose transactions are parts of `tx`. */
 export function within<Store extends AuditedStore>(store: Store, tx: { audit: AuditWriter }): Store {
   const transact: AuditedStore['transact'] = (body) => body(tx);
   return withOverrides(store, { transact } as Partial<Store>);

@@ -40,7 +40,7 @@ export function teamsCommand(): Command {
   withJson(onMarketplaceDatabase(teams.command('list'), printTeams))
     .description('list the teams: what each has left, what it is billed an hour, and how long that lasts')
     .option('--find <text>', 'those with this text in id, slug or name')
-    .option('--spending', 'those that are billed for something, those that run out first before the others')
+    .option('--spending', 'those that are billed for something, the soonest to run out first')
     .option('--limit <count>', 'how many at most', '100000');
   withJson(onMarketplaceDatabase(teams.command('show <team>'), printTeam)).description(
     'show a team: its members, and what it pays for',

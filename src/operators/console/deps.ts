@@ -30,7 +30,7 @@ export interface ConsoleParts<Deps> {
   /** Every form below `/console`, by where it is sent. */
   forms: readonly (readonly [path: string, action: Action<Deps>])[];
   markTab: (deps: Deps) => Promise<TabMark>;
-  /** Calls `changed` after each commit that a page may show; returns what ends that. Absent: pages are read on a beat. */
+  /** Calls `changed` after each commit that a page may show; returns what ends that. Absent: pages are read again every ten seconds. */
   subscribe?: (changed: () => void) => () => void;
 }
 
@@ -54,7 +54,7 @@ export interface PageContent {
 /** Null: there is no such thing. */
 export type Page<Deps> = (deps: Deps, request: PageRequest) => Promise<PageContent | null>;
 
-/** What a form was sent with; whose session it is, is checked. */
+/** A form of the session, whose CSRF token is checked already. */
 export interface FormRequest {
   actor: Actor;
   field: (name: string) => string | undefined;

@@ -4,7 +4,7 @@ import type { Clock, Timer } from '../../ports/clock.ts';
 export const MAX_STREAMS = 64;
 /** At most so often the pages are told to read again. */
 export const TICK_MS = 2_000;
-/** So often they are in any case: of what other programs write no commit is heard, and how long ago something was grows. */
+/** After so many ticks pages are told in any case: no commit of another program is heard. */
 const TICKS_BETWEEN_BEATS = 5;
 /** What was sent and not read: a client that takes none of so many messages is cut off. */
 const MAX_UNREAD = 3;

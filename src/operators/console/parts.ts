@@ -128,7 +128,7 @@ export function figure(
     : html`<a class="figure ${tone ?? ''}" href="${href}">${content}</a>`;
 }
 
-/** A menu; what is chosen and not on it is on it all the same. */
+/** A menu. A chosen value that is not one of `values` is added to it. */
 export function choice(
   name: string,
   label: string,

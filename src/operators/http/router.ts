@@ -77,7 +77,7 @@ export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorE
   return app;
 }
 
-/** What a use case of the command line refuses, it refuses here too. */
+/** A use case refuses with `Fatal`, as on the command line; the API answers it as an `ApiError`. */
 function toApiError(error: Error, codeOf: OperatorParts['codeOf']): Error {
   if (!(error instanceof Fatal)) return error;
   return new ApiError(codeOf?.(error) ?? 'invalid_request', error.message);

@@ -25,16 +25,16 @@ export const doctorReportSchema = z
   .meta({ id: 'DoctorReport' });
 export type DoctorReport = z.infer<typeof doctorReportSchema>;
 
-/** For so long the answer to whoever has it look waits for the end. */
+/** How long `look` waits for the end of the examination. */
 const WAIT_MS = 20_000;
 
 interface Deps {
   clock: Clock;
-  /** Looks at one thing after the other; does not reject. */
+  /** Yields one finding after the other. */
   examine: () => AsyncIterable<DoctorFinding>;
 }
 
-/** What `berth doctor` looks at, looked at by a server that runs: for the API and the console. */
+/** Runs the checks of `berth doctor` in a server, for the API and the console. */
 export class Doctor {
   readonly #deps: Deps;
   #begunAt: number | null = null;
@@ -61,7 +61,7 @@ export class Doctor {
     };
   }
 
-  /** Has it look, unless it does already, and waits for the end, though not for long. */
+  /** Begins the checks unless they run already, and waits for their end, at most `WAIT_MS`. */
   async look(): Promise<DoctorReport> {
     this.#running ??= this.#examine().finally(() => {
       this.#running = undefined;

@@ -34,7 +34,7 @@ export const teamsPage: Page = async ({ store: { read } }, { query, now }) => {
   const q = query('q')?.slice(0, MAX_TEXT);
   const isAll = query('all') === 'yes' || q !== undefined;
   const { teams, next } = await listTeams(read, { text: q, isSpending: !isAll, after: query('after') }, now);
-  const order = isAll ? 'by their names' : 'that spend, those that run out first before the others';
+  const order = isAll ? 'by their names' : 'that spend, the soonest to run out first';
   return {
     title: 'Teams',
     body: html`<div class="head"><h1>Teams</h1><span class="soft">${order}</span></div>

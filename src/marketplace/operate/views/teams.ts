@@ -66,7 +66,7 @@ export type TeamDetail = z.infer<typeof teamDetailSchema>;
 
 export interface TeamQuery {
   text?: string | undefined;
-  /** Those that are billed for something, those that run out first before the others; one page. */
+  /** Those that are billed for something, the soonest to run out first; one page. */
   isSpending?: boolean | undefined;
   /** The `next` of the page before. */
   after?: string | undefined;
