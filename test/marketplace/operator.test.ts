@@ -136,14 +136,19 @@ it('books credit once for a reference, in the name of the operator, also where t
 });
 
 it('refuses what the command line refuses, and keeps a row of it', async () => {
-  const taken = { kind: 'grant', amount_usd: -1 };
+  const taken = { kind: 'grant', amount_usd: -1, reference: 'r-1' };
   expect((await ask(`/teams/${own.teamId}/credit`, taken)).body).toMatchObject({
     error: { code: 'invalid_request' },
   });
   expect(await newestAudit()).toMatchObject({ action: 'credit.grant', outcome: 'refused' });
-  expect((await ask(`/teams/${own.teamId}/credit`, { kind: 'top_up', amount_usd: 1 })).status).toBe(400);
+  for (const kind of ['top_up', 'grant']) {
+    const twice = await ask(`/teams/${own.teamId}/credit`, { kind, amount_usd: 1 });
+    expect([twice.status, JSON.stringify(twice.body)]).toEqual([400, expect.stringContaining('reference')]);
+  }
   expect((await ask('/providers/provider-x/losses/accept', { for_s: 60 })).status).toBe(400);
-  expect((await ask('/teams/none/credit', { kind: 'grant', amount_usd: 1 })).status).toBe(400);
+  expect((await ask('/teams/none/credit', { kind: 'grant', amount_usd: 1, reference: 'r-2' })).status).toBe(
+    400,
+  );
   expect((await ask(`/teams/${own.teamId}`)).body['balance_usd']).toBe(1000);
 });
 

@@ -9,7 +9,7 @@ export const providersPage: Page = async ({ store: { read }, providers: knownOf,
   return {
     title: 'Providers',
     body: html`<div class="head"><h1>Providers</h1><span class="soft">as this server sees them</span></div>
-${providers.map((provider) => live(provider.provider, oneProvider(provider, now)))}`,
+${providers.map((provider) => live(`provider-${provider.provider}`, oneProvider(provider, now)))}`,
   };
 };
 

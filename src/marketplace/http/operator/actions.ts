@@ -20,12 +20,11 @@ const creditSchema = z
       .max(1e9)
       .multipleOf(0.000001)
       .meta({ description: 'Below zero only for an adjustment.' }),
-    reference: z.string().min(1).max(200).optional(),
+    reference: z.string().min(1).max(200).meta({
+      description:
+        'Of the payment, or what the sender calls this order: with the same one nothing is booked twice.',
+    }),
     reason: z.string().min(1).max(500).optional(),
-  })
-  .refine(({ kind, reference }) => kind !== 'top_up' || reference !== undefined, {
-    path: ['reference'],
-    error: 'expected the reference of the payment',
   })
   .refine(({ kind, reason }) => kind !== 'adjustment' || reason !== undefined, {
     path: ['reason'],
@@ -38,7 +37,7 @@ const creditRoute = createRoute({
   path: '/teams/{team}/credit',
   operationId: 'bookCredit',
   summary: 'Book a payment, a grant or a correction',
-  description: 'With a reference it is booked once, however often it is sent.',
+  description: 'It is booked once, however often it is sent with its reference.',
   request: {
     params: z.object({ team: z.string().meta({ description: 'The slug or the id of a team.' }) }),
     body: {
@@ -46,6 +45,7 @@ const creditRoute = createRoute({
       content: jsonContent(creditSchema, {
         kind: 'grant',
         amount_usd: 25,
+        reference: 'outage-of-monday',
         reason: 'for the outage of Monday',
       }),
     },

@@ -68,7 +68,8 @@ const MOST_FINDINGS = 50;
 
 export async function readVerdict({ settings }: Pick<Reader, 'settings'>): Promise<Verdict | null> {
   const kept = await settings.get(VERDICT);
-  return kept === null ? null : verdictSchema.parse(JSON.parse(kept));
+  // One that another version has kept may have another shape: the next check tells.
+  return kept === null ? null : (verdictSchema.safeParse(JSON.parse(kept)).data ?? null);
 }
 
 /** Keeps what a check of the books found, with the sums that take as long to read: pages show it. */

@@ -23,7 +23,7 @@ export const platformsPage: Page = async ({ store: { read }, platformFacts }, { 
     title: 'Platforms',
     body: html`<h1>Platforms</h1>${platforms.map((platform) =>
       live(
-        platform.platform,
+        `platform-${platform.platform}`,
         onePlatform(
           platform,
           alarms.filter((alarm) => alarm.platform === platform.platform && ABOUT_PLATFORMS.has(alarm.kind)),
