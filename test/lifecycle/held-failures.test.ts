@@ -74,6 +74,12 @@ describe('the machine of an instance that failed', () => {
     });
   });
 
+  it('rests between two readings of its console, however long it is kept [hold-rests]', async () => {
+    await using held = await startHolding(1_440);
+    await held.berth.clock.advance(5 * MINUTE);
+    expect([held.berth.platform.machines.size, held.asked.console]).toEqual([1, 1]);
+  });
+
   it('is removed at once by the DELETE of its tenant [hold-delete]', async () => {
     await using held = await startHolding(60);
     await held.berth.orchestrator.request('DELETE', `/instances/${held.id}`);
