@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Actor } from '../../src/operators/model.ts';
+import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { releaseInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
 import { readCapacity } from '../../src/orchestrator/operate/views/capacity.ts';
 import { readInstance } from '../../src/orchestrator/operate/views/instances.ts';
@@ -12,14 +13,18 @@ const neverBoots: Plan = ({ method }) =>
     ? { kind: 'misclaim', code: 'boot_failed', sideEffect: 'certain', isDone: true }
     : 'none';
 
-async function startHolding(holdMinutes: number, plan = neverBoots) {
+async function startHolding(
+  holdMinutes: number,
+  plan = neverBoots,
+  wrap = (driver: PlatformDriver): PlatformDriver => driver,
+) {
   const asked = { console: 0 };
   const berth = await startPlainOrchestrator(plan, {
     failedInstances: { hold_minutes: holdMinutes },
     // Minutes pass, and each listing costs.
     reconcile: { watch_interval_s: 10 },
     wrapDriver: (driver) => ({
-      ...driver,
+      ...wrap(driver),
       consoleTail: async () => {
         asked.console++;
         return "cloud-init[612]: Cloud-init v. 24.4 running 'init' at now.\nkernel panic\n";
@@ -76,6 +81,19 @@ describe('the machine of an instance that failed', () => {
 
   it('rests between two readings of its console, however long it is kept [hold-rests]', async () => {
     await using held = await startHolding(1_440);
+    await held.berth.clock.advance(5 * MINUTE);
+    expect([held.berth.platform.machines.size, held.asked.console]).toEqual([1, 1]);
+  });
+
+  it('is kept where the platform shows it only some time after it was made [hold-hidden]', async () => {
+    let isHidden = true;
+    await using held = await startHolding(60, neverBoots, (driver) => ({
+      ...driver,
+      manifest: { ...driver.manifest, createVisibleWithinMs: MINUTE },
+      get: async (ref) => (isHidden ? { answer: 'gone' } : driver.get(ref)),
+      list: async () => (isHidden ? { answer: 'listed', items: [] } : driver.list()),
+    }));
+    isHidden = false;
     await held.berth.clock.advance(5 * MINUTE);
     expect([held.berth.platform.machines.size, held.asked.console]).toEqual([1, 1]);
   });

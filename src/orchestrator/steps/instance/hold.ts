@@ -1,6 +1,7 @@
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Lease } from '../../model/work.ts';
-import { observe } from '../../platform/call-platform.ts';
+import { readMachine } from '../../platform/confirm-gone.ts';
+import { mayAppearForMs } from '../../platform/visibility.ts';
 import { readConsole } from '../console-tail.ts';
 import type { StepContext } from '../context.ts';
 import { isPastDeadline } from '../retry.ts';
@@ -15,15 +16,17 @@ const LONGEST_REST_MS = 60 * 60_000;
  * destroy in its place.
  */
 export async function stepHold(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
-  const { driver, clock } = context;
-  const isOver = isPastDeadline(lease, clock.now());
-  const found = isOver ? undefined : await observe(context, () => driver.get(record.ownerRef));
-  const hasNothing = isOver || found?.answer === 'gone';
-  if (!hasNothing) await readConsole(context, record);
-  await settleInstance(context, lease, async () => {
+  const { clock } = context;
+  const observedAt = clock.now();
+  const found = isPastDeadline(lease, observedAt) ? undefined : await readMachine(context, record);
+  const isGone = found?.answer === 'gone';
+  if (found !== undefined && !isGone) await readConsole(context, record);
+  await settleInstance(context, lease, async (_, { createOpenUntil }) => {
     const { deadlineAt } = lease;
     const now = clock.now();
-    if (hasNothing || deadlineAt === null || now >= deadlineAt) return { step: 'destroy' };
-    return { step: 'again', afterMs: Math.min(deadlineAt - now, LONGEST_REST_MS) };
+    const hiddenMs = isGone ? mayAppearForMs(context, createOpenUntil, observedAt) : 0;
+    const hasNothing = isGone && hiddenMs === 0;
+    if (hasNothing || isPastDeadline(lease, now) || deadlineAt === null) return { step: 'destroy' };
+    return { step: 'again', afterMs: Math.min(deadlineAt - now, hiddenMs || LONGEST_REST_MS) };
   });
 }
