@@ -58,3 +58,17 @@ it('sends its writes together with the commit, and all of it in one packet', asy
   expect(wire.packets() - before).toBe(2);
   await store.close();
 });
+
+it('writes nothing where its BEGIN is refused [begin-refused]', async () => {
+  await using wire = await startWire(url);
+  const store = await openPostgresStore(wire.url);
+  wire.unsay('BEGIN');
+  const failing = store.transact(async (tx) => {
+    await tx.instances.byId('d');
+    await tx.instances.insert(instance('d'));
+  });
+  await expect(failing).rejects.toThrow(/42601/);
+  wire.unsay('');
+  expect(await store.read.instances.byId('d')).toBeNull();
+  await store.close();
+});

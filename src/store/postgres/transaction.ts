@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../../ports/errors.ts';
 import type { Connection } from '../queries/connection.ts';
 import type { ClientConnection, ConnectionOf } from './connection.ts';
 import { asFailure, fromPostgres, type PostgresFailure, toFailure } from './errors.ts';
-import { IDLE_IN_TRANSACTION_MS } from './pool.ts';
+import { type BerthClient, IDLE_IN_TRANSACTION_MS } from './pool.ts';
 
 const MAX_TRIES = 6;
 /** The next try sees the conflicting row; if it conflicts still, the caller gets the error. */
@@ -98,11 +98,19 @@ async function failureOfWrites({
   return answers.find((answer) => answer.status === 'rejected')?.reason;
 }
 
-/** The transaction's id, by which its outcome can be asked on another connection. */
+/**
+ * The transaction's id, by which its outcome can be asked on another connection. Where it did not begin, each statement
+ * that follows would be a transaction of its own: then the connection is broken before another is sent.
+ */
 async function begin(client: PoolClient): Promise<string> {
   const text = 'BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_current_xact_id()::text AS id';
-  const results = (await client.query(text)) as unknown as QueryResult<{ id: string }>[];
-  return results[1]?.rows[0]?.id ?? '';
+  try {
+    const results = (await client.query(text)) as unknown as QueryResult<{ id: string }>[];
+    return results[1]?.rows[0]?.id ?? '';
+  } catch (error) {
+    (client as PoolClient & BerthClient).connection.stream.destroy();
+    throw error;
+  }
 }
 
 /** The failure if the answer was lost. @throws {PostgresFailure} if the transaction is rolled back for sure */
