@@ -53,6 +53,29 @@ it('all lines of an instance share its id, its account and the request that made
   for (const { message, fields } of ofWork) expect({ message, ...fields }).toMatchObject(shared);
 });
 
+it('a step that ends in a fault of ours again and again raises an alarm, until it succeeds [fault-raises-alarm]', async () => {
+  let isBroken = true;
+  await using berth = await startPlainOrchestrator(() => 'none', {
+    failpoint: (name) => {
+      if (isBroken && name === 'destroy:before-call') throw new Error('a fault of ours');
+    },
+  });
+  const { orchestrator } = berth;
+  const id = await berth.create();
+  await berth.passUntil(`/instances/${id}`, 'ONLINE');
+  await orchestrator.request('DELETE', `/instances/${id}`);
+  const alarms = async () =>
+    (await orchestrator.store.read.alarms.list()).map(({ kind, subject }) => [kind, subject]);
+  await pass(berth, 60);
+  expect(await alarms()).toEqual([]);
+  await pass(berth, 900);
+  expect(await alarms()).toEqual([['step_failing', id]]);
+  isBroken = false;
+  await berth.passUntil(`/instances/${id}`, 'GONE');
+  await pass(berth, 60);
+  expect(await alarms()).toEqual([]);
+});
+
 it('all lines of a volume share its id, its account and the request that made it, whatever goes wrong', async () => {
   const { log, lines } = collectLog();
   await using berth = await startPlainOrchestrator(

@@ -52,6 +52,11 @@ export class SeenBeside {
     if (silent.size > 0) for (const ref of refs) this.#silent.set(ref, silent);
   }
 
+  /** A listing says nothing: a silent host may have come back meanwhile, and a machine been moved to it. */
+  forget(): void {
+    this.#silent.clear();
+  }
+
   /** Whether another host has shown it since all of these fell silent. */
   has(ref: OwnerRef, silent: ReadonlySet<string>): boolean {
     const before = this.#silent.get(ref);

@@ -127,6 +127,22 @@ describe('a listing', () => {
     expect(await proof).toMatchObject({ isProved: false });
   });
 
+  it('that says nothing has what was seen beside a silent host forgotten: it may have been back meanwhile', async () => {
+    const { clock, listing, open } = setUp();
+    const beside = new Set(['b']);
+    const hosts = { answered: ['a'], silent: ['b'] };
+    const next = async (answer: Listing<Item>): Promise<boolean> => {
+      const observed = listing.observe();
+      await clock.advance(250);
+      open.at(-1)?.(answer);
+      await observed;
+      return listing.wasSeenBeside('m', beside);
+    };
+    expect(await next({ answer: 'listed', items: [{ ref: 'm' }], hosts })).toBe(true);
+    expect(await next({ answer: 'listed', items: [], hosts })).toBe(true);
+    expect(await next({ answer: 'unknown', reason: 'no connection' })).toBe(false);
+  });
+
   it('is waited for by nobody once it is stopped', async () => {
     const { clock, listing, open, end } = setUp();
     const first = listing.observe();

@@ -103,7 +103,10 @@ export class SharedListing<T extends { ref: OwnerRef }> {
     this.#pauseMs = Math.max(options.listPauseMs, tookMs);
     this.#pauseEndsAt = clock.now() + this.#pauseMs;
     try {
-      if (!(await this.#judge(listing, begunAt)) || listing.answer === 'unknown') return null;
+      if (!(await this.#judge(listing, begunAt)) || listing.answer === 'unknown') {
+        this.#seenBeside.forget();
+        return null;
+      }
       const items = new Map<OwnerRef, T>();
       for await (const slice of inSlices(listing.items)) for (const item of slice) items.set(item.ref, item);
       const hosts = toHosts(listing.hosts);

@@ -8,7 +8,7 @@ import { CLOCK_SKEW_ALARM, isClockInSync } from '../platform/options.ts';
 import { CreateCalls, type StepContext } from '../steps/context.ts';
 import { pauseMs } from '../steps/retry.ts';
 import { runStep } from '../steps/run-step.ts';
-import { releaseLease } from '../steps/settle.ts';
+import { ALARM_AFTER_ATTEMPTS, raiseFailing, releaseLease } from '../steps/settle.ts';
 
 /** How long an answer to a create may be late beyond all that the platform says of itself. */
 const FORGET_CREATE_MS = 10 * 60_000;
@@ -96,6 +96,8 @@ export class Reconciler {
     if (isLate)
       log.warn(fields, 'a step was too late to call the platform within its lease; it will be claimed again');
     else log.error(fields, 'a step failed with an error');
+    if (!isLate && lease.attempt >= ALARM_AFTER_ATTEMPTS)
+      raiseFailing(this.#context, lease, error instanceof Error ? error.message : String(error));
     const notBefore = clock.now() + pauseMs(this.#context, lease);
     const again = { cookie: lease.cookie, notBefore, lastError: 'the step failed with an error' };
     await releaseLease(this.#context, lease, again).catch((failure) =>

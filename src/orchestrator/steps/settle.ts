@@ -228,7 +228,8 @@ async function addToHistory(
   await tx.history.step(event, isNews);
 }
 
-function raiseFailing(
+/** Raises the alarm of a step that keeps failing; its cause is in the log. */
+export function raiseFailing(
   { alarms, platform }: ReconcileContext,
   { resourceId: subject, kind: step, attempt }: Lease,
   reason: string,
