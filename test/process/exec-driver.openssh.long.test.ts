@@ -101,10 +101,14 @@ database: sqlite:berth.db
   };
 }
 
-/** Process ids of the OpenSSH servers below a folder. */
+/** Process ids of the OpenSSH servers below a folder, without what they have just forked for a connection. */
 function serversOf(folder: string): number[] {
-  const lines = execFileSync('ps', ['-eo', 'pid=,args='], { encoding: 'utf8' }).split('\n');
-  return lines.filter((line) => line.includes(`-f ${folder}/`)).map((line) => Number.parseInt(line, 10));
+  const lines = execFileSync('ps', ['-eo', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n');
+  const found = lines
+    .filter((line) => line.includes(`-f ${folder}/`))
+    .map((line) => line.trim().split(/\s+/).slice(0, 2).map(Number) as [pid: number, parent: number]);
+  const pids = found.map(([pid]) => pid);
+  return found.filter(([, parent]) => !pids.includes(parent)).map(([pid]) => pid);
 }
 
 const serve = (site: Site, entry?: string): Promise<ServingProcess> =>

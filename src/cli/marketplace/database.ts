@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type MarketplaceStoreDeps, marketplaceStores } from '../../compose/open-marketplace-store.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
-import { auditedAction } from '../../marketplace/operate/actions.ts';
+import { auditedAction } from '../../marketplace/operate/audited-action.ts';
 import type { AuditedAction } from '../../operators/audit.ts';
 import { actionOn, type Body, withDatabase } from '../database.ts';
 import { localActor } from '../local-actor.ts';

@@ -1,33 +1,17 @@
-import { type AuditedAction, audited } from '../../operators/audit.ts';
 import type { Actor } from '../../operators/model.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
-import { withOverrides } from '../../ports/with-overrides.ts';
 import { toDollars } from '../contract/values.ts';
 import { adjust, type Credit, grant, topUp } from '../ledger/credit.ts';
 import type { LedgerTransactionRecord, MailRecord } from '../model/ledger-records.ts';
 import { OperatorError } from '../model/own-rows.ts';
-import { Duplicate, type Store } from '../model/store.ts';
+import type { Store } from '../model/store.ts';
 import { acceptLosses } from '../providers/loss-cap.ts';
+import { auditedAction } from './audited-action.ts';
 
 interface Deps {
   store: Store;
   clock: Clock;
   random: Random;
-}
-
-/** Does what an operator asks for, and writes its row of the audit log, in one transaction: see `audited`. */
-export function auditedAction<T>(
-  { store, clock }: Pick<Deps, 'store' | 'clock'>,
-  actor: Actor,
-  action: AuditedAction,
-  act: (store: Store) => Promise<T>,
-): Promise<T> {
-  // Of two that write the same at once, the other was first: what it wrote is there to be found now.
-  const transact: Store['transact'] = (body) =>
-    store
-      .transact(body)
-      .catch((error) => (error instanceof Duplicate ? store.transact(body) : Promise.reject(error)));
-  return audited({ store: withOverrides(store, { transact }), clock }, actor, action, act);
 }
 
 /** How an amount comes to a team, with what is needed for it. */
