@@ -86,6 +86,31 @@ describe('what the platform has room for', () => {
     expect(await orderAtOnce(3)).toEqual([201, 409, 409]);
   });
 
+  it('is not sold twice while a host is silent and a machine, which no host has yet, is ordered [inventory-in-flight-beside-silence]', async () => {
+    const { berth, orderAtOnce } = await startWith(1, ({ method }) =>
+      method === 'create' ? 'hang' : 'none',
+    );
+    await using _ = berth;
+    const { driver } = berth.platform;
+    const { list, inventory } = driver;
+    driver.list = async () => {
+      const listing = await list.call(driver);
+      return listing.answer === 'listed'
+        ? { ...listing, hosts: { answered: ['n1'], silent: ['n2'] } }
+        : listing;
+    };
+    // A driver that does not name the machines that it counted.
+    driver.inventory = async (avoidHosts) => {
+      const counted = await inventory?.call(driver, avoidHosts);
+      return counted?.answer === 'counted'
+        ? { answer: 'counted', free: counted.free }
+        : { answer: 'unknown', reason: 'it does not count' };
+    };
+    expect(await orderAtOnce(1)).toEqual([201]);
+    await berth.clock.advance(ROUNDS_MS);
+    expect(await orderAtOnce(2)).toEqual([409, 409]);
+  });
+
   it('is sold again as soon as an instance of it is gone', async () => {
     const { berth, orderAtOnce } = await startWith(1);
     await using _ = berth;

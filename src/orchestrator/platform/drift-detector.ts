@@ -62,10 +62,11 @@ export class DriftDetector {
   async #count(listed: Listed<ObservedMachine> | null): Promise<void> {
     if (listed === null || this.#counting !== undefined) return;
     const { items, hosts } = listed;
+    // One without a host may not be made yet: it will take one of the units that are counted as free.
     const unseen = new Set<OwnerRef>();
     if (hosts.answered !== 'all')
       for (const [ref, expectation] of this.#expected.entries())
-        if (!items.has(ref) && isUnseen(hosts, expectation)) unseen.add(ref);
+        if (expectation.host !== null && !items.has(ref) && isUnseen(hosts, expectation)) unseen.add(ref);
     this.#counting = this.#context.inventory.refresh(items, unseen);
     await this.#counting;
     this.#counting = undefined;
