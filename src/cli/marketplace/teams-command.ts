@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { type TeamRole, teamRoles } from '../../marketplace/contract/team.ts';
-import { toDollars } from '../../marketplace/contract/values.ts';
+import { usdToDollars } from '../../marketplace/contract/values.ts';
 import { listTeams, readTeam, type TeamDetail, type TeamRow } from '../../marketplace/operate/views/teams.ts';
 import { removeMember, setMember } from '../../marketplace/teams/members.ts';
 import { createTeam, switchTeam } from '../../marketplace/teams/teams.ts';
@@ -84,20 +84,16 @@ export const burnColumns: readonly Column<TeamRow>[] = [
     head: 'BALANCE',
     key: 'balance_usd',
     value: ({ balance_usd: usd }) => usd,
-    text: (row) => dollars(row.balance_usd),
+    text: (row) => usdToDollars(row.balance_usd),
   },
   {
     head: 'AN HOUR',
     key: 'burn_usd_per_hour',
     value: ({ burn_usd_per_hour: usd }) => usd,
-    text: (row) => dollars(row.burn_usd_per_hour),
+    text: (row) => usdToDollars(row.burn_usd_per_hour),
   },
   { head: 'HOURS LEFT', key: 'hours_left', value: ({ hours_left: hours }) => hours },
 ];
-
-function dollars(usd: number): string {
-  return toDollars(Math.round(usd * 1_000_000));
-}
 
 const teamColumns: readonly Column<TeamRow>[] = [
   ...fieldColumns<TeamRow>({ ID: 'id', SLUG: 'slug', NAME: 'name', OWNER: 'owner' }),
@@ -134,7 +130,7 @@ async function printTeam({ store, clock }: CommandDeps, idOrSlug: string, { json
   if (json) return printJson(team);
   const { id, name, slug, hours_left: hours } = team;
   const lasts = hours === null ? 'nothing is billed to it' : `that lasts ${hours} hours`;
-  printLine(`${name} (${id}, ${slug}) has ${dollars(team.balance_usd)} left to spend: ${lasts}.\n`);
+  printLine(`${name} (${id}, ${slug}) has ${usdToDollars(team.balance_usd)} left to spend: ${lasts}.\n`);
   printRecords(team.members, memberColumns, {});
   if (team.pays_for.length === 0) return;
   printLine('');

@@ -1,6 +1,5 @@
 import { badge, given, type Html, html, type Tone } from '../../operators/console/parts.ts';
 import type { DeploymentStatus } from '../contract/deployment.ts';
-import { toDollars } from '../contract/values.ts';
 import type { ProviderRow } from '../operate/views/providers.ts';
 
 const TONES: Readonly<Record<DeploymentStatus, Tone>> = {
@@ -30,11 +29,6 @@ const STATES: Readonly<Record<ProviderRow['state'], readonly [Tone, string]>> = 
 export function providerBadge(state: ProviderRow['state']): Html {
   const [tone, words] = STATES[state];
   return badge(words, tone);
-}
-
-/** US dollars of a view, to the last of its decimals. */
-export function dollars(usd: number): string {
-  return toDollars(Math.round(usd * 1_000_000));
 }
 
 /** How long a balance lasts: soon over, or not. */

@@ -73,3 +73,8 @@ export function toDollars(microUsd: number): string {
     .replace(/0{1,4}$/, '');
   return `${microUsd < 0 ? '-' : ''}$${whole}.${decimals}`;
 }
+
+/** {@link toDollars}, of an amount as the views have it. */
+export function usdToDollars(usd: number): string {
+  return toDollars(Math.round(usd * 1_000_000));
+}

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../contract/values.ts';
 import { type AuditReader, auditOutcomes, auditSources } from '../model.ts';
-import { nextSchema, toTime, USUAL_PAGE } from './values.ts';
+import { cutPage, nextSchema, toTime, USUAL_PAGE } from './values.ts';
 
 /** What an operator did. */
 export const auditViewSchema = z
@@ -40,10 +40,6 @@ export async function listAudit(
 ): Promise<AuditPage> {
   const before = after === undefined ? undefined : Number(after);
   const found = await read.audit.page({ ...of, before, limit: limit + 1 });
-  const page = found.slice(0, limit);
-  const last = found.length > limit ? page.at(-1) : undefined;
-  return {
-    entries: page.map((entry) => ({ ...entry, at: toTime(entry.at) })),
-    next: last === undefined ? null : String(last.id),
-  };
+  const { rows, next } = cutPage(found, limit, ({ id }) => String(id));
+  return { entries: rows.map((entry) => ({ ...entry, at: toTime(entry.at) })), next };
 }

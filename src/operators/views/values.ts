@@ -19,3 +19,14 @@ export const nextSchema = z
   .string()
   .nullable()
   .meta({ description: 'Send it as `after` for the next page; null: this is the last one.' });
+
+/** A page of rows of which one more than `limit` was read, and where the next one begins. */
+export function cutPage<Row>(
+  found: readonly Row[],
+  limit: number,
+  endOf: (last: Row) => string,
+): { rows: Row[]; next: string | null } {
+  const rows = found.slice(0, limit);
+  const last = found.length > limit ? rows.at(-1) : undefined;
+  return { rows, next: last === undefined ? null : endOf(last) };
+}

@@ -12,10 +12,11 @@ import {
   table,
   withQuery,
 } from '../../../operators/console/parts.ts';
+import { usdToDollars } from '../../contract/values.ts';
 import { type BillView, type BookingRow, explainBillOf, readBooks } from '../../operate/views/books.ts';
 import { isAfter } from '../../operate/views/pages.ts';
 import type { Page } from '../deps.ts';
-import { deploymentLink, dollars, teamLink } from '../parts.ts';
+import { deploymentLink, teamLink } from '../parts.ts';
 
 const PATH = '/console/books';
 const MEANINGS: Readonly<Record<string, string>> = {
@@ -66,7 +67,11 @@ const findingColumns = [
 
 const accountColumns = [
   { head: 'Account', cell: ({ account }: { account: string }) => html`<code>${account}</code>` },
-  { head: 'Amount', cell: ({ amount_usd: usd }: { amount_usd: number }) => dollars(usd), isNumber: true },
+  {
+    head: 'Amount',
+    cell: ({ amount_usd: usd }: { amount_usd: number }) => usdToDollars(usd),
+    isNumber: true,
+  },
   { head: 'Meaning', cell: ({ account }: { account: string }) => MEANINGS[account] ?? '' },
 ];
 
@@ -74,7 +79,7 @@ const bookingColumns: readonly Column<BookingRow>[] = [
   { head: 'When', cell: ({ at }) => clockTime(Date.parse(at)) },
   { head: 'Kind', cell: ({ kind }) => kind },
   { head: 'Team', cell: ({ team_id: team }) => teamLink(team) },
-  { head: 'Amount', cell: ({ amount_usd: usd }) => dollars(usd), isNumber: true },
+  { head: 'Amount', cell: ({ amount_usd: usd }) => usdToDollars(usd), isNumber: true },
   { head: 'What', cell: ({ memo }) => given(memo) },
   { head: 'Reference', cell: ({ reference }) => given(reference) },
 ];
@@ -90,10 +95,10 @@ export const billPage: Page = async ({ store: { read } }, { params, query, now }
 ${live(
   'sums',
   facts([
-    ['Taken from the balance', dollars(bill.taken_usd)],
-    ['Used since', dollars(bill.used_since_usd)],
-    ['Asked by the provider', bill.provider_usd === null ? 'not known' : dollars(bill.provider_usd)],
-    ['Margin', bill.margin_usd === null ? '' : dollars(bill.margin_usd)],
+    ['Taken from the balance', usdToDollars(bill.taken_usd)],
+    ['Used since', usdToDollars(bill.used_since_usd)],
+    ['Asked by the provider', bill.provider_usd === null ? 'not known' : usdToDollars(bill.provider_usd)],
+    ['Margin', bill.margin_usd === null ? '' : usdToDollars(bill.margin_usd)],
   ]),
 )}
 ${live('rates', html`<h2>Rate by rate</h2>${table(segmentColumns, bill.segments, 'Nothing was billed for it.')}`)}
@@ -105,19 +110,19 @@ const segmentColumns: readonly Column<BillView['segments'][number]>[] = [
   { head: 'From', cell: ({ from }) => clockTime(Date.parse(from)) },
   { head: 'Until', cell: ({ until }) => (until === null ? 'now' : clockTime(Date.parse(until))) },
   { head: 'State', cell: ({ state }) => state },
-  { head: 'An hour', cell: ({ hourly_rate_usd: usd }) => dollars(usd), isNumber: true },
+  { head: 'An hour', cell: ({ hourly_rate_usd: usd }) => usdToDollars(usd), isNumber: true },
   { head: 'Discount', cell: ({ discount_percent: percent }) => (percent === 0 ? '' : `${percent} %`) },
   {
     head: 'The provider asks',
-    cell: ({ provider_hourly_rate_usd: usd }) => (usd === null ? '' : dollars(usd)),
+    cell: ({ provider_hourly_rate_usd: usd }) => (usd === null ? '' : usdToDollars(usd)),
     isNumber: true,
   },
-  { head: 'Taken', cell: ({ taken_usd: usd }) => dollars(usd), isNumber: true },
+  { head: 'Taken', cell: ({ taken_usd: usd }) => usdToDollars(usd), isNumber: true },
 ];
 
 const dayColumns = [
   { head: 'UTC day', cell: ({ day }: { day: string }) => day },
-  { head: 'Taken', cell: ({ taken_usd: usd }: { taken_usd: number }) => dollars(usd), isNumber: true },
+  { head: 'Taken', cell: ({ taken_usd: usd }: { taken_usd: number }) => usdToDollars(usd), isNumber: true },
 ];
 
 /** The newest first; a day of two rates is one line. */

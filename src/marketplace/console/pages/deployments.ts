@@ -11,6 +11,7 @@ import {
   withQuery,
 } from '../../../operators/console/parts.ts';
 import { deploymentStatuses } from '../../contract/deployment.ts';
+import { usdToDollars } from '../../contract/values.ts';
 import {
   type DeploymentRow,
   listDeployments,
@@ -19,7 +20,7 @@ import {
 } from '../../operate/views/deployments.ts';
 import { isAfter } from '../../operate/views/pages.ts';
 import type { Page } from '../deps.ts';
-import { billLink, deploymentLink, dollars, statusBadge, teamLink } from '../parts.ts';
+import { billLink, deploymentLink, statusBadge, teamLink } from '../parts.ts';
 
 const MAX_TEXT = 200;
 const PATH = '/console/deployments';
@@ -74,7 +75,7 @@ function columnsAt(now: number): readonly Column<DeploymentRow>[] {
     },
     { head: 'Provider', cell: ({ provider }) => provider },
     { head: 'Team', cell: ({ team_id: team }) => teamLink(team) },
-    { head: 'An hour', cell: ({ usd_per_hour: usd }) => dollars(usd), isNumber: true },
+    { head: 'An hour', cell: ({ usd_per_hour: usd }) => usdToDollars(usd), isNumber: true },
     { head: 'Created', cell: ({ created_at: at }) => ago(at, now) },
     { head: 'Confirmed', cell: ({ confirmed_at: at }) => ago(at, now) },
   ];
@@ -108,8 +109,8 @@ ${live(
     ['Instance type', found.instance_type],
     ['SSH', found.endpoint === null ? 'no address yet' : html`<code>${given(found.endpoint)}</code>`],
     ['SSH proof', given(found.ssh)],
-    ['Price', `${dollars(found.usd_per_hour)} an hour`],
-    ['Cost so far', html`${dollars(found.cost_usd)} ${billLink(id, 'rate by rate')}`],
+    ['Price', `${usdToDollars(found.usd_per_hour)} an hour`],
+    ['Cost so far', html`${usdToDollars(found.cost_usd)} ${billLink(id, 'rate by rate')}`],
   ])}`,
 )}
 ${live(

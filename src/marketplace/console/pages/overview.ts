@@ -1,10 +1,11 @@
 import { ago, count, figure, html, live, table } from '../../../operators/console/parts.ts';
 import { activeStatuses } from '../../contract/deployment.ts';
+import { usdToDollars } from '../../contract/values.ts';
 import { listProviders, type ProviderRow } from '../../operate/views/providers.ts';
 import { readStatus } from '../../operate/views/status.ts';
 import { listTeams } from '../../operate/views/teams.ts';
 import type { Page } from '../deps.ts';
-import { dollars, providerBadge, toneOf } from '../parts.ts';
+import { providerBadge, toneOf } from '../parts.ts';
 import { burnColumns } from './teams.ts';
 
 const TEAMS_SHOWN = 8;
@@ -24,7 +25,7 @@ export const overviewPage: Page = async ({ store: { read }, providers: knownOf, 
     const href = `/console/deployments?status=${one}`;
     return figure(count(n), one, { href, tone: n > 0 ? toneOf(one) : 'none' });
   })}
-${figure(dollars(status.teams.burn_usd_per_hour), 'an hour, before discounts')}
+${figure(usdToDollars(status.teams.burn_usd_per_hour), 'an hour, before discounts')}
 ${figure(count(status.teams.spending), `of ${count(status.teams.count)} teams spend`, { href: '/console/teams' })}
 ${figure(count(mails.waiting), 'mails wait', { href: '/console/mails?state=waiting', tone: isLate ? 'wait' : undefined })}
 ${figure(count(status.losses_held), 'losses held', { href: '/console/providers', tone: status.losses_held > 0 ? 'bad' : undefined })}

@@ -10,9 +10,10 @@ import {
   table,
   withQuery,
 } from '../../../operators/console/parts.ts';
+import { usdToDollars } from '../../contract/values.ts';
 import { listTeams, readTeam, type TeamDetail, type TeamRow } from '../../operate/views/teams.ts';
 import type { Page } from '../deps.ts';
-import { billLink, dollars, hoursLeft, teamLink } from '../parts.ts';
+import { billLink, hoursLeft, teamLink } from '../parts.ts';
 
 const MAX_TEXT = 200;
 const PATH = '/console/teams';
@@ -23,8 +24,12 @@ export const burnColumns: readonly Column<TeamRow>[] = [
     cell: ({ id, slug, name }) => html`${teamLink(id, slug)}<span class="why">${given(name)}</span>`,
   },
   { head: 'Owner', cell: ({ owner }) => given(owner) },
-  { head: 'Balance', cell: ({ balance_usd: usd }) => dollars(usd), isNumber: true },
-  { head: 'An hour', cell: ({ burn_usd_per_hour: usd }) => (usd === 0 ? '' : dollars(usd)), isNumber: true },
+  { head: 'Balance', cell: ({ balance_usd: usd }) => usdToDollars(usd), isNumber: true },
+  {
+    head: 'An hour',
+    cell: ({ burn_usd_per_hour: usd }) => (usd === 0 ? '' : usdToDollars(usd)),
+    isNumber: true,
+  },
   { head: 'Lasts', cell: ({ hours_left: hours }) => hoursLeft(hours) },
   { head: 'Billed', cell: ({ billed }) => (billed === 0 ? '' : count(billed)), isNumber: true },
 ];
@@ -58,8 +63,8 @@ export const teamPage: Page = async ({ store: { read } }, { params, now }) => {
 ${live(
   'money',
   html`<h2>Money</h2>${facts([
-    ['Left to spend', dollars(team.balance_usd)],
-    ['Billed an hour, before discounts', dollars(team.burn_usd_per_hour)],
+    ['Left to spend', usdToDollars(team.balance_usd)],
+    ['Billed an hour, before discounts', usdToDollars(team.burn_usd_per_hour)],
     ['That lasts', team.hours_left === null ? 'nothing is billed' : `${team.hours_left} hours`],
     ['At zero since', ago(team.exhausted_at, now)],
     ['Created', ago(team.created_at, now)],
@@ -82,9 +87,9 @@ function paidColumns(now: number): readonly Column<TeamDetail['pays_for'][number
   return [
     { head: 'What', cell: ({ id, kind }) => html`${billLink(id, id)}<span class="why">${kind}</span>` },
     { head: 'State', cell: ({ state }) => state },
-    { head: 'An hour', cell: ({ usd_per_hour: usd }) => dollars(usd), isNumber: true },
+    { head: 'An hour', cell: ({ usd_per_hour: usd }) => usdToDollars(usd), isNumber: true },
     { head: 'At this rate since', cell: ({ since }) => ago(since, now) },
-    { head: 'Taken', cell: ({ taken_usd: usd }) => dollars(usd), isNumber: true },
+    { head: 'Taken', cell: ({ taken_usd: usd }) => usdToDollars(usd), isNumber: true },
   ];
 }
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
-import { nextSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
+import { cutPage, nextSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
 import { billToJson, readBill } from '../../ledger/explain-bill.ts';
 import type { LedgerVerdict } from '../../ledger/verify-ledger.ts';
 import type { Reader, Store } from '../../model/store.ts';
-import { cutPage, toPageEnd } from './pages.ts';
+import { fromPageEnd, toPageEnd } from './pages.ts';
 
 /** The account of the books, as of the last time that they were checked. */
 const accountSchema = z.object({ account: z.string(), amount_usd: z.number() });
@@ -49,7 +49,7 @@ export async function readBooks(
     readVerdict(read),
     read.ledger.bookings({ after: toPageEnd(after), limit: limit + 1 }),
   ]);
-  const { rows, next } = cutPage(found, limit, ({ at }) => at);
+  const { rows, next } = cutPage(found, limit, fromPageEnd);
   const booked = rows.map(({ id, at, kind, teamId, amountMicroUsd, memo, reference }) => ({
     id,
     at: toTime(at),

@@ -1,11 +1,17 @@
 import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
-import { nextSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
+import {
+  cutPage,
+  nextSchema,
+  timeOrNullSchema,
+  toTime,
+  USUAL_PAGE,
+} from '../../../operators/views/values.ts';
 import { activeStatuses, type DeploymentStatus, deploymentStatuses } from '../../contract/deployment.ts';
 import { costsOf } from '../../ledger/balance.ts';
 import type { DeploymentRecord } from '../../model/deployment-record.ts';
 import type { DeploymentSearch, Reader } from '../../model/store.ts';
-import { cutPage, toPageEnd } from './pages.ts';
+import { fromPageEnd, toPageEnd } from './pages.ts';
 
 /** A deployment in a list. */
 export const deploymentRowSchema = z
@@ -77,7 +83,7 @@ export async function listDeployments(
     after: toPageEnd(after),
     limit: limit + 1,
   });
-  const { rows, next } = cutPage(found, limit, ({ createdAt }) => createdAt);
+  const { rows, next } = cutPage(found, limit, ({ createdAt: at, id }) => fromPageEnd({ at, id }));
   return { deployments: rows.map(toDeploymentRow), next };
 }
 

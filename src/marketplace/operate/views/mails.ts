@@ -1,9 +1,15 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../../contract/values.ts';
-import { nextSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
+import {
+  cutPage,
+  nextSchema,
+  timeOrNullSchema,
+  toTime,
+  USUAL_PAGE,
+} from '../../../operators/views/values.ts';
 import type { MailRecord } from '../../model/ledger-records.ts';
 import type { MailState, Reader } from '../../model/store.ts';
-import { cutPage, toPageEnd } from './pages.ts';
+import { fromPageEnd, toPageEnd } from './pages.ts';
 
 export const mailStateSchema = z.enum(['waiting', 'sent', 'given_up']);
 
@@ -48,7 +54,7 @@ export async function listMails(
     mail.list({ ...of, after: toPageEnd(after), limit: limit + 1 }),
     mail.countWaiting(),
   ]);
-  const { rows, next } = cutPage(found, limit, ({ createdAt }) => createdAt);
+  const { rows, next } = cutPage(found, limit, ({ createdAt: at, id }) => fromPageEnd({ at, id }));
   return { mails: rows.map(toMailRow), waiting, next };
 }
 

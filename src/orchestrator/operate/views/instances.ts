@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { instanceStatusSchema } from '../../../contract/instance.ts';
 import { timestampSchema } from '../../../contract/values.ts';
-import { nextSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
+import {
+  cutPage,
+  nextSchema,
+  timeOrNullSchema,
+  toTime,
+  USUAL_PAGE,
+} from '../../../operators/views/values.ts';
 import type { HistoryEvent } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { InstanceSearch, ListedInstance, Reader } from '../../model/store.ts';
@@ -52,13 +58,8 @@ export async function listInstances(
     read.instances.search({ ...of, order, limit: limit + 1, ...(place !== undefined && { after: place }) }),
     read.instances.countFound(of),
   ]);
-  const page = found.slice(0, limit);
-  const last = found.length > limit ? page.at(-1) : undefined;
-  return {
-    instances: page.map(toInstanceRow),
-    total,
-    next: last === undefined ? null : `${last.createdAt}.${last.id}`,
-  };
+  const { rows, next } = cutPage(found, limit, ({ createdAt, id }) => `${createdAt}.${id}`);
+  return { instances: rows.map(toInstanceRow), total, next };
 }
 
 const AFTER = /^(\d{1,15})\.(.{1,200})$/;
