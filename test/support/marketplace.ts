@@ -24,12 +24,13 @@ import { addUser, type UserChanges } from '../../src/marketplace/teams/users.ts'
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
-import { systemClock, systemRandom } from '../../src/runtime/system.ts';
+import { systemClock } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
 import { VirtualClock } from './clocks/virtual-clock.ts';
 import { putEmptyDatabase } from './databases/empty-database.ts';
 import { assertKeepsMarketplaceContract } from './http/contract.ts';
 import { type InProcessRequest, serveInProcess } from './http/in-process-server.ts';
+import { steadyRandom } from './steady-random.ts';
 
 export interface TestProvider {
   /** Default: the profile that comes with Berth under the id in `providers`. */
@@ -113,7 +114,7 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
   const marketplace = await startMarketplace({
     store,
     clock,
-    random: systemRandom,
+    random: steadyRandom(),
     log,
     gpuTypes,
     options: { ...defaultOptions, ...options.options },
@@ -131,7 +132,7 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
     trustedProxies: options.trustedProxies ?? 0,
     hasOperators: options.hasOperators ?? false,
   });
-  const deps = { store, clock, random: systemRandom };
+  const deps = { store, clock, random: steadyRandom() };
 
   /** Adds a user with a key and a team of their own that has so much to spend. */
   async function addTestUser(

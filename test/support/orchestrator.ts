@@ -18,13 +18,13 @@ import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import type { Tracing } from '../../src/ports/tracing.ts';
-import { systemRandom } from '../../src/runtime/system.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { BriskClock } from './clocks/brisk-clock.ts';
 import { PATIENCE_MS } from './clocks/patience.ts';
 import { putEmptyDatabase } from './databases/empty-database.ts';
 import { assertKeepsContract, assertKeepsOperatorContract } from './http/contract.ts';
 import { serveInProcess } from './http/in-process-server.ts';
+import { steadyRandom } from './steady-random.ts';
 
 /** Machines that boot, stop and go within some milliseconds. */
 const FAST_PLATFORM = {
@@ -103,7 +103,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   const setting = { platform: 'default', catalog, databaseFile: databasePath, env: {}, clock, log };
   const simulator = await driverNamed(platform.driver).open(platform, setting);
   const driver = wrapDriver(simulator);
-  const deps = { store, clock, random: systemRandom };
+  const deps = { store, clock, random: steadyRandom() };
   const account = await createAccount(deps, 'default');
   const { key } = await createKey(deps, 'default');
   const orchestrator = await startWithAdmin({

@@ -7,12 +7,12 @@ import type { PlatformDriver } from '../../src/orchestrator/model/platform-drive
 import type { Store } from '../../src/orchestrator/model/store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
-import { systemRandom } from '../../src/runtime/system.ts';
 import { backUpDatabase } from '../../src/store/sqlite/backup.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { assertKeepsContract } from './http/contract.ts';
 import { serveInProcess } from './http/in-process-server.ts';
 import type { TestOrchestrator } from './orchestrator.ts';
+import { steadyRandom } from './steady-random.ts';
 
 export interface RestoredOptions {
   reconcile?: Partial<Config['reconcile']>;
@@ -62,7 +62,7 @@ export async function startOn(
     },
     store,
     clock,
-    random: systemRandom,
+    random: steadyRandom(),
     catalog: first.catalog,
     environmentKey: undefined,
     drivers: new Map([['default', wrapDriver(first.driver)]]),

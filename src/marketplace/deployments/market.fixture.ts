@@ -9,9 +9,9 @@ import {
   plainConfigurations,
 } from '../../../test/support/fakes/plain-provider.ts';
 import { PlainSsh } from '../../../test/support/fakes/plain-ssh.ts';
+import { steadyRandom } from '../../../test/support/steady-random.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
-import { systemRandom } from '../../runtime/system.ts';
 import { member, runningDeployment, seed, team, user } from '../../store/marketplace/records.fixture.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import type { Deps } from '../deps.ts';
@@ -89,7 +89,7 @@ export function marketOn(store: Store, options: PlainProviderOptions = {}): Omit
     store,
     clock,
     log,
-    random: systemRandom,
+    random: steadyRandom(),
     options: defaultOptions,
     installationId: '00c0ffee',
     providers: { ids: () => [provider.id], get: (id) => (id === provider.id ? provider : undefined) },

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { putEmptyDatabase } from '../../../test/support/databases/empty-database.ts';
-import { systemRandom } from '../../runtime/system.ts';
+import { steadyRandom } from '../../../test/support/steady-random.ts';
 import { now, runningDeployment, seed, volume } from '../../store/marketplace/records.fixture.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import type { Deps } from '../deps.ts';
@@ -35,7 +35,7 @@ export async function openBooks(balanceMicroUsd = 0) {
   const deps: BookDeps = {
     store,
     clock: new VirtualClock(now),
-    random: systemRandom,
+    random: steadyRandom(),
     log,
     options: defaultOptions,
   };
