@@ -29,7 +29,7 @@ export const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/orchestrator/steps/destroy.ts',
-        find: 'found: isClaimedGone ? await removable.find(isRemoved) : undefined',
+        find: 'found: isClaimedGone ? await removable.find() : undefined',
         replace: "found: isClaimedGone ? { answer: 'gone', observedAt: answeredAt } : undefined",
       },
     ],

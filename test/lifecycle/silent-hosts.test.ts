@@ -13,6 +13,8 @@ let hosts: Map<string, 'answers' | 'silent'>;
 let holder: string;
 let path: string;
 let isAnswerLost: boolean;
+/** Whether the platform calls a removal done that it never began. */
+let isLying: boolean;
 
 const asked = () => {
   const of = (state: string) => [...hosts].flatMap(([name, is]) => (is === state ? [name] : []));
@@ -27,11 +29,16 @@ beforeEach(async () => {
   ]);
   holder = 'n1';
   isAnswerLost = false;
+  isLying = false;
   berth = await startPlainOrchestrator();
   const { driver } = berth.platform;
-  const { get, list, destroy } = driver;
+  const { create, get, list, destroy } = driver;
   const isShown = () => hosts.get(holder) === 'answers';
   const isWhole = () => asked().silent.length === 0;
+  driver.create = async (...call) => {
+    const step = await create.apply(driver, call);
+    return step.outcome === 'done' ? { ...step, value: { ...step.value, host: holder } } : step;
+  };
   driver.list = async () => {
     const listing = await list.call(driver);
     if (listing.answer !== 'listed') return listing;
@@ -49,6 +56,7 @@ beforeEach(async () => {
     const isThere = isShown() && berth.platform.machines.has(ref);
     const step = isThere ? await destroy.call(driver, ref, cookie) : undefined;
     if (step !== undefined && !isAnswerLost) return step;
+    if (isLying) return { outcome: 'done', value: null };
     return isWhole() && !isAnswerLost
       ? { outcome: 'done', value: null }
       : { outcome: 'failed', code: 'transient', sideEffect: 'possible', detail: 'a host does not answer' };
@@ -164,10 +172,29 @@ describe('a machine that was moved by hand to a host that died before the next l
 });
 
 describe('the delete of a machine beside a silent host', () => {
-  it('ends at once where the driver removed it [removed-beside-silence]', async () => {
+  it('ends soon, also where no listing had shown it yet: one is made before the removal [removed-beside-silence]', async () => {
     hosts.set('n2', 'silent');
+    await berth.clock.advance(MINUTE_MS);
+    const young = `/instances/${await berth.create()}`;
+    await berth.passUntil(young, 'ONLINE');
+    await berth.orchestrator.request('DELETE', young);
+    await berth.passUntil(young, 'GONE', 10_000);
+    expect(berth.platform.machines.size).toBe(1);
+  });
+
+  it('waits for that host where it fell silent since the last listing, with what to do; no driver is believed that calls it done [lied-beside-silence]', async () => {
+    holder = 'n2';
+    hosts.set('n2', 'silent');
+    isLying = true;
     await destroy();
-    await berth.passUntil(path, 'GONE', 10_000);
+    await berth.clock.advance(10 * MINUTE_MS);
+    expect([await status(), berth.platform.machines.size]).toEqual(['DESTROYING', 1]);
+    expect(await alarms()).toMatchObject([
+      { text: expect.stringContaining('`berth losses accept` ends it') },
+    ]);
+    isLying = false;
+    hosts.set('n2', 'answers');
+    await berth.passUntil(path, 'GONE');
     expect(berth.platform.machines.size).toBe(0);
   });
 

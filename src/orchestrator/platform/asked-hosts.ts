@@ -41,6 +41,7 @@ export async function judgeHosts(
  */
 export class SeenBeside {
   readonly #silent = new Map<OwnerRef, ReadonlySet<string>>();
+  #silentNow: ReadonlySet<string> = new Set();
 
   /** A listing that can be believed shows these. */
   note(refs: Iterable<OwnerRef>, { silent }: Pick<Hosts, 'silent'>): void {
@@ -50,6 +51,7 @@ export class SeenBeside {
       else this.#silent.delete(ref);
     }
     if (silent.size > 0) for (const ref of refs) this.#silent.set(ref, silent);
+    this.#silentNow = silent;
   }
 
   /** A listing says nothing: a silent host may have come back meanwhile, and a machine been moved to it. */
@@ -57,8 +59,9 @@ export class SeenBeside {
     this.#silent.clear();
   }
 
-  /** Whether another host has shown it since all of these fell silent. */
-  has(ref: OwnerRef, silent: ReadonlySet<string>): boolean {
+  /** Whether another host has shown it since all of these fell silent; left out: those that are silent by the last listing. */
+  has(ref: OwnerRef, silent = this.#silentNow): boolean {
+    if (silent.size === 0) return true;
     const before = this.#silent.get(ref);
     return before !== undefined && [...silent].every((host) => before.has(host));
   }

@@ -30,16 +30,15 @@ export async function confirmMachine(
 /**
  * {@link confirmMachine}, for one that is being removed: a host that is lost for days must not hold the deletes of the others.
  * Once its own host says that it does not have it, it is gone, if it cannot have been moved to a host that is silent:
- * the driver removed it now (`isRemoved`), or it was seen while those were silent already, or the operator accepts losses.
+ * a listing showed it while those were silent already, or the operator accepts losses.
  */
 export async function confirmRemoved(
   context: ReconcileContext,
   record: Located,
-  isRemoved: boolean,
 ): Promise<Observation<ObservedMachine>> {
   const observedAt = context.clock.now();
   const found = await readMachine(context, record);
-  const seen = found.answer === 'unknown' ? await besideSilence(context, found, record, isRemoved) : found;
+  const seen = found.answer === 'unknown' ? await besideSilence(context, found, record) : found;
   return { ...(await proved(seen, record.ownerRef, context.machines)), observedAt };
 }
 
@@ -66,15 +65,12 @@ async function besideSilence(
   context: ReconcileContext,
   found: Extract<Presence<never>, { answer: 'unknown' }>,
   { ownerRef, host }: Located,
-  isRemoved: boolean,
 ): Promise<Presence<never>> {
   const { answered, silent } = toHosts(found.hosts);
   if (found.hosts === undefined || host === null || answered === 'all' || !answered.has(host)) return found;
   const { store, platform, clock, machines } = context;
   const cannotBeElsewhere =
-    isRemoved ||
-    machines.wasSeenBeside(ownerRef, silent) ||
-    (await areLossesAccepted(store.read, platform, clock.now()));
+    machines.wasSeenBeside(ownerRef, silent) || (await areLossesAccepted(store.read, platform, clock.now()));
   if (cannotBeElsewhere) return { answer: 'gone' };
   const reason =
     `${found.reason}; ${host}, where it was last seen, does not have it: it may have been moved before. ` +

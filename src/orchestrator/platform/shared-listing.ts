@@ -76,6 +76,14 @@ export class SharedListing<T extends { ref: OwnerRef }> {
     return this.#seenBeside.has(ref, silent);
   }
 
+  /**
+   * Before its removal: lets a listing show it, if none has since some hosts fell silent. After it, nothing could tell
+   * the one that was removed from one that was moved to such a host. Never rejects.
+   */
+  async seeBesideSilence(ref: OwnerRef): Promise<void> {
+    if (!this.#seenBeside.has(ref)) await this.observe();
+  }
+
   /** Every waiting caller gets null, and no listing begins. */
   stop(): void {
     this.#isStopped = true;

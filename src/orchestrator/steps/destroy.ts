@@ -32,8 +32,8 @@ export interface Removal {
 
 interface Removable {
   destroy(cookie: string | null): Promise<Step<null>>;
-  /** Reads the resource; its `gone` is proved. `isRemoved`: the driver said that it removed it. */
-  find(isRemoved: boolean): Promise<Observation<unknown>>;
+  /** Reads the resource; its `gone` is proved. */
+  find(): Promise<Observation<unknown>>;
   /** Whether it is known which host of the platform has it. */
   isOnHost?: boolean;
 }
@@ -47,11 +47,10 @@ async function remove(context: StepContext, lease: Lease, removable: Removable):
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
   const answeredAt = context.clock.now();
   if (removable.isOnHost && step.outcome === 'failed' && step.code === 'transient') {
-    const found = await removable.find(false);
+    const found = await removable.find();
     return { step, found: found.answer === 'observed' ? undefined : found, answeredAt };
   }
-  const isRemoved = step.outcome === 'done';
-  return { step, found: isClaimedGone ? await removable.find(isRemoved) : undefined, answeredAt };
+  return { step, found: isClaimedGone ? await removable.find() : undefined, answeredAt };
 }
 
 /** What the removal shows about the visibility of the resource: a platform that is removing it has shown it. */
@@ -88,10 +87,11 @@ function unproved(
  */
 export async function stepDestroy(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   await logConsole(context, lease, record);
-  const { driver } = context;
+  const { driver, machines } = context;
+  if (record.host !== null && lease.cookie === null) await machines.seeBesideSilence(record.ownerRef);
   const removal = await remove(context, lease, {
     destroy: (cookie) => driver.destroy(record.ownerRef, cookie),
-    find: (isRemoved) => confirmRemoved(context, record, isRemoved),
+    find: () => confirmRemoved(context, record),
     isOnHost: record.host !== null,
   });
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> =>
