@@ -12,13 +12,13 @@ import { done, failed, pending } from '../../platform-model/steps.ts';
 import { type Forward, type IncusApi, type Instance, type Operation, targetOf } from './api.ts';
 import { IncusRefusal, isConflict, isNotFound, toFailure } from './errors.ts';
 import { Forwards, NoPortLeft } from './forwards.ts';
+import { Gpus } from './gpus.ts';
 import type { InstanceReader } from './instances.ts';
 import type { IncusConfig, IncusOffer } from './options.ts';
-import { type FleetReader, freeGpus, isJudgeable, NO_MEMBER, offerOf, placeFor } from './placement.ts';
+import { type FleetReader, isJudgeable, NO_MEMBER, offerOf, placeFor } from './placement.ts';
 import {
   addressOf,
   fromPlatform,
-  gpuDevices,
   imageOf,
   isName,
   isOurs,
@@ -60,10 +60,12 @@ export interface MachineDeps {
 export class Machines {
   readonly #deps: MachineDeps;
   readonly #forwards: Forwards | undefined;
+  readonly #gpus: Gpus;
   #placing: Promise<unknown> = Promise.resolve();
 
   constructor(deps: MachineDeps) {
     this.#deps = deps;
+    this.#gpus = new Gpus(deps);
     const { port_forwards: settings } = deps.options;
     this.#forwards = settings && new Forwards(deps.api, settings);
   }
@@ -149,7 +151,7 @@ export class Machines {
     if (isStopped(instance)) {
       const problem = await this.#failureOf(cookie, 'boot');
       if (problem !== undefined) return problem;
-      return this.#setPower(instance.name, { action: 'start' }, 'boot');
+      return this.#boot(instance);
     }
     if (!isRunning(instance)) return pending(cookie ?? 'boot', POLL_MS);
     const step = await this.#reached(instance, offerOf(this.#deps.catalog.offers.get(spec.offerId)));
@@ -158,6 +160,15 @@ export class Machines {
       body: { config: { [mark.phase]: phases.created } },
     });
     return done({ ...step.value, power: 'running' });
+  }
+
+  /** Its first start, once its GPUs are its own. Where others have them, it is made anew with what is left. */
+  async #boot(instance: Instance): Promise<Step<ObservedMachine>> {
+    const { name, config } = instance;
+    const verdict = await this.#gpus.settle(instance);
+    if (verdict === 'held') return this.#setPower(name, { action: 'start' }, 'boot');
+    if (verdict === 'lost' && config[mark.phase] !== phases.created) await this.#delete(name);
+    return pending('make', POLL_MS);
   }
 
   async #make(spec: MachineSpec): Promise<Step<ObservedMachine>> {
@@ -176,7 +187,11 @@ export class Machines {
       await this.#shown(spec.ref, operation);
       return pending(`make:${operation}`, POLL_MS);
     };
-    // Each placement sees the one before it.
+    return this.#alone(run);
+  }
+
+  /** Each placement sees the one before it. */
+  #alone<T>(run: () => Promise<T>): Promise<T> {
     const made = this.#placing.then(run, run);
     this.#placing = made.catch(() => undefined);
     return made;
@@ -207,7 +222,7 @@ export class Machines {
       return pending(`make:${operation.id}`, POLL_MS);
     if (operation?.status_code === 200) {
       await api.client.send('PATCH', pathOf(name), { body: { config: { [mark.phase]: phases.built } } });
-      return this.#setPower(name, { action: 'start' }, 'boot');
+      return this.#boot(instance);
     }
     if (isRunning(instance)) return failed('conflict', 'it runs, and was never made in full', 'possible');
     await this.#delete(name);
@@ -243,7 +258,7 @@ export class Machines {
     const { instance } = found;
     const { options } = this.#deps;
     if (isStopped(instance)) {
-      if (await this.#releaseGpus(instance)) return pending('stopped', POLL_MS);
+      if (await this.#gpus.release(instance)) return pending('stopped', POLL_MS);
       return done(await this.#show(instance));
     }
     const operation = await this.#operationOf(cookie);
@@ -263,8 +278,8 @@ export class Machines {
     if (!isStopped(instance)) return pending(cookie ?? 'start', POLL_MS);
     const problem = await this.#failureOf(cookie, 'start');
     if (problem !== undefined) return problem;
-    const refused = await this.#claimGpus(instance);
-    return refused ?? this.#setPower(ref, { action: 'start' }, 'start');
+    const step = await this.#alone(() => this.#gpus.claim(instance));
+    return step ?? this.#setPower(ref, { action: 'start' }, 'start');
   }
 
   /** One restart for an id: the moment at which the machine was started before it is written down first. */
@@ -462,44 +477,6 @@ export class Machines {
       sideEffect: kind === undefined ? 'none' : 'certain',
     };
   }
-
-  /** A stopped machine of an offer whose capacity is released gives its GPUs back. Whether it had any. */
-  async #releaseGpus(instance: Instance): Promise<boolean> {
-    const offer = this.#deps.catalog.offers.get(instance.config[mark.offer] ?? '');
-    if (offer?.onStop !== 'release' || gpuNames(instance).length === 0) return false;
-    await this.#replaceDevices(instance.name, (devices) =>
-      Object.fromEntries(Object.entries(devices).filter(([name]) => !/^gpu\d+$/.test(name))),
-    );
-    return true;
-  }
-
-  /** Gives it GPUs of its member again. Undefined: it has what it needs. */
-  async #claimGpus(instance: Instance): Promise<Step<never> | undefined> {
-    const { catalog, fleet } = this.#deps;
-    const count = catalog.offers.get(instance.config[mark.offer] ?? '')?.gpuCount ?? 0;
-    if (gpuNames(instance).length >= count) return undefined;
-    const now = await fleet.read();
-    const host = now.hosts.find(({ name }) => name === instance.location);
-    const free = host === undefined ? [] : freeGpus(host, now, this.#offerOf(instance));
-    if (free.length < count)
-      return failed('capacity', `${free.length} of ${count} GPUs are free on ${instance.location}`);
-    await this.#replaceDevices(instance.name, (devices) => ({
-      ...devices,
-      ...gpuDevices(free.slice(0, count)),
-    }));
-    return pending('start', POLL_MS);
-  }
-
-  async #replaceDevices(
-    name: string,
-    change: (devices: Record<string, unknown>) => Record<string, unknown>,
-  ): Promise<void> {
-    const { api } = this.#deps;
-    const found = await api.instanceToReplace(name);
-    if (found === undefined) return;
-    const devices = change((found.value['devices'] ?? {}) as Record<string, unknown>);
-    await api.client.send('PUT', pathOf(name), { body: { ...found.value, devices }, etag: found.etag });
-  }
 }
 
 interface Restart {
@@ -514,10 +491,6 @@ function parseRestart(text: string | undefined): Restart | undefined {
   } catch {
     return undefined;
   }
-}
-
-function gpuNames({ devices }: Instance): string[] {
-  return Object.keys(devices).filter((name) => /^gpu\d+$/.test(name));
 }
 
 function isMaking({ status_code: code, description, resources }: Operation, name: string): boolean {

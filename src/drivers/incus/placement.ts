@@ -284,7 +284,7 @@ function isWanted(card: Card, { vendor_id: vendor, product_id: product, pci }: I
   );
 }
 
-function normalPci(address: string): string {
+export function normalPci(address: string): string {
   return /^[0-9a-f]{2}:/i.test(address) ? `0000:${address.toLowerCase()}` : address.toLowerCase();
 }
 

@@ -20,6 +20,8 @@ export const mark = {
   /** How far its making came: nothing, then {@link phases}. */
   phase: 'user.berth.phase',
   loginUser: 'user.berth.login-user',
+  /** Whether its GPUs are its own: {@link gpuClaims}. Absent: they are. */
+  gpus: 'user.berth.gpus',
   /** The last restart that was asked for. */
   restart: 'user.berth.restart',
   /** Of a volume: the member that it is being moved away from. */
@@ -32,6 +34,9 @@ export const mark = {
 
 /** `built`: its disk is complete. `created`: it has run, with an endpoint. */
 export const phases = { built: 'built', created: 'created' } as const;
+
+/** `open`: it names them, and nobody has checked yet whether another does too. `held`: they are its own. */
+export const gpuClaims = { open: 'open', held: 'held' } as const;
 
 const CREATED_BY = 'berth';
 export const SSH_PORT = 22;
@@ -121,6 +126,7 @@ export function toPlatform(
       [mark.note]: spec.note,
       [mark.offer]: spec.offerId,
       [mark.loginUser]: loginUser,
+      ...(gpus.length > 0 && { [mark.gpus]: gpuClaims.open }),
       'limits.cpu': String(spec.vcpus),
       'limits.memory': gib(spec.memoryGb),
       'cloud-init.vendor-data': vendorData,

@@ -1,0 +1,192 @@
+import { expect, it } from 'vitest';
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
+import type { IncusApi, Instance } from './api.ts';
+import { IncusRefusal } from './errors.ts';
+import { type MachineDeps, Machines } from './machines.ts';
+import { incusConfigSchema } from './options.ts';
+import type { Fleet } from './placement.ts';
+import { mark } from './translate.ts';
+
+type Body = Record<string, unknown> & { config?: Record<string, string>; devices?: Instance['devices'] };
+
+const [FIRST, SECOND] = ['0000:1b:00.0', '0000:43:00.0'];
+const cards = (count: number) =>
+  [FIRST, SECOND].slice(0, count).map((pci) => ({ pci_address: pci, vendor_id: '10de', product_id: '2330' }));
+
+/** A daemon with GPUs whose instances are what several Berths write; each waits at `meet` before it writes what it chose. */
+function aDaemon(count: number, meet: () => Promise<void> = async () => undefined) {
+  const instances = new Map<string, Instance>();
+  const put = (name: string, { config = {}, devices = {} }: Body): void => {
+    const before = instances.get(name);
+    const shown = { config, devices, expanded_config: config, expanded_devices: devices };
+    instances.set(name, { ...fresh(name), ...before, ...shown });
+  };
+  const send = async (method: string, path: string, { body = {} }: { body?: Body } = {}) => {
+    const [, , , name = String(body['name']), part] = path.split('/');
+    const known = instances.get(name);
+    if (part === 'state') instances.set(name, { ...(known as Instance), status_code: 103 });
+    else if (method === 'DELETE') instances.delete(name);
+    else if (method === 'PATCH') put(name, { ...known, config: { ...known?.config, ...body.config } });
+    else {
+      await meet();
+      if (method === 'POST' && known !== undefined) throw new IncusRefusal(409, 'already exists', method);
+      put(name, body);
+    }
+    return { metadata: null, etag: undefined, operation: '00000000-0000-0000-0000-000000000000' };
+  };
+  const api = {
+    instance: async (name: string) => instances.get(name),
+    instanceToReplace: async (name: string) => ({ value: { ...instances.get(name) }, etag: undefined }),
+    operation: async () => ({ status_code: 200 }),
+    operations: async () => [],
+    assertProject: async () => undefined,
+    hasImage: async () => true,
+    client: { project: 'default', send },
+  } as unknown as IncusApi;
+  const options = incusConfigSchema.parse({ driver: 'incus' });
+  const read = async (): Promise<Fleet> => ({
+    hosts: [
+      {
+        name: 'none',
+        groups: [],
+        isOnline: true,
+        isVoter: true,
+        resources: { cpu: { total: 64 }, memory: { total: 2 ** 40 }, gpu: cards(count) },
+        poolBytes: new Map([['default', 2 ** 40]]),
+      },
+    ],
+    instances: [...instances.values()],
+    names: [...instances.keys()],
+    volumes: [],
+  });
+  const reader = {
+    read: async () => ({
+      instances: [...instances.values()],
+      names: [...instances.keys()],
+      silent: new Set<string>(),
+    }),
+  };
+  const catalog = {
+    offers: new Map([['gpu', { id: 'gpu', gpuCount: 1, onStop: 'release' }]]),
+    regions: new Map(),
+  } as unknown as Catalog;
+  const deps = {
+    api,
+    options,
+    catalog,
+    fleet: { read },
+    instances: reader,
+    now: () => 0,
+    wait: async () => undefined,
+  };
+  return { instances, put, send, berth: () => new Machines(deps as unknown as MachineDeps) };
+}
+
+function fresh(name: string): Instance {
+  return {
+    name,
+    type: 'container',
+    status_code: 102,
+    created_at: '2026-11-23T01:00:00Z',
+    location: 'none',
+    config: {},
+    devices: {},
+    expanded_config: {},
+    expanded_devices: {},
+    state: {
+      status_code: 102,
+      network: { eth0: { addresses: [{ family: 'inet', address: '10.0.0.5', scope: 'global' }] } },
+    },
+  };
+}
+
+const ours = (name: string) => ({
+  [mark.createdBy]: 'berth',
+  [mark.ref]: name,
+  [mark.offer]: 'gpu',
+  [mark.phase]: 'created',
+});
+
+const spec = (ref: string) =>
+  ({
+    ref,
+    offerId: 'gpu',
+    datacenter: 'fra',
+    hostname: ref,
+    image: 'debian',
+    vcpus: 1,
+    memoryGb: 1,
+    rootDiskGb: 1,
+    gpuCount: 1,
+    sshKeys: [],
+    note: '',
+  }) as unknown as MachineSpec;
+
+/** Repeats a step as the core does, until it is done or refused. */
+async function finish<T extends { outcome: string }>(
+  step: (cookie: string | null) => Promise<T>,
+): Promise<T> {
+  let cookie: string | null = null;
+  for (let calls = 0; ; calls++) {
+    const answer = await step(cookie);
+    if (answer.outcome !== 'pending' || calls === 30) return answer;
+    cookie = (answer as unknown as { cookie: string }).cookie;
+    await Promise.resolve();
+  }
+}
+
+const gpusOf = (instances: ReadonlyMap<string, Instance>) =>
+  [...instances.values()].flatMap(({ devices }) =>
+    Object.values(devices).flatMap(({ type, pci }) => (type === 'gpu' ? [pci] : [])),
+  );
+
+/** Those that meet here go on together. */
+function meeting(of: number): () => Promise<void> {
+  let here = 0;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return async () => {
+    if (++here === of) resolve();
+    if (here <= of) await promise;
+  };
+}
+
+it.each([
+  ['one Berth', 'one'],
+  ['two Berths', 'two'],
+])('two machines that start at once by %s get a GPU each [incus-gpus-start]', async (_what, berths) => {
+  const { instances, put, berth } = aDaemon(2, berths === 'two' ? meeting(2) : undefined);
+  for (const name of ['berth-a', 'berth-b']) put(name, { config: ours(name) });
+  const first = berth();
+  const second = berths === 'two' ? berth() : first;
+  const steps = await Promise.all([
+    finish((cookie) => first.start('berth-a', cookie)),
+    finish((cookie) => second.start('berth-b', cookie)),
+  ]);
+  expect(steps).toMatchObject([{ outcome: 'done' }, { outcome: 'done' }]);
+  expect(gpusOf(instances).sort()).toEqual([FIRST, SECOND]);
+});
+
+it('two Berths that make a machine at once do not give both the same GPU: one finds no room [incus-gpus-create]', async () => {
+  const { instances, berth } = aDaemon(1, meeting(2));
+  const steps = await Promise.all(
+    ['berth-a', 'berth-b'].map((ref) => {
+      const machines = berth();
+      return finish((cookie) => machines.create(spec(ref), cookie));
+    }),
+  );
+  expect(steps.map(({ outcome }) => outcome).sort()).toEqual(['done', 'failed']);
+  expect(steps.find(({ outcome }) => outcome === 'failed')).toMatchObject({ code: 'capacity' });
+  expect(gpusOf(instances)).toEqual([FIRST]);
+});
+
+it('a machine that runs, or that another has, keeps its GPU when one claims it later', async () => {
+  const { instances, put, berth } = aDaemon(1);
+  const gpu = { gpu0: { type: 'gpu', gputype: 'physical', pci: FIRST } };
+  put('berth-b', { config: ours('berth-b'), devices: gpu });
+  put('berth-a', { config: { ...ours('berth-a'), [mark.gpus]: 'open' }, devices: gpu });
+  const step = await finish((cookie) => berth().start('berth-a', cookie));
+  expect(step).toMatchObject({ outcome: 'failed', code: 'capacity' });
+  expect(instances.get('berth-a')).toMatchObject({ status_code: 102, devices: {} });
+  expect(instances.get('berth-b')).toMatchObject({ devices: gpu });
+});

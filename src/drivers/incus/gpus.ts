@@ -1,0 +1,121 @@
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { Step } from '../../orchestrator/model/platform-driver.ts';
+import { failed, pending } from '../../platform-model/steps.ts';
+import type { IncusApi, Instance } from './api.ts';
+import type { InstanceReader } from './instances.ts';
+import { type FleetReader, freeGpus, normalPci, offerOf } from './placement.ts';
+import { gpuClaims, gpuDevices, mark } from './translate.ts';
+
+const POLL_MS = 300;
+
+/**
+ * What becomes of GPUs that a machine was given.
+ *
+ * - `held`: they are its own.
+ * - `wait`: others that chose them at the same time will back out; look again soon.
+ * - `lost`: back out.
+ */
+export type GpuVerdict = 'held' | 'wait' | 'lost';
+
+interface GpuDeps {
+  api: IncusApi;
+  instances: InstanceReader;
+  catalog: Catalog;
+  fleet: FleetReader;
+}
+
+/**
+ * Which GPUs of its member a machine has. Incus gives one GPU to any number of containers, and machines may come from
+ * several processes, so a machine first names its GPUs, with an `open` claim, and starts only if it then sees no other that
+ * names one of them. Of two, the one that wrote second sees the first. Where both are open, the order of their names counts.
+ */
+export class Gpus {
+  readonly #deps: GpuDeps;
+
+  constructor(deps: GpuDeps) {
+    this.#deps = deps;
+  }
+
+  /** Holds what the machine names, unless another does too. It must not run. */
+  async settle(instance: Instance): Promise<GpuVerdict> {
+    const { api, instances: reader } = this.#deps;
+    const { name, location, config } = instance;
+    if (config[mark.gpus] !== gpuClaims.open) return 'held';
+    const { instances, silent } = await reader.read({ state: false });
+    if (silent.has(location)) return 'wait';
+    const own = new Set(addressesOf(instance));
+    const rivals = instances.filter(
+      (one) =>
+        one.name !== name &&
+        one.location === location &&
+        addressesOf(one).some((pci) => pci === undefined || own.has(pci)),
+    );
+    if (rivals.some((one) => one.config[mark.gpus] !== gpuClaims.open || one.name < name)) return 'lost';
+    if (rivals.length > 0) return 'wait';
+    await api.client.send('PATCH', `/1.0/instances/${name}`, {
+      body: { config: { [mark.gpus]: gpuClaims.held } },
+    });
+    return 'held';
+  }
+
+  /** Gives a stopped machine GPUs of its member again. Undefined: it has what it needs, and may start. */
+  async claim(instance: Instance): Promise<Step<never> | undefined> {
+    const { catalog, fleet } = this.#deps;
+    const offer = catalog.offers.get(instance.config[mark.offer] ?? '');
+    const count = offer?.gpuCount ?? 0;
+    if (gpuNames(instance).length >= count) {
+      const verdict = await this.settle(instance);
+      if (verdict === 'held') return undefined;
+      if (verdict === 'lost') await this.#drop(instance);
+      return pending('start', POLL_MS);
+    }
+    const now = await fleet.read();
+    const host = now.hosts.find(({ name }) => name === instance.location);
+    const free = host === undefined ? [] : freeGpus(host, now, offerOf(offer));
+    if (free.length < count)
+      return failed('capacity', `${free.length} of ${count} GPUs are free on ${instance.location}`);
+    await this.#replace(instance.name, (devices) => ({ ...devices, ...gpuDevices(free.slice(0, count)) }));
+    return pending('start', POLL_MS);
+  }
+
+  /** A stopped machine of an offer whose capacity is released gives its GPUs back. Whether it had any. */
+  async release(instance: Instance): Promise<boolean> {
+    const offer = this.#deps.catalog.offers.get(instance.config[mark.offer] ?? '');
+    if (offer?.onStop !== 'release' || gpuNames(instance).length === 0) return false;
+    await this.#drop(instance);
+    return true;
+  }
+
+  #drop({ name }: Instance): Promise<void> {
+    return this.#replace(name, (devices) =>
+      Object.fromEntries(Object.entries(devices).filter(([device]) => !isGpuName(device))),
+    );
+  }
+
+  async #replace(
+    name: string,
+    change: (devices: Record<string, unknown>) => Record<string, unknown>,
+  ): Promise<void> {
+    const { api } = this.#deps;
+    const found = await api.instanceToReplace(name);
+    if (found === undefined) return;
+    const devices = change((found.value['devices'] ?? {}) as Record<string, unknown>);
+    const config = { ...(found.value['config'] as object), [mark.gpus]: gpuClaims.open };
+    const body = { ...found.value, devices, config };
+    await api.client.send('PUT', `/1.0/instances/${name}`, { body, etag: found.etag });
+  }
+}
+
+/** Of every GPU that it names; undefined: it has all that fit. */
+function addressesOf({ expanded_devices: devices }: Instance): (string | undefined)[] {
+  const gpus = Object.values(devices).filter(({ type }) => type === 'gpu');
+  return gpus.map(({ pci }) => (pci === undefined ? undefined : normalPci(pci)));
+}
+
+function gpuNames({ devices }: Instance): string[] {
+  return Object.keys(devices).filter(isGpuName);
+}
+
+function isGpuName(device: string): boolean {
+  return /^gpu\d+$/.test(device);
+}
