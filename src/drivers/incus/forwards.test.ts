@@ -6,8 +6,8 @@ import { type MachineDeps, Machines } from './machines.ts';
 import { incusConfigSchema, incusOfferSchema } from './options.ts';
 import { forwardMark, mark, phases } from './translate.ts';
 
-const port = (ref: string, listen: number, address: string): ForwardPort => ({
-  description: forwardMark(ref, 'default'),
+const port = (ref: string, listen: number, address: string, project = 'default'): ForwardPort => ({
+  description: forwardMark(ref, project),
   protocol: 'tcp',
   listen_port: String(listen),
   target_port: '22',
@@ -140,7 +140,7 @@ it('ports that a call which came late leads to a machine that is gone are taken 
   const { stored, instances, berth } = forwardsOfTwo();
   await berth().get('berth-a');
   await berth().get('berth-b');
-  const elsewhere = { ...port('berth-c', 22_007, '10.0.0.7'), description: forwardMark('berth-c', 'more') };
+  const elsewhere = port('berth-c', 22_007, '10.0.0.7', 'more');
   stored.ports = [...stored.ports, elsewhere];
   instances.shift();
   const lister = berth();
@@ -153,4 +153,31 @@ it('ports that a call which came late leads to a machine that is gone are taken 
   await expect.poll(shown).toEqual(all.filter((one) => one !== forwardMark('berth-a', 'default')));
   await lister.list();
   expect(shown()).toHaveLength(2);
+});
+
+it('the ports of a machine of the same name in another project are not its own, and stay when it goes [incus-forwards-project]', async () => {
+  const { stored, instances, berth } = forwardsOfTwo();
+  const elsewhere = port('berth-a', 22_007, '10.0.0.7', 'restored');
+  stored.ports = [elsewhere];
+  const get = () => berth().get('berth-a');
+  await get();
+  expect(stored.ports).toEqual([
+    elsewhere,
+    expect.objectContaining({ description: forwardMark('berth-a', 'default'), target_address: '10.0.0.0' }),
+  ]);
+  const own = Number(stored.ports[1]?.listen_port);
+  expect(await get()).toMatchObject({ value: { endpoint: { privateIp: '10.0.0.0', sshPort: own } } });
+  instances.shift();
+  await berth().destroy('berth-a', null);
+  expect(await berth().destroy('berth-a', null)).toMatchObject({ outcome: 'done' });
+  expect(stored.ports).toEqual([elsewhere]);
+});
+
+it('ports that an older Berth made, without their project, are those of the machine', async () => {
+  const { stored, instances, berth } = forwardsOfTwo();
+  stored.ports = [{ ...port('berth-a', 22_007, '10.0.0.0'), description: 'berth berth-a' }];
+  expect(await berth().get('berth-a')).toMatchObject({ value: { endpoint: { sshPort: 22_007 } } });
+  instances.shift();
+  await berth().destroy('berth-a', null);
+  expect(stored.ports).toEqual([]);
 });

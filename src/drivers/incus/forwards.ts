@@ -36,7 +36,7 @@ export class Forwards {
         ({ listen_address: address, location }) => address === listen?.listen && isAt(location, instance),
       )
       .flatMap((forward) => forward.ports)
-      .filter((port) => refOfForward(port) === instance.name);
+      .filter((port) => this.#isOf(port, instance.name));
     const ssh = ports.find(({ target_port: port }) => Number(port) === SSH_PORT);
     if (listen === undefined || ssh === undefined) return undefined;
     return {
@@ -59,7 +59,7 @@ export class Forwards {
       const forward = forwards.find(
         ({ listen_address: at, location }) => at === listen.listen && isAt(location, instance),
       );
-      const mine = (forward?.ports ?? []).filter((port) => refOfForward(port) === instance.name);
+      const mine = (forward?.ports ?? []).filter((port) => this.#isOf(port, instance.name));
       const missing = targets.filter(
         (target) =>
           !mine.some(
@@ -68,10 +68,10 @@ export class Forwards {
       );
       if (missing.length === 0) return;
       // What is of another machine stays, also of another Berth in another project; but the address is this one's now.
-      const kept = (forward?.ports ?? []).filter((port) => {
-        const ref = refOfForward(port);
-        return ref === undefined || (ref !== instance.name && port.target_address !== address);
-      });
+      const kept = (forward?.ports ?? []).filter(
+        (port) =>
+          refOfForward(port) === undefined || (!mine.includes(port) && port.target_address !== address),
+      );
       const ports = [...kept, ...this.#choose(instance.name, targets, address, mine, kept)];
       await this.#replace(network, instance.location, listen.listen, forward, ports);
       await this.#verify(network, instance, listen.listen, targets.length);
@@ -83,7 +83,7 @@ export class Forwards {
     return this.#oneByOne(async () => {
       let hadSome = false;
       for (const forward of await this.#api.forwards(network)) {
-        const kept = forward.ports.filter((port) => refOfForward(port) !== ref);
+        const kept = forward.ports.filter((port) => !this.#isOf(port, ref));
         if (kept.length === forward.ports.length) continue;
         await this.#replace(network, forward.location, forward.listen_address, forward, kept);
         hadSome = true;
@@ -107,6 +107,12 @@ export class Forwards {
     const before = this.#absent;
     this.#absent = new Set(absent);
     return [...this.#absent].filter((ref) => before.has(ref));
+  }
+
+  /** A network may be of several projects, and each may have a machine of that name. */
+  #isOf(port: ForwardPort, ref: OwnerRef): boolean {
+    const { project } = this.#api.client;
+    return refOfForward(port) === ref && (projectOfForward(port) ?? project) === project;
   }
 
   #listenOn(location: string): { listen: string; public: string } | undefined {
@@ -169,7 +175,7 @@ export class Forwards {
     const ports = forwards
       .filter(({ listen_address: at }) => at === address)
       .flatMap((forward) => forward.ports);
-    if (ports.filter((port) => refOfForward(port) === instance.name).length < count)
+    if (ports.filter((port) => this.#isOf(port, instance.name)).length < count)
       throw new IncusRefusal(409, 'the network forward was replaced by somebody else', 'PUT');
   }
 
