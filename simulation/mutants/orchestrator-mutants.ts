@@ -243,9 +243,9 @@ export const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/orchestrator/instances/create.ts',
-        find: '  return deps.store.transact((tx) =>\n    createOnce(',
+        find: '  return deps.store.transact(async (tx) => {\n    await assertHasAccess(',
         replace:
-          '  const use = await deps.store.read.claims.use();\n  deps = { ...deps, use };\n  return deps.store.transact((tx) =>\n    createOnce(',
+          '  const use = await deps.store.read.claims.use();\n  deps = { ...deps, use };\n  return deps.store.transact(async (tx) => {\n    await assertHasAccess(',
       },
       {
         file: 'src/orchestrator/instances/create.ts',

@@ -7,7 +7,7 @@ import type { FindProblem } from '../../http/api/operations.ts';
 import { requestContext } from '../../http/api/request-context.ts';
 import { clientAddress } from '../../http/wire/client-address.ts';
 import type { Log } from '../../ports/log.ts';
-import { admission, setRateLimitHeaders } from './authentication.ts';
+import { admission, setRateLimitHeaders, stillAdmitted } from './authentication.ts';
 import type { HttpDeps, HttpEnv } from './deps.ts';
 import { createRouter, errors } from './errors.ts';
 import { openApiDocument } from './openapi.ts';
@@ -48,6 +48,7 @@ function createApi(deps: HttpDeps): OpenAPIHono<HttpEnv> {
   const api = createRouter();
   api.use('/api/*', admission(deps));
   api.use('/api/*', readBody(deps.maxBodyBytes, errors.body));
+  api.use('/api/*', stillAdmitted(deps));
   api.route('/', offerRoutes(deps));
   api.route('/', configRoutes(deps));
   api.route('/', deploymentRoutes(deps));

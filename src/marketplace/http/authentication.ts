@@ -30,6 +30,14 @@ export function admission(deps: Deps): MiddlewareHandler<HttpEnv> {
   };
 }
 
+/** A body may be long on its way: the key of its sender may be revoked by now. */
+export function stillAdmitted(deps: Deps): MiddlewareHandler<HttpEnv> {
+  return async (context, next) => {
+    if (context.get('caller') !== undefined) await authenticate(deps, context);
+    return next();
+  };
+}
+
 async function admitCreate(deps: Deps, context: Context<HttpEnv>, next: Next): Promise<void> {
   const { rateLimits, store } = deps;
   try {

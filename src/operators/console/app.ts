@@ -70,6 +70,8 @@ export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: Con
   });
   app.post('*', async (context, next) => {
     const form = await context.req.parseBody();
+    // A form may be long on its way: its key may be revoked by now.
+    if ((await sessionOf(deps, sessions, context)) === undefined) return askForLogin(context);
     if (isSameOrigin(context) && isOwnForm(context.get('session'), form['csrf'])) return next();
     return context.html(
       problemPage(

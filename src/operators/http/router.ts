@@ -1,5 +1,6 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
+import { createMiddleware } from 'hono/factory';
 import { ApiError, type ErrorCode, invalidRequest } from '../../contract/errors.ts';
 import { toIssues } from '../../contract/issue-words.ts';
 import { readBody } from '../../http/api/body.ts';
@@ -51,12 +52,15 @@ const documents = new Map<string, object>();
 export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorEnv> {
   const { log, operators, maxBodyBytes, errors, routes, about, codeOf } = parts;
   const v1 = createOperatorRouter();
-  v1.use(async (context, next) => {
+  const authenticate = createMiddleware<OperatorEnv>(async (context, next) => {
     context.header('Cache-Control', 'no-store');
     context.set('operator', await operators.authenticate(context.req.header('authorization')));
     return next();
   });
+  v1.use(authenticate);
   v1.use(readBody(maxBodyBytes, errors.body));
+  // A body may be long on its way: its key may be revoked by now.
+  v1.use((context, next) => (context.req.method === 'POST' ? authenticate(context, next) : next()));
   for (const some of routes) v1.route('/', some);
   const app = new OpenAPIHono<OperatorEnv>();
   app.use(requestContext<OperatorEnv>(parts));

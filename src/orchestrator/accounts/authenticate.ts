@@ -4,7 +4,8 @@ import { digestSecret } from '../../keys/api-key.ts';
 import { bearerToken } from '../../keys/bearer-token.ts';
 import { KeyUses } from '../../keys/key-uses.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Reader, Store } from '../model/store.ts';
+import type { AccountRecord } from '../model/records.ts';
+import type { Reader, Store, Transaction } from '../model/store.ts';
 
 /** Who is asking. */
 export interface Principal {
@@ -13,6 +14,8 @@ export interface Principal {
   keyId: string | null;
   /** Of the credential itself; a token is bound to it. */
   digest: Buffer;
+  /** What the credential is, or what its token was bought with. */
+  origin: 'key' | 'password' | 'environment';
 }
 
 interface Valid extends Principal {
@@ -22,6 +25,7 @@ interface Valid extends Principal {
 /** How long a credential is cached without a check of the store: a revoked one works at most this long. */
 const RECHECK_AFTER_MS = 2_000;
 const MAX_REMEMBERED = 10_000;
+const NOT_VALID = 'The credential is not valid.';
 
 /**
  * O: Authentication: bearer keys, several valid at once, revocable; short-lived tokens beside them.
@@ -61,9 +65,7 @@ export class Authenticator {
     if (token === undefined)
       throw new ApiError(
         'unauthorized',
-        authorization === undefined
-          ? 'Send "Authorization: Bearer <API_KEY>".'
-          : 'The credential is not valid.',
+        authorization === undefined ? 'Send "Authorization: Bearer <API_KEY>".' : NOT_VALID,
       );
     const digest = digestSecret(token);
     const id = digest.toString('base64');
@@ -71,7 +73,7 @@ export class Authenticator {
     const valid = await findValid(this.#store.read, digest, now, this.#environmentKey);
     if (valid === undefined) {
       this.#remembered.delete(id);
-      throw new ApiError('unauthorized', 'The credential is not valid.');
+      throw new ApiError('unauthorized', NOT_VALID);
     }
     if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear();
     this.#remembered.set(id, { valid, checkedAt: now });
@@ -107,11 +109,13 @@ async function findValid(
   if (parent !== undefined)
     return { ...parent, expiresAt: Math.min(token.expiresAt, parent.expiresAt ?? Number.POSITIVE_INFINITY) };
   const account = await read.credentials.accountById(token.accountId);
-  const isPasswordUnchanged =
-    account?.passwordHash != null && digestSecret(account.passwordHash).equals(token.parentDigest);
-  return isPasswordUnchanged
-    ? { accountId: token.accountId, keyId: null, digest: token.parentDigest, expiresAt: token.expiresAt }
-    : undefined;
+  if (!isPasswordOf(account, token.parentDigest)) return undefined;
+  const { accountId, parentDigest, expiresAt } = token;
+  return { accountId, keyId: null, digest: parentDigest, origin: 'password', expiresAt };
+}
+
+function isPasswordOf(account: AccountRecord | null, digest: Buffer): boolean {
+  return account?.passwordHash != null && digestSecret(account.passwordHash).equals(digest);
 }
 
 async function findCredential(
@@ -121,8 +125,35 @@ async function findCredential(
   environmentKey: { digest: Buffer; accountId: string } | undefined,
 ): Promise<Valid | undefined> {
   if (environmentKey?.digest.equals(digest))
-    return { accountId: environmentKey.accountId, keyId: null, digest, expiresAt: null };
+    return {
+      accountId: environmentKey.accountId,
+      keyId: null,
+      digest,
+      origin: 'environment',
+      expiresAt: null,
+    };
   const key = await read.credentials.keyByDigest(digest);
   if (key === null || key.revokedAt !== null || hasExpired(key, now)) return undefined;
-  return { accountId: key.accountId, keyId: key.id, digest, expiresAt: key.expiresAt };
+  return { accountId: key.accountId, keyId: key.id, digest, origin: 'key', expiresAt: key.expiresAt };
+}
+
+/**
+ * Nothing is made for an account that was closed since its credential was seen valid, nor is it closed meanwhile: it could
+ * not delete what it has. Call it first in the transaction, as the account is locked before all else.
+ *
+ * @throws {ApiError} `unauthorized`
+ */
+export async function assertHasAccess(
+  { credentials, accountUse }: Pick<Transaction, 'credentials' | 'accountUse'>,
+  { accountId, origin, digest }: Principal,
+): Promise<void> {
+  await accountUse.lock(accountId);
+  const account = await credentials.accountById(accountId);
+  const key = origin === 'key' ? await credentials.keyByDigest(digest) : null;
+  const hasAccess = {
+    key: key?.revokedAt === null,
+    password: isPasswordOf(account, digest),
+    environment: true,
+  }[origin];
+  if (account === null || !hasAccess) throw new ApiError('unauthorized', NOT_VALID);
 }

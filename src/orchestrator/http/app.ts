@@ -43,9 +43,7 @@ function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
   const { authenticator, rateLimits, maxBodyBytes } = deps;
   const v1 = createRouter();
   const authenticate = authentication(authenticator);
-  v1.use(async (context, next) =>
-    context.req.path === '/v1/auth/token' ? next() : authenticate(context, next),
-  );
+  v1.use(authenticate);
   v1.use(async (context, next) => {
     const { method, path } = context.req;
     const isPolledRead = (method === 'GET' || method === 'HEAD') && /^\/v1\/instances\/[^/]+$/.test(path);
@@ -55,6 +53,8 @@ function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
   });
   v1.use(conditionalReads());
   v1.use(readBody(maxBodyBytes, errors.body));
+  // A body may be long on its way: its key may be revoked by now.
+  v1.use(authenticate);
   v1.route('/', authRoutes(deps));
   v1.route('/', offerRoutes(deps));
   v1.route('/', instanceRoutes(deps));
@@ -66,6 +66,7 @@ function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
 /** O: Endpoints: "Every endpoint except POST /auth/token requires the bearer credential." */
 function authentication(authenticator: Authenticator): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
+    if (context.req.path === '/v1/auth/token') return next();
     const authorization = context.req.header('authorization');
     context.set(
       'principal',

@@ -1,6 +1,7 @@
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
 import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
+import { assertHasAccess, type Principal } from '../accounts/authenticate.ts';
 import { type Created, createOnce } from '../accounts/create-once.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import { standingCordons } from '../capacity/cordons.ts';
@@ -28,23 +29,25 @@ interface Deps {
  * O: POST /instances. One transaction writes the instance, its capacity claim and the work to be done;
  * the platform is asked afterwards, so the answer never waits for it.
  *
- * @throws {ApiError} `invalid_request`, `cloud_init_unsupported`, `quota_exceeded`, `capacity_unavailable` or
+ * @throws {ApiError} `invalid_request`, `cloud_init_unsupported`, `quota_exceeded`, `capacity_unavailable`, `unauthorized` or
  *   `idempotency_mismatch`; then nothing was written.
  */
 export async function createInstance(
   deps: Deps,
-  accountId: string,
+  principal: Principal,
   request: CreateInstanceRequest,
   { key, requestId }: { key?: string | undefined; requestId?: string } = {},
 ): Promise<Created<InstanceRecord>> {
-  return deps.store.transact((tx) =>
-    createOnce(
+  const { accountId } = principal;
+  return deps.store.transact(async (tx) => {
+    await assertHasAccess(tx, principal);
+    return createOnce(
       tx,
       { accountId, operation: 'createInstance', request, key },
       (id) => tx.instances.byId(id),
       () => insertInstance(deps, tx, accountId, request, requestId),
-    ),
-  );
+    );
+  });
 }
 
 async function insertInstance(

@@ -1,6 +1,7 @@
 import { type Issue, invalidRequest } from '../../contract/errors.ts';
 import type { CreateVolumeRequest } from '../../contract/volume.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
+import { assertHasAccess, type Principal } from '../accounts/authenticate.ts';
 import { type Created, createOnce } from '../accounts/create-once.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import type { StorageSale } from '../capacity/deployable.ts';
@@ -29,23 +30,25 @@ interface Deps extends StorageCatalog {
 /**
  * O: POST /volumes. Its storage is claimed in the transaction that writes it.
  *
- * @throws {ApiError} `invalid_request`, `quota_exceeded`, `capacity_unavailable` or `idempotency_mismatch`; then nothing
+ * @throws {ApiError} `invalid_request`, `quota_exceeded`, `capacity_unavailable`, `unauthorized` or `idempotency_mismatch`; then nothing
  *   was written.
  */
 export async function createVolume(
   deps: Deps,
-  accountId: string,
+  principal: Principal,
   request: CreateVolumeRequest,
   { key, requestId }: { key?: string | undefined; requestId?: string } = {},
 ): Promise<Created<VolumeRecord>> {
-  return deps.store.transact((tx) =>
-    createOnce(
+  const { accountId } = principal;
+  return deps.store.transact(async (tx) => {
+    await assertHasAccess(tx, principal);
+    return createOnce(
       tx,
       { accountId, operation: 'createVolume', request, key },
       (id) => tx.volumes.byId(id),
       () => insertVolume(deps, tx, accountId, request, requestId),
-    ),
-  );
+    );
+  });
 }
 
 async function insertVolume(

@@ -36,6 +36,8 @@ export async function resizeVolume(
   sizeGb: number,
 ): Promise<VolumeRecord> {
   return store.transact(async (tx) => {
+    // As whoever makes something does: the account is locked before its rows.
+    await tx.accountUse.lock(accountId);
     const volume = await getVolume(tx.volumes, accountId, id);
     const manifest = manifests.of(volume);
     if (manifest.resizeVolume === 'none')

@@ -193,11 +193,12 @@ export function instanceRoutes(deps: HttpDeps) {
     .openapi(
       createRoute_,
       async (context) => {
-        const { accountId } = context.get('principal');
+        const principal = context.get('principal');
+        const { accountId } = principal;
         rateLimits.admitCreate(accountId);
         const { 'idempotency-key': key } = context.req.valid('header');
         const requestId = context.get('requestId');
-        const created = await createInstance(deps, accountId, context.req.valid('json'), { key, requestId });
+        const created = await createInstance(deps, principal, context.req.valid('json'), { key, requestId });
         context.set('made', { instance: created.record.id, account: accountId });
         return context.json(toInstance(markReplay(context, created)), 201);
       },

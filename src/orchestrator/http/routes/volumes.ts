@@ -121,11 +121,12 @@ export function volumeRoutes(deps: HttpDeps) {
   return createRouter()
     .openapi(locationsRoute, (context) => context.json({ locations: listVolumeLocations(deps) }, 200))
     .openapi(createVolumeRoute, async (context) => {
-      const { accountId } = context.get('principal');
+      const principal = context.get('principal');
+      const { accountId } = principal;
       rateLimits.admitCreate(accountId);
       const { 'idempotency-key': key } = context.req.valid('header');
       const requestId = context.get('requestId');
-      const created = await createVolume(deps, accountId, context.req.valid('json'), { key, requestId });
+      const created = await createVolume(deps, principal, context.req.valid('json'), { key, requestId });
       context.set('made', { volume: created.record.id, account: accountId });
       return context.json(await toVolume(volumes, markReplay(context, created)), 201);
     })

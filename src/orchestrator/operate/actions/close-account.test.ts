@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { startPlainOrchestrator } from '../../../../test/support/fakes/plain-orchestrator.ts';
+import { instanceRequest, volumeRequest } from '../../../../test/support/http/requests.ts';
 import { systemRandom } from '../../../runtime/system.ts';
 import { createKey } from '../../accounts/accounts.ts';
 import { deleteAccount, disableAccount } from './close-account.ts';
@@ -37,6 +38,20 @@ describe('an account that is disabled', () => {
     const { key } = await createKey({ ...deps, random: systemRandom }, 'default');
     expect((await berth.orchestrator.request('GET', '/configurations', { key })).status).toBe(200);
   });
+
+  it.each(['disableAccount', 'deleteAccount'] as const)(
+    'gets nothing by a create whose key was seen valid before %s [create-after-close]',
+    async (end) => {
+      const { berth, deps, status } = await start();
+      await using _ = berth;
+      expect(await status()).toBe(200);
+      await { disableAccount, deleteAccount }[end](deps, 'default', { drain: false });
+      // A server may remember the key for two seconds more.
+      expect(await berth.post('/instances', instanceRequest())).toMatchObject({ status: 401 });
+      expect(await berth.post('/volumes', volumeRequest())).toMatchObject({ status: 401 });
+      expect(await deps.store.read.instances.countByAccount()).toEqual([]);
+    },
+  );
 
   it('is refused where there is none of the name', async () => {
     const { berth, deps } = await start();
