@@ -23,29 +23,38 @@ export function connectionOptions(url: string): PoolConfig {
   };
 }
 
-/** How long a statement may take, on the server and until its answer is here, in milliseconds; 0: as long as it takes. */
-interface Limits {
+/** What the connections of a pool are for. */
+interface Use {
+  /** How long a statement may take on the server, in milliseconds; 0: as long as it takes. */
   statementMs: number;
+  /** How long until its answer is here. */
   answerMs: number;
+  /** Whether a statement outside of a transaction may write. */
+  mayWriteAlone: boolean;
 }
 
-const LIMITS: Limits = { statementMs: STATEMENT_MS, answerMs: ANSWER_MS };
-
-/** For an audit: a statement that reads all that there is takes longer the more there is. */
-export const NO_LIMITS: Limits = { statementMs: 0, answerMs: 0 };
+/** For statements that are a transaction each. */
+const STATEMENTS: Use = { statementMs: STATEMENT_MS, answerMs: ANSWER_MS, mayWriteAlone: true };
 
 /**
- * A pool whose connections wait for a commit to be on disk, and have a timeout for everything but what `limits` leaves out.
+ * Statements are sent before BEGIN is answered. Where that is refused, each is a transaction of its own, which the server
+ * then lets read only.
  */
-export function createPool(url: string, max: number, limits = LIMITS): Pool {
+export const TRANSACTIONS: Use = { ...STATEMENTS, mayWriteAlone: false };
+
+/** A statement that reads all that there is takes longer the more there is. */
+export const AUDITS: Use = { statementMs: 0, answerMs: 0, mayWriteAlone: false };
+
+/** A pool of connections to a server that is no standby. They wait for a commit to be on disk. */
+export function createPool(url: string, max: number, use = STATEMENTS): Pool {
   const pool = new Pool({
     ...connectionOptions(url),
-    query_timeout: limits.answerMs,
+    query_timeout: use.answerMs,
     pipeline: true,
     max,
     Client: BerthClient,
     // The pool awaits it, though its type does not say so.
-    onConnect: ((client: ClientBase) => prepareSession(client, limits)) as unknown as (
+    onConnect: ((client: ClientBase) => prepareSession(client, use)) as unknown as (
       client: ClientBase,
     ) => void,
   });
@@ -55,15 +64,17 @@ export function createPool(url: string, max: number, limits = LIMITS): Pool {
   return pool;
 }
 
-async function prepareSession(client: ClientBase, { statementMs }: Limits): Promise<void> {
+/** A standby refuses the last statement: what it answers may be old, and it would stay in the pool. */
+async function prepareSession(client: ClientBase, { statementMs, mayWriteAlone }: Use): Promise<void> {
   client.on('error', () => undefined);
   await client.query(`
     SET synchronous_commit = on;
     SET default_transaction_isolation = 'read committed';
-    SET default_transaction_read_only = off;
+    SET default_transaction_read_only = ${mayWriteAlone ? 'off' : 'on'};
     SET statement_timeout = ${statementMs};
     SET lock_timeout = ${LOCK_MS};
-    SET idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`);
+    SET idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS};
+    SELECT pg_current_xact_id()`);
 }
 
 /** How long, in milliseconds, closing a connection may take. */
@@ -122,7 +133,7 @@ export async function proveWrites(pool: Pool): Promise<void> {
   try {
     await asFailure(
       client.query(
-        `BEGIN;
+        `BEGIN READ WRITE;
          CREATE TABLE write_proof (filler text);
          ALTER TABLE write_proof ALTER filler SET STORAGE EXTERNAL;
          INSERT INTO write_proof VALUES (repeat('x', ${PROOF_BYTES}));

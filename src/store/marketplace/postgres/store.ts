@@ -5,7 +5,7 @@ import { lockingConnections, readingConnections, toConnection } from '../../post
 import { marketplaceFormat } from '../../postgres/database-format.ts';
 import { asFailure, fromPostgres, PostgresFailure, refusalOf } from '../../postgres/errors.ts';
 import { type OpenOptions, prepareDatabase } from '../../postgres/open-database.ts';
-import { createPool, NO_LIMITS, proveWrites } from '../../postgres/pool.ts';
+import { AUDITS, createPool, proveWrites, TRANSACTIONS } from '../../postgres/pool.ts';
 import { TimeAsker } from '../../postgres/time-asker.ts';
 import { runSnapshot, runTransaction } from '../../postgres/transaction.ts';
 import { marketplaceTables } from '../../schema/marketplace.ts';
@@ -13,9 +13,9 @@ import { postgres } from '../../schema/postgres.ts';
 import { readerOn, transactionOn } from '../queries/repositories.ts';
 import { SharedRequestCounts } from './request-counts.ts';
 
-/** Reads have connections of their own, so that transactions that wait for locks do not block them. */
+/** Other statements have connections of their own, so that transactions that wait for locks do not block them. */
 const TRANSACTIONS_AT_ONCE = 10;
-const READS_AT_ONCE = 5;
+const STATEMENTS_AT_ONCE = 5;
 const AUDITS_AT_ONCE = 2;
 const HEAR_TIME_EVERY_MS = 3_000;
 
@@ -41,17 +41,17 @@ export async function openMarketplacePostgresStore(
   }: MarketplacePostgresOptions = {},
 ): Promise<Store> {
   await prepareDatabase(url, options, marketplaceFormat);
-  const pool = createPool(url, TRANSACTIONS_AT_ONCE);
-  const readPool = createPool(url, READS_AT_ONCE);
-  const auditPool = createPool(url, AUDITS_AT_ONCE, NO_LIMITS);
+  const pool = createPool(url, TRANSACTIONS_AT_ONCE, TRANSACTIONS);
+  const statementPool = createPool(url, STATEMENTS_AT_ONCE);
+  const auditPool = createPool(url, AUDITS_AT_ONCE, AUDITS);
   const hear = () =>
     asFailure(
-      hearTime(async () => (await readPool.query<{ now: number }>(ASK_TIME)).rows[0]?.now ?? Number.NaN),
+      hearTime(async () => (await statementPool.query<{ now: number }>(ASK_TIME)).rows[0]?.now ?? Number.NaN),
     );
   const asker = new TimeAsker(hear, hearTimeEveryMs);
   const end = async () => {
     await asker.stop();
-    await Promise.all([pool.end(), readPool.end(), auditPool.end()]);
+    await Promise.all([pool.end(), statementPool.end(), auditPool.end()]);
   };
   let ending: Promise<void> | undefined;
   const close = () => (ending ??= end());
@@ -62,15 +62,15 @@ export async function openMarketplacePostgresStore(
     throw refusalOf(error, url);
   }
   asker.start();
-  const requests = new SharedRequestCounts(drizzle(readPool));
+  const requests = new SharedRequestCounts(drizzle(statementPool));
   const inTransaction = lockingConnections(tables);
   const inSnapshot = readingConnections(tables);
 
   return {
-    read: readerOn(toConnection(readPool, tables), toCoreError),
+    read: readerOn(toConnection(statementPool, tables), toCoreError),
     transact: (body) =>
       guarded(
-        runTransaction({ pool, readPool }, inTransaction, async (connection) => ({
+        runTransaction({ pool, statementPool }, inTransaction, async (connection) => ({
           result: await body(transactionOn(connection)),
           last: '',
         })),
