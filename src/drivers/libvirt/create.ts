@@ -186,19 +186,16 @@ async function settle({ config }: Platform, host: Member, spec: MachineSpec): Pr
       other.mark.nat.hostPort === mark.nat?.hostPort,
   );
   const claim = settleClaim(view, spec.ref);
-  if (sharesPort || claim.verdict === 'lost') {
+  // It was placed where there was room, and others were before it: it is placed again, on what is left.
+  const backOut = async (reason: string): Promise<Step<never>> => {
     await host.virsh(['undefine', '--', spec.ref]);
-    const reason = claim.verdict === 'lost' ? claim.reason : 'another process gave its port away';
-    return sharesPort
-      ? { outcome: 'failed', code: 'conflict', sideEffect: 'none', detail: `${host.name}: ${reason}` }
-      : refused('capacity', `${host.name}: ${reason}`);
-  }
+    return refused('conflict', `${host.name}: ${reason}`);
+  };
+  if (claim.verdict === 'lost') return backOut(claim.reason);
+  if (sharesPort) return backOut('another process gave its port away');
   if (claim.verdict === 'wait') return pending(host.name, CLAIM_POLL_MS);
   const marked = await markGpus(host, spec.ref, mark.gpus);
-  if (marked !== undefined) {
-    await host.virsh(['undefine', '--', spec.ref]);
-    return refused('capacity', `${host.name}: ${marked} was not reset since another machine had it`);
-  }
+  if (marked !== undefined) return backOut(`${marked} was not reset since another machine had it`);
   await remark(machine, { claim: 'held' });
   return pending(host.name, SOON_MS);
 }

@@ -1,7 +1,7 @@
 import { hostdevOf } from './domain-xml.ts';
 import type { FoundMachine, Member } from './fleet.ts';
 import type { PciAddress } from './gpus/pci-address.ts';
-import { type MachineMark, toMarkElement } from './machine-mark.ts';
+import { MARK_PREFIX, type MachineMark, NAMESPACE, toMarkElement, toMetadata } from './machine-mark.ts';
 import { element, serializeXml, type XmlElement } from './xml.ts';
 
 /**
@@ -21,7 +21,12 @@ export async function define({ virsh }: Pick<Member, 'virsh'>, xml: string): Pro
   await virsh(['define', '/dev/stdin'], { input: xml });
 }
 
-/** Writes changes into the mark of a machine; with `pciFunctions`, also which of the host's it has. @throws {VirshError} */
+/**
+ * Writes changes into the mark of a machine; with `pciFunctions`, also which of the host's it has. The mark alone is
+ * changed by libvirt itself: a volume that another server attaches meanwhile stays, and what is gone is not made again.
+ *
+ * @throws {VirshError}
+ */
 export async function remark(
   { host, domain, definition }: FoundMachine,
   changes: MarkChanges,
@@ -29,8 +34,20 @@ export async function remark(
 ): Promise<void> {
   const { memo, ...rest } = { ...domain.mark, ...changes };
   const mark: MachineMark = memo === undefined ? rest : { ...rest, memo };
-  const given = pciFunctions === undefined ? definition : withPciFunctions(definition, pciFunctions);
-  await define(host, serializeXml(withMark(given, mark)));
+  if (pciFunctions !== undefined)
+    return define(host, serializeXml(withMark(withPciFunctions(definition, pciFunctions), mark)));
+  const xml = serializeXml(toMetadata(mark));
+  await host.virsh([
+    'metadata',
+    '--config',
+    '--key',
+    MARK_PREFIX,
+    '--set',
+    xml,
+    '--',
+    domain.name,
+    NAMESPACE,
+  ]);
 }
 
 /** The definition with the mark in place of the old one; what others keep in the metadata stays. */

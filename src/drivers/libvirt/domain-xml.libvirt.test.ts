@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { aDomain, aGpuDomain, aMark } from './domain-xml.fixture.ts';
 import { type DomainSpec, readDomainXml, toDomainXml } from './domain-xml.ts';
+import { toMetadata } from './machine-mark.ts';
+import { serializeXml } from './xml.ts';
 
 const specs: [string, DomainSpec][] = [
   ['a small machine', aDomain()],
@@ -69,6 +71,21 @@ describe('libvirt gives back what it was given', () => {
     expect(read.mark).toEqual(spec.mark);
     expect(read.disks[1]?.path).toBe(path);
     expect(read.pciFunctions).toEqual([]);
+  });
+
+  it.each(hostile)('for the note %j in a mark that is written alone, and the rest stays as it is', (text) => {
+    const spec = aGpuDomain();
+    const mark = { ...spec.mark, note: text, memo: text };
+    const own = '<theirs:x xmlns:theirs="urn:theirs"/>';
+    const xml = toDomainXml(spec).replace('<metadata>', `<metadata>${own}`);
+    const set = serializeXml(toMetadata(mark)).replaceAll('\\', '\\\\').replaceAll("'", "'\\''");
+    const script =
+      `define ${fileOf(xml)}; metadata --config --key berth --set '${set}' -- ${spec.name} ` +
+      `urn:berth:machine:1; dumpxml --inactive ${spec.name}`;
+    const output = execFileSync('virsh', ['-q', '-c', 'test:///default', script], { encoding: 'utf8' });
+    const shown = output.slice(output.indexOf('<domain'));
+    expect(shown).toContain('urn:theirs');
+    expect(readDomainXml(shown)).toEqual({ ...readDomainXml(xml), mark });
   });
 
   it('for a name that would be markup', () => {

@@ -45,7 +45,8 @@ export interface NatMark {
   guestPorts: readonly number[];
 }
 
-const NAMESPACE = 'urn:berth:machine:1';
+export const MARK_PREFIX = 'berth';
+export const NAMESPACE = 'urn:berth:machine:1';
 const CREATED_BY = 'berth';
 const BASE64 = 'base64';
 
@@ -68,6 +69,16 @@ export function toMarkElement(mark: MachineMark): XmlElement {
     noteElement(mark.note),
     element('berth:memo', {}, mark.memo === undefined ? [] : [mark.memo]),
   ]);
+}
+
+/** The same without prefixes, which libvirt itself puts there. */
+export function toMetadata(mark: MachineMark): XmlElement {
+  const plain = ({ name, attributes, children }: XmlElement): XmlElement => {
+    const { [`xmlns:${MARK_PREFIX}`]: _namespace, ...own } = attributes;
+    const within = children.map((child) => (typeof child === 'string' ? child : plain(child)));
+    return { name: name.replace(`${MARK_PREFIX}:`, ''), attributes: own, children: within };
+  };
+  return plain(toMarkElement(mark));
 }
 
 /** As it is, or where XML could not hold it in base64 of its UTF-16. */

@@ -98,6 +98,17 @@ export class MemoryHost implements Member {
       return serializeXml(flags.includes('--inactive') ? definition : (live ?? definition));
     },
     define: (_, _flags, input) => this.define(input.toString()),
+    // Of our namespace alone; libvirt puts the key before each name.
+    metadata: ([, xml = '', name = '']) => {
+      const prefixed = xml
+        .replaceAll(/<(\/?)(?=[a-z])/g, '<$1berth:')
+        .replace('<berth:machine', '<berth:machine xmlns:berth="urn:berth:machine:1"');
+      const domain = this.#domain(name);
+      const { children } = domain.definition;
+      const others = children.filter((one) => typeof one === 'string' || one.name !== 'metadata');
+      const metadata = element('metadata', {}, [parseXml(prefixed)]);
+      domain.definition = { ...domain.definition, children: [metadata, ...others] };
+    },
     undefine: ([name = '']) => {
       this.#domain(name);
       this.domains.delete(name);

@@ -58,15 +58,17 @@ export async function startMachine(platform: Platform, ref: OwnerRef): Promise<S
   const { machine } = found;
   const { host, domain } = machine;
   if (machine.running) return finishBoot(host, ref);
-  if (domain.mark.claim === 'released') return reclaim(platform, machine);
+  if (domain.mark.claim === 'released')
+    return platform.fleet.alone('place', () => reclaim(platform, machine));
   if (domain.mark.claim === 'open') {
     const claim = settleClaim(await readHostView(host, host.shell, platform.config.gpu_types), ref);
     if (claim.verdict === 'wait') return pending(host.name, POLL_MS);
-    const marked = claim.verdict === 'held' ? await markGpus(host, ref, domain.mark.gpus) : undefined;
-    if (claim.verdict === 'lost' || marked !== undefined) {
-      const reason = claim.verdict === 'lost' ? claim.reason : `${marked} was not reset yet`;
+    const taken = claim.verdict === 'held' ? await markGpus(host, ref, domain.mark.gpus) : claim.gpu;
+    if (claim.verdict === 'lost' || taken !== undefined) {
       await release(platform, machine);
-      return refused('capacity', `${host.name}, which has its disk, is full: ${reason}`);
+      // Others were before it: it chooses again, of what is left.
+      if (claim.verdict === 'held' || taken !== undefined) return pending(host.name, 1);
+      return refused('capacity', `${host.name}, which has its disk, is full: ${claim.reason}`);
     }
     await remark(machine, { claim: 'held' });
   }
@@ -76,8 +78,9 @@ export async function startMachine(platform: Platform, ref: OwnerRef): Promise<S
 
 /** Gives its part of the host back but for its disk, and its GPUs to whoever is next. */
 async function release({ config, log }: Platform, machine: FoundMachine): Promise<void> {
-  await remark(machine, { claim: 'released', memo: undefined, gpus: [] }, []);
-  if (machine.domain.mark.gpus.length > 0) await sweepHost(machine.host, config.gpu_types, log);
+  const hadGpus = machine.domain.mark.gpus.length > 0;
+  await remark(machine, { claim: 'released', memo: undefined, gpus: [] }, hadGpus ? [] : undefined);
+  if (hadGpus) await sweepHost(machine.host, config.gpu_types, log);
 }
 
 /** Claims its part again, with GPUs that may be others than it had: none of the first machine's data is on either. */

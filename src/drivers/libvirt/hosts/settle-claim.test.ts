@@ -39,6 +39,7 @@ describe('a claim that was just defined', () => {
     expect(settleClaim(aHost({ claims: [open('berth-a', gpu), other] }), 'berth-a')).toEqual({
       verdict: 'lost',
       reason: 'another domain has 0000:18:00.0 too',
+      gpu: '0000:18:00.0',
     });
   });
 

@@ -1,4 +1,5 @@
 import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
+import type { PciAddress } from '../gpus/pci-address.ts';
 import { type Claim, type HostView, roomOf } from './room.ts';
 
 /**
@@ -6,9 +7,12 @@ import { type Claim, type HostView, roomOf } from './room.ts';
  *
  * - `held`: there is room for it beside every other claim.
  * - `wait`: there is none, but others that were defined at the same time will back out; look again soon.
- * - `lost`: back out.
+ * - `lost`: back out. `gpu`: others have a GPU that it chose, and there may be more.
  */
-export type ClaimVerdict = { verdict: 'held' } | { verdict: 'wait' } | { verdict: 'lost'; reason: string };
+export type ClaimVerdict =
+  | { verdict: 'held' }
+  | { verdict: 'wait' }
+  | { verdict: 'lost'; reason: string; gpu?: PciAddress };
 
 /**
  * Creates on one host may come from several processes, and nothing but the host itself knows them all. So each of them
@@ -30,18 +34,22 @@ export function settleClaim(host: HostView, ref: OwnerRef): ClaimVerdict {
   for (const claim of open.toSorted((a, b) => ((a.ref ?? '') < (b.ref ?? '') ? -1 : 1))) {
     const obstacle = obstacleAmong(host, [...admitted, claim], claim);
     if (obstacle === undefined) admitted.push(claim);
-    else if (claim === own) return { verdict: 'lost', reason: obstacle };
+    else if (claim === own) return { verdict: 'lost', ...obstacle };
   }
   return { verdict: 'wait' };
 }
 
 /** Why one of these claims does not fit beside the others. */
-function obstacleAmong(host: HostView, claims: readonly Claim[], own: Claim): string | undefined {
+function obstacleAmong(
+  host: HostView,
+  claims: readonly Claim[],
+  own: Claim,
+): { reason: string; gpu?: PciAddress } | undefined {
   const room = roomOf({ ...host, claims });
-  if (room.vcpus < 0) return `${-room.vcpus} vCPUs are missing`;
-  if (room.memoryMb < 0) return `${-room.memoryMb} MiB of memory are missing`;
-  if (room.diskGb < 0) return `${Math.ceil(-room.diskGb)} GB of disk are missing`;
+  if (room.vcpus < 0) return { reason: `${-room.vcpus} vCPUs are missing` };
+  if (room.memoryMb < 0) return { reason: `${-room.memoryMb} MiB of memory are missing` };
+  if (room.diskGb < 0) return { reason: `${Math.ceil(-room.diskGb)} GB of disk are missing` };
   const others = new Set(claims.filter((claim) => claim !== own).flatMap(({ pciFunctions }) => pciFunctions));
-  const shared = own.pciFunctions.find((address) => others.has(address));
-  return shared === undefined ? undefined : `another domain has ${shared} too`;
+  const gpu = own.pciFunctions.find((address) => others.has(address));
+  return gpu === undefined ? undefined : { reason: `another domain has ${gpu} too`, gpu };
 }
