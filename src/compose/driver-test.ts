@@ -182,6 +182,9 @@ class Subject {
 
   #recorded(channel: Channel): Channel {
     return {
+      get isSerial() {
+        return channel.isSerial;
+      },
       open: () => channel.open(),
       close: () => channel.close(),
       ask: async (method, args) => {

@@ -299,9 +299,9 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
     });
 
   it.each([
-    { file: template, program: 'python3', passed: 26 },
-    { file: full, program: 'python3', passed: 35 },
-    { file: at('node/driver.mjs'), program: process.execPath, passed: 26 },
+    { file: template, program: 'python3', passed: 25 },
+    { file: full, program: 'python3', passed: 34 },
+    { file: at('node/driver.mjs'), program: process.execPath, passed: 25 },
   ])(
     'passes the template $file, and leaves nothing behind [exec-template]',
     async ({ program, file, passed }) => {
@@ -333,11 +333,16 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
     using site = newSite();
     const broken = join(site.folder, 'broken.py');
     const text = readFileSync(template, 'utf8');
-    const forgetful = text
-      .replace('"note": spec["note"]', '"note": "mine"')
-      .replace('start_new_session=True', '');
-    expect(forgetful.length).toBeLessThan(text.length - 20);
-    writeFileSync(broken, forgetful);
+    const mistakes = [
+      ['"note": spec["note"]', '"note": "mine"'],
+      ['subprocess.run(["/usr/sbin/sshd", ', 'subprocess.Popen(["/usr/sbin/sshd", "-D", '],
+      ['log], check=True)', 'log])'],
+    ] as const;
+    for (const [right] of mistakes) expect(text).toContain(right);
+    writeFileSync(
+      broken,
+      mistakes.reduce((file, [right, wrong]) => file.replace(right, wrong), text),
+    );
     chmodSync(broken, 0o755);
     const { code, stdout } = await runBerth([
       ...['driver', 'test', '--only', 'never-made', 'notes', 'machines-survive', '--', broken, site.machines],

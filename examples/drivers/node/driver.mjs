@@ -1,162 +1,116 @@
 #!/usr/bin/env node
-// A driver for Berth in JavaScript, without a package: each machine is an OpenSSH server on this host, its disk a folder.
+// A driver for Berth without a package: each machine is an OpenSSH server on this host, its disk a folder.
 //
-//     driver.mjs FOLDER [UNITS]
+//     driver.mjs FOLDER [UNITS]    where the machines are kept, and how many there may be (4)
 //
-// FOLDER keeps the machines, UNITS (default 4) is how many of them there may be. Replace `machine` by calls to your platform.
-// docs/how-to/driver-in-any-language.md says what each request asks for; full-driver.mjs adds volumes, and HTTP.
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+// Replace make … kill by calls to your platform; docs/how-to/driver-in-any-language.md tells what Berth asks.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 
 export const FOLDER = resolve(process.argv[2]);
 const UNITS = Number(process.argv[3] ?? 4);
-const { username } = userInfo();
-const CAPABILITIES = {
-  ...{ stop: true, resume: true, restart: false, attach_volume: 'none', resize_volume: 'none' },
-  ...{ create_visible_within_ms: 0, keeps_notes: true, cloud_init_bytes: 0, inventory: true },
-};
-export const INFO = { protocol: 1, name: 'sshd-node', login_user: username, capabilities: CAPABILITIES };
-export const namesIn = (folder) =>
-  fs.existsSync(folder) ? fs.readdirSync(folder).filter((name) => !name.startsWith('.')) : [];
-export const done = (value) => ({ outcome: 'done', value });
-export const failed = (code, detail) => ({ outcome: 'failed', code, side_effect: 'none', detail });
-
-/** What a platform would do: one folder a machine, `sshd` in it while the machine runs. */
-export const machine = (ref) => {
-  const folder = `${FOLDER}/${ref}`;
-  /** Its server, and the sessions below that. */
-  const processes = () => {
-    const printed = execFileSync('ps', ['-eo', 'pid=,ppid=,args='], { encoding: 'utf8' });
-    const all = printed
-      .trim()
-      .split('\n')
-      .map((line) => line.trim().split(/\s+(\d+)\s+/));
-    const found = all.filter(([, , args]) => args.includes(`-f ${folder}/sshd_config`)).map(([pid]) => pid);
-    for (const parent of found) found.push(...all.filter(([, of]) => of === parent).map(([pid]) => pid));
-    return found;
-  };
-  return {
-    exists: () => fs.existsSync(folder),
-    async make(spec) {
-      const port = await freePort();
-      const fresh = `${FOLDER}/.new-${ref}`; // Renamed when it is complete: half a machine is none.
-      fs.rmSync(fresh, { recursive: true, force: true });
-      fs.mkdirSync(`${fresh}/disk`, { recursive: true });
-      execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', `${fresh}/host_key`]);
-      const printed = execFileSync('ssh-keygen', ['-lf', `${fresh}/host_key.pub`], { encoding: 'utf8' });
-      fs.writeFileSync(`${fresh}/authorized_keys`, `${spec.ssh_keys.join('\n')}\n`);
-      fs.writeFileSync(
-        `${fresh}/sshd_config`,
-        `ListenAddress 127.0.0.1:${port}
+const can = { stop: true, resume: true, inventory: true, keeps_notes: true, create_visible_within_ms: 0 };
+export const INFO = { protocol: 1, name: 'sshd-node', capabilities: can };
+const sshdConfig = (folder, port) => `
+ListenAddress 127.0.0.1:${port}
 HostKey ${folder}/host_key
 AuthorizedKeysFile ${folder}/authorized_keys
 AuthenticationMethods publickey
 StrictModes no
 PidFile none
-ForceCommand cd '${folder}/disk' && exec sh -c "\${SSH_ORIGINAL_COMMAND:-exec sh -i}"
-`,
-      );
-      const address = { public_ip: '127.0.0.1', ssh_port: port, ssh_username: username };
-      const endpoint = { ...address, host_key_fingerprint: printed.split(' ')[1] };
-      const known = { ref, created_at: Date.now(), note: spec.note, endpoint };
-      fs.writeFileSync(`${fresh}/machine.json`, JSON.stringify(known));
-      fs.renameSync(fresh, folder);
-    },
-    async observe() {
-      const known = JSON.parse(fs.readFileSync(`${folder}/machine.json`, 'utf8'));
-      return { ...known, power: (await answers(known.endpoint.ssh_port)) ? 'running' : 'stopped' };
-    },
-    start() {
-      if (processes().length > 0) return;
-      // In a session of its own: what is in this driver's process group ends with the driver.
-      const log = fs.openSync(`${folder}/console.log`, 'a');
-      const options = { detached: true, stdio: ['ignore', log, log] };
-      spawn('/usr/sbin/sshd', ['-D', '-e', '-f', `${folder}/sshd_config`], options).unref();
-    },
-    stop() {
-      for (let pids = processes(); pids.length > 0; pids = processes()) spawnSync('kill', ['-KILL', ...pids]);
-    },
-    destroy() {
-      this.stop();
-      fs.rmSync(folder, { recursive: true });
-    },
-  };
-};
+ForceCommand cd '${folder}/disk' && export HOME="$PWD" && exec sh -c "\${SSH_ORIGINAL_COMMAND:-exec sh -i}"
+`;
 
-/** A step that was begun is pending until it is seen to be over. */
-async function seen(power, it) {
-  const now = await it.observe();
-  return now.power === power ? done(now) : { outcome: 'pending', cookie: power, poll_after_ms: 100 };
+const folderOf = (ref) => `${FOLDER}/${ref}`;
+export const exists = (ref) => fs.existsSync(folderOf(ref));
+
+async function make({ ref, ssh_keys, note }) {
+  const fresh = folderOf(`.new-${ref}`); // Renamed when it is complete: half a machine is none.
+  fs.rmSync(fresh, { recursive: true, force: true });
+  fs.mkdirSync(`${fresh}/disk`, { recursive: true });
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', `${fresh}/host_key`]);
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address();
+  probe.close();
+  fs.writeFileSync(`${fresh}/authorized_keys`, ssh_keys.join('\n'));
+  fs.writeFileSync(`${fresh}/sshd_config`, sshdConfig(folderOf(ref), port));
+  const endpoint = { public_ip: '127.0.0.1', ssh_port: port, ssh_username: userInfo().username };
+  const known = { ref, created_at: Date.now(), note, endpoint };
+  fs.writeFileSync(`${fresh}/machine.json`, JSON.stringify(known));
+  fs.renameSync(fresh, folderOf(ref));
 }
 
-export const late = ({ expires_at }) =>
-  Date.now() > expires_at ? failed('transient', 'the request came too late and was not begun') : undefined;
+function observe(ref) {
+  const known = JSON.parse(fs.readFileSync(`${folderOf(ref)}/machine.json`, 'utf8'));
+  return { ...known, power: processes(ref).length > 0 ? 'running' : 'stopped' };
+}
 
-export async function answer(request) {
-  const { method, ref = '', spec, offers } = request;
-  const it = machine(ref);
-  const refs = namesIn(FOLDER);
+/** Its server and what has its disk as home (`ps e` shows the environment), with their children. */
+function processes(ref) {
+  const printed = execFileSync('ps', ['axeww', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
+  const marks = [`-f ${folderOf(ref)}/sshd_config`, `HOME=${folderOf(ref)}/disk`];
+  const rows = [...printed.matchAll(/^ *(\d+) +(\d+) (.*)$/gm)];
+  const own = rows.filter(([text]) => marks.some((mark) => text.includes(mark))).map(([, pid]) => pid);
+  return rows.filter(([, pid, parent]) => own.includes(pid) || own.includes(parent)).map(([, pid]) => pid);
+}
+
+function start(ref) {
+  const folder = folderOf(ref);
+  execFileSync('/usr/sbin/sshd', ['-f', `${folder}/sshd_config`, '-E', `${folder}/console.log`]);
+}
+
+function kill(ref) {
+  const pids = processes(ref);
+  if (pids.length === 0) return;
+  spawnSync('kill', ['-KILL', ...pids]);
+  kill(ref);
+}
+
+export const failed = (code, detail) => ({ outcome: 'failed', code, side_effect: 'none', detail });
+
+export async function answer({ method, ref, spec }) {
+  const refs = fs.readdirSync(FOLDER).filter((name) => !name.startsWith('.'));
   if (method === 'info') return INFO;
-  if (method === 'list')
-    return { answer: 'listed', items: await Promise.all(refs.map((each) => machine(each).observe())) };
-  if (method === 'get')
-    return it.exists() ? { answer: 'observed', value: await it.observe() } : { answer: 'gone' };
-  if (method === 'inventory') {
-    const units = Math.max(0, UNITS - refs.length);
-    const free = offers.flatMap(({ offer_id, datacenters }) =>
-      datacenters.map((datacenter) => ({ offer_id, datacenter, units })),
-    );
-    return { answer: 'counted', free };
-  }
-  const tooLate = late(request);
-  if (tooLate) return tooLate;
+  if (method === 'list') return { answer: 'listed', items: refs.map(observe) };
+  if (method === 'inventory') return { answer: 'counted', free: Math.max(0, UNITS - refs.length) };
+  if (method === 'get') return exists(ref) ? { answer: 'observed', value: observe(ref) } : { answer: 'gone' };
   if (method === 'destroy') {
-    if (it.exists()) it.destroy();
-    return done(null);
+    kill(ref);
+    fs.rmSync(folderOf(ref), { recursive: true, force: true });
+    return { outcome: 'done', value: null };
   }
-  if (method === 'create' && !it.exists()) {
+  // Each step may come again: what is there already is not made anew.
+  if (method === 'create' && !exists(ref)) {
     if (refs.length >= UNITS) return failed('capacity', `all ${UNITS} units are taken`);
-    await it.make(spec);
+    await make(spec);
   }
-  if (!it.exists()) return failed('gone', `there is no machine ${ref}`);
-  if (method === 'stop') it.stop();
-  else it.start();
-  return seen(method === 'stop' ? 'stopped' : 'running', it);
+  if (!exists(ref)) return failed('gone', `there is no machine ${ref}`);
+  if (method === 'stop') kill(ref);
+  else if (processes(ref).length === 0) start(ref);
+  // A platform that takes longer: { outcome: 'pending' } until the machine is so, and Berth asks again.
+  return { outcome: 'done', value: observe(ref) };
 }
-
-const freePort = () =>
-  new Promise((settle) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => settle(port));
-    });
-  });
-
-const answers = (port) =>
-  new Promise((settle) => {
-    const socket = connect(port, '127.0.0.1').on('error', () => settle(false));
-    socket.on('connect', () => settle(true) || socket.destroy());
-  });
 
 export async function reply(request, answer) {
   try {
     return { id: request.id, result: await answer(request) };
   } catch (error) {
-    process.stderr.write(`${request.method} failed: ${error.message}\n`);
     return { id: request.id, error: error.message }; // Berth takes the outcome for unknown, and looks.
   }
 }
 
-/** One request after another, until Berth closes the input. */
+/** One request after another, until Berth closes the input: the driver is to end then. */
 export async function serve(answer) {
   for await (const line of createInterface({ input: process.stdin }))
     process.stdout.write(`${JSON.stringify(await reply(JSON.parse(line), answer))}\n`);
 }
 
 fs.mkdirSync(FOLDER, { recursive: true });
-if (username === 'root') fs.mkdirSync('/run/sshd', { recursive: true });
+if (userInfo().username === 'root') fs.mkdirSync('/run/sshd', { recursive: true });
 if (fs.realpathSync(process.argv[1]) === import.meta.filename) await serve(answer);

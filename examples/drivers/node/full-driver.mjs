@@ -6,23 +6,24 @@
 //
 // A volume is a folder, which a machine that has it finds in its home as volumes/REF.
 import { timingSafeEqual } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import {
-  answer as answerMachine,
-  done,
-  FOLDER,
-  failed,
-  INFO,
-  late,
-  machine,
-  namesIn,
-  reply,
-  serve,
-} from './driver.mjs';
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:http';
+import { answer as answerMachine, exists, FOLDER, failed, INFO, reply, serve } from './driver.mjs';
 
 const CAPABILITIES = { ...INFO.capabilities, attach_volume: 'hot', resize_volume: 'attached' };
 const VOLUMES = `${FOLDER}/.volumes`;
+const volumeRefs = () =>
+  (existsSync(VOLUMES) ? readdirSync(VOLUMES) : []).filter((name) => !name.startsWith('.'));
+const done = (value) => ({ outcome: 'done', value });
 
 const volume = (ref) => {
   const folder = `${VOLUMES}/${ref}`;
@@ -67,11 +68,9 @@ function answerVolume(request) {
   const { method, ref = '', spec, size_gb, machine: to } = request;
   const it = volume(ref);
   if (method === 'volumes.list')
-    return { answer: 'listed', items: namesIn(VOLUMES).map((each) => volume(each).observe()) };
+    return { answer: 'listed', items: volumeRefs().map((each) => volume(each).observe()) };
   if (method === 'volumes.get')
     return it.exists() ? { answer: 'observed', value: it.observe() } : { answer: 'gone' };
-  const tooLate = late(request);
-  if (tooLate) return tooLate;
   if (method === 'volumes.destroy') {
     if (it.exists()) it.destroy();
     return done(null);
@@ -86,8 +85,7 @@ function answerVolume(request) {
     it.resize(size_gb);
     return done(it.observe());
   }
-  if (method === 'volumes.attach' && !machine(to).exists())
-    return failed('gone', `there is no machine ${to}`);
+  if (method === 'volumes.attach' && !exists(to)) return failed('gone', `there is no machine ${to}`);
   if (method === 'volumes.attach') it.attach(to);
   else it.detach(to);
   return done(null);
@@ -95,10 +93,13 @@ function answerVolume(request) {
 
 async function answer(request) {
   if (request.method === 'info') return { ...INFO, capabilities: CAPABILITIES };
+  // Over HTTP a request may have waited anywhere. Only a step has a cookie.
+  if ('cookie' in request && Date.now() > request.expires_at)
+    return failed('transient', 'the request came too late and was not begun');
   if (request.method.startsWith('volumes.')) return answerVolume(request);
   const answered = await answerMachine(request);
   if (request.method === 'destroy' && answered.outcome === 'done')
-    for (const each of namesIn(VOLUMES)) volume(each).detach(request.ref);
+    for (const each of volumeRefs()) volume(each).detach(request.ref);
   return answered;
 }
 

@@ -9,9 +9,13 @@ import json, shutil, sys, time
 
 sys.dont_write_bytecode = True
 import driver
-from driver import FOLDER, INFO, Machine, done, failed, once
+from driver import FOLDER, INFO, Machine, failed
 
 MORE = {"restart": True, "console": True, "attach_volume": "hot", "resize_volume": "attached"}
+
+
+def done(value):
+    return {"outcome": "done", "value": value}
 
 
 def read(file):
@@ -74,11 +78,11 @@ def answer(request):
         return {**INFO, "capabilities": {**INFO["capabilities"], **MORE}}
     if method == "console":
         log = machine.folder / "console.log"
-        return {"text": log.read_text(errors="replace")[-16384:] if machine.exists() else None}
+        return {"text": log.read_text(errors="replace")[-16384:] if log.exists() else None}
     if method.startswith("volumes."):
         return answer_volume(request, method, Volume(request.get("ref", "")))
     if method == "restart":
-        return driver.late(request) or restart(machine, request["restart_id"])
+        return restart(machine, request["restart_id"])
     answered = driver.answer(request)
     if method == "destroy" and answered["outcome"] == "done":
         for volume in volumes():
@@ -88,7 +92,7 @@ def answer(request):
 
 def restart(machine, restart_id):
     """Once for each id: what has begun is written down, and what is over."""
-    if not machine.exists():
+    if not machine.folder.exists():
         return failed("gone", f"there is no machine {machine.ref}")
     record = machine.folder / "restart.json"
     known = read(record)
@@ -99,7 +103,7 @@ def restart(machine, restart_id):
         machine.kill()
         machine.start()
         change(record, done=restart_id)
-    return once("running", machine)
+    return done(machine.observe())
 
 
 def answer_volume(request, method, volume):
@@ -107,8 +111,6 @@ def answer_volume(request, method, volume):
         return {"answer": "listed", "items": [each.observe() for each in volumes()]}
     if method == "volumes.get":
         return {"answer": "observed", "value": volume.observe()} if volume.exists() else {"answer": "gone"}
-    if late := driver.late(request):
-        return late
     if method == "volumes.create":
         if not volume.exists():
             volume.make(request["spec"])
@@ -128,7 +130,7 @@ def answer_volume(request, method, volume):
     if method == "volumes.detach":
         volume.detach(machine)
         return done(None)
-    if not machine.exists():
+    if not machine.folder.exists():
         return failed("gone", f"there is no machine {machine.ref}")
     volume.attach(machine)
     return done(None)

@@ -1,9 +1,11 @@
+import { cleanText } from '../../orchestrator/model/platform-resource.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { Incompatible } from './errors.ts';
 import {
   anyInfo,
   type Capabilities,
+  capabilitiesSchema,
   type Info,
   type Method,
   PROTOCOL_VERSIONS,
@@ -25,6 +27,8 @@ export interface Channel {
    * @throws {AnswerLost} if that is not known
    */
   ask(method: Method, args: object): Promise<unknown>;
+  /** Whether it holds requests back until the last one is answered, so that none waits in a pipe. */
+  readonly isSerial: boolean;
   /** Rejects what is under way, and ends what was started. */
   close(): Promise<void>;
 }
@@ -44,7 +48,12 @@ export const MAX_ANSWER_BYTES = 128 * 1024 * 1024;
 
 /** Holds the answers to `info` against what this Berth speaks, and against the first of them. */
 export class Greeter {
+  readonly #log: Log;
   #first: Info | undefined;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
 
   /** What the driver said of itself. */
   get info(): Info {
@@ -57,18 +66,30 @@ export class Greeter {
   }
 
   /** @throws {Incompatible} */
-  greet(result: unknown): void {
+  greet(result: unknown): Info {
     const version = anyInfo.safeParse(result);
     if (version.success && !PROTOCOL_VERSIONS.includes(version.data.protocol))
       throw new Incompatible(versionProblem(version.data.protocol));
     const info = results.info.safeParse(result);
     if (!info.success)
       throw new Incompatible(`the driver answers info with what is no answer: ${problemOf(info.error)}`);
+    if (this.#first === undefined) this.#warnOfUnread(result as { capabilities: object });
     this.#first ??= info.data;
     const changed = changesOf(this.#first.capabilities, info.data.capabilities);
     if (changed.length > 0)
       throw new Incompatible(
         `the driver says otherwise than before what it can do (${changed.join(', ')}): restart Berth to go by that`,
+      );
+    return info.data;
+  }
+
+  /** What is misspelt counts as left out, and what is left out the driver cannot. */
+  #warnOfUnread({ capabilities }: { capabilities: object }): void {
+    const names = Object.keys(capabilities).filter((name) => !(name in capabilitiesSchema.shape));
+    if (names.length > 0)
+      this.#log.warn(
+        {},
+        `the driver names capabilities that this Berth does not know, and does not use: ${cleanText(names.join(', '))}`,
       );
   }
 }

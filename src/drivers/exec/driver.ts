@@ -56,7 +56,7 @@ async function connect(
   wrap: (channel: Channel) => Channel = (channel) => channel,
 ): Promise<Connected> {
   const { Greeter } = await import('./channel.ts');
-  const greeter = new Greeter();
+  const greeter = new Greeter(setting.log);
   const channel = wrap(await createChannel(options, setting, greeter));
   try {
     await channel.open();

@@ -75,7 +75,10 @@ export function createPlatform(
     ...(capabilities.attach_volume !== 'none' && { volumes: createVolumes(caller, capabilities) }),
     ...(capabilities.inventory && {
       inventory: () =>
-        look(async () => fromInventory(await caller.ask('inventory', { offers: toOffers(catalog) }))),
+        look(async () => {
+          const offers = toOffers(catalog);
+          return fromInventory(await caller.ask('inventory', { offers }), offers);
+        }),
     }),
     ...(capabilities.console && {
       consoleTail: async (ref: OwnerRef) =>

@@ -49,6 +49,10 @@ export class ProcessChannel implements Channel {
     return this.#run.ask(method, args);
   }
 
+  get isSerial(): boolean {
+    return this.#options.greeter.info.concurrency === 1;
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#restart?.cancel();
@@ -68,7 +72,8 @@ export class ProcessChannel implements Channel {
   /** @throws {Error} if it does not answer as it must */
   async #greet(run: Run): Promise<void> {
     const { greeter, log, startTimeoutMs } = this.#options;
-    greeter.greet(await run.ask('info', greeter.arguments, startTimeoutMs));
+    const { concurrency } = greeter.greet(await run.ask('info', greeter.arguments, startTimeoutMs));
+    run.setConcurrency(concurrency);
     this.#isGreeted = true;
     const { name, version } = greeter.info;
     log.info({ driver: name, version, driver_pid: run.pid }, 'the driver answers');

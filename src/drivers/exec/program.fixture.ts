@@ -24,7 +24,8 @@ export function say(value: object): string {
 }
 
 /** Lines of shell: reads the first request and answers it. */
-export const GREETING = `read -r line; ${say(infoAnswer())}`;
+export const greetingFor = (changed: object): string => `read -r line; ${say(infoAnswer(changed))}`;
+export const GREETING = greetingFor({});
 
 export const setting = (given: Partial<DriverSetting>): DriverSetting => ({
   platform: 'default',
@@ -41,7 +42,7 @@ export interface Program extends AsyncDisposable {
   lines: LogLine[];
   /** A folder of its own, which the script knows as $PLACE. */
   place: string;
-  open(): Promise<PlatformDriver>;
+  open(given?: Partial<DriverSetting>): Promise<PlatformDriver>;
   driver: PlatformDriver;
   /** Of the process that answered last. */
   readonly pid: number;
@@ -69,10 +70,10 @@ export function prepareProgram(
     clock,
     lines,
     place,
-    async open() {
+    async open(given = {}) {
       driver = await exec.open(
         parsed,
-        setting({ env: { ...process.env, PLACE: place, ...env }, clock, log }),
+        setting({ env: { ...process.env, PLACE: place, ...env }, clock, log, ...given }),
       );
       return driver;
     },

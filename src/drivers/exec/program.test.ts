@@ -1,10 +1,19 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Offer } from '../../orchestrator/catalog/catalog.ts';
 import type { Diagnosis } from '../../ports/diagnosis.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';
 import { exec } from './driver.ts';
-import { GREETING, infoAnswer, prepareProgram, say, setting, startProgram } from './program.fixture.ts';
+import {
+  GREETING,
+  greetingFor,
+  infoAnswer,
+  prepareProgram,
+  say,
+  setting,
+  startProgram,
+} from './program.fixture.ts';
 
 const gone = (id: string) => say({ id, result: { answer: 'gone' } });
 const done = (id: string) => say({ id, result: { outcome: 'done', value: null } });
@@ -26,11 +35,76 @@ function isRunning(pid: number): boolean {
 describe('a program that answers', () => {
   it('is asked several things at once, and may answer in any order', async () => {
     await using program = await startProgram(
-      `${GREETING}; read -r a; read -r b; ${done('3')}; ${gone('2')}; ${LISTEN}`,
+      `${greetingFor({ concurrency: 2 })}; read -r a; read -r b; ${done('3')}; ${gone('2')}; ${LISTEN}`,
     );
     const [presence, step] = await Promise.all([program.driver.get('a'), program.driver.destroy('b', null)]);
     expect(presence).toEqual({ answer: 'gone' });
     expect(step).toEqual({ outcome: 'done', value: null });
+  });
+
+  it('is asked one thing after another unless it says otherwise: what waits for its turn was not begun [exec-serial]', async () => {
+    await using program = await startProgram(
+      `${GREETING}; while read -r line; do echo "$line" >> "$PLACE/read"; [ -e "$PLACE/go" ] && ${gone('2')}; done`,
+    );
+    const { driver, clock, place } = program;
+    const first = driver.destroy('a', null);
+    first.catch(() => undefined);
+    await expect.poll(() => existsSync(join(place, 'read'))).toBe(true);
+    await clock.advance(3_000);
+    const second = driver.destroy('b', null);
+    await clock.advance(4_000);
+    await expect(first).rejects.toThrow('did not answer destroy within 7 s');
+    await clock.advance(3_000);
+    expect(await second).toMatchObject({
+      code: 'transient',
+      sideEffect: 'none',
+      detail: 'the driver is busy: it has not answered destroy for 10 s, and takes 1 at once',
+    });
+    expect(readFileSync(join(place, 'read'), 'utf8')).toMatch(/^.*"ref":"a".*\n$/);
+  });
+
+  it('is asked the next thing when it has answered, however late [exec-serial-late]', async () => {
+    await using program = await startProgram(
+      `${GREETING}; read -r a; ${WAIT_FOR_GO}; ${done('2')}; read -r b; ${gone('3')}; ${LISTEN}`,
+    );
+    const { driver, clock, place } = program;
+    const first = driver.destroy('a', null);
+    first.catch(() => undefined);
+    await clock.advance(7_000);
+    await expect(first).rejects.toThrow('did not answer');
+    const second = driver.get('b');
+    writeFileSync(join(place, 'go'), '');
+    expect(await second).toEqual({ answer: 'gone' });
+  });
+
+  it('cannot what it does not name, is told of a name that there is not, and may leave out what has a default', async () => {
+    const capabilities = { stop: true, resmue: true, inventory: true, create_visible_within_ms: 0 };
+    const counted = { answer: 'counted', free: 3 };
+    await using program = prepareProgram(
+      `read -r line; ${say(infoAnswer({ capabilities }))}; read -r a; ${say({ id: '2', result: { outcome: 'pending' } })}; read -r b; ${say({ id: '3', result: counted })}; ${LISTEN}`,
+    );
+    const placements = [{ region: 'd1' }, { region: 'd2' }];
+    const offers = ['o1', 'o2'].map((id) => [id, { id, placements } as unknown as Offer] as const);
+    const driver = await program.open({ catalog: { regions: new Map(), offers: new Map(offers) } });
+    expect(driver.manifest).toMatchObject({
+      stop: true,
+      resume: false,
+      restart: false,
+      attachVolume: 'none',
+      resizeVolume: 'none',
+      keepsNotes: false,
+      cloudInitBytes: 0,
+    });
+    expect(program.said()).toContain(
+      'names capabilities that this Berth does not know, and does not use: resmue',
+    );
+    expect(await driver.stop('a', null)).toEqual({ outcome: 'pending', cookie: 'begun', pollAfterMs: 1_000 });
+    expect(await driver.inventory?.()).toEqual({
+      answer: 'counted',
+      free: ['o1', 'o2'].flatMap((offerId) =>
+        ['d1', 'd2'].map((datacenter) => ({ offerId, datacenter, units: 3 })),
+      ),
+    });
   });
 
   it('has a create visible only once its deadline is over too', async () => {
@@ -136,7 +210,7 @@ describe('a program that cannot be used is refused at the start', () => {
     [
       'says nothing of what it can',
       `read -r line; ${say(infoAnswer({ capabilities: {} }))}; ${LISTEN}`,
-      /answers info with what is no answer: capabilities.stop/,
+      /answers info with what is no answer: capabilities.create_visible_within_ms/,
     ],
     ['ends', 'echo "no config" >&2; exit 3', /ended with exit code 3; its last words: "no config"/],
     ['crashes', 'kill -SEGV $$', /was killed by SIGSEGV/],
@@ -287,7 +361,7 @@ describe('a program that misbehaves', () => {
 
   it('is killed when it hangs, also where it ignores SIGTERM, and begun anew', async () => {
     await using program = await startProgram(
-      `echo $$ > "$PLACE/pid"; if [ -e "$PLACE/go" ]; then ${GREETING}; ${LISTEN}; fi; trap '' TERM; ${GREETING}; touch "$PLACE/go"; while :; do sleep 1; done`,
+      `echo $$ > "$PLACE/pid"; if [ -e "$PLACE/go" ]; then ${GREETING}; ${LISTEN}; fi; trap '' TERM; ${greetingFor({ concurrency: 3 })}; touch "$PLACE/go"; while :; do sleep 1; done`,
     );
     const { driver, clock } = program;
     const pid = Number(readFileSync(join(program.place, 'pid'), 'utf8'));
@@ -308,7 +382,7 @@ describe('a program that misbehaves', () => {
   });
 
   it('has begun nothing of what it does not read', async () => {
-    await using program = await startProgram(`${GREETING}; exec sleep 600`);
+    await using program = await startProgram(`${greetingFor({ concurrency: 100 })}; exec sleep 600`);
     const { driver, clock } = program;
     const spec = machineSpec({ ref: 'a', note: 'x'.repeat(8_000) });
     const asked = Promise.allSettled(Array.from({ length: 60 }, () => driver.create(spec, null)));

@@ -70,7 +70,7 @@ export type WireOffer = z.infer<typeof soldOffer>;
 
 const id = z.string().describe('Given back with the answer.');
 const expiresAt = millis.describe(
-  'Milliseconds since the Unix epoch. A driver does not begin a request after that moment: it fails it with `transient` and side effect `none`.',
+  'Milliseconds since the Unix epoch. A driver over HTTP, or one whose `concurrency` is above 1, does not begin a request after that moment: it fails it with `transient` and side effect `none`. For any other, Berth holds requests back instead.',
 );
 const given = z
   .union([cookie, z.null()])
@@ -112,28 +112,35 @@ export type Method = keyof typeof requests;
 export type Arguments<M extends Method> = Omit<z.infer<(typeof requests)[M]>, 'id' | 'method' | 'expires_at'>;
 export type Request = { id: string; method: Method; expires_at: number } & Record<string, unknown>;
 
-const capabilities = z.object({
-  stop: z.boolean().describe('Whether a machine can be stopped with its disk kept.'),
-  resume: z.boolean().describe('Whether a stopped machine can be started again.'),
-  restart: z.boolean().describe('Whether a running machine can be reset, its disk kept.'),
+/** What a driver does not name, it cannot. When a machine shows itself is a promise, and has no default. */
+export const capabilitiesSchema = z.object({
+  stop: z.boolean().default(false).describe('Whether a machine can be stopped with its disk kept.'),
+  resume: z.boolean().default(false).describe('Whether a stopped machine can be started again.'),
+  restart: z.boolean().default(false).describe('Whether a running machine can be reset, its disk kept.'),
   attach_volume: z
     .enum(['hot', 'cold', 'none'])
+    .default('none')
     .describe('hot: while the machine runs; cold: only while it is stopped; none: there are no volumes.'),
   resize_volume: z
     .enum(['attached', 'detached', 'none'])
+    .default('none')
     .describe('attached: volumes grow at any time; detached: only while attached to nothing; none: never.'),
   create_visible_within_ms: millis
     .max(3_600_000)
     .describe('How long after a create was begun `get` and `list` may still not show it.'),
-  keeps_notes: z.boolean().describe('Whether what is observed comes with the note of its create.'),
+  keeps_notes: z
+    .boolean()
+    .default(false)
+    .describe('Whether what is observed comes with the note of its create.'),
   cloud_init_bytes: z
     .int()
     .min(0)
+    .default(0)
     .describe('How long user_data may be. 0: a machine is given no cloud-init of the tenant.'),
   inventory: z.boolean().default(false).describe('Whether `inventory` is answered.'),
   console: z.boolean().default(false).describe('Whether `console` is answered.'),
 });
-export type Capabilities = z.infer<typeof capabilities>;
+export type Capabilities = z.infer<typeof capabilitiesSchema>;
 
 /** An answer to `info` of any version: read first, so that what is newer is not taken for malformed. */
 export const anyInfo = z.object({ protocol: z.int() });
@@ -148,7 +155,15 @@ const info = z
       .regex(/^[a-z_][a-z0-9_-]{0,31}$/)
       .default('ubuntu')
       .describe('The user that vendor_data makes.'),
-    capabilities,
+    concurrency: z
+      .int()
+      .min(1)
+      .max(1_000)
+      .default(1)
+      .describe(
+        'How many requests the program takes at once. Berth sends no more of them before one is answered, so that with 1 none waits in a pipe. Over HTTP it limits nothing.',
+      ),
+    capabilities: capabilitiesSchema,
   })
   .meta({ id: 'Info' });
 export type Info = z.infer<typeof info>;
@@ -228,7 +243,11 @@ const failureCode = z.enum(failureCodes);
 const stepOf = <T extends z.ZodType>(value: T) =>
   z.discriminatedUnion('outcome', [
     z.object({ outcome: z.literal('done'), value }),
-    z.object({ outcome: z.literal('pending'), cookie, poll_after_ms: millis }),
+    z.object({
+      outcome: z.literal('pending'),
+      cookie: cookie.default('begun'),
+      poll_after_ms: millis.default(1_000),
+    }),
     z.object({
       outcome: z.literal('failed'),
       code: failureCode,
@@ -262,12 +281,15 @@ const observedHost = z.object({
     .exactOptional(),
 });
 
+const units = z.int().min(0);
 const inventory = z.discriminatedUnion('answer', [
   z.object({
     answer: z.literal('counted'),
     free: z
-      .array(z.object({ offer_id: z.string(), datacenter: z.string(), units: z.int().min(0) }))
-      .max(100_000),
+      .union([units, z.array(z.object({ offer_id: z.string(), datacenter: z.string(), units })).max(100_000)])
+      .describe(
+        'Free units by offer and datacenter. One number: so many of each offer in each of its datacenters.',
+      ),
     hosts: z
       .array(observedHost)
       .max(10_000)

@@ -32,7 +32,6 @@ interface Asked {
 /** A driver that answers nothing for so many deadlines hangs. */
 const SILENT_DEADLINES = 3;
 const MAX_GARBAGE = 100;
-const MAX_LATE = 1_000;
 const MAX_LOG_LINE_BYTES = 64 * 1024;
 /** What the log says of a program that does not end by itself. */
 export const STDIN_IGNORED = 'the driver does not end when its standard input is closed: it is sent SIGTERM';
@@ -40,9 +39,9 @@ export const STDIN_IGNORED = 'the driver does not end when its standard input is
 const DRAIN_MS = 500;
 
 /**
- * One run of a driver's program, from its start to its end: requests go to its standard input, answers come from its
- * standard output in any order, what it writes to standard error goes to the log. It has a process group of its own,
- * which ends with it.
+ * One run of a driver's program, from its start to its end: requests go to its standard input, no more at once than it
+ * takes, answers come from its standard output in any order, what it writes to standard error goes to the log. It has a
+ * process group of its own, which ends with it.
  */
 export class Run {
   /** Resolves with the end of a sentence when nothing is left of it. */
@@ -59,6 +58,9 @@ export class Run {
   readonly #unusable = Promise.withResolvers<string>();
   #queue: Asked[] = [];
   #isBlocked = false;
+  #concurrency = 1;
+  /** How many requests were written and are not answered, also those that are given up. */
+  #inFlight = 0;
   #unansweredSince: number | undefined;
   #garbage = 0;
   #lastWords = '';
@@ -104,6 +106,12 @@ export class Run {
     this.#queue.push(asked);
     this.#pump();
     return promise;
+  }
+
+  /** How many requests it takes at once. */
+  setConcurrency(concurrency: number): void {
+    this.#concurrency = concurrency;
+    this.#pump();
   }
 
   /** Closes its standard input, which asks it to end; kills it where it does not. */
@@ -232,19 +240,21 @@ export class Run {
     }
   }
 
-  /** What waits here because the driver reads nothing was not begun. */
+  /** What waits here, because the driver reads nothing or has enough to do, was not begun. */
   #pump(): void {
-    while (!this.#isBlocked) {
+    while (!this.#isBlocked && this.#inFlight < this.#concurrency) {
       const next = this.#queue.shift();
       if (next === undefined) return;
       next.isWritten = true;
+      this.#inFlight++;
       this.#isBlocked = this.#child.stdin?.write(next.line) === false;
     }
   }
 
   #read(line: string): void {
     const answer = parseAnswer(line);
-    const asked = answer && this.#asked.get(answer.id);
+    const known = answer && this.#asked.get(answer.id);
+    const asked = known?.isWritten === true ? known : undefined;
     const late = answer && this.#late.get(answer.id);
     if (answer === undefined || (asked === undefined && late === undefined)) {
       const what = answer === undefined ? 'wrote what is no answer' : 'answered a request that there was not';
@@ -254,6 +264,7 @@ export class Run {
     const { clock } = this.#options;
     this.#asked.delete(answer.id);
     this.#late.delete(answer.id);
+    this.#inFlight--;
     this.#unansweredSince = this.#asked.size === 0 ? undefined : clock.now();
     if (late !== undefined) {
       const seconds = ((clock.now() - late.askedAt) / 1000).toFixed(1);
@@ -261,13 +272,15 @@ export class Run {
         `the driver answered ${late.method} ${seconds} s after it was asked: too late, and the answer is dropped`,
       );
     }
-    if (asked === undefined) return;
-    asked.timer.cancel();
+    if (asked !== undefined) this.#settle(asked, answer);
+    this.#pump();
+  }
+
+  #settle({ method, timer, resolve, reject }: Asked, answer: Answer): void {
+    timer.cancel();
     if ('error' in answer)
-      asked.reject(
-        new AnswerLost(`the driver failed over ${asked.method}: ${this.#told.clean(answer.error)}`),
-      );
-    else asked.resolve(answer.result);
+      reject(new AnswerLost(`the driver failed over ${method}: ${this.#told.clean(answer.error)}`));
+    else resolve(answer.result);
   }
 
   #expire(id: string): void {
@@ -280,15 +293,20 @@ export class Run {
     const within = `within ${timeoutMs / 1000} s`;
     if (isWritten) {
       this.#late.set(id, asked);
-      const [oldest] = this.#late.keys();
-      if (this.#late.size > MAX_LATE && oldest !== undefined) this.#late.delete(oldest);
       reject(new AnswerLost(`the driver did not answer ${method} ${within}`));
-    } else reject(new NotSent(`the driver did not read its requests ${within}`));
+    } else reject(new NotSent(this.#whyNotSent(within)));
     const silentMs = clock.now() - (this.#unansweredSince ?? clock.now());
     if (silentMs >= SILENT_DEADLINES * this.#options.timeoutMs)
       this.kill(
         `answered nothing for ${Math.round(silentMs / 1000)} s${this.#isBlocked ? ' and reads nothing' : ''}`,
       );
+  }
+
+  #whyNotSent(within: string): string {
+    if (this.#isBlocked) return `the driver did not read its requests ${within}`;
+    const [oldest] = [...this.#late.values(), ...this.#asked.values()].filter(({ isWritten }) => isWritten);
+    const seconds = Math.round((this.#options.clock.now() - (oldest?.askedAt ?? 0)) / 1000);
+    return `the driver is busy: it has not answered ${oldest?.method} for ${seconds} s, and takes ${this.#concurrency} at once`;
   }
 
   #complain(problem: string): void {

@@ -165,11 +165,21 @@ export function fromStep<W, T>(step: WireStep<W>, read: (value: W) => T): Step<T
   }
 }
 
-export function fromInventory(inventory: Result<'inventory'>): Inventory {
+export function fromInventory(
+  inventory: Result<'inventory'>,
+  offers: readonly Pick<WireOffer, 'offer_id' | 'datacenters'>[],
+): Inventory {
   if (inventory.answer === 'unknown') return inventory;
+  const { free: counted } = inventory;
+  const free =
+    typeof counted === 'number'
+      ? offers.flatMap(({ offer_id, datacenters }) =>
+          datacenters.map((datacenter) => ({ offer_id, datacenter, units: counted })),
+        )
+      : counted;
   return {
     answer: 'counted',
-    free: inventory.free.map(({ offer_id, datacenter, units }) => ({ offerId: offer_id, datacenter, units })),
+    free: free.map(({ offer_id, datacenter, units }) => ({ offerId: offer_id, datacenter, units })),
     ...(inventory.hosts !== undefined && {
       hosts: inventory.hosts.map(({ memory_gb: memoryGb, disk_gb: diskGb, ...host }) => ({
         ...host,

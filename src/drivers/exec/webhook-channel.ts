@@ -15,6 +15,7 @@ const RETRY_MS = 1_000;
 
 /** A driver that answers over HTTP: each request is a POST, and redirects are not followed. */
 export class WebhookChannel implements Channel {
+  readonly isSerial = false;
   readonly #options: WebhookOptions;
   readonly #url: URL;
   readonly #agent: HttpAgent;
