@@ -4,13 +4,15 @@ import { withOverrides } from '../ports/with-overrides.ts';
 import type { Actor, AuditEntry, AuditWriter } from './model.ts';
 
 /** What an operator does, as the audit log has it. */
-export interface AuditedAction {
+export interface AuditedAction<T = unknown> {
   /** Such as `alarm.acknowledge`. */
   action: string;
   /** What is acted on, such as the id of an instance. */
   subject?: string;
   /** What else was given, without secrets. */
   detail?: Record<string, unknown>;
+  /** What is known only when it is done, such as the id of what was made; null: it was done before, and changed nothing. */
+  done?: (value: T) => { subject?: string } | null;
 }
 
 /** A store whose transactions can write the audit log, whatever else they can. */
@@ -28,7 +30,7 @@ export async function audit(
   await tx.audit.add({ at: clock.now(), actor, source, address, action, subject, detail, outcome });
 }
 
-type AuditedEntry = Omit<AuditedAction, 'subject'> & {
+type AuditedEntry = Omit<AuditedAction, 'subject' | 'done'> & {
   subject?: string | null;
   outcome?: AuditEntry['outcome'];
 };
@@ -46,13 +48,14 @@ export function within<Store extends AuditedStore>(store: Store, tx: { audit: Au
 export async function audited<Store extends AuditedStore, T>(
   { store, clock }: { store: Store; clock: Pick<Clock, 'now'> },
   actor: Actor,
-  action: AuditedAction,
+  { done = () => ({}), ...action }: AuditedAction<T>,
   act: (store: Store) => Promise<T>,
 ): Promise<T> {
   try {
     return await store.transact(async (tx) => {
       const value = await act(within(store, tx));
-      await audit(tx, clock, actor, action);
+      const known = done(value);
+      if (known !== null) await audit(tx, clock, actor, { ...action, ...known });
       return value;
     });
   } catch (error) {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createTeam } from '../../src/marketplace/teams/teams.ts';
 import { createOperatorKey, revokeOperatorKey } from '../../src/operators/keys.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import {
@@ -133,6 +134,27 @@ it('books credit once for a reference, in the name of the operator, also where t
     detail: { amount: '$12.50', reference: 'bank-7' },
     outcome: 'done',
   });
+  expect((await ask(`/teams/${own.teamId}/credit`, payment)).body['id']).toBe(one?.body['id']);
+  // It is booked once, and told once.
+  expect((await market.store.read.audit.page({ limit: 9 })).map(({ action }) => action)).toEqual([
+    'credit.top_up',
+  ]);
+});
+
+it('names a team by its id or its slug, and another one by neither', async () => {
+  const { slug = '' } = (await market.store.read.teams.byId(own.teamId)) ?? {};
+  const { id } = await createTeam(
+    { ...market, random: systemRandom },
+    { name: 'Mallory', owner: market.user.email, slug: own.teamId },
+  );
+  for (const name of [slug, own.teamId]) {
+    expect((await ask(`/teams/${name}`)).body['id']).toBe(own.teamId);
+    const grant = { kind: 'grant', amount_usd: 1, reference: `for-${name}` };
+    expect((await ask(`/teams/${name}/credit`, grant)).body['team_id']).toBe(own.teamId);
+    expect(await newestAudit()).toMatchObject({ action: 'credit.grant', subject: own.teamId });
+    expect((await ask(`/deployments?team=${name}`)).body['deployments']).toHaveLength(1);
+  }
+  expect((await ask(`/teams/${id}`)).body['id']).toBe(id);
 });
 
 it('refuses what the command line refuses, and keeps a row of it', async () => {
@@ -146,9 +168,13 @@ it('refuses what the command line refuses, and keeps a row of it', async () => {
     expect([twice.status, JSON.stringify(twice.body)]).toEqual([400, expect.stringContaining('reference')]);
   }
   expect((await ask('/providers/provider-x/losses/accept', { for_s: 60 })).status).toBe(400);
-  expect((await ask('/teams/none/credit', { kind: 'grant', amount_usd: 1, reference: 'r-2' })).status).toBe(
-    400,
-  );
+  for (const reply of [
+    await ask('/teams/none'),
+    await ask('/deployments?team=none'),
+    await ask('/teams/none/credit', { kind: 'grant', amount_usd: 1, reference: 'r-2' }),
+    await ask('/mails/none/resend', {}),
+  ])
+    expect(reply).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } });
   expect((await ask(`/teams/${own.teamId}`)).body['balance_usd']).toBe(1000);
 });
 

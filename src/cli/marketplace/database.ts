@@ -2,8 +2,7 @@ import type { Command } from 'commander';
 import { type MarketplaceStoreDeps, marketplaceStores } from '../../compose/open-marketplace-store.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
-import { auditedAction } from '../../marketplace/operate/audited-action.ts';
-import type { AuditedAction } from '../../operators/audit.ts';
+import { type AuditedAction, audited } from '../../operators/audit.ts';
 import { actionOn, type Body, withDatabase } from '../database.ts';
 import { localActor } from '../local-actor.ts';
 
@@ -31,10 +30,10 @@ export function loadMarketplaceFor(command: Command): MarketplaceConfig {
 /** Does what changes something, in the name of who runs the command; it leaves a row in the audit log. */
 export function auditedHere<T>(
   deps: CommandDeps,
-  action: AuditedAction,
+  action: AuditedAction<T>,
   act: (deps: CommandDeps) => Promise<T>,
 ): Promise<T> {
-  return auditedAction(deps, localActor(), action, (store) => act({ ...deps, store }));
+  return audited(deps, localActor(), action, (store) => act({ ...deps, store }));
 }
 
 /** Runs `body` on the database that `berth marketplace` with the same flags uses, also while it runs. */

@@ -73,7 +73,7 @@ async function sentenceOf(...args: string[]): Promise<string> {
 
 describe('the commands for the operator of a marketplace', () => {
   it('status: providers of the configuration and of rows, the teams that spend, and the mail', async () => {
-    const { providers, teams, mail_due_at: due } = JSON.parse(await run('status', '--json'));
+    const { providers, teams, mail_due_at: due, ...counts } = JSON.parse(await run('status', '--json'));
     const nothing = { deploying: 0, running: 0, stopped: 0, volumes: 0, waiting_for_ssh: 0, losses_held: 0 };
     expect(providers).toEqual([
       {
@@ -89,6 +89,7 @@ describe('the commands for the operator of a marketplace', () => {
     ]);
     // Confirmed until it began: nothing beyond that is billed.
     expect(teams).toEqual([{ team: teamId, balance_usd: 100, burn_usd_per_hour: 2, hours_left: 50 }]);
+    expect(counts).toEqual({ team_count: 1, spending_count: 1 });
     expect(due).not.toBeUndefined();
     const text = await run('status');
     expect(text).toMatch(/^PROVIDER +DEPLOYING[^\n]*\nprovider-a +1 +1 +0 +1/);
@@ -139,12 +140,21 @@ describe('the commands for the operator of a marketplace', () => {
       { name: 'mara', state: 'valid' },
     ]);
     await run('credit', 'grant', teamId, '5', '--reason', 'sorry');
+    for (const _ of [1, 2]) await run('credit', 'add', teamId, '5', '--reference', 'bank-1');
     await run('users', 'add', 'eve@example.com');
+    await run('teams', 'create', 'Acme', '--owner', 'usr-1@example.com', '--slug', 'acme');
+    await run('teams', 'add-member', 'acme', 'eve@example.com');
+    await run('teams', 'remove-member', 'acme', 'eve@example.com');
+    const acme = JSON.parse(await run('teams', 'show', 'acme', '--json')).id;
     expect(await sentenceOf('losses', 'accept', 'provider-a')).toContain('No losses are recorded');
     const rows: Record<string, unknown>[] = JSON.parse(await run('audit', 'ls', '--json'));
     expect(rows.map(({ action, subject, outcome, source }) => [action, subject, outcome, source])).toEqual([
       ['losses.accept', 'provider-a', 'refused', 'cli'],
+      ['team.remove_member', acme, 'done', 'cli'],
+      ['team.set_member', acme, 'done', 'cli'],
+      ['team.create', acme, 'done', 'cli'],
       ['user.add', 'eve@example.com', 'done', 'cli'],
+      ['credit.top_up', teamId, 'done', 'cli'],
       ['credit.grant', teamId, 'done', 'cli'],
       ['operator_key.create', 'mara', 'done', 'cli'],
     ]);

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { toLossCap } from '../../compose/options.ts';
 import { listProviders, type ProviderRow } from '../../marketplace/operate/views/providers.ts';
-import { listTeams, type TeamRow } from '../../marketplace/operate/views/teams.ts';
+import { firstToRunOut, type TeamRow } from '../../marketplace/operate/views/teams.ts';
 import { printLine } from '../../runtime/print.ts';
 import {
   type Column,
@@ -17,8 +17,8 @@ import {
 import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 import { burnColumns } from './teams-command.ts';
 
-/** More teams than there are. */
-const ALL = 1_000_000;
+/** Of the teams that spend, those that run out first. */
+const TEAMS_SHOWN = 50;
 
 /** `berth marketplace status`: what an operator looks at first. */
 export function statusCommand(): Command {
@@ -26,12 +26,16 @@ export function statusCommand(): Command {
     onMarketplaceDatabase(new Command('status'), async (deps, { json }: JsonFlag) => {
       const { store, clock } = deps;
       const providers = await readProviders(deps);
-      const { teams } = await listTeams(store.read, { limit: ALL }, clock.now());
+      const spending = await store.read.teams.spending();
+      const teams = await firstToRunOut(store.read, spending, TEAMS_SHOWN, clock.now());
+      const counts = { teams: await store.read.teams.count(), spending: spending.length };
       const mailDueAt = await store.read.mail.nextDueAt();
-      if (!json) return tell(providers, teams, mailDueAt);
+      if (!json) return tell(providers, teams, counts, mailDueAt);
       printJson({
         providers: providers.map((provider) => toFields(provider, providerColumns)),
         teams: teams.map((team) => toFields(team, teamColumns)),
+        team_count: counts.teams,
+        spending_count: counts.spending,
         mail_due_at: toJsonTime(mailDueAt),
       });
     }),
@@ -64,18 +68,20 @@ const teamColumns: readonly Column<TeamRow>[] = [
   ...burnColumns,
 ];
 
-function tell(providers: readonly ProviderRow[], teams: readonly TeamRow[], mailDueAt: number | null): void {
+function tell(
+  providers: readonly ProviderRow[],
+  teams: readonly TeamRow[],
+  { teams: all, spending }: { teams: number; spending: number },
+  mailDueAt: number | null,
+): void {
   printRecords(providers, providerColumns, {});
-  const spending = teams.filter(({ burn_usd_per_hour: burn }) => burn > 0);
   printLine('');
-  if (spending.length === 0) printLine(`None of ${teams.length} teams is billed for anything.`);
+  if (spending === 0) printLine(`None of ${all} teams is billed for anything.`);
   else {
-    printRecords(
-      spending.toSorted((a, b) => (a.hours_left ?? 0) - (b.hours_left ?? 0)),
-      teamColumns,
-      {},
-    );
-    printLine(`${teams.length - spending.length} more teams are billed for nothing.`);
+    printRecords(teams, teamColumns, {});
+    if (spending > teams.length)
+      printLine(`${spending - teams.length} more teams spend: berth marketplace teams list --spending`);
+    printLine(`${all - spending} more teams are billed for nothing.`);
   }
   printLine(
     mailDueAt === null ? 'No mail waits.' : `The oldest mail that waits was due ${toTime(mailDueAt)}.`,

@@ -1,9 +1,11 @@
 import { Command } from 'commander';
 import { type TeamRole, teamRoles } from '../../marketplace/contract/team.ts';
 import { usdToDollars } from '../../marketplace/contract/values.ts';
+import type { MemberRecord, TeamRecord } from '../../marketplace/model/people.ts';
 import { listTeams, readTeam, type TeamDetail, type TeamRow } from '../../marketplace/operate/views/teams.ts';
 import { removeMember, setMember } from '../../marketplace/teams/members.ts';
 import { createTeam, switchTeam } from '../../marketplace/teams/teams.ts';
+import type { AuditedAction } from '../../operators/audit.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
 import { parseLimit } from '../parse.ts';
@@ -29,7 +31,11 @@ export function teamsCommand(): Command {
   onMarketplaceDatabase(
     teams.command('create <name>'),
     async (deps, name: string, { owner, slug }: { owner: string; slug?: string }) => {
-      const action = { action: 'team.create', subject: name, detail: { owner } };
+      const action: AuditedAction<TeamRecord> = {
+        action: 'team.create',
+        detail: { name, owner },
+        done: ({ id }) => ({ subject: id }),
+      };
       const team = await auditedHere(deps, action, (within) => createTeam(within, { name, owner, slug }));
       printLine(`Team ${team.name} (${team.id}, ${team.slug}) is created.`);
     },
@@ -49,7 +55,7 @@ export function teamsCommand(): Command {
     teams.command('add-member <team> <email>'),
     async (deps, team: string, user: string, { role }: { role: string }) => {
       const member = { team, user, role: toRole(role) };
-      const action = { action: 'team.set_member', subject: team, detail: { user, role } };
+      const action = { action: 'team.set_member', subject: team, detail: { user, role }, done: toSubject };
       await auditedHere(deps, action, (within) => setMember(within, member));
       printLine(`${user} is ${role} of ${team}.`);
     },
@@ -59,7 +65,7 @@ export function teamsCommand(): Command {
   onMarketplaceDatabase(
     teams.command('remove-member <team> <email>'),
     async (deps, team: string, user: string) => {
-      const action = { action: 'team.remove_member', subject: team, detail: { user } };
+      const action = { action: 'team.remove_member', subject: team, detail: { user }, done: toSubject };
       await auditedHere(deps, action, (within) => removeMember(within, { team, user }));
       printLine(`${user} is no longer a member of ${team}.`);
     },
@@ -70,6 +76,11 @@ export function teamsCommand(): Command {
     printLine(`${team} is the current team of ${user}.`);
   }).description("make a team the user's current one");
   return teams;
+}
+
+/** Of a team that is there the audit log has the id, however it was named. */
+function toSubject({ teamId }: Pick<MemberRecord, 'teamId'>): { subject: string } {
+  return { subject: teamId };
 }
 
 function toRole(text: string): TeamRole {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { deployment } from '../../store/marketplace/records.fixture.ts';
 import { pages } from './app.ts';
@@ -33,6 +33,12 @@ describe('the console of the marketplace', () => {
     }
     for (const path of ['deployments/dep-x', 'teams/team-x', 'bills/dep-x'])
       expect((await get(`/console/${path}`)).status).toBe(404);
+  });
+
+  it('reads the teams that spend once for its first page', async () => {
+    const spending = vi.spyOn(shown.store.read.teams, 'spending');
+    expect(await read('/console')).toContain('Teams that run out first');
+    expect(spending).toHaveBeenCalledOnce();
   });
 
   it('escapes what users and providers have written', async () => {

@@ -4,8 +4,8 @@ import { receiptMessage } from '../mail/messages.ts';
 import { mailManagers } from '../mail/outbox.ts';
 import type { LedgerAccount, LedgerTransactionRecord } from '../model/ledger-records.ts';
 import { newId } from '../model/names.ts';
-import { OperatorError } from '../model/own-rows.ts';
-import { Duplicate, type Transaction } from '../model/store.ts';
+import { noSuchTeam, OperatorError } from '../model/own-rows.ts';
+import type { Transaction } from '../model/store.ts';
 import { readCredit } from './balance-watch.ts';
 import { takeReading } from './watch-team.ts';
 
@@ -25,21 +25,27 @@ const kinds = {
   grant: { words: 'Grant', account: 'promotion' },
   adjustment: { words: 'Adjustment', account: 'revenue:compute' },
 } as const satisfies Record<string, { words: string; account: LedgerAccount }>;
-type CreditKind = keyof typeof kinds;
+export type CreditKind = keyof typeof kinds;
 
 const MAX_MICRO_USD = 1e15;
+
+/** What is in the books now, and whether it was there before: its reference was booked. */
+export interface Booked {
+  record: LedgerTransactionRecord;
+  isReplay: boolean;
+}
 
 /** Books a payment, and mails a receipt (M: Events). With a `reference` that was booked, returns what it was. */
 export async function topUp(
   deps: CreditDeps,
   credit: Credit & { reference: string },
 ): Promise<LedgerTransactionRecord> {
-  return book(deps, 'top_up', credit);
+  return (await book(deps, 'top_up', credit)).record;
 }
 
 /** Books credit that nobody paid for. @throws {OperatorError} */
 export async function grant(deps: CreditDeps, credit: Credit): Promise<LedgerTransactionRecord> {
-  return book(deps, 'grant', credit);
+  return (await book(deps, 'grant', credit)).record;
 }
 
 /** Corrects a balance, up or down; the reason stays in the books. @throws {OperatorError} */
@@ -47,18 +53,13 @@ export async function adjust(
   deps: CreditDeps,
   credit: Credit & { reason: string },
 ): Promise<LedgerTransactionRecord> {
-  return book(deps, 'adjustment', credit);
+  return (await book(deps, 'adjustment', credit)).record;
 }
 
-async function book(deps: CreditDeps, kind: CreditKind, credit: Credit): Promise<LedgerTransactionRecord> {
+/** Books an amount of any kind. Of two with one reference at once, the store runs the second again. @throws {OperatorError} */
+export async function book(deps: CreditDeps, kind: CreditKind, credit: Credit): Promise<Booked> {
   assertAmount(kind, credit.amountMicroUsd);
-  try {
-    return await deps.store.transact((tx) => bookOnce(deps, tx, kind, credit));
-  } catch (error) {
-    if (!(error instanceof Duplicate)) throw error;
-    // Of two at once, the other was first: now it is there to be found.
-    return deps.store.transact((tx) => bookOnce(deps, tx, kind, credit));
-  }
+  return deps.store.transact((tx) => bookOnce(deps, tx, kind, credit));
 }
 
 async function bookOnce(
@@ -66,17 +67,17 @@ async function bookOnce(
   tx: Transaction,
   kind: CreditKind,
   { teamId, amountMicroUsd, reference = null, reason }: Credit,
-): Promise<LedgerTransactionRecord> {
+): Promise<Booked> {
   const { words, account } = kinds[kind];
   const memo = `${words} of ${toDollars(amountMicroUsd)}${reason === undefined ? '' : `: ${reason}`}`;
   const known = reference === null ? null : await tx.ledger.byReference(reference);
   if (known !== null) {
-    if (known.teamId === teamId && known.kind === kind && known.memo === memo) return known;
+    if (known.teamId === teamId && known.kind === kind && known.memo === memo)
+      return { record: known, isReplay: true };
     throw new OperatorError(`The reference "${reference}" was booked for something else: ${known.memo}.`);
   }
   const team = await tx.teams.byId(teamId);
-  if (team === null)
-    throw new OperatorError(`There is no team "${teamId}": see \`berth marketplace teams list\`.`);
+  if (team === null) throw noSuchTeam(teamId);
   const at = deps.clock.now();
   const record = { id: newId(deps.random, 'txn'), kind, teamId, at, memo, reference };
   await tx.ledger.book(record, [
@@ -92,7 +93,7 @@ async function bookOnce(
       dedupeKey: `receipt:${record.id}`,
       ...receiptMessage({ team, amountMicroUsd, balanceMicroUsd: reading.balanceMicroUsd, at, reference }),
     });
-  return record;
+  return { record, isReplay: false };
 }
 
 function assertAmount(kind: CreditKind, amountMicroUsd: number): void {

@@ -37,14 +37,27 @@ export async function ownVolume(
   return record;
 }
 
+/** The team of an id or a slug; null: there is none. Of two that one text means, it is the one of that id. */
+export async function teamOf(teams: TeamReader, idOrSlug: string): Promise<TeamRecord | null> {
+  const known = await teams.byId(idOrSlug);
+  if (known !== null) return known;
+  const found = await teams.bySlug(idOrSlug);
+  // Read by its id, it is locked where this is a transaction.
+  return found && teams.byId(found.id);
+}
+
 /** The team of an id or a slug. @throws {OperatorError} */
 export async function findTeam(teams: TeamReader, idOrSlug: string): Promise<TeamRecord> {
-  const found = (await teams.bySlug(idOrSlug)) ?? (await teams.byId(idOrSlug));
-  // Read by its id, it is locked where this is a transaction.
-  const team = found && (await teams.byId(found.id));
-  if (team === null)
-    throw new OperatorError(`There is no team "${idOrSlug}": see \`berth marketplace teams list\`.`);
+  const team = await teamOf(teams, idOrSlug);
+  if (team === null) throw noSuchTeam(idOrSlug);
   return team;
+}
+
+export function noSuchTeam(idOrSlug: string): OperatorError {
+  return new OperatorError(
+    `There is no team "${idOrSlug}": see \`berth marketplace teams list\`.`,
+    'not_found',
+  );
 }
 
 /** Who sends a request. What else is known of them is read where it is needed, in the transaction that needs it. */
@@ -55,4 +68,11 @@ export interface Caller {
 /** An operator asked for what cannot be done; the message says why, and what to do. */
 export class OperatorError extends Fatal {
   override readonly name = 'OperatorError';
+  /** What the operator's API answers. */
+  readonly code: 'invalid_request' | 'not_found';
+
+  constructor(message: string, code: OperatorError['code'] = 'invalid_request') {
+    super(message);
+    this.code = code;
+  }
 }

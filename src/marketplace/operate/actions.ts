@@ -1,12 +1,12 @@
+import { type AuditedAction, audited } from '../../operators/audit.ts';
 import type { Actor } from '../../operators/model.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { toDollars } from '../contract/values.ts';
-import { adjust, type Credit, grant, topUp } from '../ledger/credit.ts';
+import { type Booked, book, type Credit } from '../ledger/credit.ts';
 import type { LedgerTransactionRecord, MailRecord } from '../model/ledger-records.ts';
 import { OperatorError } from '../model/own-rows.ts';
 import type { Store } from '../model/store.ts';
 import { acceptLosses } from '../providers/loss-cap.ts';
-import { auditedAction } from './audited-action.ts';
 
 interface Deps {
   store: Store;
@@ -20,15 +20,21 @@ export type Booking =
   | ({ kind: 'grant' } & Credit)
   | ({ kind: 'adjustment'; reason: string } & Credit);
 
-/** @throws {OperatorError} */
-export function bookCredit(deps: Deps, actor: Actor, booking: Booking): Promise<LedgerTransactionRecord> {
-  const { kind, teamId, amountMicroUsd, reference = null, reason = null } = booking;
-  const detail = { amount: toDollars(amountMicroUsd), reference, reason };
-  return auditedAction(deps, actor, { action: `credit.${kind}`, subject: teamId, detail }, (store) => {
-    const within = { ...deps, store };
-    if (booking.kind === 'top_up') return topUp(within, booking);
-    return booking.kind === 'grant' ? grant(within, booking) : adjust(within, booking);
-  });
+/** One that was booked before leaves no second row in the audit log. @throws {OperatorError} */
+export async function bookCredit(
+  deps: Deps,
+  actor: Actor,
+  { kind, ...credit }: Booking,
+): Promise<LedgerTransactionRecord> {
+  const { teamId, amountMicroUsd, reference = null, reason = null } = credit;
+  const action: AuditedAction<Booked> = {
+    action: `credit.${kind}`,
+    subject: teamId,
+    detail: { amount: toDollars(amountMicroUsd), reference, reason },
+    done: ({ isReplay }) => (isReplay ? null : {}),
+  };
+  const { record } = await audited(deps, actor, action, (store) => book({ ...deps, store }, kind, credit));
+  return record;
 }
 
 /** For so long, all that the provider answers 404 for is ended. Returns until when. @throws {OperatorError} */
@@ -39,28 +45,26 @@ export function acceptProviderLosses(
 ): Promise<number> {
   const until = deps.clock.now() + forMs;
   const detail = { until: new Date(until).toISOString() };
-  return auditedAction(
-    deps,
-    actor,
-    { action: 'losses.accept', subject: providerId, detail },
-    async (store) => {
-      if (!(await store.read.losses.providers()).includes(providerId))
-        throw new OperatorError(
-          `No losses are recorded for a provider "${providerId}": \`berth marketplace losses\` lists them.`,
-        );
-      await acceptLosses({ store }, providerId, until);
-      return until;
-    },
-  );
+  return audited(deps, actor, { action: 'losses.accept', subject: providerId, detail }, async (store) => {
+    if (!(await store.read.losses.providers()).includes(providerId))
+      throw new OperatorError(
+        `No losses are recorded for a provider "${providerId}": \`berth marketplace losses\` lists them.`,
+      );
+    await acceptLosses({ store }, providerId, until);
+    return until;
+  });
 }
 
 /** Has a mail that was given up, or waits, tried now; it is given up again three days later. @throws {OperatorError} */
 export function resendMail(deps: Deps, actor: Actor, id: string): Promise<MailRecord> {
-  return auditedAction(deps, actor, { action: 'mail.resend', subject: id }, (store) =>
+  return audited(deps, actor, { action: 'mail.resend', subject: id }, (store) =>
     store.transact(async (tx) => {
       const record = await tx.mail.byId(id);
       if (record === null)
-        throw new OperatorError(`There is no mail "${id}": see \`berth marketplace mail list\`.`);
+        throw new OperatorError(
+          `There is no mail "${id}": see \`berth marketplace mail list\`.`,
+          'not_found',
+        );
       if (record.sentAt !== null) throw new OperatorError(`The mail "${id}" was sent: it is not sent twice.`);
       const now = deps.clock.now();
       const createdAt = record.failedAt === null ? record.createdAt : now;

@@ -42,8 +42,8 @@ export async function setMember(
 export async function removeMember(
   { store }: Pick<Deps, 'store'>,
   { user: email, team: idOrSlug }: Membership,
-): Promise<void> {
-  await store.transact(async (tx) => {
+): Promise<Pick<MemberRecord, 'teamId'>> {
+  return store.transact(async (tx) => {
     const team = await findTeam(tx.teams, idOrSlug);
     const user = await findUser(tx.users, email);
     if (user.id === team.ownerId)
@@ -51,5 +51,6 @@ export async function removeMember(
     if ((await tx.teams.member(team.id, user.id)) === null)
       throw new OperatorError(`${user.email} is no member of the team "${team.slug}".`);
     await tx.teams.removeMember(team.id, user.id);
+    return { teamId: team.id };
   });
 }

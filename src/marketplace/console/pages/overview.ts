@@ -3,7 +3,7 @@ import { activeStatuses } from '../../contract/deployment.ts';
 import { usdToDollars } from '../../contract/values.ts';
 import { listProviders, type ProviderRow } from '../../operate/views/providers.ts';
 import { readStatus } from '../../operate/views/status.ts';
-import { listTeams } from '../../operate/views/teams.ts';
+import { firstToRunOut } from '../../operate/views/teams.ts';
 import type { Page } from '../deps.ts';
 import { providerBadge, toneOf } from '../parts.ts';
 import { burnColumns } from './teams.ts';
@@ -13,10 +13,11 @@ const CAUSES_SHOWN = 8;
 
 /** The whole marketplace at a glance. */
 export const overviewPage: Page = async ({ store: { read }, providers: knownOf, maxLosses }, { now }) => {
-  const [status, providers, { teams }] = await Promise.all([
-    readStatus(read),
+  const spending = await read.teams.spending();
+  const [status, providers, teams] = await Promise.all([
+    readStatus(read, spending),
     listProviders(read, { known: knownOf(), maxLosses, now }),
-    listTeams(read, { isSpending: true, limit: TEAMS_SHOWN }, now),
+    firstToRunOut(read, spending, TEAMS_SHOWN, now),
   ]);
   const { mails, books } = status;
   const isLate = mails.oldest_due_at !== null && Date.parse(mails.oldest_due_at) < now - 60_000;

@@ -54,7 +54,7 @@ const creditRoute = createRoute({
     201,
     'What is booked.',
     z.object({ id: z.string(), team_id: z.string(), memo: z.string() }),
-    refusals,
+    [...refusals, 'not_found'],
   ),
 });
 
@@ -101,7 +101,7 @@ const resendRoute = createRoute({
   summary: 'Have a mail that waits, or was given up, tried now',
   description: 'One that was sent is not sent twice.',
   request: { params: z.object({ mailId: z.string() }) },
-  responses: errors.replies(200, 'The mail.', mailRowSchema, refusals),
+  responses: errors.replies(200, 'The mail.', mailRowSchema, [...refusals, 'not_found']),
 });
 
 /** What an operator does: each leaves a row in the audit log. */

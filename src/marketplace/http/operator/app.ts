@@ -1,5 +1,6 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { assembleOperatorApp, type OperatorEnv } from '../../../operators/http/router.ts';
+import { OperatorError } from '../../model/own-rows.ts';
 import { actionRoutes } from './actions.ts';
 import { errors, type OperatorDeps } from './deps.ts';
 import { viewRoutes } from './views.ts';
@@ -14,6 +15,7 @@ export function createOperatorApp(
     nextId,
     errors,
     routes: [viewRoutes(deps), actionRoutes(deps)],
+    codeOf: (refused) => (refused instanceof OperatorError ? refused.code : undefined),
     about: {
       title: 'Berth marketplace operator API',
       description:

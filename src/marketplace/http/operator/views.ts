@@ -6,6 +6,7 @@ import { createOperatorRouter, limitSchema } from '../../../operators/http/route
 import { listAudit } from '../../../operators/views/audit.ts';
 import { listOperatorKeys, operatorKeyListSchema } from '../../../operators/views/keys.ts';
 import { flagSchema } from '../../contract/values.ts';
+import { findTeam } from '../../model/own-rows.ts';
 import { billSchema, booksSchema, explainBillOf, readBooks } from '../../operate/views/books.ts';
 import {
   deploymentDetailSchema,
@@ -168,14 +169,16 @@ export function viewRoutes({
   maxLosses,
 }: Pick<OperatorDeps, 'store' | 'clock' | 'providers' | 'maxLosses'>) {
   return createOperatorRouter()
-    .openapi(statusRoute, async (context) => context.json(await readStatus(read), 200))
+    .openapi(statusRoute, async (context) =>
+      context.json(await readStatus(read, await read.teams.spending()), 200),
+    )
     .openapi(providersRoute, async (context) => {
       const seen = { known: providers(), maxLosses, now: clock.now() };
       return context.json({ providers: await listProviders(read, seen) }, 200);
     })
     .openapi(deploymentsRoute, async (context) => {
       const { team, provider, q, ...query } = context.req.valid('query');
-      const teamId = team === undefined ? undefined : known(await teamIdOf(team), 'team');
+      const teamId = team === undefined ? undefined : (await findTeam(read.teams, team)).id;
       const of = { ...query, teamId, providerId: provider, text: q };
       return context.json(await listDeployments(read, of), 200);
     })
@@ -210,10 +213,6 @@ export function viewRoutes({
       context.json(await listAudit(read, context.req.valid('query')), 200),
     )
     .openapi(operatorKeysRoute, async (context) => context.json({ keys: await listOperatorKeys(read) }, 200));
-
-  async function teamIdOf(idOrSlug: string): Promise<string | null> {
-    return ((await read.teams.bySlug(idOrSlug)) ?? (await read.teams.byId(idOrSlug)))?.id ?? null;
-  }
 }
 
 /** @throws {ApiError} `not_found` */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { usdFromMicroUsd } from '../../../contract/values.ts';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
-import type { Reader } from '../../model/store.ts';
+import type { Reader, TeamWithLoad } from '../../model/store.ts';
 import { readVerdict } from './books.ts';
 
 /** What there is, in figures. */
@@ -24,11 +24,11 @@ export const statusViewSchema = z
   .meta({ id: 'Status' });
 export type StatusView = z.infer<typeof statusViewSchema>;
 
-export async function readStatus(read: Reader): Promise<StatusView> {
-  const [active, count, spending, waiting, dueAt, held, verdict] = await Promise.all([
+/** `spending`: the teams that are billed for something. */
+export async function readStatus(read: Reader, spending: readonly TeamWithLoad[]): Promise<StatusView> {
+  const [active, count, waiting, dueAt, held, verdict] = await Promise.all([
     read.deployments.countActive(),
     read.teams.count(),
-    read.teams.spending(),
     read.mail.countWaiting(),
     read.mail.nextDueAt(),
     read.losses.countHeld(),

@@ -3,6 +3,7 @@ import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
 import { nextSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
 import { teamRoles } from '../../contract/team.ts';
 import { accrued } from '../../ledger/balance.ts';
+import { teamOf } from '../../model/own-rows.ts';
 import type { Reader, TeamWithLoad } from '../../model/store.ts';
 
 /** A team with what it has left and how fast that is used. */
@@ -81,7 +82,8 @@ export async function listTeams(
   { text, isSpending = false, after, limit = USUAL_PAGE }: TeamQuery,
   now: number,
 ): Promise<TeamPage> {
-  if (isSpending) return { teams: await firstToRunOut(read, limit, now), next: null };
+  if (isSpending)
+    return { teams: await firstToRunOut(read, await read.teams.spending(), limit, now), next: null };
   const found = await read.teams.page({ text, after, limit: limit + 1 });
   const page = found.slice(0, limit);
   return {
@@ -90,12 +92,17 @@ export async function listTeams(
   };
 }
 
-/** By the stored balances, so that no more teams are read in full than are shown. */
-async function firstToRunOut(read: TeamReads, limit: number, now: number): Promise<TeamRow[]> {
+/** Of those that spend. By the stored balances, so that no more teams are read in full than are shown. */
+export async function firstToRunOut(
+  read: TeamReads,
+  spending: readonly TeamWithLoad[],
+  limit: number,
+  now: number,
+): Promise<TeamRow[]> {
   const lasts = ({ balanceMicroUsd, openRateMilliUsd }: TeamWithLoad): number =>
     balanceMicroUsd / Math.max(1, openRateMilliUsd);
-  const spending = (await read.teams.spending()).toSorted((a, b) => lasts(a) - lasts(b));
-  return Promise.all(spending.slice(0, limit).map((team) => toTeamRow(read, team, now)));
+  const soonest = spending.toSorted((a, b) => lasts(a) - lasts(b)).slice(0, limit);
+  return Promise.all(soonest.map((team) => toTeamRow(read, team, now)));
 }
 
 async function toTeamRow(read: TeamReads, team: TeamWithLoad, now: number): Promise<TeamRow> {
@@ -122,7 +129,7 @@ const MOST_BOOKED = 20;
 
 /** The team of an id or a slug; null: there is none. */
 export async function readTeam(read: TeamReads, idOrSlug: string, now: number): Promise<TeamDetail | null> {
-  const found = (await read.teams.bySlug(idOrSlug)) ?? (await read.teams.byId(idOrSlug));
+  const found = await teamOf(read.teams, idOrSlug);
   const load = found && (await read.teams.load(found.id));
   if (found === null || load === null) return null;
   const [row, members, open, booked] = await Promise.all([
