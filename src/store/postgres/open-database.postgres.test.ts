@@ -5,6 +5,7 @@ import { DatabaseRefused } from '../database-refused.ts';
 import { readMigrations } from '../migrations.ts';
 import { MOVES_VISIBILITY, rowsOfBefore, WRITE_BEFORE } from '../visibility-migration.fixture.ts';
 import { assertUsable, prepareDatabase } from './open-database.ts';
+import { openPostgresStore } from './store.ts';
 
 const PASSWORD = 'the-canary-password';
 let server: PostgresServer;
@@ -57,6 +58,12 @@ describe('migrations', () => {
     expect(await tables()).toEqual([]);
     await prepareDatabase(url, { migrations: [first, second] });
     expect(await runs()).toEqual([1, 2]);
+  });
+
+  it('take as long as they take, where the user or the database limits statements', async () => {
+    await server.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET statement_timeout = 50`);
+    await prepareDatabase(url, { migrations: [{ ...first, sql: `${first.sql}; SELECT pg_sleep(0.1)` }] });
+    expect(await runs()).toEqual([1]);
   });
 
   it('are not run by a command: it refuses an older database, and leaves it to the servers', async () => {
@@ -196,7 +203,10 @@ describe('refused in one sentence, and left as it is:', () => {
     const served = await stranger(
       'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO $USER',
     );
-    await prepareDatabase(served);
+    const store = await openPostgresStore(served);
+    await store.proveWrites();
+    await store.close();
+    expect(await server.query('SELECT * FROM berth_schema', url)).toHaveLength(1);
   });
 
   it('an empty database, where a command needs one that is in use', async () => {

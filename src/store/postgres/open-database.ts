@@ -11,6 +11,8 @@ const OLDEST_SERVER = 140_000;
 const MIGRATION_LOCK = 0x42727468;
 /** How long, in milliseconds, another server's migration is waited for. */
 const MIGRATION_LOCK_MS = 60_000;
+/** A migration may take long, whatever limit the user has. It waits for locks only, and those have a limit. */
+const PREPARE = `SET lock_timeout = ${MIGRATION_LOCK_MS}; SET statement_timeout = 0; SET synchronous_commit = on`;
 
 export interface OpenOptions {
   migrations?: readonly Migration[];
@@ -35,12 +37,11 @@ export async function prepareDatabase(
   format: DatabaseFormat = orchestratorFormat,
 ): Promise<void> {
   const migrations = given ?? readMigrations(format.migrations);
-  // A migration may take long. It waits for locks only, and those have a limit.
   const client = new Client({ ...connectionOptions(url), query_timeout: 0 });
   client.on('error', () => undefined);
   try {
     await asFailure(client.connect());
-    await asFailure(client.query(`SET lock_timeout = ${MIGRATION_LOCK_MS}; SET synchronous_commit = on`));
+    await asFailure(client.query(PREPARE));
     await checkServer(client, url);
     const newest = migrations.at(-1)?.version ?? 0;
     const version = await checkVersion(client, url, newest, format);
@@ -71,7 +72,7 @@ export async function tryMigrations(url: string, format: DatabaseFormat): Promis
   client.on('error', () => undefined);
   try {
     await asFailure(client.connect());
-    await asFailure(client.query(`SET lock_timeout = ${MIGRATION_LOCK_MS}`));
+    await asFailure(client.query(PREPARE));
     await checkServer(client, url);
     const version = await checkVersion(client, url, migrations.at(-1)?.version ?? 0, format);
     if (version > 0) await migrate(client, url, migrations, format, 'ROLLBACK');

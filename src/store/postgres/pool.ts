@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Client, type ClientBase, Pool, type PoolConfig, type QueryResult } from 'pg';
+import type { DatabaseFormat } from './database-format.ts';
 import { asFailure } from './errors.ts';
 
 /** Timeouts, in milliseconds. */
@@ -118,26 +119,24 @@ function findable(query: unknown, values: unknown): unknown {
 
 const hasNul = (value: unknown): boolean => typeof value === 'string' && value.includes('\0');
 
-/** More than one create writes. */
-const PROOF_BYTES = 65_536;
+/** More than one create writes: about 64 KiB. */
+const PROOF_ROWS = 2_000;
 
 /**
- * Proves that the disk has room: allocates pages in the data and in the write-ahead log, and frees them. Two servers
- * that do so at once wait for each other. EXTERNAL storage turns compression off.
+ * Proves that the disk has room: writes rows into a table of the database, and deletes them in the same transaction. The
+ * user may be one who can make no tables.
  *
  * @throws {PostgresFailure}
  */
-export async function proveWrites(pool: Pool): Promise<void> {
+export async function proveWrites(pool: Pool, { versionTable }: DatabaseFormat): Promise<void> {
   const client = await asFailure(pool.connect());
   let isBroken = true;
   try {
     await asFailure(
       client.query(
         `BEGIN READ WRITE;
-         CREATE TABLE write_proof (filler text);
-         ALTER TABLE write_proof ALTER filler SET STORAGE EXTERNAL;
-         INSERT INTO write_proof VALUES (repeat('x', ${PROOF_BYTES}));
-         DROP TABLE write_proof;
+         INSERT INTO ${versionTable} SELECT version FROM ${versionTable}, generate_series(1, ${PROOF_ROWS});
+         DELETE FROM ${versionTable} WHERE xmin = pg_current_xact_id()::xid;
          COMMIT`,
       ),
     );

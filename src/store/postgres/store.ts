@@ -8,6 +8,7 @@ import { orchestratorTables } from '../schema/orchestrator.ts';
 import { postgres } from '../schema/postgres.ts';
 import { ASK_TIME, CommitFeed, defaultTiming, type FeedTiming, type OwnCommit } from './commit-feed.ts';
 import { lockingConnections, skippingLocked, toConnection } from './connection.ts';
+import { orchestratorFormat } from './database-format.ts';
 import { asFailure, fromPostgres, refusalOf } from './errors.ts';
 import { type OpenOptions, prepareDatabase } from './open-database.ts';
 import { createPool, proveWrites, TRANSACTIONS } from './pool.ts';
@@ -112,7 +113,7 @@ export async function openPostgresStore(
     claimWork: (claim) => guarded(claimWork(claiming, claim)),
     nextWorkAt: (platform) => guarded(nextWorkAt(outside, platform)),
     endAbandonedLeases: async () => undefined,
-    proveWrites: () => guarded(proveWrites(pool)),
+    proveWrites: () => guarded(proveWrites(pool, orchestratorFormat)),
     subscribe: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);

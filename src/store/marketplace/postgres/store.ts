@@ -78,7 +78,7 @@ export async function openMarketplacePostgresStore(
     snapshot: (body) =>
       guarded(runSnapshot(auditPool, inSnapshot, (connection) => body(readerOn(connection, toCoreError)))),
     countRequest: (window) => guarded(requests.count(window)),
-    proveWrites: () => guarded(proveWrites(pool)),
+    proveWrites: () => guarded(proveWrites(pool, marketplaceFormat)),
     close,
   };
 }
