@@ -1,7 +1,7 @@
 import { createSeededRandom } from '../drivers/kit/seeded-random.ts';
 import { DEFAULT_ACCOUNT } from '../orchestrator/accounts/accounts.ts';
 import type { Log } from '../ports/log.ts';
-import { CONTROL, createControlClient } from '../sandbox/control/client.ts';
+import { CONTROL } from '../sandbox/control/client.ts';
 import type { Journal } from '../sandbox/journal/journal.ts';
 import { ORIGIN, type Sandbox } from '../sandbox/sandbox.ts';
 import type { ScenarioTarget } from '../sandbox/state/run-scenario.ts';
@@ -83,7 +83,7 @@ interface ControlParts {
   log: Log;
 }
 
-/** The control API and its client. The API is loaded and put together when it is first asked. */
+/** The control API, and its key. The API is loaded and put together when it is first asked. */
 export function createControl({ sandbox, keys, journal, snapshots, market, log }: ControlParts) {
   const key = `control_${createSeededRandom(`${sandbox.seed}/control`).bytes(24).toString('base64url')}`;
   const scenarios = scenarioTarget(sandbox, keys, market?.app);
@@ -92,11 +92,13 @@ export function createControl({ sandbox, keys, journal, snapshots, market, log }
     return createControlApp({ key, sandbox, keys: () => keys.all(), journal, snapshots, scenarios, log });
   };
   let app: ReturnType<typeof load> | undefined;
-  const fetch = async (request: Request): Promise<Response> => {
-    app ??= load();
-    return (await app).fetch(request);
+  return {
+    key,
+    app: async (request: Request): Promise<Response> => {
+      app ??= load();
+      return (await app).fetch(request);
+    },
   };
-  return { key, fetch, client: createControlClient({ baseUrl: ORIGIN, key, fetch }) };
 }
 
 export function isControl({ url }: Request): boolean {

@@ -5,7 +5,8 @@ import { DEFAULT_ACCOUNT } from '../orchestrator/accounts/accounts.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import { SandboxClock } from '../sandbox/clock.ts';
-import { untilAborted } from '../sandbox/faults/connection.ts';
+import { createControlClient } from '../sandbox/control/client.ts';
+import { BrokenConnection, untilAborted } from '../sandbox/faults/connection.ts';
 import { Faults } from '../sandbox/faults/faults.ts';
 import { Weather } from '../sandbox/faults/weather.ts';
 import { Journal } from '../sandbox/journal/journal.ts';
@@ -97,14 +98,20 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
 
   async function end(): Promise<void> {
     await state?.close();
-    faults.clear();
-    const products = [market, ...providers.values()];
-    for (const product of products) await clock.during(product?.close() ?? Promise.resolve());
-    clock.stop();
+    await clock.exclusively(async () => {
+      faults.clear();
+      const products = [market, ...providers.values()];
+      for (const product of products) await clock.during(product?.close() ?? Promise.resolve());
+      clock.stop(new BrokenConnection());
+    });
   }
   function close(): Promise<void> {
     closing ??= end();
     return closing;
+  }
+  /** @throws {Error} */
+  function assertOpen(): void {
+    if (closing !== undefined) throw new Error('The sandbox is closed.');
   }
 
   try {
@@ -157,6 +164,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
 
   /** @throws {ApiError} where the name is taken, or is none */
   async function addAccount(wanted?: string): Promise<SandboxAccount> {
+    assertOpen();
+    await clock.released();
     const refused = (message: string) => invalidRequest([{ path: 'name', message }]);
     const name = keys.take(wanted);
     if (name === undefined) throw refused('there is an account of that name already');
@@ -192,29 +201,40 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     defaultAccount: kept ?? started,
     account: addAccount,
   };
-  const { key, fetch, client } = createControl({ sandbox, keys, journal, snapshots, market, log });
+  const { key, app } = createControl({ sandbox, keys, journal, snapshots, market, log });
+
+  async function answer(request: Request): Promise<Response> {
+    if (isControl(request)) return app(request);
+    await clock.released();
+    return clock.during(Promise.race([router.route(request), untilAborted(request)]));
+  }
+  async function ask(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+    assertOpen();
+    const request = toRequest(input, init);
+    const begunAt = clock.now();
+    // What is only read has no consequences.
+    const isRead = ['GET', 'HEAD'].includes(request.method);
+    if (!isRead && isControl(request)) state?.changed();
+    else if (!isRead) changed();
+    const response = await answer(request);
+    if (!isRead || clock.now() !== begunAt) written();
+    await state?.isKept();
+    return response;
+  }
+
   return {
     ...sandbox,
-    control: client,
+    control: createControlClient({ baseUrl: ORIGIN, key, fetch: ask }),
     controlKey: key,
     provider(name) {
       const found = providers.get(toProviderName(name));
-      if (found === undefined) throw new Error(`There is no provider ${name} in this sandbox.`);
+      if (found === undefined)
+        throw new Error(
+          `There is no provider ${name} in this sandbox: it has ${[...providers.keys()].join(', ')}.`,
+        );
       return found;
     },
-    fetch: async (input, init) => {
-      const request = toRequest(input, init);
-      const begunAt = clock.now();
-      // What is only read has no consequences.
-      const isRead = ['GET', 'HEAD'].includes(request.method);
-      if (!isRead) changed();
-      const response = await (isControl(request)
-        ? fetch(request)
-        : clock.during(Promise.race([router.route(request), untilAborted(request)])));
-      if (!isRead || clock.now() !== begunAt) written();
-      await state?.isKept();
-      return response;
-    },
+    fetch: ask,
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -33,6 +33,10 @@ const QUIET_TURNS = 3;
 const MAX_AT_ONE_MOMENT = 100_000;
 /** A request that has had so much time, and has no answer, waits for something else. */
 const LONGEST_REQUEST_MS = 10 * 60_000;
+/** A hundred years: nobody advances time by more. */
+export const MAX_ADVANCE_MS = 36_525 * 86_400_000;
+
+const nothing = (): void => undefined;
 
 /**
  * The time of a sandbox. `virtual`: it stands still unless it is advanced, or a request waits for it. `real`: it passes
@@ -47,12 +51,18 @@ export class SandboxClock implements Clock {
   #isFrozen = false;
   #activity = 0;
   #holds = 0;
-  readonly #queue = new DueQueue<Entry>();
+  #queue = new DueQueue<Entry>();
   readonly #pending = new Set<Entry>();
+  /** What ends whatever waits for time: requests, and the deadlines of clients. */
+  readonly #waiting = new Set<(reason: Error) => void>();
   #idleness: Idleness | undefined;
   #askedAt = 0;
   /** Who moves time does so one after another. */
   #lastMove: Promise<unknown> = Promise.resolve();
+  /** Resolves when nobody has all of time to himself. */
+  #released: Promise<unknown> = Promise.resolve();
+  /** Resolves when time that was frozen goes on. */
+  #thawed: PromiseWithResolvers<void> | undefined;
 
   constructor(kind: 'virtual' | 'real', startAt: number) {
     this.kind = kind;
@@ -75,6 +85,8 @@ export class SandboxClock implements Clock {
     return {
       cancel: () => {
         entry.isOver = true;
+        // The queue has it until its time comes, and nothing of what it held.
+        entry.run = nothing;
         this.#pending.delete(entry);
       },
     };
@@ -83,8 +95,11 @@ export class SandboxClock implements Clock {
   /** As `AbortSignal.timeout`, in this time: the deadline of a client. */
   timeout(ms: number): AbortSignal {
     const controller = new AbortController();
-    const late = () =>
+    const late = () => {
+      this.#waiting.delete(late);
       controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'));
+    };
+    this.#waiting.add(late);
     this.setTimer(ms, late);
     return controller.signal;
   }
@@ -103,11 +118,14 @@ export class SandboxClock implements Clock {
     this.#now = this.now();
     this.#runsSince = undefined;
     this.#isFrozen = true;
+    this.#thawed ??= Promise.withResolvers();
     clearTimeout(this.#alarm);
   }
 
   resume(): void {
     this.#isFrozen = false;
+    this.#thawed?.resolve();
+    this.#thawed = undefined;
     if (this.kind === 'real') this.#runsSince = performance.now();
     this.#setAlarm();
   }
@@ -138,9 +156,13 @@ export class SandboxClock implements Clock {
   /**
    * Lets `ms` milliseconds pass: everything that comes due happens, in order. Where nothing is under way, what is
    * periodic happens once for all of an idle time.
+   *
+   * @throws {RangeError} for what is no time, or more than a hundred years
    */
-  advance(ms: number): Promise<void> {
-    if (!(ms >= 0)) throw new RangeError(`time cannot be advanced by ${ms} ms`);
+  async advance(ms: number): Promise<void> {
+    if (!(Number.isFinite(ms) && ms >= 0 && ms <= MAX_ADVANCE_MS))
+      throw new RangeError(`time cannot be advanced by ${ms} ms: give a number from 0 to ${MAX_ADVANCE_MS}`);
+    await this.#released;
     return this.#inTurn(async () => {
       const end = this.now() + ms;
       await this.settle();
@@ -154,7 +176,8 @@ export class SandboxClock implements Clock {
    *
    * @throws {Error} where something is still under way then
    */
-  advanceUntilIdle(limitMs = 24 * 3_600_000): Promise<number> {
+  async advanceUntilIdle(limitMs = 24 * 3_600_000): Promise<number> {
+    await this.#released;
     return this.#inTurn(async () => {
       const begunAt = this.now();
       await this.settle();
@@ -175,22 +198,48 @@ export class SandboxClock implements Clock {
     }
   }
 
-  /** Waits for `work`. Where that waits for virtual time, time passes until it has ended. */
+  /**
+   * Waits for `work`. Where that waits for virtual time, time passes until it has ended.
+   *
+   * @throws {Error} the reason, where {@link rewind} or {@link stop} ends the wait
+   */
   async during<T>(work: Promise<T>): Promise<T> {
-    if (this.kind === 'real') return work;
+    const { promise: ended, resolve, reject } = Promise.withResolvers<T>();
     let isOver = false;
-    const end = (): void => {
+    const end = (reason: Error): void => reject(reason);
+    this.#waiting.add(end);
+    work.then(resolve, reject);
+    const over = ended.then(nothing, nothing).then(() => {
       isOver = true;
-    };
-    work.then(end, end);
+      this.#waiting.delete(end);
+    });
+    if (this.kind === 'real') return ended;
     await this.settle();
-    if (!isOver)
+    for (let isHeld = true; isHeld && !isOver; isHeld = this.#isFrozen) {
+      if (this.#thawed !== undefined) await Promise.race([this.#thawed.promise, over]);
+      if (isOver) break;
       await this.#inTurn(async () => {
         const latest = this.now() + LONGEST_REQUEST_MS;
         await this.settle();
         while (!isOver && !this.#isFrozen && (await this.#fireNext(latest)));
       });
-    return work;
+    }
+    return ended;
+  }
+
+  /** Has all of time to itself: nobody moves it meanwhile, except that what `work` waits for comes due. */
+  exclusively<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#released.then(async () => {
+      for (let last: unknown; last !== this.#lastMove; await last) last = this.#lastMove;
+      return work();
+    });
+    this.#released = turn.catch(nothing);
+    return turn;
+  }
+
+  /** Resolves when nobody has all of time to himself. */
+  async released(): Promise<void> {
+    await this.#released;
   }
 
   #inTurn<T>(move: () => Promise<T>): Promise<T> {
@@ -267,17 +316,32 @@ export class SandboxClock implements Clock {
     this.#setAlarm();
   }
 
-  /** Sets the time, back too. Whoever set timers drops them first. */
+  /** Sets the time, back too. */
   set(at: number): void {
     this.#now = at;
     this.#askedAt = 0;
     if (this.#runsSince !== undefined) this.#runsSince = performance.now();
   }
 
-  /** No timer fires any more. */
-  stop(): void {
+  /** Sets the time, back too: nothing of what was set before comes due, and what waits for it ends with the reason. */
+  rewind(at: number, reason: Error): void {
+    this.#drop(reason);
+    this.set(at);
+  }
+
+  /** No timer fires any more, and what waits for one ends with the reason. */
+  stop(reason: Error): void {
     clearTimeout(this.#alarm);
     this.#runsSince = undefined;
+    this.#drop(reason);
+  }
+
+  #drop(reason: Error): void {
+    this.#queue = new DueQueue();
+    for (const entry of this.#pending) entry.isOver = true;
+    this.#pending.clear();
+    for (const end of this.#waiting) end(reason);
+    this.#waiting.clear();
   }
 }
 

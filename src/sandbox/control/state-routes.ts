@@ -21,7 +21,8 @@ const resetRoute = createRoute({
   path: '/reset',
   operationId: 'reset',
   summary: 'Everything is as it was at the start',
-  description: 'The time, what was made, armed faults and the journal. Keys stay valid; snapshots stay.',
+  description:
+    'The time, what was made, armed faults and the journal. Keys of the start stay valid, and snapshots stay; accounts that were made since are gone. It comes after whatever moves time; requests without an answer break off.',
   responses: errors.replies(200, 'Done.', doneSchema, ['unauthorized']),
 });
 

@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { nextTurn } from '../../ports/clock.ts';
 import { Fatal } from '../../ports/errors.ts';
 import type { SandboxClock } from '../clock.ts';
+import { BrokenConnection } from '../faults/connection.ts';
 
 /** Something of a sandbox that can be saved and become again what it was. What it saves is never changed. */
 export interface Part<Saved = unknown> {
@@ -52,11 +53,13 @@ export class Snapshots {
 
   /** Everything is as it was at the start; snapshots stay. */
   async reset(): Promise<void> {
-    if (this.#first !== undefined) await this.#load(this.#first);
+    const first = this.#first;
+    if (first !== undefined) await this.#clock.exclusively(() => this.#load(first));
   }
 
   /** What is now, for {@link load} of a sandbox that is made of the same. */
   async save(): Promise<SavedMoment> {
+    await this.#clock.released();
     const { at, parts } = await this.#save();
     return { at, saved: parts.map(({ saved }) => saved) };
   }
@@ -65,13 +68,15 @@ export class Snapshots {
   async load({ at, saved }: SavedMoment): Promise<void> {
     const parts = this.#parts.map((part, index) => ({ part, saved: saved[index] }));
     const now = this.#clock.kind === 'real' ? Math.max(at, this.#clock.now()) : at;
-    await this.#load({ at: now, parts });
+    await this.#clock.exclusively(() => this.#load({ at: now, parts }));
   }
 
   /** Another one of the same name is replaced. */
   async take(name = `snapshot-${++this.#count}`): Promise<Snapshot> {
-    await this.#clock.settle();
-    const moment = await this.#save();
+    const moment = await this.#clock.exclusively(async () => {
+      await this.#clock.settle();
+      return this.#save();
+    });
     this.#taken.set(name, moment);
     return toSnapshot(name, moment);
   }
@@ -80,7 +85,7 @@ export class Snapshots {
   async restore(name: string): Promise<Snapshot> {
     const moment = this.#taken.get(name);
     if (moment === undefined) throw new Fatal(`There is no snapshot ${name}.`);
-    await this.#load(moment);
+    await this.#clock.exclusively(() => this.#load(moment));
     return toSnapshot(name, moment);
   }
 
@@ -103,9 +108,10 @@ export class Snapshots {
     }
   }
 
+  /** Requests that wait for an answer are of a time that there is no more: their connections break. */
   async #load({ at, parts }: Moment): Promise<void> {
     await this.#clock.settle();
-    this.#clock.set(at);
+    this.#clock.rewind(at, new BrokenConnection());
     for (const { part, saved } of parts) await part.load(saved);
     this.#clock.set(at);
     this.#loaded();
