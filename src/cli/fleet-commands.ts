@@ -67,7 +67,8 @@ export function platformsCommand(): Command {
         printRecords(platforms, platformColumns, {});
         tellHosts(platforms);
         for (const [platform, { problem }] of asked ?? [])
-          if (problem !== undefined) printLine(`${platform} tells of no hosts: ${problem}.`);
+          if (problem !== undefined)
+            printLine(`${platform} tells of no hosts: ${problem.replace(/\.$/, '')}.`);
       },
     ),
   ).option('--ask', 'ask each driver for its hosts and their devices now, from here');

@@ -23,7 +23,8 @@ async function run(...args: string[]): Promise<string> {
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-it('says that no work is open', async () => {
+it('says that no work is open, and that there is no instance', async () => {
+  expect(await run('status')).toMatch(/^There is no instance\.\nPLATFORM +CAN BE TRUSTED\n/);
   expect(await run('work', 'ls')).toBe('No work is open.\n');
 });
 

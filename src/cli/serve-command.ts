@@ -24,7 +24,12 @@ function welcome({ baseUrl, adminUrl, apiKey, catalogFile, hasDocs }: Serving): 
   printLine(`Berth serves ${baseUrl}`);
   printLine(`  catalog  ${catalogFile}`);
   if (hasDocs) printLine(`  docs     ${new URL('/docs', baseUrl)}`);
-  if (adminUrl !== null) printLine(`  metrics  ${new URL('/metrics', adminUrl)}`);
+  if (adminUrl !== null) {
+    printLine(`  metrics  ${new URL('/metrics', adminUrl)}`);
+    printLine(
+      `  console  ${new URL('/console', adminUrl)}   (\`berth operators create NAME\` makes a key for it)`,
+    );
+  }
   const key = apiKey === null ? 'the one you have' : `${apiKey}   (shown this once)`;
   printLine(`  API key  ${key}; \`berth keys create\` makes another`);
   printLine(`\nTry it:\n  curl -H 'Authorization: Bearer ${apiKey ?? '<API_KEY>'}' ${baseUrl}/availability`);

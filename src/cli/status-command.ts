@@ -18,10 +18,12 @@ export function statusCommand(): Command {
 
 function tell(status: StatusView): void {
   const { instances, platforms, work, alarms } = status;
-  printTable(
-    ['INSTANCES', 'COUNT'],
-    Object.entries(instances).map(([name, count]) => [name, String(count)]),
-  );
+  if (Object.keys(instances).length === 0) printLine('There is no instance.');
+  else
+    printTable(
+      ['INSTANCES', 'COUNT'],
+      Object.entries(instances).map(([name, count]) => [name, String(count)]),
+    );
   printTable(
     ['PLATFORM', 'CAN BE TRUSTED'],
     platforms.map(({ platform, down_since: downSince }) => [

@@ -13,6 +13,7 @@ import { dirname, join } from 'node:path';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import type { Clock } from '../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../ports/diagnosis.ts';
+import { fileProblem } from '../store/sqlite/errors.ts';
 
 /** Clocks that are further apart end leases and tokens at the wrong time. */
 const CLOCK_TOLERANCE_MS = 1_000;
@@ -72,8 +73,7 @@ async function* diagnoseSqlite(file: string, clock: Pick<Clock, 'now'>): AsyncGe
           'Put the database on a local SSD.',
         );
   } catch (error) {
-    const finding = error instanceof Error ? error.message : String(error);
-    yield broken(subject, finding, 'Give the user that runs Berth the right to write there.');
+    yield broken(subject, `nothing can be written there: ${fileProblem(error)}`, toWriteRemedy(error));
     return;
   }
   const [name, why] = unsafeFileSystems[Number(statfsSync(folder).type)] ?? [];
@@ -93,6 +93,14 @@ async function* diagnoseSqlite(file: string, clock: Pick<Clock, 'now'>): AsyncGe
         `the database was last written ${Math.round(aheadMs / 1000)} s after now: the clock was set back`,
         'Run NTP (chrony or systemd-timesyncd), and wait until it has set the clock.',
       );
+}
+
+function toWriteRemedy(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'ENOSPC' || code === 'EDQUOT') return 'Make room on its disk.';
+  if (code === 'EROFS')
+    return 'Mount it so that it can be written to: after a fault of the disk, Linux mounts it read-only (see dmesg).';
+  return 'Give the user that runs Berth the right to write there.';
 }
 
 const GB = 1e9;

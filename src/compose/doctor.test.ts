@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -12,6 +12,7 @@ import { ensureInstallation } from '../orchestrator/recovery/installation.ts';
 import { systemClock } from '../runtime/system.ts';
 import { account, instance } from '../store/records.fixture.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
+import { diagnoseDatabase } from './diagnose-database.ts';
 import { diagnose } from './doctor.ts';
 
 let folder: string;
@@ -65,6 +66,24 @@ describe('the doctor', () => {
     ]);
   });
 
+  it('advises to replace the state of the simulator only where it is damaged', async () => {
+    mkdirSync(join(folder, 'berth.db.simulator'));
+    const findings = await examine('platform: { driver: simulator }\n');
+    const finding = findings.find(({ subject }) => subject === 'driver simulator')?.finding;
+    expect(finding).toContain('see that its disk has room');
+    expect(finding).not.toContain('delete');
+  });
+
+  it.skipIf(!existsSync('/proc/version'))('tells why nothing can be written, and what helps', async () => {
+    // Nobody can make a file there, not even root.
+    const findings: DoctorFinding[] = [];
+    for await (const finding of diagnoseDatabase('sqlite:/proc/berth.db', systemClock))
+      findings.push(finding);
+    expect(findings).toMatchObject([
+      { verdict: 'broken', finding: expect.stringMatching(/^nothing can be written there: /) },
+    ]);
+  });
+
   it('tells of a driver that cannot be opened, and goes on with the next', async () => {
     writeFileSync(join(folder, 'berth.db.simulator'), 'no database at all');
     const findings = await examine('platform: { driver: simulator }\n');
@@ -77,12 +96,28 @@ describe('the doctor', () => {
   });
 
   it('finds nothing broken beside the `berth serve` that it looks at [doctor-beside-serve]', async () => {
+    const store = openSqliteStore(join(folder, 'berth.db'));
+    await ensureInstallation(
+      { store, random: createSeededRandom('beside') },
+      new Map([['default', 'simulator']]),
+    );
+    await store.close();
     const state = join(folder, 'berth.db.simulator');
     const release = takeStateLock(state);
     try {
       const findings = await examine('platform: { driver: simulator }\n');
       expect(subjects(findings, 'broken')).toEqual([]);
-      expect(subjects(findings, 'warning')).toContain('driver simulator');
+      expect(findings.slice(-2)).toMatchObject([
+        {
+          subject: 'driver simulator',
+          finding: expect.stringContaining('Another process runs the simulator'),
+        },
+        {
+          subject: 'rows against machines',
+          verdict: 'warning',
+          finding: expect.stringContaining('were not compared'),
+        },
+      ]);
     } finally {
       release();
     }

@@ -44,11 +44,14 @@ export async function* diagnose(
   const platforms = drivers.map(({ platform }) => platform);
   for (const driver of drivers) {
     const { platform } = driver;
-    for await (const finding of guarded(`driver ${driver.definition.name}`, clock, diagnoseDriver(driver)))
+    const problems = new Set<string>();
+    for await (const finding of guarded(`driver ${driver.definition.name}`, clock, diagnoseDriver(driver))) {
+      if (finding.verdict !== 'ok') problems.add(finding.finding);
       yield { platform, ...finding };
+    }
     const drift = diagnoseDrift(config, driver, { clock, platforms, running });
     for await (const finding of guarded('rows against machines', clock, drift))
-      yield { platform, ...finding };
+      yield { platform, ...(problems.has(finding.finding) ? notCompared(finding) : finding) };
   }
 }
 
@@ -95,6 +98,16 @@ async function* guarded(
   } catch (error) {
     yield { subject, ...verdictOn(error) };
   }
+}
+
+/** Where the driver cannot be opened, which is told already: a server that runs may have it to itself. */
+function notCompared({ subject }: Diagnosis): Diagnosis {
+  return {
+    subject,
+    verdict: 'warning',
+    finding: 'they were not compared: the driver could not be opened, as told above',
+    remedy: 'While a server runs, the page Doctor of its console compares them.',
+  };
 }
 
 function verdictOn(error: unknown): Omit<Diagnosis, 'subject'> {

@@ -28,6 +28,8 @@ function findingsOf(file: string): string[] {
   }
 }
 
+const unclosed = (what: string) => expect.stringMatching(new RegExp(`^${what} is never closed`));
+
 describe('a YAML file', () => {
   it.each([
     ['empty', '', {}],
@@ -45,13 +47,20 @@ describe('a YAML file', () => {
     ['a duplicate key deep inside', 'a:\n  b: 1\n  b: 2\n', ['3:3 Map keys must be unique']],
     ['a list at its root', '- a\n', ['1:1 expected a mapping of keys to values']],
     ['a text at its root', 'hello\n', ['1:1 expected a mapping of keys to values']],
-    ['a flow that does not end', 'a: [1, 2\n', [expect.stringMatching(/^\d+:\d+ Flow sequence/)]],
+    ['a list that does not end', 'a: [1, "]"\nb: 2\n', [unclosed('1:4 this \\[')]],
+    ['a mapping that does not end', '# {\na: { b: { c: 1 }\nd: e{\n', [unclosed('2:4 this {')]],
+    ['a quote that does not end', "a: 'x'\nb: 'y\nc: 3\n", [unclosed("2:4 this '")]],
+    [
+      'two values on a line',
+      'a: 1\nb: http: 2\n',
+      [expect.stringMatching(/^2:4 expected one "key: value" a line/)],
+    ],
     ['a tab as indentation', 'a:\n\tb: 1\n', [expect.stringMatching(/^2:\d Tabs are not allowed/)]],
     ['an unknown tag', 'a: !!python/object:os.system x\n', [expect.stringMatching(/^1:4 Unresolved tag/)]],
     [
       'two documents',
       'a: 1\n---\nb: 2\n',
-      [expect.stringMatching(/^\d:1 Source contains multiple documents/)],
+      ['2:1 expected one document, and a second one begins here: remove the ---'],
     ],
     ['a key that is no text', '? [a]\n: 1\n', [expect.stringMatching(/^1:\d/)]],
     ['an alias that goes nowhere', 'a: *x\n', [expect.stringMatching(/^Unresolved alias .*: x$/)]],
@@ -62,6 +71,14 @@ describe('a YAML file', () => {
     ['five megabytes', `a: ${'x'.repeat(5_000_000)}\n`, ['expected at most 4194304 bytes, got 5000004']],
   ])('with %s is refused', (_what, text, findings) => {
     expect(findingsOf(write('bad.yaml', text)).slice(0, 1)).toEqual(findings);
+  });
+
+  it('tells every duplicate key, and nothing that only follows from the first fault of the syntax', () => {
+    const text = 'a: 1\na: 2\nb: [ x\nc: 3\nd: 4\nd: 5\n';
+    expect(findingsOf(write('many.yaml', text))).toEqual([
+      '2:1 Map keys must be unique',
+      unclosed('3:4 this \\['),
+    ]);
   });
 
   it('that is not there, is a directory or a device, or may not be read is refused', () => {

@@ -10,6 +10,7 @@ import {
   parseDocument,
 } from 'yaml';
 import { ConfigError, type Finding, type IssuePath, type Position, type YamlFile } from './findings.ts';
+import { toYamlFaults } from './yaml-faults.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const MAX_ALIASES = 100;
@@ -24,14 +25,14 @@ export function readYamlFile(file: string): YamlFile {
   const text = decode(file, readBytes(file));
   const lineCounter = new LineCounter();
   const document = parse(file, text, lineCounter);
-  const faults = [...document.errors, ...document.warnings];
+  const faults = toYamlFaults(text, [...document.errors, ...document.warnings]);
   if (faults.length > 0)
     throw new ConfigError(
-      faults.map((fault) => ({
+      faults.map(({ offset, message }) => ({
         file,
-        ...positionOf(lineCounter, fault.pos[0]),
+        ...positionOf(lineCounter, offset),
         path: '',
-        message: fault.message,
+        message,
       })),
     );
   return {

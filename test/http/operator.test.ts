@@ -132,7 +132,11 @@ describe('the views', () => {
     const [first, ...others] = body.placements;
     expect(first).toMatchObject({
       ...{ units: 0, available: 0 },
-      unavailable: [{ reason: 'region_drained' }, { reason: 'offer_maintenance' }, { reason: 'sold_out' }],
+      unavailable: [
+        { reason: 'region_drained' },
+        { reason: 'offer_maintenance' },
+        { reason: 'sold_out', text: 'The catalog has no units of it here.' },
+      ],
     });
     const open = others.filter(({ unavailable }) => unavailable.length === 0);
     expect(open.length).toBeGreaterThan(0);

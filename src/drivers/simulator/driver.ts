@@ -10,7 +10,13 @@ import { Fatal, InUse } from '../../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
 import { type SimulatedCapacity, type SimulatorConfig, simulatorConfigSchema } from './options.ts';
 import type { Simulator } from './platform/simulator.ts';
-import { assertStateFile, assertStateFree, NotAState, StateInUse } from './platform/state-file.ts';
+import {
+  assertStateFile,
+  assertStateFree,
+  NO_DATABASE,
+  NotAState,
+  StateInUse,
+} from './platform/state-file.ts';
 
 /**
  * A platform that comes with Berth: inside the orchestrator's process, or as a `berth simulator` at `address`, which
@@ -137,8 +143,14 @@ function unusableState(stateFile: string, error: unknown): Fatal {
       `Another process runs the simulator of ${stateFile}: to share its machines, run one \`berth simulator --state ${stateFile}\` and set platform.address in every berth.yaml.`,
       { cause: error },
     );
-  const sentence = `The simulator cannot use its state ${stateFile} (${error instanceof Error ? error.message : error}): restore it from a backup together with the database, or delete both to start with nothing.`;
-  return new Fatal(sentence, { cause: error });
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  const isDamaged = message === NO_DATABASE || /^SQLITE_(CORRUPT|NOTADB)/.test(code);
+  const remedy = isDamaged
+    ? 'restore it from a backup together with the database, or delete both to start with nothing.'
+    : 'see that its disk has room, and that this user may read and write the file and its folder.';
+  return new Fatal(`The simulator cannot use its state ${stateFile} (${message}): ${remedy}`, {
+    cause: error,
+  });
 }
 
 function capacityOf({ offers, regions }: Catalog): SimulatedCapacity[] {

@@ -2,6 +2,7 @@ import {
   copyFileSync,
   cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   renameSync,
@@ -190,4 +191,14 @@ it('a file written over where it stands, beside the journal of the one before, i
   do writeFileSync(path, copy);
   while (changedAt(path) <= changedAt(`${path}-wal`));
   expect(() => openSqliteStore(path)).toThrow(/is damaged \(row \d+ missing from index/);
+});
+
+it('a mark that cannot be read refuses the file, and says which', async () => {
+  await serve();
+  rmSync(`${path}.state`);
+  mkdirSync(`${path}.state`);
+  const refusal = `The database ${path} cannot be opened`;
+  expect(() => openSqliteStore(path)).toThrow(refusal);
+  // As the commands beside a server open it.
+  expect(() => openSqliteStore(path, { checksAfterCrash: false })).toThrow(refusal);
 });

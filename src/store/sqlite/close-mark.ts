@@ -9,6 +9,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { sync } from './database-file.ts';
+import { refusalOf } from './errors.ts';
 
 /**
  * How a file was left. `clean`: closed by us, and not touched since. `crashed`: this very file was open when its process
@@ -76,7 +77,11 @@ function write(path: string, mark: string): void {
 }
 
 function readMark(path: string): string | undefined {
-  return existsSync(toMarkFile(path)) ? readFileSync(toMarkFile(path), 'utf8') : undefined;
+  try {
+    return existsSync(toMarkFile(path)) ? readFileSync(toMarkFile(path), 'utf8') : undefined;
+  } catch (error) {
+    throw refusalOf(error, path);
+  }
 }
 
 function toMarkFile(path: string): string {

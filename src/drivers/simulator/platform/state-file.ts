@@ -8,6 +8,9 @@ const APPLICATION_ID_OFFSET = 68;
 /** Berth's databases ("Brth", "Brtm") and a backup ("Brtb"), as src/store/sqlite/database-format.ts marks them. */
 const BERTH_IDS = ['Brth', 'Brtb', 'Brtm'];
 
+/** As SQLite says it. */
+export const NO_DATABASE = 'file is not a database';
+
 /** The file is Berth's database or a backup of it, in which the simulator has nothing to write. */
 export class NotAState extends Error {
   override readonly name = 'NotAState';
@@ -28,7 +31,7 @@ export function assertStateFile(file: string): void {
     closeSync(descriptor);
   }
   const header = begin.toString('latin1');
-  if (!header.startsWith(SQLITE_MAGIC)) throw new Error('file is not a database');
+  if (!header.startsWith(SQLITE_MAGIC)) throw new Error(NO_DATABASE);
   if (BERTH_IDS.includes(header.slice(APPLICATION_ID_OFFSET)))
     throw new NotAState("it is Berth's own database or a backup of it");
 }

@@ -9,7 +9,13 @@ import { Reloader, requestReload } from './reload.ts';
 const actor: Actor = { name: 'ann', source: 'api', address: '192.0.2.7' };
 const store = openMemoryStore();
 const clock = new VirtualClock();
-const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+/** The problems that were logged as errors. */
+const logged: string[] = [];
+const log = {
+  info: () => undefined,
+  warn: () => undefined,
+  error: (fields: object) => void logged.push((fields as { problem: string }).problem),
+};
 afterEach(() => store.transact((tx) => tx.audit.pruneOldest(Number.MAX_SAFE_INTEGER, 100)));
 
 function server(name: string) {
@@ -52,6 +58,18 @@ it('refused by a server is an alarm of it, until it is in order again [reload-re
   expect(alarms.standing()).toMatchObject([
     { kind: 'reload_refused', subject: 'three', text: expect.stringContaining('catalog.yaml:3') },
   ]);
+  await expect(reloader.reload(actor)).rejects.toThrow('expected a number');
+  state.problem = new Fatal('berth.yaml:1: no such key\nCorrect it');
+  await expect(reloader.reload(actor)).rejects.toThrow('no such key');
+  await alarms.sync();
+  const [row] = await store.read.alarms.list();
+  expect(row?.text).toMatch(/\(berth\.yaml:1: no such key; Correct it\)$/);
+  expect(logged).toEqual([
+    expect.stringContaining('catalog.yaml:3'),
+    expect.stringContaining('catalog.yaml:3'),
+    'berth.yaml:1: no such key; Correct it',
+  ]);
+  state.problem = new Fatal('catalog.yaml:3 offers[0].price_per_hour: expected a number');
   await expect(reloader.reload(actor)).rejects.toThrow('expected a number');
   const [refused] = await store.read.audit.page({ limit: 1 });
   expect(refused).toMatchObject({ outcome: 'refused', detail: { reason: expect.stringContaining(':3') } });

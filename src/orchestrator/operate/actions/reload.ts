@@ -22,7 +22,7 @@ interface Deps {
   store: Store;
   clock: Pick<Clock, 'now'>;
   log: Pick<Log, 'info' | 'warn' | 'error'>;
-  alarms: Pick<Alarms, 'raise' | 'end' | 'server'>;
+  alarms: Pick<Alarms, 'raise' | 'end' | 'sync' | 'server'>;
   /** Reads all of it, and takes it into use. @throws {Fatal} with all that is wrong; then nothing has changed. */
   load: () => Reloaded;
 }
@@ -96,11 +96,11 @@ export class Reloader {
         log.warn({ keys: reloaded.needsRestart }, 'the configuration has changes that need a restart');
       return reloaded;
     } catch (error) {
-      const detail = error instanceof Error ? error.message : String(error);
-      alarms.raise(
-        { ...alarm, platform: null, text: REFUSED, detail, fields: { problem: detail } },
-        this.#deps.log,
-      );
+      const detail = (error instanceof Error ? error.message : String(error)).replaceAll('\n', '; ');
+      // Each refusal is logged: what is wrong may be something else than the last time.
+      log.error({ problem: detail }, REFUSED);
+      alarms.raise({ ...alarm, platform: null, text: REFUSED, detail }, { error: () => undefined });
+      void alarms.sync();
       throw error;
     }
   }

@@ -147,6 +147,8 @@ function noneLeft({
   failed,
   without_row: others,
 }: Counted): Unavailable {
+  if (units === 0 && claimed === 0)
+    return [{ reason: 'sold_out', text: 'The catalog has no units of it here.' }];
   const ofCatalog = units - others;
   const taken = [
     `${claimed} units`,
