@@ -372,12 +372,17 @@ export function describeStore(
         await insert(instance('b'));
         await store.transact((tx) => take(tx, 'a', 2));
         await store.transact((tx) => take(tx, 'b', 2));
-        const of = (id: string) => {
+        const of = (id: string, isKept = false) => {
           const { ownerRef, platform, status } = instance(id);
-          return { ownerRef, platform, status, offerId: 'offer', region: 'here' };
+          return { ownerRef, platform, status, isKept, offerId: 'offer', region: 'here' };
         };
         expect(await store.read.claims.held()).toEqual(expect.arrayContaining([of('a'), of('b')]));
         await store.transact((tx) => tx.claims.release('a'));
+        expect(await store.read.claims.held()).toEqual([of('b')]);
+        const hold = { ...dueWork, resourceId: 'b', kind: 'hold' as const };
+        await store.transact((tx) => tx.work.put(hold));
+        expect(await store.read.claims.held()).toEqual([of('b', true)]);
+        await store.transact((tx) => tx.work.put({ ...hold, kind: 'destroy' }));
         expect(await store.read.claims.held()).toEqual([of('b')]);
       });
 

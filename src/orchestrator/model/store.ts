@@ -165,6 +165,8 @@ export interface HeldClaim {
   ownerRef: string;
   platform: string;
   status: InstanceStatus;
+  /** It failed, and its machine is kept for the operator. */
+  isKept: boolean;
   offerId: string;
   region: string;
 }

@@ -13,9 +13,12 @@ const claim: HeldClaim = {
   ownerRef: machine.ref,
   platform: 'east',
   status: 'ONLINE',
+  isKept: false,
   offerId: 'offer',
   region: 'here',
 };
+const failed: HeldClaim = { ...claim, status: 'ERROR' };
+const kept: HeldClaim = { ...failed, isKept: true };
 const elsewhere: HeldClaim = { ...claim, ownerRef: 'berth-b', platform: 'west' };
 const free = (units: number) => ({ offerId: 'offer', datacenter: 'dc', units });
 
@@ -63,6 +66,13 @@ describe('the units that may be sold', () => {
       [[claim], [{ ...claim, status: 'DESTROYING' }]],
       1,
     ],
+    [
+      'include a failed machine that is kept for the operator [inventory-kept]',
+      counted(1),
+      [[kept], [kept]],
+      2,
+    ],
+    ['are only the free ones where a failed machine may be gone', counted(1), [[failed], [failed]], 1],
     ['are only the free ones where its claim is released by then', counted(1), [[claim], []], 1],
     [
       'include a machine that is being destroyed and that the count names',

@@ -165,8 +165,8 @@ function stillTaken(
 }
 
 /** Whether it is not about to be given back. */
-function stays({ status }: HeldClaim): boolean {
-  return status === 'PROVISIONING' || status === 'ONLINE' || status === 'STOPPED';
+function stays({ status, isKept }: HeldClaim): boolean {
+  return isKept || status === 'PROVISIONING' || status === 'ONLINE' || status === 'STOPPED';
 }
 
 function add(sums: Map<string, number>, key: string, units: number): void {

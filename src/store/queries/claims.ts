@@ -34,20 +34,24 @@ const deleteClaim = prepared(
 export function claimReader(connection: Connection): ClaimReader {
   const {
     db,
-    tables: { claims, instances },
+    tables: { claims, instances, work },
   } = connection;
   return {
-    held: async () =>
-      db
+    held: async () => {
+      const rows = await db
         .select({
           ownerRef: instances.ownerRef,
           platform: instances.platform,
           status: instances.status,
           offerId: claims.offerId,
           region: claims.region,
+          hold: work.kind,
         })
         .from(claims)
-        .innerJoin(instances, eq(instances.id, claims.instanceId)),
+        .innerJoin(instances, eq(instances.id, claims.instanceId))
+        .leftJoin(work, and(eq(work.resourceId, instances.id), eq(work.kind, 'hold')));
+      return rows.map(({ hold, ...claim }) => ({ ...claim, isKept: hold !== null }));
+    },
     use: async () =>
       db
         .select({ offerId: claims.offerId, region: claims.region, claimed: count() })
