@@ -88,13 +88,16 @@ async function createChannel(
     const { WebhookChannel } = await import('./webhook-channel.ts');
     return new WebhookChannel({ ...setting, url, token: readSecret(env, options.token_env) });
   }
-  const { ProcessChannel } = await import('./process-channel.ts');
+  const [{ ProcessChannel }, { Secrets }] = await Promise.all([
+    import('./process-channel.ts'),
+    import('./secrets.ts'),
+  ]);
   const named = environmentOf(options.environment, env);
   return new ProcessChannel({
     ...setting,
     command,
     env: { ...usualEnvironment(env), ...named },
-    secrets: Object.values(named),
+    secrets: new Secrets(Object.values(named)),
     stopTimeoutMs: options.stop_timeout_s * 1000,
   });
 }

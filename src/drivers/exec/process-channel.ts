@@ -3,11 +3,12 @@ import type { Channel, ChannelSetting } from './channel.ts';
 import { messageOf, NotSent } from './errors.ts';
 import type { Method } from './protocol.ts';
 import { Run } from './run.ts';
+import type { Secrets } from './secrets.ts';
 
 export interface ProgramOptions extends ChannelSetting {
   command: readonly string[];
   env: Readonly<Record<string, string>>;
-  secrets: readonly string[];
+  secrets: Secrets;
   stopTimeoutMs: number;
 }
 

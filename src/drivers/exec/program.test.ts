@@ -121,6 +121,28 @@ describe('a program that answers', () => {
     expect(program.said()).not.toContain('key-of-berth');
   });
 
+  it('has no named value in what it tells of a failure, nor a line of one in a log [exec-secrets]', async () => {
+    const detail = 'GET https://api.test/?key=a%2Fsecret%2Fof%2Fours refused: a/secret/of/ours';
+    const failed = { outcome: 'failed', code: 'invalid', side_effect: 'none', detail };
+    const unknown = { answer: 'unknown', reason: detail };
+    const value = { ref: 'c', power: 'failed', created_at: 1, detail };
+    await using program = await startProgram(
+      `echo "it is MIIEvQIBADANBg" >&2; ${GREETING}; read -r a; ${say({ id: '2', result: failed })}; ` +
+        `read -r b; ${say({ id: '3', result: unknown })}; ` +
+        `read -r c; ${say({ id: '4', result: { answer: 'observed', value } })}; ${LISTEN}`,
+      { environment: ['TOKEN', 'KEY'] },
+      {
+        TOKEN: 'a/secret/of/ours',
+        KEY: '-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\n-----END PRIVATE KEY-----',
+      },
+    );
+    const clean = 'GET https://api.test/?key=[redacted] refused: [redacted]';
+    expect(await program.driver.destroy('a', null)).toMatchObject({ outcome: 'failed', detail: clean });
+    expect(await program.driver.get('b')).toEqual({ answer: 'unknown', reason: clean });
+    expect(await program.driver.get('c')).toMatchObject({ value: { detail: clean } });
+    await expect.poll(() => program.said()).toContain('it is [redacted]');
+  });
+
   it('fills no log', async () => {
     await using program = await startProgram(
       `i=0; while [ $i -lt 5000 ]; do echo "line $i"; i=$((i+1)); done >&2; ${GREETING}; ${LISTEN}`,

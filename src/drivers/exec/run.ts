@@ -5,13 +5,14 @@ import { MAX_ANSWER_BYTES } from './channel.ts';
 import { AnswerLost, NotSent, quoted } from './errors.ts';
 import { LineReader } from './line-reader.ts';
 import { type Answer, answerSchema, type Method } from './protocol.ts';
+import type { Secrets } from './secrets.ts';
 import { ToldLines } from './told-lines.ts';
 
 export interface RunOptions {
   command: readonly string[];
   env: Readonly<Record<string, string>>;
   /** Values that no log has. */
-  secrets: readonly string[];
+  secrets: Secrets;
   timeoutMs: number;
   stopTimeoutMs: number;
   clock: Clock;
@@ -272,15 +273,15 @@ export class Run {
         `the driver answered ${late.method} ${seconds} s after it was asked: too late, and the answer is dropped`,
       );
     }
-    if (asked !== undefined) this.#settle(asked, answer);
+    if (asked !== undefined) this.#settle(asked, answer, line);
     this.#pump();
   }
 
-  #settle({ method, timer, resolve, reject }: Asked, answer: Answer): void {
+  #settle({ method, timer, resolve, reject }: Asked, answer: Answer, line: string): void {
     timer.cancel();
     if ('error' in answer)
       reject(new AnswerLost(`the driver failed over ${method}: ${this.#told.clean(answer.error)}`));
-    else resolve(answer.result);
+    else resolve(this.#options.secrets.cleanAnswer(line, answer.result));
   }
 
   #expire(id: string): void {

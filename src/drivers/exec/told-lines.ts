@@ -1,10 +1,9 @@
 import { cleanText } from '../../orchestrator/model/platform-resource.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Secrets } from './secrets.ts';
 
 const BURST = 100;
 const PER_SECOND = 10;
-/** Shorter values are words that a log may have. */
-const LEAST_SECRET = 8;
 
 /**
  * What a driver writes beside its answers, for our log: each line cleaned, without the values that its environment was
@@ -13,19 +12,15 @@ const LEAST_SECRET = 8;
 export class ToldLines {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #write: (line: string, leftOut: number) => void;
-  readonly #secrets: readonly string[];
+  readonly #secrets: Secrets;
   #tokens = BURST;
   #at: number;
   #leftOut = 0;
 
-  constructor(
-    clock: Pick<Clock, 'now'>,
-    secrets: readonly string[],
-    write: (line: string, leftOut: number) => void,
-  ) {
+  constructor(clock: Pick<Clock, 'now'>, secrets: Secrets, write: (line: string, leftOut: number) => void) {
     this.#clock = clock;
     this.#write = write;
-    this.#secrets = secrets.filter((secret) => secret.length >= LEAST_SECRET);
+    this.#secrets = secrets;
     this.#at = clock.now();
   }
 
@@ -44,6 +39,6 @@ export class ToldLines {
   }
 
   clean(line: string): string {
-    return cleanText(this.#secrets.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), line));
+    return cleanText(this.#secrets.clean(line));
   }
 }

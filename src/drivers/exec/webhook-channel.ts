@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { type Channel, type ChannelSetting, MAX_ANSWER_BYTES } from './channel.ts';
 import { AnswerLost, messageOf, NotSent, quoted, Unauthorized } from './errors.ts';
 import { answerSchema, type Method } from './protocol.ts';
+import { Secrets } from './secrets.ts';
 
 export interface WebhookOptions extends ChannelSetting {
   url: string;
@@ -17,6 +18,7 @@ const RETRY_MS = 1_000;
 export class WebhookChannel implements Channel {
   readonly isSerial = false;
   readonly #options: WebhookOptions;
+  readonly #secrets: Secrets;
   readonly #url: URL;
   readonly #agent: HttpAgent;
   readonly #closed = new AbortController();
@@ -26,6 +28,7 @@ export class WebhookChannel implements Channel {
 
   constructor(options: WebhookOptions) {
     this.#options = options;
+    this.#secrets = new Secrets(options.token === undefined ? [] : [options.token]);
     this.#url = new URL(options.url);
     this.#agent = this.#isTls ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
   }
@@ -93,7 +96,7 @@ export class WebhookChannel implements Channel {
     const id = String(this.#nextId++);
     const body = JSON.stringify({ id, method, expires_at: clock.now() + timeoutMs, ...args });
     const { status, type, text } = await this.#exchange(method, body);
-    const said = (): string => quoted(this.#clean(text));
+    const said = (): string => quoted(this.#secrets.clean(text));
     if (status === 401 || status === 403) {
       const remedy = this.#options.token === undefined ? 'it was sent no token' : 'it refuses the token';
       throw new Unauthorized(`the driver answers ${status}: ${remedy}`);
@@ -108,12 +111,7 @@ export class WebhookChannel implements Channel {
       throw new AnswerLost(
         `the driver answers ${method} with ${type === '' ? 'no content type' : quoted(type)} instead of application/json: ${said()}`,
       );
-    return resultOf(method, id, text, said);
-  }
-
-  #clean(text: string): string {
-    const { token } = this.#options;
-    return token === undefined ? text : text.replaceAll(token, '[redacted]');
+    return this.#secrets.cleanAnswer(text, resultOf(method, id, text, said));
   }
 
   #exchange(method: Method, body: string): Promise<{ status: number; type: string; text: string }> {

@@ -116,6 +116,14 @@ it('sends the token as a bearer, and shows it to no log', async () => {
   expect(pair.said()).not.toContain(TOKEN);
 });
 
+it('has no token in what the driver tells of a failure', async () => {
+  const failed = { outcome: 'failed', code: 'invalid', side_effect: 'none', detail: `no such key: ${TOKEN}` };
+  await using pair = await pairWith((response, { id }) => sendJson(response, { id, result: failed }), {
+    BERTH_DRIVER_TOKEN: TOKEN,
+  });
+  expect(await pair.driver.destroy('a', null)).toMatchObject({ detail: 'no such key: [redacted]' });
+});
+
 it.each([
   [401, 'auth', 'it was sent no token'],
   [403, 'auth', 'it was sent no token'],
