@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { Command } from 'commander';
 import { audited } from '../operators/audit.ts';
 import { createAccount, setPassword } from '../orchestrator/accounts/accounts.ts';
-import { type Closed, deleteAccount, disableAccount } from '../orchestrator/operate/actions/close-account.ts';
+import { type ClosingPlan, closeAccount } from '../orchestrator/operate/actions/close-account.ts';
 import { type AccountRow, listAccounts } from '../orchestrator/operate/views/accounts.ts';
 import { printLine } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';
@@ -37,10 +37,8 @@ export function accountsCommand(): Command {
   );
   const closing = { drain: 'delete its instances first, with their disks' };
   onDatabase(accounts.command('disable <name>'), async (deps, name: string, { drain = false }: DrainFlag) => {
-    const action = { action: 'account.disable', subject: name, detail: { drain } };
-    const { instances } = await audited(deps, localActor(), action, (store) =>
-      disableAccount({ ...deps, store }, name, { drain }),
-    );
+    const order = { account: name, closing: 'disable', drain, isDone: true } as const;
+    const { instances } = await closeAccount(deps, localActor(), order);
     printLine(`Account ${name} can do nothing until it is given a key or a password.`);
     printLine('A key that a server has from BERTH_API_KEY stays: take it out there, and restart the server.');
     if (instances > 0) printLine(`${instances} of its instances are being deleted.`);
@@ -50,10 +48,8 @@ export function accountsCommand(): Command {
     )
     .option('--drain', closing.drain);
   onDatabase(accounts.command('delete <name>'), async (deps, name: string, { drain = false }: DrainFlag) => {
-    const action = { action: 'account.delete', subject: name, detail: { drain } };
-    const closed = await audited(deps, localActor(), action, (store) =>
-      deleteAccount({ ...deps, store }, name, { drain }),
-    );
+    const order = { account: name, closing: 'delete', drain, isDone: true } as const;
+    const closed = await closeAccount(deps, localActor(), order);
     printLine(tellDeleted(name, closed));
   })
     .description('end an account for good; refused while it has instances or volumes')
@@ -65,7 +61,7 @@ interface DrainFlag {
   drain?: boolean;
 }
 
-function tellDeleted(name: string, { instances, volumes, isDeleted }: Closed): string {
+function tellDeleted(name: string, { instances, volumes, isDeleted }: ClosingPlan): string {
   if (isDeleted) return `Account ${name} is deleted.`;
   const ended = `Account ${name} can do nothing any more.`;
   return instances + volumes > 0

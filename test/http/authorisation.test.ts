@@ -55,6 +55,8 @@ const admin: Routes = {
   'GET /operator/v1/accounts': 'operators',
   'POST /operator/v1/accounts': 'operators',
   'POST /operator/v1/accounts/:account/keys': 'operators',
+  'POST /operator/v1/accounts/:account/disable': 'operators',
+  'POST /operator/v1/accounts/:account/delete': 'operators',
   'GET /operator/v1/keys': 'operators',
   'POST /operator/v1/keys/:keyId/revoke': 'operators',
   'GET /operator/v1/operator-keys': 'operators',

@@ -21,14 +21,14 @@ async function read<Body = Record<string, unknown>>(path: string): Promise<Body>
 }
 
 const post = (path: string, body: unknown) => berth.operate(key, path, { method: 'POST', body });
-describe('the views', () => {
-  const at = Date.UTC(2026, 10, 20);
-  const later = Date.UTC(2026, 10, 21, 1);
-  const put = (id: string, changes: Partial<InstanceRecord>) =>
-    berth.store.transact((tx) =>
-      tx.instances.insert(instance(id, { accountId: berth.account.id, createdAt: at, ...changes })),
-    );
+const at = Date.UTC(2026, 10, 20);
+const put = (id: string, changes: Partial<InstanceRecord>) =>
+  berth.store.transact((tx) =>
+    tx.instances.insert(instance(id, { accountId: berth.account.id, createdAt: at, ...changes })),
+  );
 
+describe('the views', () => {
+  const later = Date.UTC(2026, 10, 21, 1);
   beforeAll(async () => {
     await put('inst-1', { status: 'ONLINE', host: 'node-1', name: 'first' });
     await put('inst-2', { status: 'ERROR', createdAt: at + 1, error: 'it did not boot', host: 'node-1' });
@@ -179,6 +179,39 @@ describe('accounts and keys', () => {
     expect(await read('/accounts')).toMatchObject({
       accounts: expect.arrayContaining([expect.objectContaining({ name: 'acme', instances: 0 })]),
     });
+  });
+});
+
+describe('an account', () => {
+  it('is disabled and deleted, with a dry run first and drained where that is said [api-close-account]', async () => {
+    const { body } = await post('/accounts', { name: 'closing' });
+    const { id } = body as { id: string };
+    const { body: made } = await post('/accounts/closing/keys', {});
+    const { api_key: secret } = made as { api_key: string };
+    await put('inst-closing', { accountId: id, status: 'ONLINE' });
+    expect(await post('/accounts/closing/disable', {})).toMatchObject({
+      status: 409,
+      body: { error: { code: 'invalid_state', message: expect.stringContaining('has 1 instances') } },
+    });
+    const dry = await post(`/accounts/${id}/disable`, { drain: true });
+    expect(dry).toMatchObject({ status: 200, body: { account: 'closing', instances: 1, done: false } });
+    expect((await berth.request('GET', '/instances', { key: secret })).status).toBe(200);
+    const done = await post(`/accounts/${id}/disable`, { drain: true, dry_run: false });
+    expect(done).toMatchObject({ status: 200, body: { account: 'closing', id, instances: 1, done: true } });
+    expect((await berth.store.read.instances.byId('inst-closing'))?.status).toBe('DESTROYING');
+    expect(await post('/accounts/none/delete', {})).toMatchObject({ status: 404 });
+    await post('/accounts', { name: 'empty' });
+    expect(await post('/accounts/empty/delete', { dry_run: false })).toMatchObject({
+      status: 200,
+      body: { deleted: true, done: true },
+    });
+    expect(await berth.store.read.credentials.accountByName('empty')).toBeNull();
+    const { entries } = await read<{ entries: object[] }>('/audit?limit=3');
+    expect(entries).toMatchObject([
+      { action: 'account.delete', subject: 'empty', outcome: 'done', actor: 'ann', source: 'api' },
+      { action: 'account.create', subject: 'empty' },
+      { action: 'account.disable', subject: 'closing', detail: { drain: true }, outcome: 'done' },
+    ]);
   });
 });
 

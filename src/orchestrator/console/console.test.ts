@@ -25,7 +25,13 @@ const read = async (path: string) => (await get(path)).text();
 const post = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
   shown.request(path, { method: 'POST', headers: { cookie, ...headers }, body: new URLSearchParams(fields) });
 const csrfOf = (page: string): string => /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? '';
-const toConfirm = { retry: `id=${STUCK}`, destroy: `id=${STUCK}`, cordon: 'kind=offer&name=l40s-1x' };
+const toConfirm = {
+  retry: `id=${STUCK}`,
+  destroy: `id=${STUCK}`,
+  cordon: 'kind=offer&name=l40s-1x',
+  disable: 'account=marketplace',
+  delete: 'account=marketplace',
+};
 const paths = [
   ...pages.map(([path]) => `/console${path === '/' ? '' : path.replace(':id', STUCK)}`),
   ...Object.entries(toConfirm).map(([action, query]) => `/console/confirm?action=${action}&${query}`),
@@ -170,6 +176,27 @@ describe('a form', () => {
     expect(await shown.store.read.audit.page({ limit: 50 })).toEqual(before);
     expect((await shown.store.read.instances.byId(STUCK))?.status).toBe('PROVISIONING');
     expect(await shown.store.read.cordons.list()).toEqual([]);
+  });
+
+  it('disables an account with what was shown of it, and nothing that came since', async () => {
+    const { id = '' } = (await shown.store.read.credentials.accountByName('marketplace')) ?? {};
+    const page = await read(`/console/confirm?action=disable&account=${id}`);
+    expect(page).toMatch(/its \d+ instances are deleted with their disks/);
+    const csrf = csrfOf(page);
+    const unseen = await post('/console/accounts/disable', { account: id, csrf });
+    expect([unseen.status, await unseen.text()]).toEqual([409, expect.stringMatching(/has \d+ instances/)]);
+    const done = await post('/console/accounts/disable', { account: id, drain: 'yes', csrf });
+    expect([done.status, done.headers.get('location')]).toEqual([303, '/console/accounts']);
+    expect((await shown.store.read.instances.byId(STUCK))?.status).toBe('DESTROYING');
+    const [row] = await shown.store.read.audit.page({ limit: 1 });
+    expect(row).toMatchObject({
+      action: 'account.disable',
+      source: 'console',
+      subject: 'marketplace',
+      outcome: 'done',
+    });
+    await post('/console/accounts/delete', { account: id, drain: 'yes', csrf });
+    expect(await shown.store.read.audit.page({ limit: 1 })).toMatchObject([{ action: 'account.delete' }]);
   });
 
   it('cordons an offer for some hours, and has it sold again', async () => {

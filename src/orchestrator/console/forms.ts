@@ -2,6 +2,7 @@ import type { FormRequest } from '../../operators/console/deps.ts';
 import { alarmKinds } from '../model/alarm.ts';
 import { cordonKinds } from '../model/cordon.ts';
 import { acknowledgeAlarms } from '../operate/acknowledge.ts';
+import { type Closing, closeAccount } from '../operate/actions/close-account.ts';
 import {
   cancelMaintenance,
   cordon,
@@ -69,6 +70,14 @@ const reload: Action = async (deps, { actor }) => {
   return '/console/cordons';
 };
 
+const close =
+  (closing: Closing): Action =>
+  async (deps, { actor, field }) => {
+    const drain = field('drain') === 'yes';
+    await closeAccount(deps, actor, { account: field('account') ?? '', closing, drain, isDone: true });
+    return '/console/accounts';
+  };
+
 /** It changes nothing: no row of the audit log is written. */
 const examine: Action = async ({ doctor }) => {
   await doctor.look();
@@ -94,6 +103,8 @@ export const forms: readonly (readonly [path: string, action: Action])[] = [
   ['/cordons/add', addCordon],
   ['/cordons/remove', removeCordon],
   ['/cordons/cancel', cancel],
+  ['/accounts/disable', close('disable')],
+  ['/accounts/delete', close('delete')],
   ['/reload', reload],
   ['/doctor', examine],
 ];

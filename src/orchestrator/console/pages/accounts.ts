@@ -5,6 +5,7 @@ import {
   type Column,
   count,
   given,
+  type Html,
   html,
   live,
   table,
@@ -42,7 +43,15 @@ function accountsAt(now: number): readonly Column<AccountRow>[] {
     },
     { head: 'Password', cell: ({ has_password }) => (has_password ? 'yes' : 'no') },
     { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },
+    {
+      head: 'Action',
+      cell: ({ id }) => html`${closingLink('disable', 'Disable', id)} ${closingLink('delete', 'Delete', id)}`,
+    },
   ];
+}
+
+function closingLink(action: 'disable' | 'delete', text: string, account: string): Html {
+  return html`<a class="button" href="${withQuery('/console/confirm', { action, account })}">${text} …</a>`;
 }
 
 function keysAt(now: number): readonly Column<ApiKeyRow>[] {

@@ -2,6 +2,7 @@ import type { PageRequest } from '../../../operators/console/deps.ts';
 import { csrfField } from '../../../operators/console/layout.ts';
 import { count, given, type Html, html } from '../../../operators/console/parts.ts';
 import { cordonKinds } from '../../model/cordon.ts';
+import { type Closing, closeAccount } from '../../operate/actions/close-account.ts';
 import { nameSubject } from '../../operate/actions/cordons.ts';
 import {
   forceDestroyInstance,
@@ -124,6 +125,26 @@ const thaw: PlanAction = async (deps, request) => {
   };
 };
 
+const close =
+  (closing: Closing): PlanAction =>
+  async (deps, request) => {
+    const { actor } = toDryRun(request);
+    const named = request.query('account') ?? '';
+    const order = { account: named, closing, drain: true, isDone: false };
+    const { account, id, instances, volumes, effect } = await closeAccount(deps, actor, order);
+    const verb = closing === 'disable' ? 'Disable' : 'Delete';
+    return {
+      title: `${verb} account ${account}`,
+      effect: html`<p>Account ${given(account)}: then ${effect}.</p>`,
+      to: `/console/accounts/${closing}`,
+      // Where it has nothing, what it gets meanwhile was not shown: then it is refused.
+      fields: { account: id, drain: instances + volumes > 0 ? 'yes' : undefined },
+      button: `${verb} it`,
+      isDangerous: true,
+      back: '/console/accounts',
+    };
+  };
+
 const cordon: PlanAction = async ({ sold, store: { read } }, { query }) => {
   const kind = cordonKinds.find((one) => one === query('kind'));
   const name = query('name');
@@ -157,4 +178,12 @@ ${isMaintenance ? html`<p>Clients see it in the catalog as maintenance, with its
   };
 };
 
-const plans: Readonly<Record<string, PlanAction>> = { retry, release, destroy, thaw, cordon };
+const plans: Readonly<Record<string, PlanAction>> = {
+  retry,
+  release,
+  destroy,
+  thaw,
+  cordon,
+  disable: close('disable'),
+  delete: close('delete'),
+};

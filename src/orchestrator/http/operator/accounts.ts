@@ -4,8 +4,10 @@ import { timestampSchema } from '../../../contract/values.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { audited } from '../../../operators/audit.ts';
 import { actorOf, createOperatorRouter } from '../../../operators/http/router.ts';
+import type { Actor } from '../../../operators/model.ts';
 import { listOperatorKeys, operatorKeyListSchema } from '../../../operators/views/keys.ts';
 import { createAccount, createKey, revokeKey } from '../../accounts/accounts.ts';
+import { type Closing, closeAccount } from '../../operate/actions/close-account.ts';
 import {
   accountListSchema,
   apiKeyListSchema,
@@ -13,6 +15,7 @@ import {
   listAccounts,
   listApiKeys,
 } from '../../operate/views/accounts.ts';
+import { closingSchema, toClosingRow } from '../../operate/views/actions.ts';
 import { errors } from '../errors.ts';
 import type { OperatorDeps } from './deps.ts';
 
@@ -42,6 +45,51 @@ const createAccountRoute = createRoute({
     'unauthorized',
     ...errors.ofBodies,
   ]),
+});
+
+const closingBody = z.object({
+  drain: z.boolean().default(false).meta({
+    description:
+      'Delete its instances with their disks, and with `delete` its volumes. False: while it has any, it is refused.',
+  }),
+  dry_run: z.boolean().default(true).meta({ description: 'False: do it, and not only say what it does.' }),
+});
+
+/** `POST /accounts/{account}/disable` and `…/delete`. */
+function closingRoute<Path extends string>(
+  words: Record<'path', Path> & Record<'operationId' | 'summary' | 'description', string>,
+) {
+  return createRoute({
+    ...shared,
+    ...words,
+    method: 'post',
+    request: {
+      params: z.object({ account: z.string().meta({ description: 'The name or the id of an account.' }) }),
+      body: { required: true, content: jsonContent(closingBody, { drain: true, dry_run: false }) },
+    },
+    responses: errors.replies(200, 'What is done.', closingSchema, [
+      'unauthorized',
+      'not_found',
+      'invalid_state',
+      ...errors.ofBodies,
+    ]),
+  });
+}
+
+const disableRoute = closingRoute({
+  path: '/accounts/{account}/disable',
+  operationId: 'disableAccount',
+  summary: 'End the keys, the password and the tokens of an account',
+  description:
+    'It can do nothing until it is given a new key. A key that a server has from BERTH_API_KEY stays: take it out there.',
+});
+
+const deleteRoute = closingRoute({
+  path: '/accounts/{account}/delete',
+  operationId: 'deleteAccount',
+  summary: 'End an account for good',
+  description:
+    'Its instances are deleted, then its volumes: ask again until `deleted`. Its row stays as long as those of what it had.',
 });
 
 const keysRoute = createRoute({
@@ -116,6 +164,12 @@ export function accountRoutes(deps: Pick<OperatorDeps, 'store' | 'clock' | 'rand
     if (found === null) throw new ApiError('not_found', 'There is no account of this name or id.');
     return found;
   };
+  const close = async (
+    actor: Actor,
+    closing: Closing,
+    { account }: { account: string },
+    { drain, dry_run: isDry }: z.output<typeof closingBody>,
+  ) => toClosingRow(await closeAccount(deps, actor, { account, closing, drain, isDone: !isDry }));
   return createOperatorRouter()
     .openapi(accountsRoute, async (context) => context.json({ accounts: await listAccounts(read) }, 200))
     .openapi(createAccountRoute, async (context) => {
@@ -125,6 +179,16 @@ export function accountRoutes(deps: Pick<OperatorDeps, 'store' | 'clock' | 'rand
         createAccount({ ...deps, store }, name),
       );
       return context.json({ id, name }, 201);
+    })
+    .openapi(disableRoute, async (context) => {
+      const { req } = context;
+      const closed = await close(actorOf(context), 'disable', req.valid('param'), req.valid('json'));
+      return context.json(closed, 200);
+    })
+    .openapi(deleteRoute, async (context) => {
+      const { req } = context;
+      const closed = await close(actorOf(context), 'delete', req.valid('param'), req.valid('json'));
+      return context.json(closed, 200);
     })
     .openapi(keysRoute, async (context) => {
       const { account } = context.req.valid('query');

@@ -1,9 +1,11 @@
-import { within } from '../../../operators/audit.ts';
+import { audited, within } from '../../../operators/audit.ts';
+import type { Actor } from '../../../operators/model.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { destroyInstance } from '../../instances/destroy.ts';
 import type { AccountRecord } from '../../model/records.ts';
 import type { Store, Transaction } from '../../model/store.ts';
 import { deleteVolume } from '../../volumes/delete.ts';
+import { findAccount } from '../views/accounts.ts';
 import { ActionRefused } from './refused.ts';
 
 interface Deps {
@@ -12,12 +14,69 @@ interface Deps {
 }
 
 /** How an account that was closed stands. */
-export interface Closed {
+interface Closed {
   /** Those that are being deleted. */
   instances: number;
   volumes: number;
   /** Whether its row is gone. */
   isDeleted: boolean;
+}
+
+/** How an account is closed: until it is given a new key, or for good. */
+export type Closing = 'disable' | 'delete';
+
+export interface ClosingOrder {
+  /** Its name or its id. */
+  account: string;
+  closing: Closing;
+  /** Whether its instances, and with `delete` its volumes, are deleted; else they are a reason to refuse. */
+  drain: boolean;
+  /** False: only what would be done is said. */
+  isDone: boolean;
+}
+
+/** What closing an account would do, or did. */
+export interface ClosingPlan extends Closed {
+  account: string;
+  id: string;
+  /** In a sentence. */
+  effect: string;
+  isDone: boolean;
+}
+
+/** Closes an account in the name of an operator. @throws {ActionRefused} */
+export async function closeAccount(
+  deps: Deps,
+  actor: Actor,
+  { account: nameOrId, closing, drain, isDone }: ClosingOrder,
+): Promise<ClosingPlan> {
+  const { read } = deps.store;
+  const account = await findAccount(read, nameOrId);
+  if (account === null) throw noAccount(nameOrId);
+  const { id, name } = account;
+  if (!isDone) {
+    const instances = await read.instances.countFound({ accountId: id });
+    const volumes = closing === 'delete' ? (await read.volumes.liveIdsOf(id)).length : 0;
+    assertDrained(name, { instances, volumes }, drain);
+    const effect = effectOf(closing, { instances, volumes });
+    return { account: name, id, instances, volumes, isDeleted: false, effect, isDone };
+  }
+  const action = { action: `account.${closing}`, subject: name, detail: { drain } };
+  const closed = await audited(deps, actor, action, async (store) => {
+    const inside = { ...deps, store };
+    if (closing === 'delete') return deleteAccount(inside, name, { drain });
+    return { ...(await disableAccount(inside, name, { drain })), volumes: 0, isDeleted: false };
+  });
+  return { account: name, id, ...closed, effect: effectOf(closing, closed), isDone };
+}
+
+function effectOf(closing: Closing, { instances, volumes }: Pick<Closed, 'instances' | 'volumes'>): string {
+  const access = 'its keys, its password and its tokens end';
+  const machines = instances > 0 ? `, and its ${instances} instances are deleted with their disks` : '';
+  if (closing === 'disable')
+    return `${access}, so that it can do nothing until it is given a new one${machines}`;
+  const storage = volumes > 0 ? `, its ${volumes} volumes after that` : '';
+  return `${access}${machines}${storage}; asked for again, its row goes when those of all that it had are gone`;
 }
 
 /**
@@ -60,11 +119,27 @@ export async function deleteAccount(
   });
 }
 
+function noAccount(nameOrId: string): ActionRefused {
+  return new ActionRefused(`There is no account "${nameOrId}": see \`berth accounts list\`.`, 'not_found');
+}
+
+/** @throws {ActionRefused} while it has something that is not to be deleted with it. */
+function assertDrained(
+  name: string,
+  { instances, volumes }: Pick<Closed, 'instances' | 'volumes'>,
+  drain: boolean,
+): void {
+  if (drain || instances + volumes === 0) return;
+  const what = instances > 0 ? `${instances} instances` : `${volumes} volumes`;
+  throw new ActionRefused(
+    `Account "${name}" has ${what}: delete them first, or have them deleted with it (\`drain\`).`,
+  );
+}
+
 /** Nobody adds to what it has meanwhile. */
 async function lockAccount(tx: Transaction, name: string): Promise<AccountRecord> {
   const account = await tx.credentials.accountByName(name);
-  if (account === null)
-    throw new ActionRefused(`There is no account "${name}": see \`berth accounts list\`.`, 'not_found');
+  if (account === null) throw noAccount(name);
   await tx.accountUse.lock(account.id);
   return account;
 }
@@ -77,10 +152,7 @@ async function deleteInstances(
   drain: boolean,
 ): Promise<number> {
   const live = await tx.instances.list({ accountId });
-  if (live.length > 0 && !drain)
-    throw new ActionRefused(
-      `Account "${name}" has ${live.length} instances: delete them first, or give --drain to have them deleted.`,
-    );
+  assertDrained(name, { instances: live.length, volumes: 0 }, drain);
   // In the order in which rows are locked.
   for (const id of live.map((record) => record.id).sort())
     await destroyInstance({ store: within(store, tx), clock }, accountId, id);
@@ -95,10 +167,7 @@ async function deleteVolumes(
   { drain, areHeld }: { drain: boolean; areHeld: boolean },
 ): Promise<number> {
   const live = await tx.volumes.liveIdsOf(accountId);
-  if (live.length > 0 && !drain)
-    throw new ActionRefused(
-      `Account "${name}" has ${live.length} volumes: delete them first, or give --drain to have them deleted.`,
-    );
+  assertDrained(name, { instances: 0, volumes: live.length }, drain);
   if (!areHeld) for (const id of live) await deleteVolume({ store: within(store, tx), clock }, accountId, id);
   return live.length;
 }

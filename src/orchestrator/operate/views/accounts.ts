@@ -36,12 +36,12 @@ export async function listAccounts(read: Pick<Reader, 'credentials' | 'instances
   }));
 }
 
-/** The account of a name or an id; null: there is none. */
+/** The account of an id or a name; null: there is none. */
 export async function findAccount(
   { credentials }: Pick<Reader, 'credentials'>,
   nameOrId: string,
 ): Promise<AccountRecord | null> {
-  return (await credentials.accountByName(nameOrId)) ?? credentials.accountById(nameOrId);
+  return (await credentials.accountById(nameOrId)) ?? credentials.accountByName(nameOrId);
 }
 
 /** A key of an account, as far as it is shown. */

@@ -4,6 +4,7 @@ import { timestampSchema } from '../../../contract/values.ts';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
 import { type CordonRecord, cordonKinds, isOver, stands } from '../../model/cordon.ts';
 import type { Reader } from '../../model/store.ts';
+import type { ClosingPlan } from '../actions/close-account.ts';
 import type { Drained } from '../actions/drain.ts';
 import type { Plan } from '../actions/instances.ts';
 import type { PlatformLosses, Thaw } from '../actions/losses.ts';
@@ -115,6 +116,22 @@ export function toPlanRow({ step, isDone, ...plan }: Plan): z.infer<typeof planS
     },
     done: isDone,
   };
+}
+
+export const closingSchema = z
+  .object({
+    account: z.string(),
+    id: z.string(),
+    instances: z.int().meta({ description: 'Those that are deleted with it.' }),
+    volumes: z.int().meta({ description: 'Those that are deleted with it, once its instances are gone.' }),
+    deleted: z.boolean().meta({ description: 'Whether its row is gone.' }),
+    effect: z.string().meta({ description: 'What is done, in a sentence.' }),
+    done: z.boolean().meta({ description: 'False: a dry run, and nothing has changed.' }),
+  })
+  .meta({ id: 'AccountClosing' });
+
+export function toClosingRow({ isDeleted, isDone, ...plan }: ClosingPlan): z.infer<typeof closingSchema> {
+  return { ...plan, deleted: isDeleted, done: isDone };
 }
 
 export const adoptionSchema = z
