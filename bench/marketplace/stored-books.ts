@@ -37,7 +37,9 @@ export async function storeBooks(database: string, days: number): Promise<void> 
   }
   const count = days - 1;
   const ownTeam = { team_id: numbered('team') };
-  const transactionOf = (column: string) => `${numbered('txn')} || substr(${column}, 5)`;
+  // As `newIdAt` makes them: the time first, so that what is booked together stands together.
+  const transactionOf = (column: string) =>
+    `substr(${column}, 1, 16) || '0000000000' || CAST(1000000000 + number AS TEXT)`;
   const copies: [table: string, where: string, change: Record<string, string>][] = [
     ['teams', `id = '${teamId}'`, { id: numbered('team'), slug: numbered('team') }],
     ['deployments', "id = 'dep-1'", { id: numbered('dep'), provider_name: numbered('bm'), ...ownTeam }],
