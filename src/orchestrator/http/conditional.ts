@@ -71,15 +71,15 @@ export function conditionalReads(): MiddlewareHandler<HttpEnv> {
   };
 }
 
-/** 200 with bytes that were prepared before. */
+/** 200 with a body that was prepared before. */
 export function respondPrepared<Body>(
   context: Context<HttpEnv>,
-  { bytes, etag }: Pick<PreparedReply, 'bytes' | 'etag'>,
+  { body, etag }: Pick<PreparedReply, 'body' | 'etag'>,
 ): TypedResponse<Body, 200, 'json'> {
-  const response = context.body(new Uint8Array(bytes), 200, {
+  const response = context.body(body, 200, {
     'Content-Type': 'application/json',
     ETag: etag,
   });
-  // The bytes are a `Body` in JSON, which a body of bytes cannot say by its type.
+  // It is a `Body` in JSON, which a string cannot say by its type.
   return response as unknown as TypedResponse<Body, 200, 'json'>;
 }

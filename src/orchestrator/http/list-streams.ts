@@ -6,7 +6,7 @@ const RETRY_AFTER_SECONDS = 2;
 
 /** Items in JSON with commas between them; empty: none. */
 interface ListPage {
-  items: readonly Buffer[];
+  items: string;
 }
 
 /**
@@ -47,7 +47,7 @@ export class ListStreams {
             const { done, items } = await nextWithItems(pages);
             const start = isFirst ? head : done ? '' : ',';
             isFirst = false;
-            controller.enqueue(Buffer.concat([Buffer.from(start), ...(done ? [Buffer.from(tail)] : items)]));
+            controller.enqueue(Buffer.from(start + (done ? tail : items)));
             if (!done) return;
             close();
             controller.close();
@@ -85,7 +85,7 @@ export class ListStreams {
 async function nextWithItems(pages: AsyncIterator<ListPage>): Promise<ListPage & { done: boolean }> {
   for (;;) {
     const { done = false, value } = await pages.next();
-    if (done) return { done, items: [] };
-    if (value.items.length > 0) return { done, items: value.items };
+    if (done) return { done, items: '' };
+    if (value.items !== '') return { done, items: value.items };
   }
 }

@@ -18,7 +18,7 @@ export interface PolledRouteDeps {
 const PREFIX = '/v1/instances/';
 
 /**
- * Answers `GET /v1/instances/{id}` straight from prepared bytes (O: Instances, rule 2) when the credential was
+ * Answers `GET /v1/instances/{id}` straight from the prepared body (O: Instances, rule 2) when the credential was
  * checked within two seconds, the instance is this account's, and it is not polled too often. Everything else,
  * every refusal and every doubt included (two credentials in one request, say), is left to `otherwise`.
  */
@@ -36,23 +36,23 @@ export function polledRoute(
     if (
       authenticator.remembered(headers.authorization)?.accountId !== reply.accountId ||
       countHeader(request.rawHeaders, 'authorization') !== 1 ||
-      !rateLimits.admitsPoll(id)
+      !rateLimits.admitsPoll(reply.id)
     )
       return otherwise(request, response);
 
     metrics.countPolledRead();
     connectionOf(request.socket)?.trust();
-    const { bytes, etag } = reply;
+    const { body, etag } = reply;
     if (isNoneMatch(headers['if-none-match'], etag)) {
       response.writeHead(304, ['X-Request-Id', nextId(), 'ETag', etag, 'Cache-Control', PRIVATE]);
       response.end();
       return;
     }
     response.writeHead(200, [
-      ...['Content-Type', 'application/json', 'Content-Length', String(bytes.length)],
+      ...['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body))],
       ...['X-Request-Id', nextId(), 'ETag', etag, 'Cache-Control', PRIVATE],
     ]);
-    response.end(bytes);
+    response.end(body);
   };
 }
 

@@ -9,7 +9,7 @@ const INSTANCES_PER_PAGE = 500;
 
 interface ListPage {
   /** Instances in JSON with commas between them; empty: none. */
-  items: readonly Buffer[];
+  items: string;
   isLast: boolean;
 }
 
@@ -21,7 +21,7 @@ interface ListPage {
  */
 export async function* listInstances(
   instances: InstanceReader,
-  prepare: (ids: readonly string[]) => Promise<Buffer[]>,
+  prepare: (ids: readonly string[]) => Promise<string>,
   accountId: string,
   region?: string,
 ): AsyncGenerator<ListPage, void> {

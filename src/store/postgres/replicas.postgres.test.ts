@@ -88,7 +88,7 @@ describe('a replica hears', () => {
     await hears(a, far);
     const shown = async () => {
       const replies = await Promise.all(reads.map((read) => read.get(accountId, 'x')));
-      return replies.map(({ bytes }) => (JSON.parse(bytes.toString()) as { status: string }).status);
+      return replies.map(({ body }) => (JSON.parse(body) as { status: string }).status);
     };
     expect(await shown()).toEqual(['PROVISIONING', 'PROVISIONING']);
     wire.breakAt(';COMMIT', 'stalled');

@@ -167,7 +167,7 @@ async function* following<Page>(first: Page, rest: AsyncIterable<Page>): AsyncGe
 
 const HEAD = '{"instances":[';
 const TAIL = ']}';
-const NONE = { items: [], isLast: true };
+const NONE = { items: '', isLast: true };
 
 /** O: Instances. */
 export function instanceRoutes(deps: HttpDeps) {
@@ -187,8 +187,8 @@ export function instanceRoutes(deps: HttpDeps) {
         const body = listStreams.open(accountId, list, signal, (error) => breakOff(context, error, log));
         return respondStreamed<InstanceList>(context, body);
       }
-      const bytes = Buffer.concat([Buffer.from(HEAD), ...first.items, Buffer.from(TAIL)]);
-      return respondPrepared<InstanceList>(context, { bytes, etag: toEtag(bytes) });
+      const body = HEAD + first.items + TAIL;
+      return respondPrepared<InstanceList>(context, { body, etag: toEtag(body) });
     })
     .openapi(
       createRoute_,
