@@ -902,6 +902,10 @@ export function describeStore(
         expect(await found({ text: '192.0.2.7' })).toEqual(['b']);
         expect(await found({ text: 'BERTH-C' })).toEqual(['c']);
         expect(await found({ text: '\\' })).toEqual([]);
+        await insert(instance('e', { name: 'Émile BÜRO', createdAt: now + 2 }));
+        // Letters beyond A to Z are found as they are written, in each database.
+        expect(await found({ text: 'Émile bÜro' })).toEqual(['e']);
+        expect(await found({ text: 'émile' })).toEqual([]);
         expect(await found({ text: 'training', status: 'ERROR' })).toEqual([]);
       });
 

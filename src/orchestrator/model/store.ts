@@ -64,7 +64,7 @@ export interface InstanceSearch {
   region?: string | undefined;
   platform?: string | undefined;
   host?: string | undefined;
-  /** Anywhere in the id, the name, the owner ref, the error or the endpoint; of any case. */
+  /** Anywhere in the id, the name, the owner ref, the error or the endpoint; A to Z of any case, other letters as they are. */
   text?: string | undefined;
 }
 

@@ -681,6 +681,8 @@ export function describeMarketplaceStore(
         [{ text: 'out_of' }, ['dep-d']],
         [{ text: '100% _' }, ['dep-d']],
         [{ text: '0%_' }, []],
+        [{ text: '_Ü' }, ['dep-d']],
+        [{ text: '_ü' }, []],
       ])('finds deployments by %j', async (of, found) => {
         expect(await idsOf(of)).toEqual(found);
       });

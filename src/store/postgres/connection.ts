@@ -16,13 +16,16 @@ export const skippingLocked: Locking = {
   freeRows: (query) => lockRows(query, 'no key update', { skipLocked: true }),
 };
 
+/** Without the locale of the database, which knows other letters. */
+const lower: Connection['lower'] = (text) => sql`lower(${text} COLLATE "C")`;
+
 /** A pool as the shared queries see it: for statements outside of a transaction. */
 export function toConnection<Schema>(
   pool: Pool,
   tables: Schema,
   locking: Locking = noLocking,
 ): Connection<Schema> {
-  return { db: drizzle(pool), tables, locking, write: awaitWrite };
+  return { db: drizzle(pool), tables, locking, lower, write: awaitWrite };
 }
 
 /** A client in a transaction. */
@@ -59,7 +62,7 @@ function connectionsOf<Schema>(
       sent.catch(() => undefined);
       unanswered.push(sent);
     };
-    const connection = { db, tables, locking: toLocking({ db, write }), write, unanswered };
+    const connection = { db, tables, locking: toLocking({ db, write }), lower, write, unanswered };
     connections.set(client, connection);
     return connection;
   };

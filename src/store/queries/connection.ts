@@ -1,3 +1,4 @@
+import { type Column, type SQL, sql } from 'drizzle-orm';
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
 import type { orchestratorTables } from '../schema/orchestrator.ts';
 
@@ -39,6 +40,8 @@ export interface Connection<Schema = Tables> {
   db: Db;
   tables: Schema;
   locking: Locking;
+  /** A text with A to Z in lower case, and no other letter: alike in each database, whatever its locale. */
+  lower(text: Column | SQL): SQL;
   /**
    * Awaits a write whose answer nobody needs. A transaction of PostgreSQL does not wait for it: it is sent together with
    * what follows, and if it fails, so does the transaction.
@@ -49,4 +52,10 @@ export interface Connection<Schema = Tables> {
 /** Outside of a transaction, and where there is no round trip. */
 export async function awaitWrite(sent: Promise<unknown>): Promise<void> {
   await sent;
+}
+
+/** Whether a text has another one anywhere, with A to Z of any case; what is looked for has no wildcards. */
+export function contains({ lower }: Pick<Connection, 'lower'>, text: Column | SQL, part: string): SQL {
+  const folded = part.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+  return sql`${lower(text)} LIKE ${`%${folded.replace(/[\\%_]/g, '\\$&')}%`} ESCAPE '\\'`;
 }

@@ -7,7 +7,7 @@ import type {
   InstanceWriter,
   Pruned,
 } from '../../orchestrator/model/store.ts';
-import type { Connection } from './connection.ts';
+import { type Connection, contains } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';
 
 const instanceById = prepared(({ db, tables: { instances }, locking }: Connection, { id }: { id: string }) =>
@@ -79,23 +79,20 @@ const pageOfLive = prepared(
   },
 );
 
-/** What is found is compared in lower case, and what is looked for has no wildcards. */
-function isFound({ instances }: Connection['tables'], of: InstanceSearch): SQL | undefined {
+function isFound(connection: Connection, of: InstanceSearch): SQL | undefined {
   const { accountId, status, offerId, region, platform, host, id, name, ownerRef, error, endpoint } =
-    instances;
-  const pattern = `%${of.text?.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`;
+    connection.tables.instances;
+  const part = of.text;
   const texts = [id, name, ownerRef, error, sql`cast(${endpoint} as text)`];
   return and(
-    isLive(instances),
+    isLive(connection.tables.instances),
     of.accountId === undefined ? undefined : eq(accountId, of.accountId),
     of.status === undefined ? undefined : eq(status, of.status),
     of.offerId === undefined ? undefined : eq(offerId, of.offerId),
     of.region === undefined ? undefined : eq(region, of.region),
     of.platform === undefined ? undefined : eq(platform, of.platform),
     of.host === undefined ? undefined : eq(host, of.host),
-    of.text === undefined
-      ? undefined
-      : or(...texts.map((text) => sql`lower(${text}) LIKE ${pattern} ESCAPE '\\'`)),
+    part === undefined ? undefined : or(...texts.map((text) => contains(connection, text, part))),
   );
 }
 
@@ -131,7 +128,7 @@ export function instanceReader(connection: Connection): InstanceReader {
         .from(instances)
         .where(
           and(
-            isFound(connection.tables, of),
+            isFound(connection, of),
             // Compared as one row value, so that the index finds the first row.
             after && sql`(${createdAt}, ${id}) ${comparison} (${after.createdAt}, ${after.id})`,
           ),
@@ -140,7 +137,7 @@ export function instanceReader(connection: Connection): InstanceReader {
         .limit(limit);
     },
     countFound: async (of) => {
-      const found = await db.select({ count: count() }).from(instances).where(isFound(connection.tables, of));
+      const found = await db.select({ count: count() }).from(instances).where(isFound(connection, of));
       return found[0]?.count ?? 0;
     },
     byIds: (ids) => instancesByIds(connection, ids),

@@ -1,4 +1,5 @@
 import type Database from 'better-sqlite3';
+import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { awaitWrite, type Connection, type Db, noLocking } from '../queries/connection.ts';
 
@@ -12,6 +13,7 @@ export function toConnection<Schema>(connection: Database.Database, tables: Sche
     db: drizzle(compilingOnce(connection)) as unknown as Db,
     tables,
     locking: noLocking,
+    lower: (text) => sql`lower(${text})`,
     write: awaitWrite,
   };
 }

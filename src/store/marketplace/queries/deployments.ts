@@ -5,10 +5,11 @@ import {
   type Launch,
 } from '../../../marketplace/model/deployment-record.ts';
 import type { DeploymentReader, DeploymentWriter } from '../../../marketplace/model/store.ts';
+import { contains } from '../../queries/connection.ts';
 import { asEncoded, encodeRow } from '../../queries/encoded-row.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
-import { contains, isAfter } from './pages.ts';
+import { isAfter } from './pages.ts';
 
 /** How many observations one statement writes. */
 const OBSERVATIONS_AT_ONCE = 500;
@@ -191,10 +192,11 @@ export function deploymentReader(connection: Connection): DeploymentReader {
   };
 }
 
-function isFound({ tables: { deployments } }: Connection, text: string): SQL | undefined {
-  const { id, name, providerName, providerInstanceId, ipAddress, failureReason } = deployments;
+function isFound(connection: Connection, text: string): SQL | undefined {
+  const { id, name, providerName, providerInstanceId, ipAddress, failureReason } =
+    connection.tables.deployments;
   const shown = [id, sql`CAST(${name} AS TEXT)`, providerName, providerInstanceId, ipAddress, failureReason];
-  return or(...shown.map((column) => contains(column, text)));
+  return or(...shown.map((column) => contains(connection, column, text)));
 }
 
 /** The same text as the partial indexes' condition, so that the rows are counted in the index. */

@@ -7,9 +7,3 @@ export function isAfter(time: Column, id: Column, { at, id: last }: PageEnd = NE
 }
 
 const NEWEST: PageEnd = { at: Number.MAX_SAFE_INTEGER, id: '' };
-
-/** Compared in lower case; what is looked for has no wildcards. */
-export function contains(column: Column | SQL, text: string): SQL {
-  const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`;
-  return sql`lower(${column}) LIKE ${pattern} ESCAPE '\\'`;
-}

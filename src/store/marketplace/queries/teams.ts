@@ -5,9 +5,9 @@ import type {
   TeamReader,
   TeamWriter,
 } from '../../../marketplace/model/store.ts';
+import { contains } from '../../queries/connection.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
-import { contains } from './pages.ts';
 
 /** A team's columns without its load, which triggers keep. */
 function recordOf({ tables: { teams } }: Connection) {
@@ -88,7 +88,7 @@ export function teamReader(connection: Connection): TeamReader {
             gt(teams.slug, after),
             text === undefined
               ? undefined
-              : or(contains(teams.id, text), contains(teams.slug, text), contains(teams.name, text)),
+              : or(...[teams.id, teams.slug, teams.name].map((of) => contains(connection, of, text))),
           ),
         )
         .orderBy(asc(teams.slug))
