@@ -17,10 +17,13 @@ function explainMistakes(command: Command, name: string): void {
   command.exitOverride();
   command.configureOutput({
     outputError: (text, write) => {
-      const [mistake = '', ...hints] = text
+      const [told = '', ...hints] = text
         .replace(/^error: /, '')
         .trim()
         .split('\n');
+      // `berth marketplace` serves by itself and has commands: what follows it is meant as one.
+      const isCommand = command.commands.length > 0 && told.startsWith('too many arguments');
+      const mistake = isCommand ? `unknown command '${command.args[0]}'` : told;
       const sentence = [mistake.replace(/\.$/, ''), ...hints].join(' ');
       write(`berth: ${sentence}: see \`${name} --help\`.\n`);
     },

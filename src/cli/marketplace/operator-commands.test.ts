@@ -164,7 +164,7 @@ describe('the commands for the operator of a marketplace', () => {
   it('providers health: what failed there, and why', async () => {
     expect(JSON.parse(await run('providers', 'health', '--json'))).toMatchObject([
       { provider: 'provider-a', running: 1, catalog_read_at: null },
-      { provider: 'provider-b', state: 'ok', running: 0 },
+      { provider: 'provider-b', state: 'unknown', running: 0 },
     ]);
   });
 

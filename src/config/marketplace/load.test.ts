@@ -84,12 +84,12 @@ describe('the configuration of a marketplace', () => {
     [
       'a private address',
       'providers:\n- { id: provider-a, base_url: "https://10.0.0.7/v1", api_key_env: K }\n',
-      '2:31 providers[0].base_url: expected a public address: 10.0.0.7 is private or reserved, and these are not allowed',
+      '2:31 providers[0].base_url: expected a public address: 10.0.0.7 is private or reserved, and these are not allowed (allow_private)',
     ],
     [
       'a provider without a profile',
       'providers:\n- { id: acme, base_url: "https://gpu.example/v1", api_key_env: K }\n',
-      `2:9 providers[0].id: no profile comes with Berth for it: name one with \`profile\` (there are ${bundledProfileIds().join(', ')})`,
+      `2:9 providers[0].id: no profile comes with Berth for it: give the file of one in \`profile\` (for ${bundledProfileIds().join(', ')} there is one)`,
     ],
     [
       'a discount that is too high',

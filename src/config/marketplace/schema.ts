@@ -308,7 +308,7 @@ export const marketplaceConfigSchema = z
       if (profile === undefined && bundledProfileFile(id) === undefined)
         issue(
           'id',
-          `no profile comes with Berth for it: name one with \`profile\` (there are ${bundledProfileIds().join(', ')})`,
+          `no profile comes with Berth for it: give the file of one in \`profile\` (for ${bundledProfileIds().join(', ')} there is one)`,
         );
     }
   });

@@ -24,6 +24,7 @@ const STATES: Readonly<Record<ProviderRow['state'], readonly [Tone, string]>> = 
   stale: ['wait', 'stale'],
   failing: ['bad', 'failing'],
   not_configured: ['bad', 'not configured'],
+  unknown: ['wait', 'unknown'],
 };
 
 export function providerBadge(state: ProviderRow['state']): Html {

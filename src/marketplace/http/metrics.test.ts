@@ -48,6 +48,14 @@ it('machines that nobody can log in to yet are told by provider, counted at most
   expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
 });
 
+it('a provider that never told what it sells is silent since the start, not beyond every alert', async () => {
+  await setup.clock.advance(7 * MINUTE_MS);
+  expect(await told('berth_marketplace_provider_heard_seconds')).toEqual({
+    'provider-x': 420,
+    'provider-y': 420,
+  });
+});
+
 it('what the last check of the books found, and how long ago that was', async () => {
   const { store, clock } = setup;
   const figure = async (name: string): Promise<number> => {

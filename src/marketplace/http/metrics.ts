@@ -58,14 +58,15 @@ export class Metrics extends ServerMetrics {
 
   /** What an operator may have to look at, by provider. */
   #tellProviders({ store: { read }, clock, providers }: Deps): void {
+    const startedAt = clock.now();
     this.gaugeBy(
       'provider',
       'berth_marketplace_provider_heard_seconds',
-      'How long ago a provider last told what it sells; NaN: never since the start.',
+      'How long ago a provider last told what it sells, or this server started if it did not since.',
       async () =>
         providers.ids().map((id) => {
-          const refreshedAt = providers.get(id)?.catalog.refreshedAt ?? null;
-          return [id, refreshedAt === null ? Number.NaN : (clock.now() - refreshedAt) / 1000];
+          const heardAt = providers.get(id)?.catalog.refreshedAt ?? startedAt;
+          return [id, (clock.now() - heardAt) / 1000];
         }),
     );
     const tellCounts = (

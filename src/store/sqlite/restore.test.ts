@@ -98,7 +98,16 @@ describe('a restore', () => {
   it.each<[string, (file: string) => void, RegExp]>([
     ['is not there', (file) => rmSync(file), /^There is no backup /],
     ['is no database', (file) => writeFileSync(file, 'no database, whatever its name says'), /copy\.db/],
-    ['was cut', (file) => writeFileSync(file, readFileSync(file).subarray(0, 8192)), /is damaged/],
+    [
+      'was cut',
+      (file) => writeFileSync(file, readFileSync(file).subarray(0, 8192)),
+      /^The backup .*copy\.db is damaged \(.+\): take another one; the database is as it was\.$/,
+    ],
+    [
+      'is empty',
+      (file) => writeFileSync(file, ''),
+      /^The backup .*copy\.db is an empty file: take another one;/,
+    ],
     [
       'has a journal beside it',
       (file) => writeFileSync(`${file}-wal`, 'a journal'),

@@ -143,11 +143,21 @@ function keepAs(path: string, before: string): void {
 }
 
 function toRefusal(error: unknown, backup: string, path: string): Error {
-  if (error instanceof DatabaseRefused) return error;
+  if (error instanceof DatabaseRefused) return asBackup(error, backup);
   if (error instanceof Error && 'syscall' in error)
     return new DatabaseRefused(
       `The backup ${backup} cannot be put in the place of ${path} (${fileProblem(error)}): give a place with room where this user may write; the database is as it was.`,
       { cause: error },
     );
-  return refusalOf(error, backup);
+  return asBackup(refusalOf(error, backup), backup);
+}
+
+/** What is said of a database that cannot be used, about a backup: another one is needed. */
+function asBackup(error: Error, backup: string): Error {
+  const damage = error.message.replace(`The database ${backup} is`, `The backup ${backup} is`);
+  const advice = damage.replace(
+    /: restore it from a backup(; nothing was changed|, or delete it to start with nothing)\./,
+    ': take another one; the database is as it was.',
+  );
+  return advice === error.message ? error : new DatabaseRefused(advice, { cause: error });
 }

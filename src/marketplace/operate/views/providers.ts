@@ -18,7 +18,7 @@ export interface ProviderFacts {
 /** By the ids of the configuration; null: nobody calls them here, as on a command line. */
 export type KnownProviders = ReadonlyMap<string, ProviderFacts | null>;
 
-const providerStates = ['ok', 'stale', 'failing', 'not_configured'] as const;
+const providerStates = ['ok', 'stale', 'failing', 'not_configured', 'unknown'] as const;
 
 const failureSchema = z.object({ reason: z.string(), count: z.int() });
 
@@ -28,7 +28,7 @@ export const providerRowSchema = z
     provider: z.string(),
     state: z.enum(providerStates).meta({
       description:
-        '`failing`: calls fail, or losses are held · `stale`: what is known of it is older than five minutes · `not_configured`: rows name it, and nobody calls it.',
+        '`failing`: calls fail, or losses are held · `stale`: what is known of it is older than five minutes · `not_configured`: rows name it, and nobody calls it · `unknown`: it runs nothing that tells, and only a server that runs knows whether it answers.',
     }),
     problems: z.array(z.string()),
     catalog_read_at: timeOrNullSchema.meta({ description: 'By this server; null: never since its start.' }),
@@ -142,6 +142,7 @@ function toHealth(
   function stateOf(): ProviderRow['state'] {
     if (facts === undefined) return 'not_configured';
     if (problems.length > 0) return 'failing';
+    if (facts === null && row.confirmed_until === null) return 'unknown';
     return now - oldest > STALE_MS ? 'stale' : 'ok';
   }
 }
