@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -128,4 +128,13 @@ it('is refused where it is in use, is of another sandbox, or is no state', async
   const other = join(folder, 'other');
   writeFileSync(other, 'name: x');
   await expect(createSandbox({ state: other })).rejects.toThrow('other is no state of a sandbox');
+  const bytes = readFileSync(state);
+  for (const at of [0, Math.floor(bytes.length / 2), bytes.length - 1]) {
+    const damaged = Buffer.from(bytes);
+    damaged[at] = 255 - (damaged[at] ?? 0);
+    writeFileSync(other, damaged);
+    await expect(createSandbox({ state: other })).rejects.toThrow('or damaged: move it away');
+  }
+  writeFileSync(other, bytes.subarray(0, -100));
+  await expect(createSandbox({ state: other })).rejects.toThrow('or damaged: move it away');
 });

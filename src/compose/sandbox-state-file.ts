@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { deserialize, serialize } from 'node:v8';
@@ -8,6 +9,7 @@ import type { SandboxUser } from '../sandbox/sandbox.ts';
 import type { SavedMoment } from '../sandbox/state/snapshots.ts';
 
 const MARK = 'berth sandbox';
+const DIGEST_BYTES = 32;
 /** What changes is written so much later, together with what changes until then. */
 const WRITE_AFTER_MS = 1_000;
 
@@ -119,20 +121,30 @@ export class SandboxStateFile {
     const changes = this.#changes;
     const saved: SavedSandbox = { mark: MARK, setup: this.#setup, ...(await this.#save()) };
     const draft = `${this.#file}.draft`;
-    writeFileSync(draft, serialize(saved), { mode: 0o600 });
+    const bytes = serialize(saved);
+    writeFileSync(draft, Buffer.concat([digestOf(bytes), bytes]), { mode: 0o600 });
     renameSync(draft, this.#file);
     this.#kept = changes;
   }
 }
 
 function readState(file: string): SavedSandbox {
+  const damaged = `${file} is no state of a sandbox, or damaged: move it away to begin anew`;
   try {
-    const saved = deserialize(readFileSync(file)) as SavedSandbox;
-    if (saved.mark === MARK) return saved;
+    const whole = readFileSync(file);
+    const bytes = whole.subarray(DIGEST_BYTES);
+    if (digestOf(bytes).equals(whole.subarray(0, DIGEST_BYTES))) {
+      const saved = deserialize(bytes) as SavedSandbox;
+      if (saved.mark === MARK) return saved;
+    }
   } catch (error) {
-    throw new Fatal(`${file} is no state of a sandbox: ${(error as Error).message}.`, { cause: error });
+    throw new Fatal(`${damaged} (${(error as Error).message}).`, { cause: error });
   }
-  throw new Fatal(`${file} is no state of a sandbox.`);
+  throw new Fatal(`${damaged}.`);
+}
+
+function digestOf(bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(bytes).digest();
 }
 
 function show(setting: unknown): string {

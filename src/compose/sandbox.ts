@@ -52,7 +52,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     origin = ORIGIN,
   } = options;
   const seed = String(given);
-  const clock = new SandboxClock(kind, kind === 'real' ? Date.now() : (options.startAt ?? START_AT));
+  const startedAt = kind === 'real' ? Date.now() : (options.startAt ?? START_AT);
+  const clock = new SandboxClock(kind, startedAt);
   const providers = new Map<string, StartedProvider>();
   const faults = new Faults({ clock, seed, providers, seeded: createSeededRandom });
   const transitions = new Transitions({ clock, providers });
@@ -196,7 +197,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     providers,
     mails: market?.mails ?? [],
     faults,
-    weather: new Weather(faults, seed),
+    weather: new Weather(faults, seed, startedAt),
     transitions,
     defaultAccount: kept ?? started,
     account: addAccount,

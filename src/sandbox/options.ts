@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import { toIssues } from '../contract/issue-words.ts';
 import type { Range } from '../platform-model/rules.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
@@ -53,14 +55,52 @@ export interface SandboxOptions {
   log?: Log;
 }
 
-const optionNames = {
-  ...{ providers: true, catalog: true, seed: true, clock: true, startAt: true, timing: true, ssh: true },
-  ...{ marketplace: true, rateLimits: true, state: true, origin: true, log: true },
-} satisfies Record<keyof SandboxOptions, true>;
+const LATEST_START = Date.UTC(9000, 0, 1);
+const range = z
+  .tuple([z.number().min(0), z.number().min(0)])
+  .refine(([least, most]) => least <= most, 'expected the smaller of the two first')
+  .optional();
+const limit = z.int().min(0).nullable().optional();
+const marketplaceSettings = z.strictObject({
+  creditUsd: z.number().min(0).optional(),
+  teamLimits: z.strictObject({ deployments: limit, volumes: limit, volumeGb: limit }).optional(),
+});
+const optionsShape = {
+  providers: z.array(z.string()).optional(),
+  catalog: z.string().optional(),
+  seed: z.union([z.number(), z.string()], 'expected a number, or a string').optional(),
+  clock: z.enum(['virtual', 'real']).optional(),
+  startAt: z.int().min(0).max(LATEST_START).optional(),
+  timing: z
+    .strictObject({ boot: range, stop: range, start: range, restart: range, destroy: range, volume: range })
+    .optional(),
+  ssh: z.boolean().optional(),
+  marketplace: z.union([z.boolean(), marketplaceSettings]).optional(),
+  rateLimits: z.boolean().optional(),
+  state: z.string().min(1).optional(),
+  origin: z
+    .string()
+    .regex(/^https?:\/\/[^/]+$/, 'expected an origin without a slash at its end, such as http://sandbox.test')
+    .optional(),
+  log: z.custom<Log>((log) => typeof (log as Log | null)?.error === 'function', 'expected a log').optional(),
+} satisfies Record<keyof SandboxOptions, z.ZodType>;
+const optionsSchema = z
+  .object(optionsShape)
+  .refine(({ providers, catalog }) => providers?.length !== 0 || catalog !== undefined, {
+    path: ['providers'],
+    message: 'expected at least one, where there is no catalog',
+  });
 
-/** @throws {Fatal} for an option that there is not */
-export function assertOptions(options: object): void {
-  const names = Object.keys(optionNames);
+/** @throws {Fatal} for an option that there is not, or that has no such value */
+export function assertOptions(options: SandboxOptions): void {
+  const { error } = optionsSchema.safeParse(options);
+  if (error !== undefined) {
+    const found = toIssues({ error, data: options });
+    throw new Fatal(
+      `createSandbox: ${found.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')}`,
+    );
+  }
+  const names = Object.keys(optionsShape);
   for (const name of Object.keys(options))
     if (!names.includes(name))
       throw new Fatal(

@@ -128,3 +128,18 @@ it('refuses an option that there is not, and names the one that is like it', asy
     'createSandbox has no option provider: did you mean providers?',
   );
 });
+
+it.each<[string, object, string]>([
+  ['a clock that there is not', { clock: 'virtul' }, 'clock expected one of "virtual", "real"'],
+  ['providers that are no list', { providers: 'a,d' }, 'providers: expected a list'],
+  ['no providers', { providers: [] }, 'providers expected at least one, where there is no catalog'],
+  ['a start that is no number', { startAt: '2026-01-01' }, 'startAt: expected a number'],
+  ['a misspelt phase', { timing: { bot: [1, 2] } }, 'timing'],
+  ['a range upside down', { timing: { boot: [10, 5] } }, 'timing.boot expected the smaller of the two first'],
+  ['debts', { marketplace: { creditUsd: -1 } }, 'marketplace'],
+  ['a seed that is none', { seed: {} }, 'seed: expected a number, or a string'],
+  ['an origin with a path', { origin: 'http://x/' }, 'origin expected an origin without a slash at its end'],
+])('refuses %s', async (_what, options, words) => {
+  const problem = await createSandbox(options).then(String, (error: Error) => error.message);
+  expect(problem.replace(/: expected/, ' expected')).toContain(words.replace(/: expected/, ' expected'));
+});

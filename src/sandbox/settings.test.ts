@@ -71,3 +71,20 @@ it('lets a client give up, in its own time and in that of the sandbox', async ()
   giveUp.abort();
   await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
 });
+
+it.each<[string, 'half-body-silence' | 'slow-body']>([
+  ['of which nothing more comes', 'half-body-silence'],
+  ['that comes byte by byte', 'slow-body'],
+])('lets a client give up a body %s, in the time of the sandbox', async (_what, fault) => {
+  await using sandbox = await startBench();
+  const { baseUrl, apiKey } = sandbox.provider('d');
+  await sandbox.faults.arm(fault);
+  const begunAt = sandbox.clock.now();
+  const answer = await sandbox.fetch(`${baseUrl}/availability`, {
+    headers: { authorization: `Bearer ${apiKey}` },
+    signal: sandbox.clock.timeout(10_000),
+  });
+  expect(answer.status).toBe(200);
+  await expect(answer.text()).rejects.toMatchObject({ name: 'TimeoutError' });
+  expect(sandbox.clock.now() - begunAt).toBe(10_000);
+});

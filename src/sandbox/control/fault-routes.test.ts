@@ -78,6 +78,7 @@ it('has weather, of which the same seed does the same', async () => {
     const statuses: number[] = [];
     for (let nth = 0; nth < 20; nth++) statuses.push((await bench.ask('GET', '/configurations')).status);
     const report = await control.weather.report();
+    for (const line of report) expect(line).toMatch(/^\+0\.000 s {2}provider-d /);
     expect(report).toHaveLength(statuses.filter((status) => status === 500).length);
     await control.weather.stop();
     expect((await bench.ask('GET', '/configurations')).status).toBe(200);
@@ -126,4 +127,16 @@ it('a scenario arms faults, begins weather and sets transitions, by the names of
       .status;
   expect([await read(), await read()]).toEqual([404, 200]);
   expect((await sandbox.control.transitions.show()).settings).toMatchObject([{ instance: id, ms: 90_000 }]);
+});
+
+it('weather that was restored ends with the rest', async () => {
+  await using sandbox = await startBench();
+  const { weather, snapshots, faults } = sandbox.control;
+  const { id } = await weather.start({ rates: { 'http-500': 1 } });
+  await snapshots.take('bad');
+  await sandbox.control.reset();
+  expect((await weather.start({ rates: { 'http-500': 1 } })).id).toBe(id);
+  await snapshots.restore('bad');
+  await weather.stop();
+  expect(await faults.list()).toEqual([]);
 });

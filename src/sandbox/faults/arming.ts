@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { invalidRequest } from '../../contract/errors.ts';
 import { mostLike } from '../most-like.ts';
 import { parseSetting, withFullName } from '../settings.ts';
 import { type FaultName, type FaultParams, faultCatalog, faultNames } from './catalog/catalog.ts';
@@ -80,8 +81,28 @@ export function checkedArming(
 ): Record<string, unknown> {
   const { fault } = parseSetting(anyArmingSchema, { ...options, fault: name });
   const { fault: _name, ...given } = parseSetting(armingSchemaOf(fault), { ...options, fault });
+  const { route = [] } = given as { route?: string | string[] };
+  for (const each of [route].flat()) {
+    const message = wrongRoute(faultCatalog[fault] as Fault, each);
+    if (message !== undefined) throw invalidRequest([{ path: 'route', message }]);
+  }
   return withFullName(given, providers);
 }
+
+/** Why nothing of this route could ever be struck; undefined: something can. */
+function wrongRoute({ layer, on }: Fault, route: string): string | undefined {
+  if (layer === 'machine' || layer === 'ssh') return `this fault strikes machines, and no route`;
+  if (route === '*') return undefined;
+  if (layer === 'platform') {
+    if (platformMethods.includes(route)) return undefined;
+    return `expected * or a call of the driver: ${(on as readonly string[]).join(', ')}`;
+  }
+  return route.includes(' ') ? undefined : 'expected * or a method and a path, such as GET /instances/{id}';
+}
+
+const platformMethods: readonly string[] = [
+  ...new Set(Object.values(faultCatalog).flatMap((fault) => (fault.layer === 'platform' ? fault.on : []))),
+];
 
 function noSuchFault(name: unknown): string {
   const nearest = typeof name === 'string' && mostLike(name.slice(0, 100), faultNames);

@@ -210,6 +210,7 @@ const proofs: Record<FaultName, (name: FaultName) => Proof> = {
       });
       await clock.advance(3_600_000);
       expect(isMore).toBe(false);
+      await reader?.cancel();
     },
   'slow-body':
     (name) =>

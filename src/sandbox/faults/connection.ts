@@ -25,6 +25,7 @@ export function delivered(
   body: Uint8Array,
   delivery: Delivery,
   clock: FaultClock,
+  request: Request,
 ): Response {
   const headers = new Headers(response.headers);
   if (body.byteLength === 0) {
@@ -35,7 +36,7 @@ export function delivered(
   headers.set('content-length', String(body.byteLength));
   headers.delete('transfer-encoding');
   const init = { status: response.status, headers };
-  const made = new Response(toStream(delivery, clock), init);
+  const made = new Response(toStream(delivery, clock, request), init);
   // Two halves of one stream break off together, before either was read: a copy has a stream of its own, and no time passes for it.
   const clone = (): Response => new Response(toStream({ ...delivery, everyMs: 0 }, clock), init);
   Object.defineProperty(made, 'clone', { value: clone });
@@ -43,19 +44,34 @@ export function delivered(
   return made;
 }
 
-function toStream({ pieces, everyMs, ending }: Delivery, clock: FaultClock): ReadableStream<Uint8Array> {
+/** `request`: breaks off when its client gives up, and has time pass until then. Without one nobody does, and none passes. */
+function toStream(
+  { pieces, everyMs, ending }: Delivery,
+  clock: FaultClock,
+  request?: Request,
+): ReadableStream<Uint8Array> {
   let next = 0;
-  return new ReadableStream({
-    async pull(controller) {
-      const piece = pieces[next];
-      if (everyMs > 0 && next > 0 && piece !== undefined) await passing(clock, everyMs);
-      next++;
-      if (piece !== undefined) return controller.enqueue(piece);
-      if (ending === 'whole') return controller.close();
-      if (ending === 'reset') return controller.error(new BrokenConnection());
-      await new Promise(() => undefined);
+  const { promise: gone, reject: giveUp } = Promise.withResolvers<never>();
+  gone.catch(() => undefined);
+  if (request !== undefined) untilAborted(request).catch(giveUp);
+  // Where nothing more comes, time passes only for who waits for more.
+  const strategy = { highWaterMark: ending === 'silence' ? 0 : 1 };
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const piece = pieces[next];
+        if (everyMs > 0 && next > 0 && piece !== undefined)
+          await Promise.race([passing(clock, everyMs), gone]);
+        next++;
+        if (piece !== undefined) return controller.enqueue(piece);
+        if (ending === 'whole') return controller.close();
+        if (ending === 'reset') return controller.error(new BrokenConnection());
+        await (request === undefined ? gone : clock.during(gone).catch(() => gone));
+      },
+      cancel: giveUp,
     },
-  });
+    strategy,
+  );
 }
 
 /**

@@ -144,6 +144,14 @@ describe('what arms a fault', () => {
     ['an unknown setting', 'http-500', { ms: 3 }, 'ms'],
     ['a probability above 1', 'http-500', { probability: 2 }, 'probability'],
     ['no times at all', 'http-500', { times: 0 }, 'times'],
+    ['a call of the driver for an answer', 'http-500', { route: 'create' }, 'a method and a path'],
+    [
+      'a path for a call of the driver',
+      'platform-locked',
+      { route: 'GET /instances' },
+      'a call of the driver',
+    ],
+    ['a route for what happens to machines', 'spot-reclaim', { route: 'GET /instances' }, 'no route'],
   ])('refuses %s', (_name, fault, options, named) => {
     expect(() => checkedArming(fault as FaultName, options, new Map())).toThrow(named);
   });

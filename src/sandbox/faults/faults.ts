@@ -46,6 +46,7 @@ export type OnStrike = (event: FaultEvent, request: Request | undefined) => void
 
 interface SavedFaults {
   made: number;
+  weathers: number;
   struck: number;
   armed: SavedFault[];
   events: FaultEvent[];
@@ -62,6 +63,7 @@ export class Faults {
   #armed: ArmedFault[] = [];
   readonly #injectors = new Map<string, FaultInjector>();
   #made = 0;
+  #weathers = 0;
   #struck = 0;
   #events: FaultEvent[] = [];
   readonly #listeners = new Set<OnStrike>();
@@ -99,12 +101,19 @@ export class Faults {
     return armed !== undefined;
   }
 
-  /** Disarms everything, or what an account or a weather armed, and lets calls go on that hang. */
+  /** The id of the next weather. */
+  nextWeather(): string {
+    return `weather-${++this.#weathers}`;
+  }
+
+  /** Disarms everything, or what an account, a weather or `any` weather armed, and lets calls go on that hang. */
   clear({ account, weather }: { account?: string; weather?: string } = {}): void {
     for (const armed of this.#armed) {
       const isMeant =
         (account === undefined || armed.options.account === account) &&
-        (weather === undefined || armed.weather === weather);
+        (weather === undefined ||
+          armed.weather === weather ||
+          (weather === 'any' && armed.weather !== undefined));
       if (isMeant) armed.disarm();
     }
     this.#armed = this.#armed.filter(({ isOver }) => !isOver);
@@ -123,13 +132,20 @@ export class Faults {
 
   save(): SavedFaults {
     const armed = this.#armed.filter(({ isOver }) => !isOver).map((each) => each.save());
-    return { made: this.#made, struck: this.#struck, armed, events: [...this.#events] };
+    return {
+      made: this.#made,
+      weathers: this.#weathers,
+      struck: this.#struck,
+      armed,
+      events: [...this.#events],
+    };
   }
 
   /** What is armed now is disarmed. */
-  load({ made, struck, armed, events }: SavedFaults): void {
+  load({ made, weathers, struck, armed, events }: SavedFaults): void {
     this.clear();
     this.#made = made;
+    this.#weathers = weathers;
     this.#struck = struck;
     this.#events = [...events];
     for (const each of armed) this.#make(each);
@@ -137,7 +153,7 @@ export class Faults {
 
   /** As it was in the beginning. */
   reset(): void {
-    this.load({ made: 0, struck: 0, armed: [], events: [] });
+    this.load({ made: 0, weathers: 0, struck: 0, armed: [], events: [] });
   }
 
   /** What the faults have done, the last 10,000 times. */

@@ -61,11 +61,13 @@ export type WeatherOptions = z.input<typeof weatherSchema>;
 export class Weather {
   readonly #faults: Faults;
   readonly #seed: string;
-  #made = 0;
+  readonly #startAt: number;
 
-  constructor(faults: Faults, seed: string) {
+  /** `startAt`: when the time of the sandbox began. */
+  constructor(faults: Faults, seed: string, startAt: number) {
     this.#faults = faults;
     this.#seed = seed;
+    this.#startAt = startAt;
   }
 
   /** Begins, and says under which id. @throws {ApiError} */
@@ -76,7 +78,7 @@ export class Weather {
       seed = this.#seed,
       ...scope
     } = parseSetting(weatherSchema, options);
-    const id = `weather-${++this.#made}`;
+    const id = this.#faults.nextWeather();
     for (const [name, probability] of Object.entries(rates) as [FaultName, number][])
       await this.#faults.arm(name, { ...scope, probability, seed, times: 'sticky' }, id);
     return { id, seed: String(seed), rates };
@@ -84,12 +86,11 @@ export class Weather {
 
   /** Ends this weather, or all. */
   stop(id?: string): void {
-    const started = Array.from({ length: this.#made }, (_, index) => `weather-${index + 1}`);
-    for (const weather of id === undefined ? started : [id]) this.#faults.clear({ weather });
+    this.#faults.clear({ weather: id ?? 'any' });
   }
 
-  /** What it did, a line each: when, since the start of the sandbox; at which step; which fault. */
-  report({ id, since = 0 }: { id?: string; since?: number } = {}): string[] {
+  /** What it did, a line each: when, since the start of the sandbox or `since`; at which step; which fault. */
+  report({ id, since = this.#startAt }: { id?: string; since?: number } = {}): string[] {
     return this.#faults.events
       .filter(({ weather }) => (id === undefined ? weather !== undefined : weather === id))
       .map((event) => lineOf(event, since));

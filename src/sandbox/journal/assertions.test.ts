@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { createSandbox } from '../../compose/sandbox.ts';
 import { type Assertion, assertionSchema, checkAssertion } from './assertions.ts';
 import { type JournalEntry, journalEntrySchema } from './entry.ts';
 
@@ -186,4 +187,15 @@ it('in_order wants a request for each filter, each after the one before', () => 
     message: 'no request fits filters[1] after those before it',
   });
   expect(inOrder('getInstance', 'getInstance')).toMatchObject({ holds: false });
+});
+
+it('a filter that there is not is refused, not left out', async () => {
+  await using sandbox = await createSandbox();
+  const { journal } = sandbox.control;
+  const { baseUrl } = sandbox.provider('a');
+  await sandbox.fetch(`${baseUrl}/instances`);
+  await expect(journal.entries({ staus: '404' } as object)).rejects.toThrow('staus');
+  await expect(journal.assert({ assert: 'requests', where: { pth: '*' } as object })).rejects.toThrow('pth');
+  await expect(journal.assert({ assert: 'requests', exacly: 0 } as never)).rejects.toThrow('exacly');
+  expect(await journal.entries({ provider: 'a' })).toHaveLength(1);
 });

@@ -9,26 +9,26 @@ const seconds = z.number().positive();
 export const assertionSchema = z
   .discriminatedUnion('assert', [
     z
-      .object({ assert: z.literal('polled_at_least_every'), seconds, where: filter })
+      .strictObject({ assert: z.literal('polled_at_least_every'), seconds, where: filter })
       .meta({ description: 'While an instance or deployment was active, it was read at least that often.' }),
     z
-      .object({ assert: z.literal('polled_at_most_every'), seconds, where: filter })
+      .strictObject({ assert: z.literal('polled_at_most_every'), seconds, where: filter })
       .meta({ description: 'No instance or deployment was read more often than that.' }),
-    z.object({ assert: z.literal('never_created_twice'), where: filter }).meta({
+    z.strictObject({ assert: z.literal('never_created_twice'), where: filter }).meta({
       description:
         'No two creates with the same name (without a name: the same body) made two resources; an answer that was lost counts as what the server made.',
     }),
     z
-      .object({ assert: z.literal('all_destroyed'), where: filter })
+      .strictObject({ assert: z.literal('all_destroyed'), where: filter })
       .meta({ description: 'For each resource that was made, a delete was accepted or found it gone.' }),
     z
-      .object({ assert: z.literal('not_read_when_gone'), where: filter })
+      .strictObject({ assert: z.literal('not_read_when_gone'), where: filter })
       .meta({ description: 'Once a read found it gone (404), a resource was not asked for again.' }),
-    z.object({ assert: z.literal('retry_after_kept'), where: filter }).meta({
+    z.strictObject({ assert: z.literal('retry_after_kept'), where: filter }).meta({
       description: 'After an answer with Retry-After, the same was not asked before that time was over.',
     }),
     z
-      .object({
+      .strictObject({
         assert: z.literal('requests'),
         where: filter,
         exactly: z.int().nonnegative().optional(),
@@ -37,7 +37,7 @@ export const assertionSchema = z
       })
       .meta({ description: 'How many requests fit.' }),
     z
-      .object({
+      .strictObject({
         assert: z.literal('in_order'),
         filters: z.array(journalFilterSchema.omit({ limit: true })).min(1),
       })

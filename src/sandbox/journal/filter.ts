@@ -1,10 +1,15 @@
 import { z } from '@hono/zod-openapi';
+import { toProviderName } from '../options.ts';
 import type { JournalEntry } from './entry.ts';
 
 /** Which entries of the journal. What is left out fits any. */
 export const journalFilterSchema = z
-  .object({
-    provider: z.string().optional(),
+  .strictObject({
+    provider: z
+      .string()
+      .optional()
+      .transform((name) => name && toProviderName(name))
+      .meta({ type: 'string', description: 'Such as `provider-a` or `a`, or `marketplace`.' }),
     account: z.string().optional(),
     method: z
       .string()

@@ -15,7 +15,7 @@ const labelSchema = nameSchema.meta({
 
 /** One thing that a scenario does. */
 const stepSchema = z.discriminatedUnion('do', [
-  z.object({
+  z.strictObject({
     do: z.literal('create_instance'),
     as: labelSchema,
     provider: providerSchema.optional(),
@@ -28,7 +28,7 @@ const stepSchema = z.discriminatedUnion('do', [
       .optional()
       .meta({ description: 'Time passes until it is that. Default ONLINE.' }),
   }),
-  z.object({
+  z.strictObject({
     do: z.literal('create_volume'),
     as: labelSchema,
     provider: providerSchema.optional(),
@@ -37,36 +37,36 @@ const stepSchema = z.discriminatedUnion('do', [
     size_gb: z.number().positive().optional(),
     attach_to: z.array(nameSchema).optional().meta({ description: 'Instances of earlier steps.' }),
   }),
-  z.object({
+  z.strictObject({
     do: z.enum(['stop', 'start', 'destroy']),
     instance: nameSchema,
     wait: z.boolean().optional().meta({ description: 'Whether time passes until it is done. Default true.' }),
   }),
-  z.object({
+  z.strictObject({
     do: z.literal('sell_out'),
     provider: providerSchema.optional(),
     configuration_id: z.string(),
     region: z.string(),
     leave: z.int().nonnegative().optional().meta({ description: 'How many units stay free. Default 0.' }),
   }),
-  z.object({
+  z.strictObject({
     do: z.literal('arm'),
     fault: anyArmingSchema.meta({
       description:
         'What `POST /control/faults` takes; `instance` and `volume` may be names of earlier steps.',
     }),
   }),
-  z.object({
+  z.strictObject({
     do: z.literal('weather'),
     weather: weatherSchema.meta({ description: 'What `POST /control/weather` takes.' }),
   }),
-  z.object({
+  z.strictObject({
     do: z.literal('transitions'),
     transitions: transitionSchema.meta({ description: 'What `POST /control/transitions` takes.' }),
   }),
-  z.object({ do: z.literal('advance'), by: durationSchema }),
-  z.object({ do: z.literal('advance_until_idle') }),
-  z.object({
+  z.strictObject({ do: z.literal('advance'), by: durationSchema }),
+  z.strictObject({ do: z.literal('advance_until_idle') }),
+  z.strictObject({
     do: z.literal('request'),
     provider: providerSchema.optional(),
     account: nameSchema.optional(),
@@ -100,7 +100,10 @@ export const scenarioSchema = z
         marketplace: z.boolean().optional(),
       })
       .optional()
-      .meta({ description: 'How `berth sandbox replay` starts the sandbox.' }),
+      .meta({
+        description:
+          'How `berth sandbox --scenario` starts the sandbox. In one that runs already it says nothing.',
+      }),
     steps: z.array(stepSchema).optional(),
     recording: z
       .strictObject({

@@ -112,20 +112,32 @@ export const connectionFaults = {
     does: 'Half of the body comes, then the connection is reset.',
     strikes: UNREADABLE,
     params: none,
-    async answer({ clock }, ask) {
+    async answer({ clock, request }, ask) {
       const response = await ask();
       const body = await half(response);
-      return delivered(response, body.whole, { pieces: [body.half], everyMs: 0, ending: 'reset' }, clock);
+      return delivered(
+        response,
+        body.whole,
+        { pieces: [body.half], everyMs: 0, ending: 'reset' },
+        clock,
+        request,
+      );
     },
   }),
   'half-body-silence': connectionFault({
     does: 'Half of the body comes, then nothing more; the connection stays open.',
     strikes: 'M: the whole of an answer has a deadline, not only its head.',
     params: none,
-    async answer({ clock }, ask) {
+    async answer({ clock, request }, ask) {
       const response = await ask();
       const body = await half(response);
-      return delivered(response, body.whole, { pieces: [body.half], everyMs: 0, ending: 'silence' }, clock);
+      return delivered(
+        response,
+        body.whole,
+        { pieces: [body.half], everyMs: 0, ending: 'silence' },
+        clock,
+        request,
+      );
     },
   }),
   'slow-body': connectionFault({
@@ -135,13 +147,13 @@ export const connectionFaults = {
       bytes: z.int().min(1).default(1),
       every_ms: z.number().min(1).default(1_000),
     }),
-    async answer({ clock, params: { bytes, every_ms: everyMs } }, ask) {
+    async answer({ clock, params: { bytes, every_ms: everyMs }, request }, ask) {
       const response = await ask();
       const body = await bytesOf(response);
       const pieces = Array.from({ length: Math.ceil(body.byteLength / bytes) }, (_, index) =>
         body.subarray(index * bytes, (index + 1) * bytes),
       );
-      return delivered(response, body, { pieces, everyMs, ending: 'whole' }, clock);
+      return delivered(response, body, { pieces, everyMs, ending: 'whole' }, clock, request);
     },
   }),
 } as const satisfies Record<string, HttpFault>;
