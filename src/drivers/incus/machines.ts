@@ -19,6 +19,7 @@ import { type FleetReader, isJudgeable, NO_MEMBER, offerOf, placeFor } from './p
 import {
   addressOf,
   fromPlatform,
+  hasPartOfMark,
   imageOf,
   isName,
   isOurs,
@@ -413,7 +414,10 @@ export class Machines {
   }
 
   #judge(instance: Instance): Found {
-    if (!isOurs(instance)) return { is: 'foreign' };
+    if (!isOurs(instance))
+      return hasPartOfMark(instance)
+        ? { is: 'unknown', reason: `${instance.name} has only a part of Berth's mark (user.berth.*)` }
+        : { is: 'foreign' };
     if (isUnknown(instance) || instance.state === null)
       return { is: 'unknown', reason: `the member ${instance.location} does not tell what became of it` };
     return { is: 'ours', instance };

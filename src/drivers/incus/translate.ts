@@ -52,6 +52,12 @@ export function isOurs({ name, config }: Pick<Instance | Volume, 'name' | 'confi
   return config[mark.createdBy] === CREATED_BY && config[mark.ref] === name;
 }
 
+/** Whether it has a part of our mark: somebody took the rest away, and it may be a machine or a volume of ours. */
+export function hasPartOfMark({ config }: Pick<Instance | Volume, 'config'>): boolean {
+  if (config[mark.copyOf] !== undefined) return false;
+  return Object.keys(config).some((key) => key.startsWith('user.berth.'));
+}
+
 export function gib(gb: number): string {
   return `${Math.round(gb * 1024)}MiB`;
 }

@@ -13,7 +13,16 @@ import { IncusRefusal, isConflict, isNotFound, toFailure } from './errors.ts';
 import { pathOf } from './machines.ts';
 import type { IncusConfig } from './options.ts';
 import { type FleetReader, isJudgeable, NO_MEMBER, placeForVolume } from './placement.ts';
-import { fromPlatformVolume, gib, isName, isOurs, mark, toPlatformVolume, usersOf } from './translate.ts';
+import {
+  fromPlatformVolume,
+  gib,
+  hasPartOfMark,
+  isName,
+  isOurs,
+  mark,
+  toPlatformVolume,
+  usersOf,
+} from './translate.ts';
 
 const POLL_MS = 200;
 
@@ -193,7 +202,11 @@ export class Volumes implements VolumeDriver {
   }
 
   async #find(ref: OwnerRef): Promise<Volume | undefined> {
-    return original((await this.#named(ref)).filter(isOurs));
+    const named = await this.#named(ref);
+    const found = original(named.filter(isOurs));
+    if (found === undefined && named.some(hasPartOfMark))
+      throw new IncusRefusal(409, `the volume ${ref} has only a part of Berth's mark (user.berth.*)`, 'GET');
+    return found;
   }
 
   async #machine(ref: OwnerRef): Promise<Instance | undefined> {

@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest';
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { IncusApi, Instance, Volume } from './api.ts';
+import { type MachineDeps, Machines } from './machines.ts';
+import { incusConfigSchema } from './options.ts';
+import { mark } from './translate.ts';
+import { type VolumeDeps, Volumes } from './volumes.ts';
+
+const REF = 'berth-a';
+const whole = { [mark.createdBy]: 'berth', [mark.ref]: REF, [mark.note]: 'a note' };
+const { [mark.ref]: _ref, ...part } = whole;
+
+/** A daemon with one instance and one volume by that name, with this configuration. */
+function aDaemon(config: Record<string, string>) {
+  const sent: string[] = [];
+  const common = { name: REF, created_at: '2026-11-23T01:00:00Z', location: 'none', config };
+  const state = { status_code: 102 };
+  const instance = {
+    ...common,
+    type: 'container',
+    status_code: 102,
+    devices: {},
+    state,
+  } as unknown as Instance;
+  const volume: Volume = { ...common, type: 'custom', used_by: [] };
+  const api = {
+    instance: async () => instance,
+    operations: async () => [],
+    hosts: async () => ({ answered: [], silent: [] }),
+    volumes: async () => [volume],
+    client: { project: 'default', send: async (method: string) => void sent.push(method) },
+  } as unknown as IncusApi;
+  const options = incusConfigSchema.parse({ driver: 'incus' });
+  const catalog = { offers: new Map(), regions: new Map() } as unknown as Catalog;
+  return {
+    sent,
+    machines: new Machines({ api, options, catalog } as unknown as MachineDeps),
+    volumes: new Volumes({ api, options } as unknown as VolumeDeps),
+  };
+}
+
+const WORDS = "only a part of Berth's mark";
+const SAID = expect.stringContaining(WORDS);
+
+it('a machine that has lost a part of its mark is unknown and never gone, and is left as it is [incus-lost-mark]', async () => {
+  const { machines, sent } = aDaemon(part);
+  expect(await machines.get(REF)).toEqual({ answer: 'unknown', reason: SAID });
+  expect(await machines.destroy(REF, null)).toMatchObject({
+    outcome: 'failed',
+    code: 'transient',
+    detail: SAID,
+  });
+  expect(sent).toEqual([]);
+});
+
+it('and so is a volume', async () => {
+  const { volumes, sent } = aDaemon(part);
+  await expect(volumes.get(REF)).rejects.toThrow(WORDS);
+  await expect(volumes.destroy(REF)).rejects.toThrow(WORDS);
+  expect(sent).toEqual([]);
+});
+
+it('with nothing of it they are not of Berth, and what a move has copied so far is no volume yet', async () => {
+  const foreign = aDaemon({ 'user.theirs': 'x' });
+  expect(await foreign.machines.get(REF)).toMatchObject({ answer: 'gone' });
+  expect(await foreign.volumes.get(REF)).toEqual({ answer: 'gone' });
+  expect(await aDaemon({ [mark.copyOf]: REF }).volumes.get(REF)).toEqual({ answer: 'gone' });
+  expect(await aDaemon(whole).volumes.get(REF)).toMatchObject({ answer: 'observed' });
+});
