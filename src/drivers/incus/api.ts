@@ -34,6 +34,7 @@ const stateSchema = z.object({
 
 const instanceSchema = z.object({
   name: z.string(),
+  project: z.string().optional(),
   type: z.string(),
   /** Of Incus: 102 stopped, 103 running, 112 its member cannot tell. */
   status_code: z.number(),
@@ -179,6 +180,17 @@ export class IncusApi {
 
   async instancesWithoutState(): Promise<Instance[]> {
     return this.#instances('1');
+  }
+
+  /** Those of other projects, as {@link instancesWithoutState} shows ours: what they take of a member is taken too. */
+  async instancesOfOthers(): Promise<Instance[]> {
+    const projects = z.array(z.string()).parse((await this.client.get('/1.0/projects')).metadata);
+    if (projects.every((path) => nameIn(path) === this.client.project)) return [];
+    const { metadata } = await this.client.get('/1.0/instances', { recursion: '1', 'all-projects': 'true' });
+    return z
+      .array(instanceSchema)
+      .parse(metadata)
+      .filter(({ project }) => project !== this.client.project);
   }
 
   /** What the database of Incus knows of them: no member is asked. */

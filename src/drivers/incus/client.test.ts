@@ -82,6 +82,11 @@ describe('the client of Incus', () => {
     });
   });
 
+  it('names none where it asks for what all projects have, which Incus would refuse', async () => {
+    const { metadata } = await open([address]).get('/1.0/x', { 'all-projects': 'true' });
+    expect(metadata).toMatchObject({ project: null });
+  });
+
   it('speaks to the daemon with the pinned certificate alone: nothing is sent to another', async () => {
     const problem = await open([address], stranger.certificate)
       .send('POST', '/1.0/x')

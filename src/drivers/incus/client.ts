@@ -161,7 +161,8 @@ export class IncusClient {
   ): Promise<Answer> {
     const answer = await request(`${target.origin}${path}`, {
       method,
-      query: { project: this.project, ...query },
+      // Incus refuses both.
+      query: 'all-projects' in query ? query : { project: this.project, ...query },
       dispatcher: target.agent,
       signal,
       headers: {

@@ -1,11 +1,13 @@
 import { expect, it } from 'vitest';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
-import type { IncusApi, Instance } from './api.ts';
+import { IncusApi, type Instance } from './api.ts';
+import type { IncusClient } from './client.ts';
 import { IncusRefusal } from './errors.ts';
+import { InstanceReader } from './instances.ts';
 import { type MachineDeps, Machines } from './machines.ts';
-import { incusConfigSchema } from './options.ts';
-import type { Fleet } from './placement.ts';
+import { incusConfigSchema, incusOfferSchema } from './options.ts';
+import { type Fleet, FleetReader, freeGpus, roomOn } from './placement.ts';
 import { mark } from './translate.ts';
 
 type Body = Record<string, unknown> & { config?: Record<string, string>; devices?: Instance['devices'] };
@@ -60,13 +62,6 @@ function aDaemon(count: number, meet: () => Promise<void> = async () => undefine
     names: [...instances.keys()],
     volumes: [],
   });
-  const reader = {
-    read: async () => ({
-      instances: [...instances.values()],
-      names: [...instances.keys()],
-      silent: new Set<string>(),
-    }),
-  };
   const catalog = {
     offers: new Map([['gpu', { id: 'gpu', gpuCount: 1, onStop: 'release' }]]),
     regions: new Map(),
@@ -76,7 +71,6 @@ function aDaemon(count: number, meet: () => Promise<void> = async () => undefine
     options,
     catalog,
     fleet: { read },
-    instances: reader,
     now: () => 0,
     wait: async () => undefined,
   };
@@ -189,4 +183,42 @@ it('a machine that runs, or that another has, keeps its GPU when one claims it l
   expect(step).toMatchObject({ outcome: 'failed', code: 'capacity' });
   expect(instances.get('berth-a')).toMatchObject({ status_code: 102, devices: {} });
   expect(instances.get('berth-b')).toMatchObject({ devices: gpu });
+});
+
+it('a GPU that an instance of another project has is not free, nor is its part of the member', async () => {
+  const config = { 'limits.cpu': '60' };
+  const gpu = { type: 'gpu', pci: FIRST };
+  const foreign = { ...fresh('berth-a'), project: 'lab', location: 'n1' };
+  const taken = { ...foreign, expanded_config: config, expanded_devices: { gpu } };
+  const own = { ...fresh('berth-b'), project: 'default', location: 'n1' };
+  const answers: Record<string, unknown> = {
+    '/1.0': {
+      api_extensions: [],
+      auth: 'trusted',
+      environment: { server_clustered: true, server_name: 'n1', server_version: '6.0' },
+    },
+    '/1.0/cluster/members': [{ server_name: 'n1', status: 'Online', message: '', roles: ['database'] }],
+    '/1.0/projects': ['/1.0/projects/default', '/1.0/projects/lab'],
+    '/1.0/resources': { cpu: { total: 64 }, memory: { total: 2 ** 40 }, gpu: { cards: cards(2) } },
+    '/1.0/storage-pools/default/resources': { space: { total: 2 ** 40 } },
+    '/1.0/storage-pools/default/volumes/custom': [],
+  };
+  const client = {
+    project: 'default',
+    get: async (path: string, query: Record<string, string> = {}) => {
+      const instances = query['all-projects'] === 'true' ? [own, taken] : [own];
+      return { metadata: path === '/1.0/instances' ? instances : answers[path] };
+    },
+  } as unknown as IncusClient;
+  const api = new IncusApi(client);
+  const options = incusConfigSchema.parse({ driver: 'incus' });
+  const catalog = { offers: new Map(), regions: new Map() } as unknown as Catalog;
+  const reader = new FleetReader({ api, instances: new InstanceReader(api) }, options, catalog, () => 0);
+  const fleet = await reader.read();
+  const [host] = fleet.hosts;
+  if (host === undefined) throw new Error('it shows no host');
+  const any = incusOfferSchema.parse({});
+  expect(freeGpus(host, fleet, any)).toEqual([SECOND]);
+  expect(roomOn(host, fleet, { vcpus: 1, memoryGb: 0, rootDiskGb: 0, gpuCount: 0 }, any, options)).toBe(4);
+  expect(fleet.names).toEqual(['berth-b']);
 });

@@ -2,7 +2,6 @@ import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { Step } from '../../orchestrator/model/platform-driver.ts';
 import { failed, pending } from '../../platform-model/steps.ts';
 import type { IncusApi, Instance } from './api.ts';
-import type { InstanceReader } from './instances.ts';
 import { type FleetReader, freeGpus, normalPci, offerOf } from './placement.ts';
 import { gpuClaims, gpuDevices, mark } from './translate.ts';
 
@@ -19,7 +18,6 @@ export type GpuVerdict = 'held' | 'wait' | 'lost';
 
 interface GpuDeps {
   api: IncusApi;
-  instances: InstanceReader;
   catalog: Catalog;
   fleet: FleetReader;
 }
@@ -38,19 +36,20 @@ export class Gpus {
 
   /** Holds what the machine names, unless another does too. It must not run. */
   async settle(instance: Instance): Promise<GpuVerdict> {
-    const { api, instances: reader } = this.#deps;
+    const { api, fleet } = this.#deps;
     const { name, location, config } = instance;
     if (config[mark.gpus] !== gpuClaims.open) return 'held';
-    const { instances, silent } = await reader.read({ state: false });
-    if (silent.has(location)) return 'wait';
+    const { instances, hosts } = await fleet.read();
+    if (hosts.find((host) => host.name === location)?.isOnline !== true) return 'wait';
     const own = new Set(addressesOf(instance));
     const rivals = instances.filter(
       (one) =>
-        one.name !== name &&
+        keyOf(one) !== keyOf(instance) &&
         one.location === location &&
         addressesOf(one).some((pci) => pci === undefined || own.has(pci)),
     );
-    if (rivals.some((one) => one.config[mark.gpus] !== gpuClaims.open || one.name < name)) return 'lost';
+    if (rivals.some((one) => one.config[mark.gpus] !== gpuClaims.open || keyOf(one) < keyOf(instance)))
+      return 'lost';
     if (rivals.length > 0) return 'wait';
     await api.client.send('PATCH', `/1.0/instances/${name}`, {
       body: { config: { [mark.gpus]: gpuClaims.held } },
@@ -104,6 +103,11 @@ export class Gpus {
     const body = { ...found.value, devices, config };
     await api.client.send('PUT', `/1.0/instances/${name}`, { body, etag: found.etag });
   }
+}
+
+/** Among the instances of all projects. */
+function keyOf({ name, project = '' }: Instance): string {
+  return `${name} ${project}`;
 }
 
 /** Of every GPU that it names; undefined: it has all that fit. */

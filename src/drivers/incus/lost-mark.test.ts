@@ -11,14 +11,14 @@ const whole = { [mark.createdBy]: 'berth', [mark.ref]: REF, [mark.note]: 'a note
 const { [mark.ref]: _ref, ...part } = whole;
 
 /** A daemon with one instance and one volume by that name, with this configuration. */
-function aDaemon(config: Record<string, string>) {
+function aDaemon(config: Record<string, string>, code = 102) {
   const sent: string[] = [];
   const common = { name: REF, created_at: '2026-11-23T01:00:00Z', location: 'none', config };
-  const state = { status_code: 102 };
+  const state = { status_code: code };
   const instance = {
     ...common,
     type: 'container',
-    status_code: 102,
+    status_code: code,
     devices: {},
     state,
   } as unknown as Instance;
@@ -66,4 +66,9 @@ it('with nothing of it they are not of Berth, and what a move has copied so far 
   expect(await foreign.volumes.get(REF)).toEqual({ answer: 'gone' });
   expect(await aDaemon({ [mark.copyOf]: REF }).volumes.get(REF)).toEqual({ answer: 'gone' });
   expect(await aDaemon(whole).volumes.get(REF)).toMatchObject({ answer: 'observed' });
+});
+
+it('an instance that its member cannot show, which comes without any configuration, is unknown', async () => {
+  const reason = 'the member none does not tell what became of it';
+  expect(await aDaemon({}, 112).machines.get(REF)).toEqual({ answer: 'unknown', reason });
 });

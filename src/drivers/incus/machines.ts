@@ -414,12 +414,12 @@ export class Machines {
   }
 
   #judge(instance: Instance): Found {
+    if (isUnknown(instance) || instance.state === null)
+      return { is: 'unknown', reason: `the member ${instance.location} does not tell what became of it` };
     if (!isOurs(instance))
       return hasPartOfMark(instance)
         ? { is: 'unknown', reason: `${instance.name} has only a part of Berth's mark (user.berth.*)` }
         : { is: 'foreign' };
-    if (isUnknown(instance) || instance.state === null)
-      return { is: 'unknown', reason: `the member ${instance.location} does not tell what became of it` };
     return { is: 'ours', instance };
   }
 

@@ -34,8 +34,9 @@ export const NO_MEMBER = 'most members that hold the database of the cluster are
 /** What every member has, and what of it is taken. */
 export interface Fleet {
   hosts: readonly Host[];
+  /** Of every project. */
   instances: readonly Instance[];
-  /** Of all instances, also of those that could not be read. */
+  /** Of all instances of ours, also of those that could not be read. */
   names: readonly string[];
   volumes: readonly (Volume & { pool: string })[];
 }
@@ -79,15 +80,21 @@ export class FleetReader {
 
   async read(): Promise<Fleet> {
     const volumePool = this.#options.volume_pool ?? this.#options.storage_pool;
-    const [members, { instances, names, silent }, volumes] = await Promise.all([
+    const [members, { instances, names, silent }, others, volumes] = await Promise.all([
       this.#api.members(),
       this.#instances.read({ state: false }),
+      this.#api.instancesOfOthers(),
       this.#api.volumes(volumePool),
     ]);
     const hosts = await Promise.all(
       (members.length === 0 ? [ALONE] : members).map((member) => this.#host(member, silent)),
     );
-    return { hosts, instances, names, volumes: volumes.map((volume) => ({ ...volume, pool: volumePool })) };
+    return {
+      hosts,
+      instances: [...instances, ...others],
+      names,
+      volumes: volumes.map((volume) => ({ ...volume, pool: volumePool })),
+    };
   }
 
   async #host(
