@@ -9,21 +9,24 @@ import { printLine } from '../src/runtime/print.ts';
 import { type StoredInstances, storeInstances } from './orchestrator/stored-instances.ts';
 import { BenchClient } from './support/client.ts';
 
-/** The resident memory of `berth serve` as the package and the image run it, after each of its instances was read. */
+/** The resident memory of `berth serve`, from the package, the image and a checkout, after each of its instances was read. */
 const { values } = parseArgs({ options: { instances: { type: 'string', default: '100000' } } });
 const main = join(import.meta.dirname, '../dist/main.js');
 if (!existsSync(main)) throw new Error('There is no dist/main.js: run `npm run build` first.');
 
-/** As in the Dockerfile, and as Node has it by itself. */
-const ways: readonly (readonly string[])[] = [['--max-semi-space-size=8'], []];
+const ways: readonly { name: string; flags: readonly string[] }[] = [
+  { name: 'the image', flags: ['--max-semi-space-size=8', main] },
+  { name: 'the package', flags: [main] },
+  { name: 'a checkout', flags: ['--max-semi-space-size=8', join(import.meta.dirname, '../src/main.ts')] },
+];
 const folder = mkdtempSync(join(tmpdir(), 'berth-memory-'));
 try {
   const config = join(folder, 'berth.yaml');
   writeFileSync(config, 'rate_limits: { enabled: false }\nlog: { level: warn }\n');
   const stored = await storeInstances(`sqlite:${join(folder, 'berth.db')}`, Number(values.instances));
-  for (const flags of ways)
+  for (const { name, flags } of ways)
     printLine(
-      `${[...flags, 'serve'].join(' ')}: ${await residentMb(flags, config, stored)} MB with ${stored.ids.length} instances, each read`,
+      `${name}: ${await residentMb(flags, config, stored)} MB with ${stored.ids.length} instances, each read`,
     );
 } finally {
   rmSync(folder, { recursive: true });
@@ -34,7 +37,7 @@ async function residentMb(
   config: string,
   { database, apiKey, ids }: StoredInstances,
 ): Promise<number> {
-  const args = [...flags, main, 'serve', '--config', config, '--database', database, '--port', '0', '--json'];
+  const args = [...flags, 'serve', '--config', config, '--database', database, '--port', '0', '--json'];
   const server = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(server, 'exit');
   try {

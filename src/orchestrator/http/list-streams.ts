@@ -4,9 +4,9 @@ import { ApiError } from '../../contract/errors.ts';
 const AT_ONCE_PER_ACCOUNT = 4;
 const RETRY_AFTER_SECONDS = 2;
 
-/** Items in JSON with commas between them; empty: none. */
+/** Items in JSON. */
 interface ListPage {
-  items: string;
+  items: readonly string[];
 }
 
 /**
@@ -47,7 +47,7 @@ export class ListStreams {
             const { done, items } = await nextWithItems(pages);
             const start = isFirst ? head : done ? '' : ',';
             isFirst = false;
-            controller.enqueue(Buffer.from(start + (done ? tail : items)));
+            controller.enqueue(done ? Buffer.from(start + tail) : toBytes(start, items));
             if (!done) return;
             close();
             controller.close();
@@ -85,7 +85,17 @@ export class ListStreams {
 async function nextWithItems(pages: AsyncIterator<ListPage>): Promise<ListPage & { done: boolean }> {
   for (;;) {
     const { done = false, value } = await pages.next();
-    if (done) return { done, items: '' };
-    if (value.items !== '') return { done, items: value.items };
+    if (done) return { done, items: [] };
+    if (value.items.length > 0) return { done, items: value.items };
   }
+}
+
+/** Written one by one: a string of all of them would be made and copied first. */
+function toBytes(start: string, items: readonly string[]): Buffer {
+  const commas = items.length - 1;
+  const length = items.reduce((sum, item) => sum + Buffer.byteLength(item), start.length + commas);
+  const bytes = Buffer.alloc(length, ',');
+  let end = bytes.write(start);
+  for (const item of items) end += bytes.write(item, end) + 1;
+  return bytes;
 }

@@ -8,8 +8,8 @@ import type { InstanceReader, ListedInstance, LiveInstance } from '../model/stor
 const INSTANCES_PER_PAGE = 500;
 
 interface ListPage {
-  /** Instances in JSON with commas between them; empty: none. */
-  items: string;
+  /** Instances in JSON. */
+  items: readonly string[];
   isLast: boolean;
 }
 
@@ -21,7 +21,7 @@ interface ListPage {
  */
 export async function* listInstances(
   instances: InstanceReader,
-  prepare: (ids: readonly string[]) => Promise<string>,
+  prepare: (ids: readonly string[]) => Promise<string[]>,
   accountId: string,
   region?: string,
 ): AsyncGenerator<ListPage, void> {

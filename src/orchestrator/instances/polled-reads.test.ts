@@ -137,24 +137,25 @@ describe('prepared replies', () => {
 });
 
 describe('prepared replies of a list', () => {
-  const statusesOf = (items: string) =>
-    (JSON.parse(`[${items}]`) as { id: string; status: string }[]).map(({ id, status }) => `${id} ${status}`);
+  const statusesOf = (bodies: readonly string[]) =>
+    (JSON.parse(`[${bodies.join()}]`) as { id: string; status: string }[]).map(
+      ({ id, status }) => `${id} ${status}`,
+    );
 
   it('are the bodies of the polled reads in the order that was asked for', async () => {
     const { store, commit, readsOfMany } = slowStore();
     const polled = new PolledReads(store);
     commit(record('ONLINE', 'a'), record('PROVISIONING', 'b'));
     const replies = await Promise.all([polled.get(accountId, 'b'), polled.get(accountId, 'a')]);
-    const joined = await polled.join(['b', 'a']);
-    expect(joined).toBe(replies.map(({ body }) => body).join(','));
-    expect([await polled.join([]), readsOfMany]).toEqual(['', []]);
+    expect(await polled.bodiesOf(['b', 'a'])).toEqual(replies.map(({ body }) => body));
+    expect([await polled.bodiesOf([]), readsOfMany]).toEqual([[], []]);
   });
 
   it('are read from the store where they are missing, at once, and kept', async () => {
     const { store, commit, readsOfMany } = slowStore();
     const polled = new PolledReads(store);
     commit(record('ONLINE', 'b'));
-    const joining = polled.join(['a', 'b', 'c']);
+    const joining = polled.bodiesOf(['a', 'b', 'c']);
     readsOfMany[0]?.answer([record('DESTROYED', 'c'), record('ONLINE', 'a')]);
     expect(statusesOf(await joining)).toEqual(['a ONLINE', 'b ONLINE']);
     expect(readsOfMany.map(({ ids }) => ids)).toEqual([['a', 'c']]);
@@ -166,7 +167,7 @@ describe('prepared replies of a list', () => {
     const polled = new PolledReads(store);
     commit(record('ONLINE', 'b'));
     hear(false);
-    const joining = polled.join(['a', 'b']);
+    const joining = polled.bodiesOf(['a', 'b']);
     hear(true);
     commit(record('DESTROYING', 'b'));
     readsOfMany[0]?.answer([record('ONLINE', 'a'), record('ONLINE', 'b')]);
@@ -176,7 +177,7 @@ describe('prepared replies of a list', () => {
   it('are never older than a polled read: a commit that overtakes the rows counts', async () => {
     const { store, commit, readsOfMany } = slowStore();
     const polled = new PolledReads(store);
-    const joining = polled.join(['a', 'b', 'c']);
+    const joining = polled.bodiesOf(['a', 'b', 'c']);
     commit(record('ONLINE', 'a'), record('DESTROYED', 'b'));
     const rows = ['a', 'b', 'c'].map((id) => record('PROVISIONING', id));
     readsOfMany[0]?.answer(rows);
@@ -187,7 +188,7 @@ describe('prepared replies of a list', () => {
     const { store, commit, missCommits, readsOfMany } = slowStore();
     const polled = new PolledReads(store);
     commit(record('ONLINE', 'b'));
-    const joining = polled.join(['a', 'b', 'c']);
+    const joining = polled.bodiesOf(['a', 'b', 'c']);
     missCommits();
     readsOfMany[0]?.answer([record('ONLINE', 'a')]);
     await new Promise((resolve) => setImmediate(resolve));
@@ -201,7 +202,7 @@ describe('prepared replies of a list', () => {
     const polled = new PolledReads(store);
     commit(record('PROVISIONING', 'a'));
     hear(false);
-    const joining = polled.join(['a']);
+    const joining = polled.bodiesOf(['a']);
     readsOfMany[0]?.answer([record('ONLINE', 'a')]);
     expect(statusesOf(await joining)).toEqual(['a ONLINE']);
   });

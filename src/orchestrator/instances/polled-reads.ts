@@ -70,10 +70,9 @@ export class PolledReads {
   }
 
   /**
-   * The bodies of instances in that order, with commas between them, none older than what {@link get} answers. Those that
-   * are destroyed are left out.
+   * The bodies of instances in that order, none older than what {@link get} answers. Those that are destroyed are left out.
    */
-  async join(ids: readonly string[]): Promise<string> {
+  async bodiesOf(ids: readonly string[]): Promise<string[]> {
     /** What the store answered; null: it has no such row. */
     const read = new Map<string, CacheEntry | null>();
     for (;;) {
@@ -86,7 +85,7 @@ export class PolledReads {
         if (entry === undefined) missing.push(id);
         else if (entry?.body !== undefined) bodies.push(entry.body);
       }
-      if (missing.length === 0) return bodies.join();
+      if (missing.length === 0) return bodies;
       await this.#readMissing(missing, read);
     }
   }

@@ -167,7 +167,7 @@ async function* following<Page>(first: Page, rest: AsyncIterable<Page>): AsyncGe
 
 const HEAD = '{"instances":[';
 const TAIL = ']}';
-const NONE = { items: '', isLast: true };
+const NONE = { items: [], isLast: true };
 
 /** O: Instances. */
 export function instanceRoutes(deps: HttpDeps) {
@@ -176,7 +176,7 @@ export function instanceRoutes(deps: HttpDeps) {
     .openapi(listRoute, async (context) => {
       const { accountId } = context.get('principal');
       const { region } = context.req.valid('query');
-      const prepare = (ids: readonly string[]) => polledReads.join(ids);
+      const prepare = (ids: readonly string[]) => polledReads.bodiesOf(ids);
       const pages = listInstances(store.read.instances, prepare, accountId, region);
       const { value: first = NONE } = await pages.next();
       // Nobody reads the body of a HEAD.
@@ -187,7 +187,7 @@ export function instanceRoutes(deps: HttpDeps) {
         const body = listStreams.open(accountId, list, signal, (error) => breakOff(context, error, log));
         return respondStreamed<InstanceList>(context, body);
       }
-      const body = HEAD + first.items + TAIL;
+      const body = HEAD + first.items.join() + TAIL;
       return respondPrepared<InstanceList>(context, { body, etag: toEtag(body) });
     })
     .openapi(
