@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { discount, sshKey, volume } from '../../store/marketplace/records.fixture.ts';
+import { withOverrides } from '../../ports/with-overrides.ts';
+import { discount, member, sshKey, volume } from '../../store/marketplace/records.fixture.ts';
 import { createDeploymentSchema, deploymentSchema } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
+import type { Store } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { providerProfileSchema } from '../providers/profile.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
+import { removeMember } from '../teams/members.ts';
 import { createDeployment } from './create.ts';
 import { caller, type Market, openMarket, publicKey, read, stranger, wanted } from './market.fixture.ts';
 
@@ -366,4 +369,17 @@ describe('volumes', () => {
     await expect(create({ ...wanted, volumeIds: ['vol-1'] })).rejects.toMatchObject({ status: 400 });
     await expectNothing();
   });
+});
+
+it('makes nothing for who is taken out of the team while it is being made [removed-within-create]', async () => {
+  const { deps, store } = market;
+  await store.transact((tx) => tx.teams.putMember({ ...member(), userId: stranger.userId, role: 'member' }));
+  const transact: Store['transact'] = async (body) => {
+    await removeMember({ store }, { user: stranger.userId, team: 'team-1' });
+    return store.transact(body);
+  };
+  const late = { ...deps, store: withOverrides(store, { transact }) };
+  const body = createDeploymentSchema.parse({ ...wanted, teamId: 'team-1' });
+  await expect(createDeployment(late, stranger, body)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+  await expectNothing();
 });

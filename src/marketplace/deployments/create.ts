@@ -9,7 +9,7 @@ import type { SshKeyRecord } from '../model/people.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { minimumReservationMinutes } from '../providers/capabilities.ts';
-import { resolveTeam } from '../teams/access.ts';
+import { assertMember, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { attachAtLaunch, planLaunchVolumes } from '../volumes/launch.ts';
 import { toLaunchKey, toRequestedKey } from './launch-key.ts';
@@ -77,6 +77,7 @@ export async function createDeployment(
     });
     // What others began meanwhile counts too: here the team is locked, after the volumes.
     await assertMayRun(deps, tx, asked);
+    await assertMember(tx, caller, teamId);
     return insert(deps, tx, { id, caller, teamId, request, plan, key, volumes, createdAt, requestId });
   });
   deps.wake(record.providerId, id);

@@ -8,7 +8,7 @@ import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { hourlyRate, requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
-import { resolveTeam } from '../teams/access.ts';
+import { assertMember, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { beginVolumeAction } from './actions.ts';
 import { assertName, assertRoom, assertSize } from './limits.ts';
@@ -47,6 +47,8 @@ export async function createVolume(
     const now = clock.now();
     const price = await newPrice(tx, teamId, hourlyRate(volumeProvider.profile, toSized(wanted)), now);
     await assertAffordable(deps, tx, { teamId, rateMicroUsd: price.rateMicroUsd }, now);
+    // Here the team is locked: nobody is taken out of it meanwhile.
+    await assertMember(tx, caller, teamId);
     await assertWithinLimits(deps, tx, teamId, { volumes: 1, volumeGb: input.sizeInGb });
     if (deployment !== null) await assertAttachable(tx, volumeProvider, wanted, deployment);
     return insert(deps, tx, volumeProvider, caller, { wanted, deployment, price, now, requestId });

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { teamId } from '../../store/marketplace/records.fixture.ts';
+import { withOverrides } from '../../ports/with-overrides.ts';
+import { member, teamId, user } from '../../store/marketplace/records.fixture.ts';
 import type { ApiError } from '../contract/errors.ts';
 import { adjust } from '../ledger/credit.ts';
 import { defaultOptions, type MarketplaceOptions } from '../model/options.ts';
+import type { Store } from '../model/store.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
@@ -41,6 +43,24 @@ const refusalOf = (promise: Promise<unknown>) =>
 it('does not make a volume of 10 TB for one cent, and sends nothing', async () => {
   await setBalance(10_000);
   expect(await refusalOf(create({ sizeInGb: 10_000 }))).toBe('insufficient_balance');
+  expect([world.writes(), await world.volumes()]).toEqual([[], []]);
+});
+
+it('makes no volume for who is taken out of the team while it is being made [removed-within-create]', async () => {
+  const { store } = world.deps;
+  const guest = user({ id: 'usr-guest' });
+  await store.transact(async (tx) => {
+    await tx.users.insert(guest);
+    await tx.teams.putMember(member({ userId: guest.id, role: 'member' }));
+  });
+  const transact: Store['transact'] = async (body) => {
+    await store.transact((tx) => tx.teams.removeMember(teamId, guest.id));
+    return store.transact(body);
+  };
+  const late = { ...world.deps, store: withOverrides(store, { transact }) };
+  const body = bodyFor('a', { teamId }) as never;
+  const made = world.settle(createVolume(late, { userId: guest.id }, body));
+  await expect(made).rejects.toMatchObject({ code: 'FORBIDDEN' });
   expect([world.writes(), await world.volumes()]).toEqual([[], []]);
 });
 
