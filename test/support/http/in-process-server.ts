@@ -19,6 +19,8 @@ export interface InProcessServer {
 const NO_BODY = new Set([204, 304]);
 /** Real time, also where the server's own clock stands still. */
 const REQUEST_TIMEOUT_MS = 60_000;
+/** Fewer than a listening socket has places for connections that nobody took yet (511): those beyond may be reset. */
+const MAX_SOCKETS = 400;
 
 /**
  * Serves a listener behind the server of production, on a free port that it takes with the first request. All requests
@@ -30,7 +32,7 @@ export function serveInProcess(
   refuse: ServerOptions['refuse'],
   clock: Clock,
 ): InProcessServer {
-  const agent = new Agent({ keepAlive: true });
+  const agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
   const transit = countTransits(clock);
   let listening: ReturnType<typeof listen> | undefined;
 
