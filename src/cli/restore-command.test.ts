@@ -58,6 +58,9 @@ it('marks a database that other tools restored', async () => {
 it('says what is wrong with the command line', async () => {
   expect(await sentenceOf('restore')).toMatch('Give the backup, or --in-place');
   expect(await sentenceOf('restore', backup, '--in-place')).toMatch('Give the backup, or --in-place');
+  expect(await sentenceOf('restore', '--in-place', '--taken-at', '2999-01-01T00:00:00Z')).toMatch(
+    '--taken-at 2999-01-01T00:00:00Z: that is to come',
+  );
   expect(await sentenceOf('restore', '--in-place', '--taken-at', 'yesterday')).toMatch(
     '--taken-at yesterday: give a time',
   );

@@ -51,9 +51,11 @@ function putBack(database: string, backup: string, { json }: JsonFlag): void {
 }
 
 async function mark(database: string, { takenAt: given, json }: Flags): Promise<void> {
-  const takenAt = given === undefined ? systemClock.now() : Date.parse(given);
+  const now = systemClock.now();
+  const takenAt = given === undefined ? now : Date.parse(given);
   if (Number.isNaN(takenAt))
     throw new Fatal(`--taken-at ${given}: give a time such as 2026-01-31T04:00:00Z.`);
+  if (takenAt > now) throw new Fatal(`--taken-at ${given}: that is to come; give when the backup was taken.`);
   await markRestored(database, takenAt);
   if (json) printJson({ taken_at: toJsonTime(takenAt) });
   else printLine(NEXT);

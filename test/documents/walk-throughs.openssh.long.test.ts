@@ -9,7 +9,10 @@ import { Reader } from './reader.ts';
 
 /** Commands that only a host of the reader's can take; what the pages promise of them is proved by these. */
 const ELSEWHERE: readonly [RegExp, provedBy: string][] = [
-  [/^npm (ci|pack|test)\b|^npm install |^install -D .*systemd|^systemctl enable/, 'test/package, test/image'],
+  [
+    /^npm (ci|pack|test)\b|^npm install |^install -D .*systemd|^systemctl enable|^ln -s \/opt/,
+    'test/package, test/image',
+  ],
   [/^(apt-get|virsh|install -D .*libvirt|systemctl restart libvirtd)\b/, 'test/lab/libvirt'],
   [/examples\/libvirt\/berth.yaml|image import/, 'test/lab/libvirt'],
   [/^incus |-subj \/CN=berth/, 'test/lab/incus'],
@@ -147,6 +150,7 @@ const scenes: Record<string, Scene> = {
       await serve(reader);
       await reader.endServers();
       reader.read('/var/lib/berth', join(reader.folder, '.berth'));
+      reader.read('/etc/berth', join(reader.folder, 'etc'));
     },
     prints: [/berth(op)?_\w+/],
   },
