@@ -9,10 +9,14 @@ it.each(['20.20.2', '22.12.0', '24.1.9'])('says of Node %s that it is too old', 
   expect(sentenceOfOldNode(version)).toMatch(`Berth needs Node 24.2 or later, and this is ${version}`);
 });
 
-it.each(['22.12.0', '22.22.1', '24.2.0'])('runs the conformance suite on Node %s', (version) => {
-  expect(sentenceOfOldNode(version, 'conformance')).toBeNull();
-});
+it.each(['22.14.0', '22.22.1', '24.2.0'])(
+  'runs the conformance suite and the sandbox on Node %s',
+  (version) => {
+    for (const command of ['conformance', 'sandbox']) expect(sentenceOfOldNode(version, command)).toBeNull();
+  },
+);
 
-it.each(['20.20.2', '22.11.0'])('says of Node %s that it is too old for the conformance suite', (version) => {
-  expect(sentenceOfOldNode(version, 'conformance')).toMatch('needs Node 22.12 or later');
+it.each(['20.20.2', '22.11.0', '22.13.1'])('says of Node %s that it is too old for these', (version) => {
+  for (const command of ['conformance', 'sandbox'])
+    expect(sentenceOfOldNode(version, command)).toMatch('needs Node 22.14 or later');
 });

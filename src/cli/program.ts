@@ -51,8 +51,8 @@ export async function loadCommands(
 }
 
 const OLDEST = [24, 2] as const;
-/** The suite is run by who has a server of their own, and a Node of their own. */
-const OLDEST_FOR_SUITE = [22, 12] as const;
+/** The suite and the sandbox are run by who has a program of their own, and a Node of their own. */
+const OLDEST_FOR_CLIENTS = [22, 14] as const;
 
 /**
  * What is wrong with a Node of this version, such as "20.19.0", for this command; or null. An older one would end
@@ -60,7 +60,9 @@ const OLDEST_FOR_SUITE = [22, 12] as const;
  */
 export function sentenceOfOldNode(version: string, command?: string): string | null {
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  const [oldestMajor, oldestMinor] = command === 'conformance' ? OLDEST_FOR_SUITE : OLDEST;
+  const [oldestMajor, oldestMinor] = ['conformance', 'sandbox'].includes(command ?? '')
+    ? OLDEST_FOR_CLIENTS
+    : OLDEST;
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return null;
   return `Berth needs Node ${oldestMajor}.${oldestMinor} or later, and this is ${version}: put a newer one first in PATH.`;
 }

@@ -11,6 +11,7 @@ import { Faults } from '../sandbox/faults/faults.ts';
 import { Weather } from '../sandbox/faults/weather.ts';
 import { Journal } from '../sandbox/journal/journal.ts';
 import {
+  assertNode,
   assertOptions,
   defaultTiming,
   type SandboxOptions,
@@ -29,9 +30,23 @@ import { CUSTOM, type StartedProvider, startProvider } from './sandbox-provider.
 import { SandboxStateFile } from './sandbox-state-file.ts';
 
 export type { SandboxClock } from '../sandbox/clock.ts';
+export {
+  type ControlClientOptions,
+  createControlClient,
+  type Duration,
+  type SandboxControl,
+} from '../sandbox/control/client.ts';
+export type { Arming } from '../sandbox/faults/arming.ts';
+export type { FaultName } from '../sandbox/faults/catalog/catalog.ts';
+export type { WeatherOptions } from '../sandbox/faults/weather.ts';
+export type { Assertion } from '../sandbox/journal/assertions.ts';
+export type { JournalEntry } from '../sandbox/journal/entry.ts';
+export type { JournalFilter } from '../sandbox/journal/filter.ts';
 export type { MarketplaceSettings, SandboxOptions, Timing } from '../sandbox/options.ts';
 export type { SandboxProvider } from '../sandbox/provider.ts';
 export type { Sandbox, SandboxAccount, SandboxMail, SandboxUser } from '../sandbox/sandbox.ts';
+export type { ScenarioInput } from '../sandbox/state/scenario-format.ts';
+export type { TransitionSetting } from '../sandbox/transitions/transitions.ts';
 
 const silent: Log = {
   debug: () => undefined,
@@ -42,6 +57,7 @@ const silent: Log = {
 
 /** Starts providers in this process, in memory. @throws {Fatal} for a provider that does not come with Berth */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  assertNode(process.versions.node);
   assertOptions(options);
   const {
     seed: given = 1,

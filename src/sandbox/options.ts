@@ -91,6 +91,13 @@ const optionsSchema = z
     message: 'expected at least one, where there is no catalog',
   });
 
+/** On an older one the database ends the process without a word. @throws {Fatal} */
+export function assertNode(version: string): void {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major < 22 || (major === 22 && minor < 14))
+    throw new Fatal(`The sandbox needs Node 22.14 or later, and this is ${version}.`);
+}
+
 /** @throws {Fatal} for an option that there is not, or that has no such value */
 export function assertOptions(options: SandboxOptions): void {
   const { error } = optionsSchema.safeParse(options);

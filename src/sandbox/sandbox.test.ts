@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { createSandbox } from '../compose/sandbox.ts';
+import { assertNode } from './options.ts';
 import type { Sandbox } from './sandbox.ts';
 
 const SSH_KEY =
@@ -142,4 +143,9 @@ it.each<[string, object, string]>([
 ])('refuses %s', async (_what, options, words) => {
   const problem = await createSandbox(options).then(String, (error: Error) => error.message);
   expect(problem.replace(/: expected/, ' expected')).toContain(words.replace(/: expected/, ' expected'));
+});
+
+it.each(['20.20.2', '22.13.1'])('says of Node %s that it is too old', (version) => {
+  expect(() => assertNode(version)).toThrow(`The sandbox needs Node 22.14 or later, and this is ${version}.`);
+  assertNode('22.14.0');
 });

@@ -171,6 +171,26 @@ describe('on Node 22', () => {
     expect(Math.min(...Array.from({ length: 5 }, help))).toBeLessThanOrEqual(0.4);
   });
 
+  it('the sandbox runs, in process and as a command', async ({ skip }) => {
+    if (node22 === undefined) return skip(NO_NODE_22);
+    const script = at('installed/sandbox-22.mjs');
+    writeFileSync(
+      script,
+      `import { createSandbox } from 'berth/sandbox';
+const sandbox = await createSandbox({ marketplace: true });
+const { baseUrl, apiKey } = sandbox.provider('a');
+const { status } = await sandbox.fetch(baseUrl + '/availability', { headers: { authorization: 'Bearer ' + apiKey } });
+await sandbox.clock.advance(86_400_000);
+await sandbox.close();
+console.log(process.versions.node.split('.')[0], status);`,
+    );
+    expect(execFileSync(node22, [script], { encoding: 'utf8' })).toBe('22 200\n');
+    const options = { cwd: folder.path, node: node22, entry: installed.main };
+    await using serving = new BerthProcess(['sandbox', '--port', '0', '--json'], options);
+    const line = await serving.waitForOutput((stdout) => /^\{.*\}$/m.exec(stdout)?.[0]);
+    expect(JSON.parse(line)).toHaveProperty('providers');
+  });
+
   it('the recipe for CI runs, with the package that is to be published', async ({ skip }) => {
     if (node22 === undefined) return skip(NO_NODE_22);
     // Its level buys nothing: the run of level lifecycle is that of `conformance:pace`.

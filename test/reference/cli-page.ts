@@ -8,7 +8,7 @@ export async function cliPage(): Promise<string> {
     '# The command line',
     '',
     'In a checkout: `npm run -s berth -- <command>`. With the package: `npm pack` makes `berth-<version>.tgz`, and where that is',
-    'installed it is `berth <command>`, on Node 24.2 or later (`berth conformance`: 22.12). The package starts in a third of the',
+    'installed it is `berth <command>`, on Node 24.2 or later (`berth conformance` and `sandbox`: 22.14). The package starts in a third of the',
     'time: [performance.md](performance.md#starting). `--help` after any command prints what stands here; this page is written',
     'from the commands (`npm run openapi`).',
     '',
