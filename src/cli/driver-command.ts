@@ -75,7 +75,7 @@ async function runTest(test: DriverTest, isJson: boolean): Promise<void> {
     process.stderr.write('berth: ending after this check, which removes what it made.\n');
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
-  if (!isJson) printLine(`The driver ${test.driverName}, with machines of the offer ${test.offer}:\n`);
+  if (!isJson) printHead(test);
   for await (const report of test.run()) {
     reports.push(report);
     if (isJson) printJson(toJson(report));
@@ -101,9 +101,26 @@ async function runTest(test: DriverTest, isJson: boolean): Promise<void> {
   if (!isGood) process.exitCode = 1;
 }
 
+function printHead({ driverName, offer, abilities, found }: DriverTest): void {
+  const { has, hasNot } = abilities;
+  printLine(
+    `The driver ${driverName}, with machines of the offer ${offer}. Its capabilities: ${has.join(', ')}.`,
+  );
+  if (hasNot.length > 0) printLine(`Without ${hasNot.join(', ')}: none of these is requested.`);
+  if (found.length > 0)
+    printLine(
+      `Already there: ${shorten(found.join(', '))}. They take units: --units is of the empty platform. Remove what is called berth-test-….`,
+    );
+  printLine('');
+}
+
 function toJson({ id, title, why, result, exchanges }: CheckReport): object {
-  const isFailed = result.outcome === 'failed';
-  return { id, title, ...result, ...(isFailed && { why, remedy: remedyOf(id), exchanges }) };
+  return {
+    id,
+    title,
+    ...result,
+    ...(result.outcome === 'failed' && { why, remedy: remedyOf(id, result), exchanges }),
+  };
 }
 
 function printReport({ id, title, why, result, exchanges }: CheckReport): void {
@@ -122,11 +139,12 @@ function printReport({ id, title, why, result, exchanges }: CheckReport): void {
         printLine(`  answered:    ${shorten(answered)}`);
       }
       printLine(`  consequence: ${why}`);
-      printLine(`  change:      ${remedyOf(id)}`);
+      printLine(`  change:      ${remedyOf(id, result)}`);
   }
 }
 
-/** Whoever wants all of it has --json. */
-function shorten(text: string): string {
+/** Keys and documents hide what matters; whoever wants all of it has --json. */
+function shorten(given: string): string {
+  const text = given.replace(/"((?:[^"\\]|\\.){60})(?:[^"\\]|\\.)+"/g, '"$1…"');
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }

@@ -1,3 +1,5 @@
+import type { FailedCheck } from '../compose/driver-test.ts';
+
 /** What to change in a driver, by the check that failed. */
 export const remedies: Readonly<Record<string, string>> = {
   manifest: 'Correct the capabilities in the answer to info.',
@@ -44,12 +46,29 @@ export const remedies: Readonly<Record<string, string>> = {
   'volume-destroy-attached': 'Detach a volume that is destroyed.',
   'too-late':
     'Compare expires_at with the clock before you begin a step, and fail with transient and side_effect none.',
+  'destroy-silences':
+    'End all processes of the machine and its forwards before you answer destroy with done: sessions that are open, too.',
   'machines-survive':
     'Start what is to stay in a session of its own (setsid, start_new_session, detached), or leave machines to a service.',
+  output:
+    'Write what is for people to standard error, also what the programs and libraries write that you call; answer each request once, with its id.',
   ends: 'End when reading standard input meets its end, also while a request is under way.',
 };
 
+/** What to change where an answer was lost, whatever the check is about. */
+const lossRemedies: Readonly<Record<NonNullable<FailedCheck['loss']>, string>> = {
+  error:
+    'Correct what the error says. Where your platform refused a step, answer it with `failed` and a code, so that Berth knows what to do.',
+  end: 'Catch what goes wrong over a request, and answer it with `error`. What the program writes to standard error says where it ended.',
+  silence:
+    'Answer each request within --timeout-s, exactly once and flushed; where a step takes longer, begin it, answer `pending`, and look how far it is when it comes again.',
+  invalid:
+    'Correct the field that is named; openapi/driver-protocol.v1.json has each answer, such as `create.answer` and `Machine`.',
+};
+
 /** A check that is newer than this table speaks for itself. */
-export function remedyOf(id: string): string {
-  return remedies[id] ?? 'See docs/how-to/driver-in-any-language.md.';
+export function remedyOf(id: string, result: Pick<FailedCheck, 'during' | 'loss'>): string {
+  if (result.loss !== undefined) return lossRemedies[result.loss];
+  const about = result.during === 'removal' ? 'destroy-again' : id;
+  return remedies[about] ?? 'See docs/how-to/driver-in-any-language.md.';
 }

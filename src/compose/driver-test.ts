@@ -5,7 +5,8 @@ import { loadCatalog } from '../config/load.ts';
 import type { Channel } from '../drivers/exec/channel.ts';
 import { protocolChecks } from '../drivers/exec/checks.ts';
 import { exec, openExec } from '../drivers/exec/driver.ts';
-import type { DriverContext } from '../drivers/kit/checks/bench.ts';
+import { AnswerLost, type Loss } from '../drivers/exec/errors.ts';
+import type { Bench, DriverContext } from '../drivers/kit/checks/bench.ts';
 import { type CheckResult, type DriverCheck, runCheck } from '../drivers/kit/checks/check.ts';
 import { driverChecks } from '../drivers/kit/checks/index.ts';
 import type { Catalog, Offer } from '../orchestrator/catalog/catalog.ts';
@@ -39,11 +40,19 @@ export interface Exchange {
   answered: string;
 }
 
+/** What a check found wrong, and how an answer was lost where that is why. */
+export interface FailedCheck {
+  outcome: 'failed';
+  problem: string;
+  during: 'check' | 'removal';
+  loss: Loss | undefined;
+}
+
 export interface CheckReport {
   id: string;
   title: string;
   why: string;
-  result: CheckResult;
+  result: Exclude<CheckResult, { outcome: 'failed' }> | FailedCheck;
   /** The last exchanges, where it failed. */
   exchanges: readonly Exchange[];
 }
@@ -51,6 +60,10 @@ export interface CheckReport {
 export interface DriverTest {
   driverName: string;
   offer: string;
+  /** Its capabilities, as it names them. */
+  abilities: { has: readonly string[]; hasNot: readonly string[] };
+  /** What was there before the checks, which count what is free. */
+  found: readonly string[];
   /** One check after the other; each removes what it made. */
   run(): AsyncGenerator<CheckReport>;
   /** What the checks could not remove. */
@@ -71,15 +84,33 @@ export async function openDriverTest(options: DriverTestOptions): Promise<Driver
   await subject.open();
   const context = contextOf(subject, options, { catalog, offer, prefix });
   const checks = [...driverChecks, ...protocolChecks({ ...subject.ports, logged: () => logged })];
+  const findMachines = async (): Promise<string[]> => {
+    const listing = await subject.driver.list();
+    return listing.answer === 'listed' ? listing.items.map(({ ref }) => ref) : [];
+  };
   return {
     driverName: subject.driver.manifest.name,
     offer: offer.id,
+    abilities: abilitiesOf(subject.driver),
+    found: await findMachines(),
     async *run() {
+      let isCreating = true;
       for (const check of selected(checks, options.only)) {
-        exchanges.length = 0;
-        const result = await runCheck(check, { ...context, driver: subject.facade });
         const { id, title, why } = check;
-        yield { id, title, why, result, exchanges: exchanges.slice(0 - SHOWN_EXCHANGES) };
+        if (!isCreating && !WITHOUT_MACHINES.has(id)) {
+          yield { id, title, why, result: NOT_BEFORE_CREATE, exchanges: [] };
+          continue;
+        }
+        exchanges.length = 0;
+        let shown: Exchange[] | undefined;
+        const run = (bench: Bench) =>
+          check.run(bench).catch((error: unknown) => {
+            shown = exchanges.slice(0 - SHOWN_EXCHANGES);
+            throw error;
+          });
+        const result = toResult(await runCheck({ ...check, run }, { ...context, driver: subject.facade }));
+        if (id === 'create' && result.outcome === 'failed') isCreating = false;
+        yield { id, title, why, result, exchanges: shown ?? exchanges.slice(0 - SHOWN_EXCHANGES) };
       }
     },
     async findLeftovers() {
@@ -92,6 +123,49 @@ export async function openDriverTest(options: DriverTestOptions): Promise<Driver
     },
     close: () => subject.driver.close(),
   };
+}
+
+/** What is tried also where no machine can be made. */
+const WITHOUT_MACHINES = new Set(['manifest', 'never-made', 'power-of-none', 'output', 'ends', 'too-late']);
+const NOT_BEFORE_CREATE = { outcome: 'untried', reason: 'correct `create` first' } as const;
+
+/** The capabilities, by whether the driver says that it has them. */
+function abilitiesOf({ manifest, inventory, consoleTail }: PlatformDriver): DriverTest['abilities'] {
+  const { stop, resume, restart, attachVolume, resizeVolume, keepsNotes, cloudInitBytes } = manifest;
+  const all = {
+    stop,
+    resume,
+    restart,
+    attach_volume: attachVolume !== 'none',
+    resize_volume: resizeVolume !== 'none',
+    keeps_notes: keepsNotes,
+    cloud_init_bytes: cloudInitBytes > 0,
+    inventory: inventory !== undefined,
+    console: consoleTail !== undefined,
+  };
+  const names = (wanted: boolean) =>
+    Object.entries(all).flatMap(([name, is]) => (is === wanted ? [name] : []));
+  return { has: names(true), hasNot: names(false) };
+}
+
+function toResult(result: CheckResult): CheckReport['result'] {
+  if (result.outcome !== 'failed') return result;
+  const { outcome, during, cause, problem } = result;
+  const isLost = cause instanceof AnswerLost;
+  return {
+    outcome,
+    during,
+    loss: isLost ? cause.loss : undefined,
+    problem: inWordsOfTheProtocol(isLost ? problem.replace(/a call threw: [^:]*: /, '') : problem),
+  };
+}
+
+/** The checks are of all drivers and name the port's fields; the author of a program knows those of the protocol. */
+function inWordsOfTheProtocol(problem: string): string {
+  return problem.replace(
+    /\b(create|created|public|private|ssh|host|port|side|poll|size|attached|attach|resize|keeps|cloud|retry)(?:[A-Z][a-z]+)+\b/g,
+    (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+  );
 }
 
 function selected(checks: readonly DriverCheck[], only: readonly string[]): readonly DriverCheck[] {

@@ -245,7 +245,7 @@ describe.skipIf(!hasOpenSshServer)('a driver in Python behind berth serve', () =
     await expectUnchanged();
     site.mode('garbage');
     await client.waitFor(made, 'ONLINE');
-    await logged(/the driver wrote what is no answer: \\"Traceback/);
+    await logged(/the driver wrote what is no answer \(it is no JSON: .*\): \\"Traceback/);
     await expectUnchanged();
     site.mode('hang');
     await client.request('DELETE', made);
@@ -299,9 +299,9 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
     });
 
   it.each([
-    { file: template, program: 'python3', passed: 25 },
-    { file: full, program: 'python3', passed: 34 },
-    { file: at('node/driver.mjs'), program: process.execPath, passed: 25 },
+    { file: template, program: 'python3', passed: 27 },
+    { file: full, program: 'python3', passed: 36 },
+    { file: at('node/driver.mjs'), program: process.execPath, passed: 27 },
   ])(
     'passes the template $file, and leaves nothing behind [exec-template]',
     async ({ program, file, passed }) => {
@@ -321,7 +321,7 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
       },
     );
     const url = String((await once(server.stdout, 'data'))[0]).trim();
-    expect(await test(site, '--url', url)).toBe(30);
+    expect(await test(site, '--url', url)).toBe(31);
     const refused = await runBerth(['driver', 'test', '--url', url]);
     server.kill();
     await once(server, 'close');
@@ -337,6 +337,7 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
       ['"note": spec["note"]', '"note": "mine"'],
       ['subprocess.run(["/usr/sbin/sshd", ', 'subprocess.Popen(["/usr/sbin/sshd", "-D", '],
       ['log], check=True)', 'log])'],
+      ['print(json.dumps(reply)', 'print("asked", request["method"])\n        print(json.dumps(reply)'],
     ] as const;
     for (const [right] of mistakes) expect(text).toContain(right);
     writeFileSync(
@@ -345,7 +346,8 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
     );
     chmodSync(broken, 0o755);
     const { code, stdout } = await runBerth([
-      ...['driver', 'test', '--only', 'never-made', 'notes', 'machines-survive', '--', broken, site.machines],
+      ...['driver', 'test', '--only', 'never-made', 'notes', 'machines-survive', 'output'],
+      ...['--', broken, site.machines],
     ]);
     expect(stdout).toMatch(/^ok {9}never-made: /m);
     expect(stdout).toMatch(
@@ -353,8 +355,57 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
     );
     expect(stdout).toContain('  change:      Keep the note with the machine, byte for byte');
     expect(stdout).toMatch(/^FAILED {5}machines-survive: /m);
-    expect(stdout).toContain('1 passed, 2 failed, 0 not tried.');
+    expect(stdout).toMatch(
+      /^FAILED {5}output: .*\n {2}found: .*standard error\): "asked info"; and \d+ lines/m,
+    );
+    expect(stdout).toContain('1 passed, 3 failed, 0 not tried.');
     expect(code).toBe(1);
     expect(site.found()).toEqual({ machines: [], servers: 0 });
+  });
+
+  it('finds a machine that answers when its destroy is done [exec-explained-leak]', async () => {
+    using site = newSite();
+    const leaky = join(site.folder, 'leaky.py');
+    const text = readFileSync(template, 'utf8');
+    const right = '            machine.kill()\n            shutil';
+    expect(text).toContain(right);
+    writeFileSync(leaky, text.replace(right, '            shutil'));
+    chmodSync(leaky, 0o755);
+    const { code, stdout } = await runBerth([
+      ...['driver', 'test', '--only', 'destroy-silences', '--', leaky, site.machines],
+    ]);
+    expect(stdout).toMatch(
+      /^FAILED {5}destroy-silences: .*\n {2}found: .* 127\.0\.0\.1:\d+ still answers: /m,
+    );
+    expect(code).toBe(1);
+  });
+
+  it('says of a driver that makes no machine what came instead, once, and what to change [exec-explained-create]', async () => {
+    using site = newSite();
+    const driven = async (...mistake: [right: string, wrong: string]): Promise<string> => {
+      const broken = join(site.folder, 'broken.py');
+      const text = readFileSync(template, 'utf8');
+      expect(text).toContain(mistake[0]);
+      writeFileSync(broken, text.replace(...mistake));
+      chmodSync(broken, 0o755);
+      const only = ['--only', 'create', 'notes', 'keys', '--timeout-s', '1'];
+      const { code, stdout } = await runBerth(['driver', 'test', ...only, '--', broken, site.machines]);
+      expect(code).toBe(1);
+      expect(stdout).toContain('0 passed, 1 failed, 2 not tried.');
+      expect(stdout).toContain('not tried  keys: correct `create` first');
+      return stdout;
+    };
+    expect(await driven('"created_at": int(time.time() * 1000), ', '')).toMatch(
+      /found: .*value\.created_at: it is missing, expected number\n(.*\n)* {2}change: {6}Correct the field that is named/,
+    );
+    expect(await driven('machine.make(request["spec"])', 'raise Exception("no region")')).toMatch(
+      /found: .*the driver failed over create: Exception\('no region'\)\n(.*\n)* {2}change: {6}Correct what the error says/,
+    );
+    expect(await driven('machine.make(request["spec"])', 'time.sleep(600)')).toMatch(
+      /found: .*the driver did not answer create within 1 s\n(.*\n)* {2}change: {6}Answer each request within/,
+    );
+    expect(await driven('machine.make(request["spec"])', 'os._exit(3)')).toMatch(
+      /found: .*the driver ended with exit code 3 .*\n(.*\n)* {2}change: {6}Catch what goes wrong/,
+    );
   });
 });

@@ -115,5 +115,9 @@ export function problemOf({
 }): string {
   if (issue === undefined) return 'it is not as the protocol says';
   const place = issue.path.map(String).join('.');
-  return `${place === '' ? 'the result' : place}: ${issue.message}`;
+  const message = issue.message.replace(
+    /^Invalid input: (expected .*), received undefined$/,
+    'it is missing, $1',
+  );
+  return `${place === '' ? 'the result' : place}: ${message}`;
 }

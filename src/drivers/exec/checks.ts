@@ -1,7 +1,7 @@
-import { CheckFailure, same } from '../kit/checks/bench.ts';
+import { CheckFailure, gone, same } from '../kit/checks/bench.ts';
 import type { DriverCheck } from '../kit/checks/check.ts';
 import type { Channel } from './channel.ts';
-import { STDIN_IGNORED } from './run.ts';
+import { isComplaint, STDIN_IGNORED } from './run.ts';
 import { toPlatform } from './translate.ts';
 
 /** What checks of the protocol itself are given beside the driver. */
@@ -32,8 +32,27 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
           { outcome, code, side_effect },
           { outcome: 'failed', code: 'transient', side_effect: 'none' },
         );
-        same('get after that', await bench.driver.get(ref), { answer: 'gone' });
+        gone('get after that', await bench.driver.get(ref));
         return undefined;
+      },
+    },
+    {
+      id: 'destroy-silences',
+      title: 'leaves nothing that answers at the endpoint of a machine that is destroyed',
+      why: 'A machine that runs on, and that get and list do not show any more, is found by nobody; its tenant still uses it.',
+      async run(bench) {
+        const { guest } = bench.context;
+        const made = await bench.create(bench.ref('a'));
+        const { sshKeys } = bench.spec(made.ref);
+        if (guest === undefined || made.endpoint === undefined) return { untried: 'it has no endpoint' };
+        await bench.eventually('the keys', () => guest.findRefusedKey(made, sshKeys));
+        await bench.destroy(made.ref);
+        const refused = await guest.findRefusedKey(made, sshKeys);
+        if (refused?.startsWith('connect:')) return undefined;
+        const { publicIp, sshPort } = made.endpoint;
+        throw new CheckFailure(
+          `destroy is done, and ${publicIp}:${sshPort} still answers: ${refused ?? 'it lets the keys in'}`,
+        );
       },
     },
     {
@@ -50,6 +69,17 @@ export function protocolChecks({ channel, logged, now }: ProtocolContext): reado
           value: made,
         });
         return undefined;
+      },
+    },
+    {
+      id: 'output',
+      title: 'writes nothing to standard output but its answers, one to each request',
+      why: 'Berth logs such a line and drops it; after a hundred of them it starts the driver again, and what was under way is unknown.',
+      async run({ context: { reopen } }) {
+        if (reopen === undefined) return { untried: 'a driver over HTTP has no standard output' };
+        const [first, ...more] = logged().filter(isComplaint);
+        if (first === undefined) return undefined;
+        throw new CheckFailure(more.length === 0 ? first : `${first}; and ${more.length} lines more`);
       },
     },
     {

@@ -10,9 +10,18 @@ export class Unauthorized extends Error {
   override readonly name = 'Unauthorized';
 }
 
+/** How an answer was lost: the driver told an error, or ended, or was silent, or its answer is not one of the protocol. */
+export type Loss = 'error' | 'end' | 'silence' | 'invalid';
+
 /** It was sent, and what became of it is not known. */
 export class AnswerLost extends Error {
   override readonly name = 'AnswerLost';
+  readonly loss: Loss;
+
+  constructor(message: string, loss: Loss) {
+    super(message);
+    this.loss = loss;
+  }
 }
 
 /** What answers cannot be used by this Berth: its version, or what it can do. */

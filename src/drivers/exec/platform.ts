@@ -132,7 +132,7 @@ class Caller {
     if (result.success) return result.data as Result<M>;
     const sentence = `the driver answers ${method} with what is no answer of the protocol: ${problemOf(result.error)}`;
     this.#log.warn({}, sentence);
-    throw new AnswerLost(sentence);
+    throw new AnswerLost(sentence, 'invalid');
   }
 }
 
@@ -149,7 +149,7 @@ function machineOf(value: WireMachine, ref: OwnerRef, method: Method): ObservedM
 /** @throws {AnswerLost} if the answer is about another machine or volume */
 function aboutThat<T extends ObservedMachine | ObservedVolume>(value: T, ref: OwnerRef, method: Method): T {
   if (value.ref === ref) return value;
-  throw new AnswerLost(`the driver answers ${method} of ${ref} with ${value.ref}`);
+  throw new AnswerLost(`the driver answers ${method} of ${ref} with ${value.ref}`, 'invalid');
 }
 
 /** What the driver says that it cannot is not asked of it. */

@@ -36,6 +36,9 @@ const MAX_GARBAGE = 100;
 const MAX_LOG_LINE_BYTES = 64 * 1024;
 /** What the log says of a program that does not end by itself. */
 export const STDIN_IGNORED = 'the driver does not end when its standard input is closed: it is sent SIGTERM';
+/** Whether a sentence of the log says that a driver wrote what it should not have, or too late. */
+export const isComplaint = (sentence: string): boolean =>
+  /^the driver (wrote |answered (a request that there was not|.* too late))/.test(sentence);
 /** How long what an ended driver had written may still be on its way. */
 const DRAIN_MS = 500;
 
@@ -64,6 +67,8 @@ export class Run {
   #inFlight = 0;
   #unansweredSince: number | undefined;
   #garbage = 0;
+  /** The last line that was no answer, for the sentence about a request that was not answered. */
+  #lastGarbage = '';
   #lastWords = '';
   #reason: string | undefined;
   #killing: Timer | undefined;
@@ -237,7 +242,7 @@ export class Run {
     for (const { method, isWritten, timer, reject } of asked) {
       timer.cancel();
       const sentence = `the driver ${this.#reason} before it answered ${method}`;
-      reject(isWritten ? new AnswerLost(sentence) : new NotSent(sentence));
+      reject(isWritten ? new AnswerLost(sentence, 'end') : new NotSent(sentence));
     }
   }
 
@@ -258,10 +263,16 @@ export class Run {
     const asked = known?.isWritten === true ? known : undefined;
     const late = answer && this.#late.get(answer.id);
     if (answer === undefined || (asked === undefined && late === undefined)) {
-      const what = answer === undefined ? 'wrote what is no answer' : 'answered a request that there was not';
-      this.#complain(`${what}: ${quoted(this.#told.clean(line))}`);
+      const problem =
+        answer === undefined
+          ? `wrote what is no answer (${whyNoAnswer(line)})`
+          : 'answered a request that there was not, or a second time';
+      const sentence = `${problem}: ${quoted(this.#told.clean(line))}`;
+      this.#lastGarbage = `; instead it ${sentence}`;
+      this.#complain(sentence);
       return;
     }
+    this.#lastGarbage = '';
     const { clock } = this.#options;
     this.#asked.delete(answer.id);
     this.#late.delete(answer.id);
@@ -280,7 +291,7 @@ export class Run {
   #settle({ method, timer, resolve, reject }: Asked, answer: Answer, line: string): void {
     timer.cancel();
     if ('error' in answer)
-      reject(new AnswerLost(`the driver failed over ${method}: ${this.#told.clean(answer.error)}`));
+      reject(new AnswerLost(`the driver failed over ${method}: ${this.#told.clean(answer.error)}`, 'error'));
     else resolve(this.#options.secrets.cleanAnswer(line, answer.result));
   }
 
@@ -294,7 +305,7 @@ export class Run {
     const within = `within ${timeoutMs / 1000} s`;
     if (isWritten) {
       this.#late.set(id, asked);
-      reject(new AnswerLost(`the driver did not answer ${method} ${within}`));
+      reject(new AnswerLost(`the driver did not answer ${method} ${within}${this.#lastGarbage}`, 'silence'));
     } else reject(new NotSent(this.#whyNotSent(within)));
     const silentMs = clock.now() - (this.#unansweredSince ?? clock.now());
     if (silentMs >= SILENT_DEADLINES * this.#options.timeoutMs)
@@ -319,6 +330,21 @@ export class Run {
     this.#lastWords = this.#told.clean(line);
     this.#told.tell(line);
   }
+}
+
+/** What whoever wrote the driver has to know of a line that is no answer. */
+function whyNoAnswer(line: string): string {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return 'it is no JSON: what is for people belongs on standard error';
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it is no object';
+  const { id } = value as { id?: unknown };
+  if (typeof id !== 'string')
+    return `its id is ${id === undefined ? 'missing' : JSON.stringify(id)}, and must be the string of the request`;
+  return 'it has no result, and no error that is a text';
 }
 
 function parseAnswer(line: string): Answer | undefined {

@@ -2,7 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { type Channel, type ChannelSetting, MAX_ANSWER_BYTES } from './channel.ts';
-import { AnswerLost, messageOf, NotSent, quoted, Unauthorized } from './errors.ts';
+import { AnswerLost, type Loss, messageOf, NotSent, quoted, Unauthorized } from './errors.ts';
 import { answerSchema, type Method } from './protocol.ts';
 import { Secrets } from './secrets.ts';
 
@@ -105,11 +105,14 @@ export class WebhookChannel implements Channel {
     if (status >= 300 && status < 400)
       throw new AnswerLost(
         `the driver answers ${status}, a redirect, which is not followed: set url to where it really is`,
+        'invalid',
       );
-    if (status !== 200) throw new AnswerLost(`the driver answers ${method} with status ${status}: ${said()}`);
+    if (status !== 200)
+      throw new AnswerLost(`the driver answers ${method} with status ${status}: ${said()}`, 'error');
     if (!/^application\/json\b/i.test(type))
       throw new AnswerLost(
         `the driver answers ${method} with ${type === '' ? 'no content type' : quoted(type)} instead of application/json: ${said()}`,
+        'invalid',
       );
     return this.#secrets.cleanAnswer(text, resultOf(method, id, text, said));
   }
@@ -122,8 +125,8 @@ export class WebhookChannel implements Channel {
       text: string;
     }>();
     let isSent = false;
-    const fail = (problem: string): void =>
-      reject(isSent ? new AnswerLost(`the driver ${problem}`) : new NotSent(`the driver ${problem}`));
+    const fail = (problem: string, loss: Loss = 'end'): void =>
+      reject(isSent ? new AnswerLost(`the driver ${problem}`, loss) : new NotSent(`the driver ${problem}`));
     const send = this.#isTls ? httpsRequest : httpRequest;
     const outgoing = send(
       this.#url,
@@ -168,6 +171,7 @@ export class WebhookChannel implements Channel {
         isSent
           ? `did not answer ${method} within ${timeoutMs / 1000} s`
           : `is not reached at ${this.#url.origin} within ${timeoutMs / 1000} s`,
+        'silence',
       );
       outgoing.destroy();
     });
@@ -193,8 +197,9 @@ function resultOf(method: Method, id: string, text: string, said: () => string):
   if (!answer.success || answer.data.id !== id)
     throw new AnswerLost(
       `the driver answers ${method} with what is no answer to it: expected {"id": ${JSON.stringify(id)}, "result": …}, got ${said()}`,
+      'invalid',
     );
-  if ('error' in answer.data) throw new AnswerLost(`the driver failed over ${method}: ${said()}`);
+  if ('error' in answer.data) throw new AnswerLost(`the driver failed over ${method}: ${said()}`, 'error');
   return answer.data.result;
 }
 

@@ -207,8 +207,10 @@ export function same(what: string, value: unknown, expected: unknown): void {
 }
 
 /** @throws {CheckFailure} unless it is proved gone. */
-export function gone(what: string, { answer }: Presence<unknown>): void {
-  same(what, answer, 'gone');
+export function gone(what: string, presence: Presence<unknown>): void {
+  if (presence.answer === 'unknown')
+    throw new CheckFailure(`${what}: expected "gone", got "unknown": ${presence.reason}`);
+  same(what, presence.answer, 'gone');
 }
 
 /** @throws {CheckFailure} unless `value` has each of these fields, as they are given. */

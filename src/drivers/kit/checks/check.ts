@@ -18,7 +18,7 @@ export interface Untried {
 export type CheckResult =
   | { outcome: 'passed' }
   | { outcome: 'untried'; reason: string }
-  | { outcome: 'failed'; problem: string };
+  | { outcome: 'failed'; problem: string; during: 'check' | 'removal'; cause: unknown };
 
 /** Runs one check and removes what it made. The context is the caller's. */
 export async function runCheck(check: DriverCheck, context: DriverContext): Promise<CheckResult> {
@@ -29,7 +29,12 @@ export async function runCheck(check: DriverCheck, context: DriverContext): Prom
     return undefined;
   });
   if (result.outcome === 'failed' || cleanup.outcome !== 'failed') return result;
-  return { outcome: 'failed', problem: `what the check made could not be removed: ${cleanup.problem}` };
+  return {
+    outcome: 'failed',
+    problem: `what the check made could not be removed: ${cleanup.problem}`,
+    during: 'removal',
+    cause: cleanup.cause,
+  };
 }
 
 async function attempt(body: () => Promise<Untried | undefined>): Promise<CheckResult> {
@@ -37,9 +42,10 @@ async function attempt(body: () => Promise<Untried | undefined>): Promise<CheckR
     const untried = await body();
     return untried ? { outcome: 'untried', reason: untried.untried } : { outcome: 'passed' };
   } catch (error) {
-    if (error instanceof CheckFailure) return { outcome: 'failed', problem: error.message };
+    const failed = { outcome: 'failed', during: 'check', cause: error } as const;
+    if (error instanceof CheckFailure) return { ...failed, problem: error.message };
     return {
-      outcome: 'failed',
+      ...failed,
       problem: `a call threw: ${error instanceof Error ? (error.stack ?? error.message) : error}`,
     };
   }
