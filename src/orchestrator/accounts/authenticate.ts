@@ -147,13 +147,16 @@ export async function assertHasAccess(
   { credentials, accountUse }: Pick<Transaction, 'credentials' | 'accountUse'>,
   { accountId, origin, digest }: Principal,
 ): Promise<void> {
-  await accountUse.lock(accountId);
+  await accountUse.keepOpen(accountId);
+  if (!(await hasAccess(credentials, { accountId, origin, digest })))
+    throw new ApiError('unauthorized', NOT_VALID);
+}
+
+async function hasAccess(
+  credentials: Transaction['credentials'],
+  { accountId, origin, digest }: Pick<Principal, 'accountId' | 'origin' | 'digest'>,
+): Promise<boolean> {
+  if (origin === 'key') return (await credentials.keyByDigest(digest))?.revokedAt === null;
   const account = await credentials.accountById(accountId);
-  const key = origin === 'key' ? await credentials.keyByDigest(digest) : null;
-  const hasAccess = {
-    key: key?.revokedAt === null,
-    password: isPasswordOf(account, digest),
-    environment: true,
-  }[origin];
-  if (account === null || !hasAccess) throw new ApiError('unauthorized', NOT_VALID);
+  return origin === 'password' ? isPasswordOf(account, digest) : account !== null;
 }

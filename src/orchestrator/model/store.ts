@@ -205,6 +205,10 @@ export interface StorageClaimWriter extends StorageClaimReader {
 export interface AccountUse {
   /** Of one account, one at a time adds to what it has. */
   lock(accountId: string): Promise<void>;
+  /** The account is not closed before this transaction ends. */
+  keepOpen(accountId: string): Promise<void>;
+  /** Waits for those that keep it open; those that come later wait. */
+  lockToClose(accountId: string): Promise<void>;
   /** Those that are not destroyed. */
   instances(accountId: string): Promise<number>;
   /** Those that are not proved gone. */

@@ -36,7 +36,7 @@ export async function resizeVolume(
   sizeGb: number,
 ): Promise<VolumeRecord> {
   return store.transact(async (tx) => {
-    // As whoever makes something does: the account is locked before its rows.
+    // As a create does: what the account has is locked before its rows.
     await tx.accountUse.lock(accountId);
     const volume = await getVolume(tx.volumes, accountId, id);
     const manifest = manifests.of(volume);

@@ -72,12 +72,17 @@ const lockName = preparedWrite(({ db }: Pick<Connection, 'db' | 'write'>, { name
   db.select({ one: sql`1` }).from(sql`pg_advisory_xact_lock(hashtextextended(${name}, 0))`),
 );
 
+const lockSharedName = preparedWrite(({ db }: Pick<Connection, 'db' | 'write'>, { name }: { name: string }) =>
+  db.select({ one: sql`1` }).from(sql`pg_advisory_xact_lock_shared(hashtextextended(${name}, 0))`),
+);
+
 function lockingOn(on: Pick<Connection, 'db' | 'write'>): Locking {
   return {
     rows: (query) => lockRows(query, 'no key update'),
     sharedRows: (query) => lockRows(query, 'share'),
     freeRows: (query) => query,
     name: (name) => lockName(on, { name }),
+    sharedName: (name) => lockSharedName(on, { name }),
   };
 }
 

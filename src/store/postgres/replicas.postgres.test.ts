@@ -40,6 +40,9 @@ afterEach(async () => {
   await Promise.all(stores.map((store) => store.close()));
 });
 
+const WAITING = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+
 /** What a store tells, in its order. */
 function follow(store: Store): string[] {
   const told: string[] = [];
@@ -202,6 +205,27 @@ describe('two replicas', () => {
     );
     expect(taken.filter(Boolean)).toHaveLength(7);
     expect(await b.read.storageClaims.use()).toEqual([{ region: 'here', claimedGb: 700 }]);
+  });
+
+  it('make things for an account side by side, and it is closed after them', async () => {
+    const order: string[] = [];
+    const closings: Promise<void>[] = [];
+    await a.transact(async ({ accountUse }) => {
+      await accountUse.keepOpen(accountId);
+      await b.transact((beside) => beside.accountUse.keepOpen(accountId));
+      order.push('made beside');
+      closings.push(
+        b.transact(async (closing) => {
+          await closing.accountUse.lockToClose(accountId);
+          await closing.credentials.accountById(accountId);
+          order.push('closed');
+        }),
+      );
+      await until('it waits', async () => (await server.query(WAITING, url)).length > 0);
+      order.push('made');
+    });
+    await Promise.all(closings);
+    expect(order).toEqual(['made beside', 'made', 'closed']);
   });
 
   it('share the work that is due, and no row goes to both', async () => {

@@ -83,6 +83,8 @@ export function accountUse({
 }: Connection): AccountUse {
   return {
     lock: (accountId) => locking.name(`use of ${accountId}`),
+    keepOpen: (accountId) => locking.sharedName(`access of ${accountId}`),
+    lockToClose: (accountId) => locking.name(`access of ${accountId}`),
     instances: async (accountId) => {
       const [found] = await db
         .select({ count: count() })

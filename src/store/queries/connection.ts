@@ -25,6 +25,8 @@ export interface Locking {
   freeRows<Query extends Lockable>(query: Query): Query;
   /** Locks a name, where there is no row to lock yet. */
   name(name: string): Promise<void>;
+  /** Locks a name beside others that do so; whoever takes it with `name` waits for all of them. */
+  sharedName(name: string): Promise<void>;
 }
 
 /** For reads outside of a transaction, and for a database of one process. */
@@ -33,6 +35,7 @@ export const noLocking: Locking = {
   sharedRows: (query) => query,
   freeRows: (query) => query,
   name: async () => undefined,
+  sharedName: async () => undefined,
 };
 
 /** What the queries of both stores run on. It lasts as long as what it connects to: statements are prepared on it. */

@@ -140,7 +140,7 @@ function assertDrained(
 async function lockAccount(tx: Transaction, name: string): Promise<AccountRecord> {
   const account = await tx.credentials.accountByName(name);
   if (account === null) throw noAccount(name);
-  await tx.accountUse.lock(account.id);
+  await tx.accountUse.lockToClose(account.id);
   return account;
 }
 
