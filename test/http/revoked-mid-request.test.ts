@@ -61,7 +61,7 @@ it('a key of an account that is revoked while its body is on the way does nothin
   expect((await berth.app.fetch(request)).status).toBe(401);
 });
 
-it('nor does one of a user of the marketplace [revoked-mid-request]', async () => {
+it('nor does one of a user of the marketplace [user-revoked-mid-request]', async () => {
   const revoke = async (): Promise<void> => {
     const key = await market.store.read.keys.byDigest(digestSecret(market.user.key));
     await revokeUserKey(market, key?.id ?? '');
@@ -72,7 +72,7 @@ it('nor does one of a user of the marketplace [revoked-mid-request]', async () =
   expect((await market.marketplace.app.fetch(request)).status).toBe(401);
 });
 
-it('nor does the key of an operator [revoked-mid-request]', async () => {
+it('nor does the key of an operator [operator-revoked-mid-request]', async () => {
   const key = await berth.addOperator('ann');
   const body = JSON.stringify({ name: 'made-by-ann' });
   const request = slowly('/operator/v1/accounts', json(key), { body, meanwhile: revokeOperators });
@@ -80,7 +80,7 @@ it('nor does the key of an operator [revoked-mid-request]', async () => {
   expect(await berth.store.read.credentials.accountByName('made-by-ann')).toBeNull();
 });
 
-it('nor does a form of the console that began with it [revoked-mid-request]', async () => {
+it('nor does a form of the console that began with it [form-revoked-mid-request]', async () => {
   const key = await berth.addOperator('bea');
   const post = { method: 'POST', body: new URLSearchParams({ key }) };
   const login = await berth.console.fetch(new Request('http://berth.test/console/login', post));

@@ -46,7 +46,7 @@ it('does not make a volume of 10 TB for one cent, and sends nothing', async () =
   expect([world.writes(), await world.volumes()]).toEqual([[], []]);
 });
 
-it('makes no volume for who is taken out of the team while it is being made [removed-within-create]', async () => {
+it('makes no volume for who is taken out of the team while it is being made [removed-within-volume-create]', async () => {
   const { store } = world.deps;
   const guest = user({ id: 'usr-guest' });
   await store.transact(async (tx) => {
