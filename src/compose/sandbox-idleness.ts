@@ -12,6 +12,8 @@ import type { StartedProvider } from './sandbox-provider.ts';
 const MINUTE_MS = 60_000;
 /** What is due later is no reason to follow time closely until then. */
 const SOON_MS = 10 * MINUTE_MS;
+/** More than the machines of a sandbox. */
+const MOST_WORK = 100_000;
 /** A reading of a balance counts when a second one confirms it: that is followed more shortly than other events. */
 const SHORTER_MS = 3 * MINUTE_MS;
 const { graceMs, stoppedGraceMs, volumes } = defaultOptions.billing.zeroBalance;
@@ -21,8 +23,9 @@ interface Parts {
   providers: ReadonlyMap<string, StartedProvider>;
   /** Undefined: there is none. */
   market(): Pick<StartedMarketplace, 'store' | 'skipped'> | undefined;
-  /** Whether a fault waits for its occasion. */
   mayBeStruck(): boolean;
+  /** The instances whose transition waits for somebody to finish it. */
+  waiting(): ReadonlySet<string>;
 }
 
 /** What goes on in a sandbox; `changed` is told of what has consequences. */
@@ -31,6 +34,7 @@ export function createIdleness({
   providers,
   market,
   mayBeStruck,
+  waiting,
 }: Parts): Idleness & { changed(): void } {
   let changedAt = now();
   /** When a balance passes a threshold next, as it was last foreseen. */
@@ -41,15 +45,28 @@ export function createIdleness({
     return Math.min(...(await Promise.all(each)).map((at) => at ?? Number.POSITIVE_INFINITY));
   };
 
+  const nextWorkBeside = async (held: ReadonlySet<string>): Promise<number> => {
+    if (held.size === 0) return nextWorkAt();
+    const each = [...providers.values()].map(({ store }) => store.read.work.list(MOST_WORK));
+    const others = (await Promise.all(each)).flat().filter(({ resourceId }) => !held.has(resourceId));
+    return others.reduce(
+      (earliest, { notBefore }) => Math.min(earliest, notBefore),
+      Number.POSITIVE_INFINITY,
+    );
+  };
+
   return {
     changed() {
       changedAt = now();
     },
     lastEventAt: () => (moneyAt <= now() ? Math.max(changedAt, moneyAt - SHORTER_MS) : changedAt),
+    mayBeStruck,
     async isBusy() {
-      if (mayBeStruck() || (await nextWorkAt()) < now() + SOON_MS) return true;
+      const held = waiting();
+      if ((await nextWorkBeside(held)) < now() + SOON_MS) return true;
       const active = (await market()?.store.read.deployments.countActive()) ?? [];
-      return active.some(({ status }) => status === 'deploying');
+      const deploying = active.find(({ status }) => status === 'deploying')?.count ?? 0;
+      return deploying > held.size;
     },
     async nextEventAt() {
       const { read } = market()?.store ?? {};

@@ -58,7 +58,7 @@ interface SavedProvider {
 export interface StartedProvider extends SandboxProvider, Part<SavedProvider> {
   profile: ProviderProfile;
   probe: SshProbe;
-  readonly store: Pick<Store, 'nextWorkAt'>;
+  readonly store: Pick<Store, 'nextWorkAt' | 'read'>;
   /** Returns its key. */
   addAccount(name: string): Promise<string>;
   close(): Promise<void>;

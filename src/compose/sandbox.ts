@@ -91,6 +91,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     providers,
     market: () => market,
     mayBeStruck: () => faults.isArmed,
+    waiting: () => transitions.waiting(),
   });
   const state =
     options.state === undefined

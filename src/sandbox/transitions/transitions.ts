@@ -98,6 +98,12 @@ export class Transitions {
     return [...this.#held.values()].map(({ ref: _ref, ...held }) => held);
   }
 
+  /** The instances of those that wait for {@link finish} alone. */
+  waiting(): ReadonlySet<string> {
+    const held = [...this.#held.values()].filter(({ pollsLeft }) => pollsLeft === null);
+    return new Set(held.flatMap(({ instance }) => instance ?? []));
+  }
+
   /** Ends what is held: of one instance, of an account, or all. How many that were. */
   finish({
     instance,

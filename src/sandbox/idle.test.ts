@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest';
+import { createSandbox, type SandboxOptions } from '../compose/sandbox.ts';
+import type { Sandbox } from './sandbox.ts';
+
+const SSH_KEY =
+  'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVvbPHlyOu4Rzn6yIy3N+mIZLDBkd5yTJPYJVgSuSMK test@example.com';
+const MINUTE_MS = 60_000;
+
+async function start(options: SandboxOptions = {}) {
+  const sandbox: Sandbox = await createSandbox({ providers: ['a'], ...options });
+  const { baseUrl, apiKey } = sandbox.provider('a');
+  const ask = async (method: string, path: string, body?: unknown) => {
+    const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    return (await (await sandbox.fetch(`${baseUrl}${path}`, { method, headers, ...sent })).json()) as Record<
+      string,
+      unknown
+    >;
+  };
+  const { configurations } = (await ask('GET', '/availability')) as {
+    configurations: { id: string; regions: string[]; os_options: string[] }[];
+  };
+  const [offer] = configurations;
+  return {
+    sandbox,
+    create: async () => {
+      const made = { configuration_id: offer?.id, region: offer?.regions[0], image: offer?.os_options[0] };
+      return String((await ask('POST', '/instances', { ...made, ssh_keys: [SSH_KEY], name: 'one' }))['id']);
+    },
+    status: async (id: string) => (await ask('GET', `/instances/${id}`))['status'],
+  };
+}
+
+it('is idle while a fault waits for an occasion that does not come', async () => {
+  const { sandbox, create, status } = await start();
+  await using _ = sandbox;
+  await sandbox.faults.arm('latency', { ms: 10, route: 'POST /volumes' });
+  const id = await create();
+  expect(await sandbox.clock.advanceUntilIdle()).toBeLessThan(15 * MINUTE_MS);
+  expect(await status(id)).toBe('ONLINE');
+});
+
+it('does not wait for what somebody must finish, but for all else', async () => {
+  const { sandbox, create, status } = await start();
+  await using _ = sandbox;
+  sandbox.transitions.set({ mode: 'manual' });
+  const held = await create();
+  await sandbox.clock.advance(1_000);
+  sandbox.transitions.set({ mode: 'usual' });
+  const other = await create();
+  expect(await sandbox.clock.advanceUntilIdle()).toBeLessThan(15 * MINUTE_MS);
+  expect([await status(held), await status(other)]).toEqual(['PROVISIONING', 'ONLINE']);
+  sandbox.transitions.finish();
+  await sandbox.clock.advanceUntilIdle();
+  expect(await status(held)).toBe('ONLINE');
+});
+
+it('says that something does not end, and what may hold it', async () => {
+  const { sandbox, create } = await start();
+  await using _ = sandbox;
+  sandbox.transitions.set({ mode: 'polls', polls: 3 });
+  await create();
+  await expect(sandbox.clock.advanceUntilIdle(15 * MINUTE_MS)).rejects.toThrow(
+    'still under way after 15 minutes of its time: a fault may hold it, or a transition that waits for polls',
+  );
+});
