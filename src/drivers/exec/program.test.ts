@@ -143,6 +143,38 @@ describe('a program that answers', () => {
     await expect.poll(() => program.said()).toContain('it is [redacted]');
   });
 
+  it('has no named value in what it tells of a failure, however its JSON is written', async () => {
+    const failed = {
+      outcome: 'failed',
+      code: 'invalid',
+      side_effect: 'none',
+      detail: 'no: a/secret&of/ours',
+    };
+    const answer = JSON.stringify({ id: '2', result: failed }).replaceAll('/', '\\/').replace('&', '\\u0026');
+    await using program = await startProgram(
+      `${GREETING}; read -r a; printf '%s\\n' '${answer}'; ${LISTEN}`,
+      { environment: ['TOKEN'] },
+      { TOKEN: 'a/secret&of/ours' },
+    );
+    expect(await program.driver.destroy('a', null)).toMatchObject({ detail: 'no: [redacted]' });
+  });
+
+  it('has no named value in what it tells of a line that is no answer, nor the whole line', async () => {
+    const TOKEN = 'a-secret-of-the-provider';
+    const answer = JSON.stringify({ id: [TOKEN, 'x'.repeat(1_000)] });
+    await using program = await startProgram(
+      `${GREETING}; read -r a; echo '${answer}'; ${LISTEN}`,
+      { environment: ['TOKEN'] },
+      { TOKEN },
+    );
+    const asked = program.driver.destroy('a', null).catch(String);
+    await expect.poll(() => program.said()).toContain('its id is no string');
+    const told = await program.clock.advanceUntilSettled(asked, 1_000);
+    expect(told).toContain('instead it wrote what is no answer');
+    for (const text of [told, program.said()]) expect(text).not.toContain(TOKEN);
+    expect(String(told).length).toBeLessThan(500);
+  });
+
   it('fills no log', async () => {
     await using program = await startProgram(
       `i=0; while [ $i -lt 5000 ]; do echo "line $i"; i=$((i+1)); done >&2; ${GREETING}; ${LISTEN}`,

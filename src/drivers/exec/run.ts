@@ -284,15 +284,15 @@ export class Run {
         `the driver answered ${late.method} ${seconds} s after it was asked: too late, and the answer is dropped`,
       );
     }
-    if (asked !== undefined) this.#settle(asked, answer, line);
+    if (asked !== undefined) this.#settle(asked, answer);
     this.#pump();
   }
 
-  #settle({ method, timer, resolve, reject }: Asked, answer: Answer, line: string): void {
+  #settle({ method, timer, resolve, reject }: Asked, answer: Answer): void {
     timer.cancel();
     if ('error' in answer)
       reject(new AnswerLost(`the driver failed over ${method}: ${this.#told.clean(answer.error)}`, 'error'));
-    else resolve(this.#options.secrets.cleanAnswer(line, answer.result));
+    else resolve(this.#options.secrets.cleanAnswer(answer.result));
   }
 
   #expire(id: string): void {
@@ -343,7 +343,7 @@ function whyNoAnswer(line: string): string {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it is no object';
   const { id } = value as { id?: unknown };
   if (typeof id !== 'string')
-    return `its id is ${id === undefined ? 'missing' : JSON.stringify(id)}, and must be the string of the request`;
+    return `its id is ${typeof id === 'number' ? id : 'no string'}, and must be the string of the request`;
   return 'it has no result, and no error that is a text';
 }
 

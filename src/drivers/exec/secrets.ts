@@ -11,7 +11,11 @@ export class Secrets {
   constructor(values: readonly string[]) {
     const lines = values.flatMap((value) => [value, ...value.split('\n')]).map((line) => line.trim());
     const long = lines.filter(({ length }) => length >= LEAST_SECRET);
-    const forms = long.flatMap((line) => [line, encodeURIComponent(line), JSON.stringify(line).slice(1, -1)]);
+    const forms = long.flatMap((line) => {
+      const json = JSON.stringify(line).slice(1, -1);
+      // Some languages write `/` as `\/` in JSON.
+      return [line, encodeURIComponent(line), json, json.replaceAll('/', '\\/')];
+    });
     // A line is a part of its value.
     this.#forms = [...new Set(forms)].sort((a, b) => b.length - a.length);
   }
@@ -20,17 +24,13 @@ export class Secrets {
     return this.#forms.reduce((cleaned, form) => cleaned.replaceAll(form, REDACTED), text);
   }
 
-  /** An answer without them in what it says in words. `text`: the answer as it came. */
-  cleanAnswer(text: string, answer: unknown): unknown {
-    return this.#forms.some((form) => text.includes(form)) ? this.#cleanWords(answer) : answer;
-  }
-
-  #cleanWords(value: unknown): unknown {
-    if (Array.isArray(value)) return value.map((item) => this.#cleanWords(item));
-    if (typeof value !== 'object' || value === null) return value;
+  /** An answer without them in what it says in words. */
+  cleanAnswer(value: unknown): unknown {
+    if (this.#forms.length === 0 || typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return value.map((item) => this.cleanAnswer(item));
     const entries = Object.entries(value).map(([key, of]) => [
       key,
-      WORDS.has(key) && typeof of === 'string' ? this.clean(of) : this.#cleanWords(of),
+      WORDS.has(key) && typeof of === 'string' ? this.clean(of) : this.cleanAnswer(of),
     ]);
     return Object.fromEntries(entries);
   }

@@ -114,7 +114,7 @@ export class WebhookChannel implements Channel {
         `the driver answers ${method} with ${type === '' ? 'no content type' : quoted(type)} instead of application/json: ${said()}`,
         'invalid',
       );
-    return this.#secrets.cleanAnswer(text, resultOf(method, id, text, said));
+    return this.#secrets.cleanAnswer(resultOf(method, id, text, said));
   }
 
   #exchange(method: Method, body: string): Promise<{ status: number; type: string; text: string }> {
