@@ -47,17 +47,16 @@ function aDaemon(count: number, meet: () => Promise<void> = async () => undefine
     client: { project: 'default', send },
   } as unknown as IncusApi;
   const options = incusConfigSchema.parse({ driver: 'incus' });
+  const host = {
+    name: 'none',
+    groups: [],
+    isOnline: true,
+    isVoter: true,
+    resources: { cpu: { total: 64 }, memory: { total: 2 ** 40 }, gpu: cards(count) },
+    poolBytes: new Map([['default', 2 ** 40]]),
+  };
   const read = async (): Promise<Fleet> => ({
-    hosts: [
-      {
-        name: 'none',
-        groups: [],
-        isOnline: true,
-        isVoter: true,
-        resources: { cpu: { total: 64 }, memory: { total: 2 ** 40 }, gpu: cards(count) },
-        poolBytes: new Map([['default', 2 ** 40]]),
-      },
-    ],
+    hosts: [host],
     instances: [...instances.values()],
     names: [...instances.keys()],
     volumes: [],
@@ -74,7 +73,7 @@ function aDaemon(count: number, meet: () => Promise<void> = async () => undefine
     now: () => 0,
     wait: async () => undefined,
   };
-  return { instances, put, send, berth: () => new Machines(deps as unknown as MachineDeps) };
+  return { host, instances, put, send, berth: () => new Machines(deps as unknown as MachineDeps) };
 }
 
 function fresh(name: string): Instance {
@@ -185,11 +184,17 @@ it('a machine that runs, or that another has, keeps its GPU when one claims it l
   expect(instances.get('berth-b')).toMatchObject({ devices: gpu });
 });
 
-it('a GPU that an instance of another project has is not free, nor is its part of the member', async () => {
-  const config = { 'limits.cpu': '60' };
-  const gpu = { type: 'gpu', pci: FIRST };
-  const foreign = { ...fresh('berth-a'), project: 'lab', location: 'n1' };
-  const taken = { ...foreign, expanded_config: config, expanded_devices: { gpu } };
+it('a start waits for a member that does not show what it has, and is no lack of GPUs', async () => {
+  const { host, put, berth } = aDaemon(1);
+  put('berth-a', { config: ours('berth-a') });
+  host.isOnline = false;
+  expect(await berth().start('berth-a', null)).toMatchObject({ outcome: 'failed', code: 'transient' });
+  host.isOnline = true;
+  expect(await finish((cookie) => berth().start('berth-a', cookie))).toMatchObject({ outcome: 'done' });
+});
+
+/** The member n1 as its fleet is read, where another project has these instances. */
+async function readFleet(foreign: readonly object[]): Promise<Fleet> {
   const own = { ...fresh('berth-b'), project: 'default', location: 'n1' };
   const answers: Record<string, unknown> = {
     '/1.0': {
@@ -206,19 +211,42 @@ it('a GPU that an instance of another project has is not free, nor is its part o
   const client = {
     project: 'default',
     get: async (path: string, query: Record<string, string> = {}) => {
-      const instances = query['all-projects'] === 'true' ? [own, taken] : [own];
+      const instances = query['all-projects'] === 'true' ? [own, ...foreign] : [own];
       return { metadata: path === '/1.0/instances' ? instances : answers[path] };
     },
   } as unknown as IncusClient;
   const api = new IncusApi(client);
-  const options = incusConfigSchema.parse({ driver: 'incus' });
   const catalog = { offers: new Map(), regions: new Map() } as unknown as Catalog;
-  const reader = new FleetReader({ api, instances: new InstanceReader(api) }, options, catalog, () => 0);
-  const fleet = await reader.read();
+  return new FleetReader({ api, instances: new InstanceReader(api) }, options, catalog, () => 0).read();
+}
+
+const options = incusConfigSchema.parse({ driver: 'incus' });
+const foreign = { ...fresh('berth-a'), project: 'lab', location: 'n1' };
+
+it('a GPU that an instance of another project has is not free, nor is its part of the member', async () => {
+  const config = { 'limits.cpu': '60' };
+  const gpu = { type: 'gpu', pci: FIRST };
+  const fleet = await readFleet([{ ...foreign, expanded_config: config, expanded_devices: { gpu } }]);
   const [host] = fleet.hosts;
   if (host === undefined) throw new Error('it shows no host');
   const any = incusOfferSchema.parse({});
   expect(freeGpus(host, fleet, any)).toEqual([SECOND]);
   expect(roomOn(host, fleet, { vcpus: 1, memoryGb: 0, rootDiskGb: 0, gpuCount: 0 }, any, options)).toBe(4);
   expect(fleet.names).toEqual(['berth-b']);
+});
+
+it('a member is silent where Incus names an instance of another project on it, and not what that has', async () => {
+  const unread = {
+    status_code: 112,
+    config: null,
+    devices: null,
+    expanded_config: null,
+    expanded_devices: null,
+  };
+  expect((await readFleet([{ ...foreign, ...unread }])).hosts).toMatchObject([
+    { name: 'n1', isOnline: false },
+  ]);
+  const root = { root: { type: 'disk', path: '/', pool: 'default' } };
+  const known = { ...foreign, status_code: 112, expanded_devices: root };
+  expect((await readFleet([known])).hosts).toMatchObject([{ name: 'n1', isOnline: true }]);
 });

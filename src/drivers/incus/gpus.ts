@@ -70,7 +70,9 @@ export class Gpus {
     }
     const now = await fleet.read();
     const host = now.hosts.find(({ name }) => name === instance.location);
-    const free = host === undefined ? [] : freeGpus(host, now, offerOf(offer));
+    if (host?.isOnline !== true)
+      return failed('transient', `what ${instance.location} has of GPUs is not known now`);
+    const free = freeGpus(host, now, offerOf(offer));
     if (free.length < count)
       return failed('capacity', `${free.length} of ${count} GPUs are free on ${instance.location}`);
     await this.#replace(instance.name, (devices) => ({ ...devices, ...gpuDevices(free.slice(0, count)) }));

@@ -9,7 +9,7 @@ import type { Card, IncusApi, Instance, Member, Resources, Volume } from './api.
 import { IncusRefusal } from './errors.ts';
 import type { InstanceReader } from './instances.ts';
 import { type IncusConfig, type IncusOffer, incusOfferSchema } from './options.ts';
-import { bytesOf, cpusOf, rootOf } from './translate.ts';
+import { bytesOf, cpusOf, isUnknown, rootOf } from './translate.ts';
 
 /** A member, or the one daemon there is, and what it has. */
 export interface Host {
@@ -86,8 +86,9 @@ export class FleetReader {
       this.#api.instancesOfOthers(),
       this.#api.volumes(volumePool),
     ]);
+    const unread = new Set([...silent, ...others.filter(isUnread).map(({ location }) => location)]);
     const hosts = await Promise.all(
-      (members.length === 0 ? [ALONE] : members).map((member) => this.#host(member, silent)),
+      (members.length === 0 ? [ALONE] : members).map((member) => this.#host(member, unread)),
     );
     return {
       hosts,
@@ -133,6 +134,11 @@ export class FleetReader {
     this.#hardware.set(name, hardware);
     return hardware;
   }
+}
+
+/** Whether Incus names it alone, as its member did not answer: what it takes of the member is not known. */
+function isUnread(instance: Instance): boolean {
+  return isUnknown(instance) && rootOf(instance.expanded_devices) === undefined;
 }
 
 /** What an offer says under `machine:`. Its words were checked when the catalog was read. */
