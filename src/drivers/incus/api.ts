@@ -182,11 +182,15 @@ export class IncusApi {
     return this.#instances('1');
   }
 
-  /** Those of other projects, as {@link instancesWithoutState} shows ours: what they take of a member is taken too. */
+  /**
+   * Those of other projects, as {@link instancesWithoutState} shows ours: what they take of a member is taken too. Where there
+   * are none, no member is asked.
+   */
   async instancesOfOthers(): Promise<Instance[]> {
-    const projects = z.array(z.string()).parse((await this.client.get('/1.0/projects')).metadata);
-    if (projects.every((path) => nameIn(path) === this.client.project)) return [];
-    const { metadata } = await this.client.get('/1.0/instances', { recursion: '1', 'all-projects': 'true' });
+    const all = { 'all-projects': 'true' };
+    const paths = z.array(z.string()).parse((await this.client.get('/1.0/instances', all)).metadata);
+    if (paths.every((path) => projectIn(path) === this.client.project)) return [];
+    const { metadata } = await this.client.get('/1.0/instances', { recursion: '1', ...all });
     return z
       .array(instanceSchema)
       .parse(metadata)
@@ -311,6 +315,11 @@ function hasJustEnded(error: unknown): boolean {
 /** Of `/1.0/instances/NAME?project=…`. */
 function nameIn(path: string): string {
   return path.split('?')[0]?.split('/').at(-1) ?? '';
+}
+
+/** Incus leaves out that of the project that is called so. */
+function projectIn(path: string): string {
+  return new URLSearchParams(path.split('?')[1]).get('project') ?? 'default';
 }
 
 export function targetOf(member: string | undefined): Record<string, string> {

@@ -203,7 +203,6 @@ async function readFleet(foreign: readonly object[]): Promise<Fleet> {
       environment: { server_clustered: true, server_name: 'n1', server_version: '6.0' },
     },
     '/1.0/cluster/members': [{ server_name: 'n1', status: 'Online', message: '', roles: ['database'] }],
-    '/1.0/projects': ['/1.0/projects/default', '/1.0/projects/lab'],
     '/1.0/resources': { cpu: { total: 64 }, memory: { total: 2 ** 40 }, gpu: { cards: cards(2) } },
     '/1.0/storage-pools/default/resources': { space: { total: 2 ** 40 } },
     '/1.0/storage-pools/default/volumes/custom': [],
@@ -211,8 +210,10 @@ async function readFleet(foreign: readonly object[]): Promise<Fleet> {
   const client = {
     project: 'default',
     get: async (path: string, query: Record<string, string> = {}) => {
-      const instances = query['all-projects'] === 'true' ? [own, ...foreign] : [own];
-      return { metadata: path === '/1.0/instances' ? instances : answers[path] };
+      if (path !== '/1.0/instances') return { metadata: answers[path] };
+      if (query['all-projects'] === undefined) return { metadata: [own] };
+      const paths = ['/1.0/instances/berth-b', '/1.0/instances/berth-a?project=lab'];
+      return { metadata: query['recursion'] === undefined ? paths : [own, ...foreign] };
     },
   } as unknown as IncusClient;
   const api = new IncusApi(client);

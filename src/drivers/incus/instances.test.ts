@@ -49,12 +49,8 @@ function cluster() {
       operation: undefined,
     }),
   };
-  return {
-    state,
-    places,
-    client,
-    reader: new InstanceReader(new IncusApi(client as unknown as IncusClient)),
-  };
+  const api = new IncusApi(client as unknown as IncusClient);
+  return { state, places, client, api, reader: new InstanceReader(api) };
 }
 
 describe('the instances of a cluster', () => {
@@ -63,6 +59,15 @@ describe('the instances of a cluster', () => {
   });
   afterEach(() => {
     vi.useRealTimers();
+  });
+
+  it('are all ours where no other project has one, and no member is waited for', async () => {
+    const { state, api } = cluster();
+    state.lost = 'n3';
+    const others = api.instancesOfOthers();
+    others.catch(() => undefined);
+    await vi.advanceTimersByTimeAsync(7_000);
+    expect(await others).toEqual([]);
   });
 
   it('are shown while Incus still waits for a member that lost its power, without those on it', async () => {
