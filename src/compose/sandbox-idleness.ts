@@ -64,9 +64,10 @@ export function createIdleness({
     async isBusy() {
       const held = waiting();
       if ((await nextWorkBeside(held)) < now() + SOON_MS) return true;
-      const active = (await market()?.store.read.deployments.countActive()) ?? [];
-      const deploying = active.find(({ status }) => status === 'deploying')?.count ?? 0;
-      return deploying > held.size;
+      // Of one more than are held, at least one is not.
+      const first = { statuses: ['deploying'], limit: held.size + 1 } as const;
+      const deploying = (await market()?.store.read.deployments.search(first)) ?? [];
+      return deploying.some(({ providerInstanceId: id }) => id === null || !held.has(id));
     },
     async nextEventAt() {
       const { read } = market()?.store ?? {};

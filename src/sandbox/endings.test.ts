@@ -42,6 +42,21 @@ it('a request that waits for an answer breaks when the sandbox is closed, and a 
   await expect(sandbox.account()).rejects.toThrow(closed);
 });
 
+it.each<[string, (sandbox: Sandbox) => Promise<unknown>]>([
+  ['reset', ({ control }) => control.reset()],
+  ['closed', (sandbox) => sandbox.close()],
+])('a body of which nothing more comes breaks off when the sandbox is %s', async (_what, end) => {
+  await using sandbox = await createSandbox();
+  await sandbox.faults.arm('half-body-silence');
+  const { baseUrl, apiKey } = sandbox.provider('a');
+  const headers = { authorization: `Bearer ${apiKey}` };
+  const body = (await sandbox.fetch(`${baseUrl}/availability`, { headers })).text();
+  body.catch(() => undefined);
+  await sandbox.clock.advance(0);
+  await end(sandbox);
+  await expect(body).rejects.toMatchObject(broken);
+});
+
 it('a reset during an advance comes after it', async () => {
   await using sandbox = await createSandbox();
   await sandbox.control.play({

@@ -64,3 +64,27 @@ it('says that something does not end, and what may hold it', async () => {
     'still under way after 15 minutes of its time: a fault may hold it, or a transition that waits for polls',
   );
 });
+
+it('waits for each deployment of the marketplace, beside machines that somebody must finish', async () => {
+  const { sandbox, create } = await start({ marketplace: true });
+  await using _ = sandbox;
+  sandbox.transitions.set({ mode: 'manual' });
+  await create();
+  await sandbox.clock.advance(1_000);
+  sandbox.transitions.set({ mode: 'usual' });
+  const authorization = `Bearer ${sandbox.defaultAccount.marketplace?.apiKey}`;
+  const made = await sandbox.fetch('/api/deployments', {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      ...{ provider: 'provider-a', offerId: 'a-cpu-8x32', gpuCount: 0, region: 'us-dallas' },
+      ...{ operatingSystem: 'ubuntu-24.04', name: 'web', ssh_public_key: SSH_KEY },
+    }),
+  });
+  const { id } = (await made.json()) as { id: string };
+  await sandbox.clock.advanceUntilIdle();
+  const answer = await sandbox.fetch(`/api/deployments/${id}`, {
+    headers: { authorization },
+  });
+  expect(await answer.json()).toMatchObject({ status: 'running' });
+});

@@ -66,7 +66,7 @@ function toStream(
         if (piece !== undefined) return controller.enqueue(piece);
         if (ending === 'whole') return controller.close();
         if (ending === 'reset') return controller.error(new BrokenConnection());
-        await (request === undefined ? gone : clock.during(gone).catch(() => gone));
+        await (request === undefined ? gone : clock.during(gone));
       },
       cancel: giveUp,
     },
