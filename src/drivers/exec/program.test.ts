@@ -468,6 +468,13 @@ describe('a program that misbehaves', () => {
     expect(existsSync(join(program.place, 'ended'))).toBe(true);
     expect(program.clock.pendingTimers).toBe(0);
   });
+
+  it('is not blamed for an answer to what was under way when it was closed', async () => {
+    await using program = await startProgram(`${GREETING}; ${LISTEN}; ${done('2')}`);
+    program.driver.destroy('a', null).catch(() => undefined);
+    await program.driver.close();
+    expect(program.lines.filter(({ level }) => level === 'warn')).toEqual([]);
+  });
 });
 
 describe('a program that berth doctor looks at', () => {

@@ -258,6 +258,8 @@ export class Run {
   }
 
   #read(line: string): void {
+    // Nobody waits for an answer any more.
+    if (this.#reason !== undefined) return;
     const answer = parseAnswer(line);
     const known = answer && this.#asked.get(answer.id);
     const asked = known?.isWritten === true ? known : undefined;
