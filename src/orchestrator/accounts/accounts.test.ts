@@ -7,6 +7,9 @@ import { digestSecret } from '../../keys/api-key.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import { createAccount, createKey, revokeKey, setPassword } from './accounts.ts';
+import type { Authenticator } from './authenticate.ts';
+import { issueToken } from './issue-token.ts';
+import type { PasswordChecks } from './password-checks.ts';
 
 function openStore() {
   const folder = mkdtempSync(join(tmpdir(), 'berth-accounts-'));
@@ -55,4 +58,33 @@ it('ends the tokens of a revoked key and of an old password: they count for the 
   await setPassword(deps, 'acme', 'the second password');
   expect(await live()).toBe(1);
   expect(await store.read.credentials.tokenByDigest(Buffer.of(1))).not.toBeNull();
+});
+
+it.each([
+  ['disabled', false],
+  ['deleted', true],
+])('issues no token to an account that is %s while its password is checked', async (_what, isDeleted) => {
+  const deps = openStore();
+  const { store, clock } = deps;
+  const { id } = await createAccount(deps, 'acme');
+  await setPassword(deps, 'acme', 'the password');
+  const close = () =>
+    store.transact(async ({ credentials }) => {
+      await credentials.endAccess(id, clock.now());
+      return !isDeleted || credentials.deleteAccount(id);
+    });
+  const quotas = { instances: undefined, volumes: undefined, storageGb: undefined, liveTokens: 10 };
+  const issuing = issueToken(
+    {
+      ...deps,
+      quotas,
+      tokenTtlMs: 1_000,
+      authenticator: {} as Authenticator,
+      passwordChecks: { isRight: close } as unknown as PasswordChecks,
+    },
+    { username: 'acme', password: 'the password' },
+    { address: '192.0.2.1', signal: new AbortController().signal, admit: () => () => undefined },
+  );
+  await expect(issuing).rejects.toMatchObject({ code: 'unauthorized' });
+  expect(await store.transact(({ accountUse }) => accountUse.liveTokens(id, clock.now()))).toBe(0);
 });

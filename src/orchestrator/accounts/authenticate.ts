@@ -145,7 +145,7 @@ async function findCredential(
  */
 export async function assertHasAccess(
   { credentials, accountUse }: Pick<Transaction, 'credentials' | 'accountUse'>,
-  { accountId, origin, digest }: Principal,
+  { accountId, origin, digest }: Pick<Principal, 'accountId' | 'origin' | 'digest'>,
 ): Promise<void> {
   await accountUse.keepOpen(accountId);
   if (!(await hasAccess(credentials, { accountId, origin, digest })))

@@ -3,7 +3,7 @@ import type { Token, TokenRequest } from '../../contract/token.ts';
 import { digestSecret, generateToken } from '../../keys/api-key.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Store } from '../model/store.ts';
-import type { Authenticator } from './authenticate.ts';
+import { type Authenticator, assertHasAccess, type Principal } from './authenticate.ts';
 import type { PasswordChecks } from './password-checks.ts';
 import { assertWithinQuotas, type Quotas } from './quotas.ts';
 
@@ -35,15 +35,18 @@ interface Requester {
 export async function issueToken(deps: Deps, request: TokenRequest, requester: Requester): Promise<Token> {
   const { store, clock, random, quotas, tokenTtlMs } = deps;
   const parent = await checkCredential(deps, request, requester);
+  const { accountId, digest: parentDigest } = parent;
   const token = generateToken(random);
   const createdAt = clock.now();
-  const undoAdmission = requester.admit(parent.accountId);
+  const undoAdmission = requester.admit(accountId);
   try {
     await store.transact(async (tx) => {
-      await assertWithinQuotas(tx, quotas, parent.accountId, { liveTokens: 1 }, createdAt);
+      await assertHasAccess(tx, parent);
+      await assertWithinQuotas(tx, quotas, accountId, { liveTokens: 1 }, createdAt);
       await tx.credentials.insertToken({
         digest: digestSecret(token),
-        ...parent,
+        accountId,
+        parentDigest,
         createdAt,
         expiresAt: createdAt + tokenTtlMs,
       });
@@ -59,16 +62,16 @@ async function checkCredential(
   { store, authenticator, passwordChecks }: Deps,
   { api_key: apiKey, username = '', password = '' }: TokenRequest,
   requester: Requester,
-): Promise<{ accountId: string; parentDigest: Buffer }> {
+): Promise<Pick<Principal, 'accountId' | 'origin' | 'digest'>> {
   if (apiKey !== undefined) {
-    const { accountId, digest } = await authenticator.authenticate(`Bearer ${apiKey}`);
-    if (!digest.equals(digestSecret(apiKey))) throw wrongCredentials();
-    return { accountId, parentDigest: digest };
+    const principal = await authenticator.authenticate(`Bearer ${apiKey}`);
+    if (!principal.digest.equals(digestSecret(apiKey))) throw wrongCredentials();
+    return principal;
   }
   const account = await store.read.credentials.accountByName(username);
   const isRight = await passwordChecks.isRight(password, account?.passwordHash ?? null, requester);
   if (account?.passwordHash == null || !isRight) throw wrongCredentials();
-  return { accountId: account.id, parentDigest: digestSecret(account.passwordHash) };
+  return { accountId: account.id, origin: 'password', digest: digestSecret(account.passwordHash) };
 }
 
 function wrongCredentials(): ApiError {
