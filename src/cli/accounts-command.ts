@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { Command } from 'commander';
+import { counted } from '../contract/counted.ts';
 import { audited } from '../operators/audit.ts';
 import { createAccount, setPassword } from '../orchestrator/accounts/accounts.ts';
 import { type ClosingPlan, closeAccount } from '../orchestrator/operate/actions/close-account.ts';
@@ -41,7 +42,7 @@ export function accountsCommand(): Command {
     const { instances } = await closeAccount(deps, localActor(), order);
     printLine(`Account ${name} can do nothing until it is given a key or a password.`);
     printLine('A key that a server has from BERTH_API_KEY stays: take it out there, and restart the server.');
-    if (instances > 0) printLine(`${instances} of its instances are being deleted.`);
+    if (instances > 0) printLine(`Being deleted: ${counted(instances, 'instance')}.`);
   })
     .description(
       'end all keys of an account, its password and its tokens; refused while it has instances, which it could not delete any more',
@@ -65,7 +66,7 @@ function tellDeleted(name: string, { instances, volumes, isDeleted }: ClosingPla
   if (isDeleted) return `Account ${name} is deleted.`;
   const ended = `Account ${name} can do nothing any more.`;
   return instances + volumes > 0
-    ? `${ended} ${instances} instances and ${volumes} volumes are still being deleted: run it again.`
+    ? `${ended} Still being deleted: ${counted(instances, 'instance')} and ${counted(volumes, 'volume')}. Run it again.`
     : `${ended} Its row stays as long as those of its deleted instances and volumes (retention.tombstones_days): delete it again after that.`;
 }
 

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { toReconcileOptions } from '../compose/options.ts';
 import { platformsOf } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
+import { counted } from '../contract/counted.ts';
 import {
   acceptLosses,
   type HeldInstance,
@@ -104,7 +105,9 @@ function tellTrouble({ frozenSince, volumesDoubtedSince }: PlatformLosses): void
 }
 
 function tellCount({ count, cap, acceptedUntil }: PlatformLosses, { windowMs }: LossCapOptions): void {
-  printLine(`${count} instances lost within ${Math.round(windowMs / MINUTE_MS)} minutes; the cap is ${cap}.`);
+  printLine(
+    `${counted(count, 'instance')} lost within ${counted(Math.round(windowMs / MINUTE_MS), 'minute')}; the cap is ${cap}.`,
+  );
   if (acceptedUntil !== null) printLine(`Losses are accepted until ${toTime(acceptedUntil)}.`);
 }
 

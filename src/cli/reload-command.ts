@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { loadCatalog } from '../config/load.ts';
 import { sellingPlatforms } from '../config/platforms.ts';
+import { counted } from '../contract/counted.ts';
 import { requestReload } from '../orchestrator/operate/actions/reload.ts';
 import { printLine } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';
@@ -15,7 +16,7 @@ export function reloadCommand(): Command {
       await requestReload({ store, clock }, localActor());
       if (json) return printJson({ catalog: config.catalog, offers: offers.size, requested: true });
       printLine(
-        `${config.catalog} is in order, with ${offers.size} offers. Every server reads its own configuration anew within 10 seconds.`,
+        `${config.catalog} is in order, with ${counted(offers.size, 'offer')}. Every server reads its own configuration anew within 10 seconds.`,
       );
       printLine(
         'One that refuses it goes on with the old one, and raises the alarm reload_refused: berth alarms ls',

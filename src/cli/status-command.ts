@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { platformsOf } from '../config/platforms.ts';
+import { counted } from '../contract/counted.ts';
 import { readStatus, type StatusView } from '../orchestrator/operate/views/status.ts';
 import { printLine, printTable } from '../runtime/print.ts';
 import { onDatabase } from './orchestrator-database.ts';
@@ -31,7 +32,7 @@ function tell(status: StatusView): void {
       downSince === null ? 'yes' : `no, since ${downSince}`,
     ]),
   );
-  printLine(`Taken: ${status.units_taken} units, ${status.storage_taken_gb} GB of storage.`);
+  printLine(`Taken: ${counted(status.units_taken, 'unit')}, ${status.storage_taken_gb} GB of storage.`);
   const oldest = work.oldest_due_at === null ? '' : `; the oldest is due since ${work.oldest_due_at}`;
   printLine(`Open steps of work: ${work.open}${oldest}. See berth work ls.`);
   printLine(

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { Config } from '../config/schema.ts';
+import { counted } from '../contract/counted.ts';
 import { DAY_MS } from '../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../ports/diagnosis.ts';
 import { Fatal } from '../ports/errors.ts';
@@ -55,8 +56,8 @@ function toValidity({ validFrom, validTo }: X509Certificate, now: number): Diagn
   if (to <= now) return broken(subject, `it ended on ${validTo}: every client refuses it`, renew);
   const days = Math.floor((to - now) / DAY_MS);
   return to - now < ENDING_SOON_MS
-    ? warning(subject, `it ends in ${days} days, on ${validTo}`, renew)
-    : ok(subject, `it is valid for ${days} more days`);
+    ? warning(subject, `it ends in ${counted(days, 'day')}, on ${validTo}`, renew)
+    : ok(subject, `it is valid for ${counted(days, 'more day')}`);
 }
 
 /** Clients look at the alternative names alone. */

@@ -2,6 +2,7 @@ import { loadCatalog } from '../config/load.ts';
 import { sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import type { Environment } from '../config/settings.ts';
+import { counted } from '../contract/counted.ts';
 import type { DoctorFinding } from '../orchestrator/operate/doctor.ts';
 import type { Clock } from '../ports/clock.ts';
 import { type Diagnosis, ok } from '../ports/diagnosis.ts';
@@ -38,7 +39,7 @@ export async function* diagnose(
   const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
   yield ok(
     'configuration',
-    `it can be served with, and ${config.catalog} sells ${catalog.offers.size} offers`,
+    `it can be served with, and ${config.catalog} sells ${counted(catalog.offers.size, 'offer')}`,
   );
   const drivers = configuredDrivers(config, { catalog, env, clock, log });
   const platforms = drivers.map(({ platform }) => platform);

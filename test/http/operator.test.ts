@@ -191,7 +191,7 @@ describe('an account', () => {
     await put('inst-closing', { accountId: id, status: 'ONLINE' });
     expect(await post('/accounts/closing/disable', {})).toMatchObject({
       status: 409,
-      body: { error: { code: 'invalid_state', message: expect.stringContaining('has 1 instances') } },
+      body: { error: { code: 'invalid_state', message: expect.stringContaining('has 1 instance') } },
     });
     const dry = await post(`/accounts/${id}/disable`, { drain: true });
     expect(dry).toMatchObject({ status: 200, body: { account: 'closing', instances: 1, done: false } });

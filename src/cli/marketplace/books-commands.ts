@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { marketplaceStores } from '../../compose/open-marketplace-store.ts';
 import { checkDatabase } from '../../compose/stores.ts';
 import { isPostgres } from '../../config/server-schema.ts';
+import { counted } from '../../contract/counted.ts';
 import { billToJson, explainBill, readBill } from '../../marketplace/ledger/explain-bill.ts';
 import { verifyLedger } from '../../marketplace/ledger/verify-ledger.ts';
 import { findSubject, keepVerdict } from '../../marketplace/operate/views/books.ts';
@@ -46,7 +47,7 @@ export function verifyLedgerCommand(): Command {
       for (const { id, problem } of findings) printLine(`${id}: ${problem}`);
       const { teams, segments, slices, subjects } = counts;
       printLine(
-        `${findings.length === 0 ? 'The books are right' : `${findings.length} findings`}: ${teams} teams, ${subjects} deployments and volumes, ${segments} segments, ${slices} slices.`,
+        `${findings.length === 0 ? 'The books are right' : counted(findings.length, 'finding')}: ${counted(teams, 'team')}, ${subjects} deployments and volumes, ${counted(segments, 'segment')}, ${counted(slices, 'slice')}.`,
       );
     }),
   );

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { counted } from '../../contract/counted.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import { toDollars } from '../../marketplace/contract/values.ts';
 import { printLine } from '../../runtime/print.ts';
@@ -40,7 +41,7 @@ export function ledgerCommand(): Command {
         {
           name: 'teams',
           amountMicroUsd: ofTeams.reduce((sum, { amountMicroUsd }) => sum + amountMicroUsd, 0),
-          meaning: `what ${ofTeams.length} teams have left to spend`,
+          meaning: `left to spend for ${counted(ofTeams.length, 'team')}`,
         },
         ...house.map(({ account, amountMicroUsd }) => ({
           name: account,

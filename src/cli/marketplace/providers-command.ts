@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { type OrchestratorClient, ProviderError } from '../../client/orchestrator-client.ts';
 import { createClients } from '../../compose/providers.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
+import { counted } from '../../contract/counted.ts';
 import type { ProviderRow } from '../../marketplace/operate/views/providers.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { createLog } from '../../runtime/log.ts';
@@ -104,7 +105,7 @@ async function check(client: OrchestratorClient): Promise<{ isRight: boolean; se
   try {
     const offers = await client.listConfigurations();
     const available = await client.listAvailability();
-    const sentence = `answers; ${offers.length} offers, ${available.length} of them can be deployed now.`;
+    const sentence = `answers; ${counted(offers.length, 'offer')}, ${available.length} of them can be deployed now.`;
     return { isRight: true, sentence };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;

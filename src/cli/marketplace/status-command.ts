@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { toLossCap } from '../../compose/options.ts';
+import { counted } from '../../contract/counted.ts';
 import { listProviders, type ProviderRow } from '../../marketplace/operate/views/providers.ts';
 import { firstToRunOut, type TeamRow } from '../../marketplace/operate/views/teams.ts';
 import { printLine } from '../../runtime/print.ts';
@@ -76,12 +77,14 @@ function tell(
 ): void {
   printRecords(providers, providerColumns, {});
   printLine('');
-  if (spending === 0) printLine(`None of ${all} teams is billed for anything.`);
+  if (spending === 0) printLine(`Nothing is billed: ${counted(all, 'team')}.`);
   else {
     printRecords(teams, teamColumns, {});
     if (spending > teams.length)
-      printLine(`${spending - teams.length} more teams spend: berth marketplace teams list --spending`);
-    printLine(`${all - spending} more teams are billed for nothing.`);
+      printLine(
+        `Not shown: ${counted(spending - teams.length, 'team')}. All: berth marketplace teams list --spending`,
+      );
+    printLine(`Billed for nothing: ${counted(all - spending, 'team')}.`);
   }
   printLine(
     mailDueAt === null ? 'No mail waits.' : `The oldest mail that waits was due ${toTime(mailDueAt)}.`,

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { counted } from '../../contract/counted.ts';
 import { type TeamRole, teamRoles } from '../../marketplace/contract/team.ts';
 import { usdToDollars } from '../../marketplace/contract/values.ts';
 import type { MemberRecord, TeamRecord } from '../../marketplace/model/people.ts';
@@ -140,7 +141,7 @@ async function printTeam({ store, clock }: CommandDeps, idOrSlug: string, { json
   if (team === null) throw new Fatal(`There is no team "${idOrSlug}": see \`berth marketplace teams list\`.`);
   if (json) return printJson(team);
   const { id, name, slug, hours_left: hours } = team;
-  const lasts = hours === null ? 'nothing is billed to it' : `that lasts ${hours} hours`;
+  const lasts = hours === null ? 'nothing is billed to it' : `that lasts ${counted(hours, 'hour')}`;
   printLine(`${name} (${id}, ${slug}) has ${usdToDollars(team.balance_usd)} left to spend: ${lasts}.\n`);
   printRecords(team.members, memberColumns, {});
   if (team.pays_for.length === 0) return;

@@ -1,3 +1,4 @@
+import { counted } from '../../contract/counted.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
@@ -53,7 +54,7 @@ export async function* diagnose({
     yield await timed(`${subject}: list`, clock, timeoutMs, async () => {
       const listing = await driver.list();
       return listing.answer === 'listed'
-        ? `it has ${listing.items.length} machines of Berth`
+        ? `it has ${counted(listing.items.length, 'machine')} of Berth`
         : { problem: listing.reason };
     });
     if (driver.inventory === undefined) return;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, resolve } from 'node:path';
+import { counted } from '../../contract/counted.ts';
 import { readSecret } from '../../keys/read-secret.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { DEFAULT_PLATFORM } from '../../orchestrator/model/platform-resource.ts';
@@ -72,7 +73,11 @@ async function* diagnoseThere(
     const listing = await driver.list();
     const subject = `simulator at ${address}`;
     if (listing.answer === 'listed')
-      yield { subject, verdict: 'ok', finding: `it answers, and has ${listing.items.length} machines` };
+      yield {
+        subject,
+        verdict: 'ok',
+        finding: `it answers, and has ${counted(listing.items.length, 'machine')}`,
+      };
     else
       yield {
         subject,

@@ -181,7 +181,7 @@ describe('a form', () => {
   it('disables an account with what was shown of it, and nothing that came since', async () => {
     const { id = '' } = (await shown.store.read.credentials.accountByName('marketplace')) ?? {};
     const page = await read(`/console/confirm?action=disable&account=${id}`);
-    expect(page).toMatch(/its \d+ instances are deleted with their disks/);
+    expect(page).toMatch(/its \d+ instances? will be deleted with all disks/);
     const csrf = csrfOf(page);
     const unseen = await post('/console/accounts/disable', { account: id, csrf });
     expect([unseen.status, await unseen.text()]).toEqual([409, expect.stringMatching(/has \d+ instances/)]);

@@ -58,11 +58,11 @@ it('is not moved to another platform under live instances, nor under live volume
   await store.transact((tx) => tx.instances.insert(inStatus('ERROR')));
   await expect(start(elsewhere)).rejects.toThrow(PlatformMismatch);
   await expect(start(elsewhere)).rejects.toThrow(
-    /holds 1 instances and 0 volumes of the platform "libvirt", and the configuration names "openstack": configure/,
+    /holds 1 instance and 0 volumes of the platform "libvirt", and the configuration names "openstack": configure/,
   );
   await store.transact((tx) => tx.instances.update(inStatus('DESTROYED')));
   await store.transact((tx) => tx.volumes.insert(volume(null)));
-  await expect(start(elsewhere)).rejects.toThrow(/holds 0 instances and 1 volumes/);
+  await expect(start(elsewhere)).rejects.toThrow(/holds 0 instances and 1 volume/);
   expect(await store.read.installation.get()).toEqual(first);
 });
 
@@ -95,7 +95,7 @@ describe('several platforms', () => {
     await named('east', 'west');
     await hold('east');
     await expect(named('west')).rejects.toThrow(
-      'The database holds 1 instances and 0 volumes of the platform "east" (such as inst-1), and the configuration has no platform of that name: add the one that made them to `platforms:` as `east`, or delete them first.',
+      'The database holds 1 instance and 0 volumes of the platform "east" (such as inst-1), and the configuration has no platform of that name: add the one that made them to `platforms:` as `east`, or delete them first.',
     );
   });
 
@@ -118,7 +118,7 @@ describe('several platforms', () => {
     await settled({ east: 'host: a', west: 'host: b' });
     await hold('west');
     await expect(settled({ east: 'host: b', west: 'host: a' })).rejects.toThrow(
-      'The database holds 1 instances and 0 volumes of the platform "west" (such as inst-1), and the configuration gives it what was configured as "east": there they would all look gone. Give each platform the name that it had.',
+      'The database holds 1 instance and 0 volumes of the platform "west" (such as inst-1), and the configuration gives it what was configured as "east": there they would all look gone. Give each platform the name that it had.',
     );
     await expect(settled({ west: 'host: a' })).rejects.toThrow(/what was configured as "east"/);
     await settled({ east: 'host: a', west: 'host: c' });

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { counted } from '../../contract/counted.ts';
 import type { Random } from '../../ports/clock.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { DEFAULT_PLATFORM } from '../model/platform-resource.ts';
@@ -135,7 +136,7 @@ async function assertConfigured(
   const volumes = byName(await tx.volumes.countByPlatform());
   for (const name of new Set([...instances.keys(), ...volumes.keys()])) {
     const uses = [instances.get(name), volumes.get(name)] as const;
-    const held = `The database holds ${uses[0]?.count ?? 0} instances and ${uses[1]?.count ?? 0} volumes of the platform`;
+    const held = `The database holds ${counted(uses[0]?.count ?? 0, 'instance')} and ${counted(uses[1]?.count ?? 0, 'volume')} of the platform`;
     const such = `"${name}" (such as ${uses.flatMap((use) => use?.anId ?? []).join(' and ')})`;
     const driver = now.get(name)?.driver;
     const driverBefore = before.get(name)?.driver ?? driver;

@@ -1,3 +1,4 @@
+import { counted } from '../../../contract/counted.ts';
 import {
   ago,
   type Column,
@@ -65,7 +66,7 @@ ${live(
   html`<h2>Money</h2>${facts([
     ['Left to spend', usdToDollars(team.balance_usd)],
     ['Billed an hour, before discounts', usdToDollars(team.burn_usd_per_hour)],
-    ['That lasts', team.hours_left === null ? 'nothing is billed' : `${team.hours_left} hours`],
+    ['That lasts', team.hours_left === null ? 'nothing is billed' : counted(team.hours_left, 'hour')],
     ['At zero since', ago(team.exhausted_at, now)],
     ['Created', ago(team.created_at, now)],
   ])}<p><a href="/console/deployments?team=${encodeURIComponent(id)}">its deployments</a></p>`,

@@ -1,3 +1,4 @@
+import { counted } from '../../../contract/counted.ts';
 import type { PageRequest } from '../../../operators/console/deps.ts';
 import { csrfField } from '../../../operators/console/layout.ts';
 import { count, given, type Html, html } from '../../../operators/console/parts.ts';
@@ -161,7 +162,7 @@ const cordon: PlanAction = async ({ sold, store: { read } }, { query }) => {
     title: `Cordon ${kind} ${name}`,
     effect: html`<p>Nothing new is placed on ${kind} <strong>${name}</strong> from now on${
       subject.platform === null || kind === 'platform' ? '' : html` on ${subject.platform}`
-    }, ${hours === undefined ? 'until somebody removes it' : `for ${hours} hours`}.</p>
+    }, ${hours === undefined ? 'until somebody removes it' : `for ${counted(Number(hours), 'hour')}`}.</p>
 <p>${running === 0 ? 'No instance is there.' : `${count(running)} instances are there: they go on, and nothing of them is touched.`}</p>
 ${isMaintenance ? html`<p>Clients see it in the catalog as maintenance, with its reason.</p>` : ''}`,
     to: '/console/cordons/add',

@@ -26,9 +26,7 @@ describe('an account that is disabled', () => {
     await using _ = berth;
     const id = await berth.create();
     await berth.passUntil(`/instances/${id}`, 'ONLINE');
-    await expect(disableAccount(deps, 'default', { drain: false })).rejects.toThrow(
-      /has 1 instances: delete/,
-    );
+    await expect(disableAccount(deps, 'default', { drain: false })).rejects.toThrow(/has 1 instance: delete/);
     expect(await status()).toBe(200);
     expect(await disableAccount(deps, 'default', { drain: true })).toEqual({ instances: 1 });
     await berth.clock.advance(MINUTE_MS);
@@ -70,10 +68,10 @@ describe('an account that is deleted', () => {
     await berth.createVolume();
     await berth.clock.advance(MINUTE_MS);
     const end = (drain: boolean) => deleteAccount(deps, 'default', { drain });
-    await expect(end(false)).rejects.toThrow(/has 1 instances/);
+    await expect(end(false)).rejects.toThrow(/has 1 instance:/);
     expect(await end(true)).toEqual({ instances: 1, volumes: 1, isDeleted: false });
     await berth.clock.advance(MINUTE_MS);
-    await expect(end(false)).rejects.toThrow(/has 1 volumes/);
+    await expect(end(false)).rejects.toThrow(/has 1 volume:/);
     expect(await end(true)).toEqual({ instances: 0, volumes: 1, isDeleted: false });
     await berth.clock.advance(MINUTE_MS);
     expect(berth.platform.volumes.size).toBe(0);

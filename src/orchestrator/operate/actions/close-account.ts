@@ -1,3 +1,4 @@
+import { counted } from '../../../contract/counted.ts';
 import { audited, within } from '../../../operators/audit.ts';
 import type { Actor } from '../../../operators/model.ts';
 import type { Clock } from '../../../ports/clock.ts';
@@ -72,10 +73,11 @@ export async function closeAccount(
 
 function effectOf(closing: Closing, { instances, volumes }: Pick<Closed, 'instances' | 'volumes'>): string {
   const access = 'its keys, its password and its tokens end';
-  const machines = instances > 0 ? `, and its ${instances} instances are deleted with their disks` : '';
+  const machines =
+    instances > 0 ? `, and its ${counted(instances, 'instance')} will be deleted with all disks` : '';
   if (closing === 'disable')
     return `${access}, so that it can do nothing until it is given a new one${machines}`;
-  const storage = volumes > 0 ? `, its ${volumes} volumes after that` : '';
+  const storage = volumes > 0 ? `, its ${counted(volumes, 'volume')} after that` : '';
   return `${access}${machines}${storage}; asked for again, its row goes when those of all that it had are gone`;
 }
 
@@ -130,7 +132,7 @@ function assertDrained(
   drain: boolean,
 ): void {
   if (drain || instances + volumes === 0) return;
-  const what = instances > 0 ? `${instances} instances` : `${volumes} volumes`;
+  const what = instances > 0 ? counted(instances, 'instance') : counted(volumes, 'volume');
   throw new ActionRefused(
     `Account "${name}" has ${what}: delete them first, or have them deleted with it (\`drain\`).`,
   );

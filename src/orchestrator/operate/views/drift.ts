@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { counted } from '../../../contract/counted.ts';
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
 import { eachLiveInstance } from '../../instances/list.ts';
 import type { Listing, ObservedMachine } from '../../model/platform-driver.ts';
@@ -45,7 +46,8 @@ export async function findDrift(read: DriftReader, listed: Listed): Promise<Diag
     if (drift !== undefined && (await read.work.of(row.id)) === null) found.push(drift);
   }
   found.push(...(await withoutRow(read, listed, [...machines.values()], rows)));
-  if (found.length === 0) return [ok(subject, `${rows.size} instances and ${machines.size} machines agree`)];
+  if (found.length === 0)
+    return [ok(subject, `${counted(rows.size, 'instance')} and ${counted(machines.size, 'machine')} agree`)];
   const more = found.length - MOST_TOLD;
   if (more <= 0) return found;
   return [
