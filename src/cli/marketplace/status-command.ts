@@ -77,14 +77,14 @@ function tell(
 ): void {
   printRecords(providers, providerColumns, {});
   printLine('');
-  if (spending === 0) printLine(`Nothing is billed: ${counted(all, 'team')}.`);
+  if (spending === 0) printLine(`Nothing is billed to ${counted(all, 'team')}.`);
   else {
     printRecords(teams, teamColumns, {});
     if (spending > teams.length)
       printLine(
         `Not shown: ${counted(spending - teams.length, 'team')}. All: berth marketplace teams list --spending`,
       );
-    printLine(`Billed for nothing: ${counted(all - spending, 'team')}.`);
+    printLine(`Nothing is billed to ${counted(all - spending, 'other team')}.`);
   }
   printLine(
     mailDueAt === null ? 'No mail waits.' : `The oldest mail that waits was due ${toTime(mailDueAt)}.`,

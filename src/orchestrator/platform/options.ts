@@ -54,7 +54,10 @@ export function listPauseMs(leaseMs: number): number {
 /** The longest that one call may take, however long the lease is. */
 const MAX_CALL_MS = 20_000;
 
-/** A step makes up to two calls and waits for two listings, and writes after them, all within its lease. */
+/**
+ * A step makes up to two calls and waits for two listings, and writes after them, all within its lease. A delete beside a silent
+ * host may wait for one more before: where that takes too long, its next attempt sends the removal.
+ */
 export function callTimeoutMs(leaseMs: number): number {
   return Math.min(MAX_CALL_MS, leaseMs / 4);
 }
