@@ -19,8 +19,8 @@ export const LINGERING = 'inst-000000000000000000000000000000f3';
 export const HOSTILE = '<img src=x onerror=alert(1)>"\'& <script>alert(2)</script>';
 
 const accounts = [
-  { id: 'acct-0000000000000000000a', name: 'marketplace', passwordHash: null, createdAt: 0 },
-  { id: 'acct-0000000000000000000b', name: 'northwind-research', passwordHash: null, createdAt: 0 },
+  { id: 'acct-0000000000000000000a', name: 'marketplace', passwordHash: null },
+  { id: 'acct-0000000000000000000b', name: 'northwind-research', passwordHash: null },
 ];
 const names = ['llama-sft', 'eval-7', 'render', 'notebook', 'batch-nightly', 'whisper-train', 'ci-gpu'];
 const failures = [
@@ -37,7 +37,8 @@ export async function putDemoFleet({ store, catalog, clock }: TestConsole, count
     placements.some(({ units }) => units > 0),
   );
   await store.transact(async (tx) => {
-    for (const account of accounts) await tx.credentials.insertAccount(account);
+    for (const [index, account] of accounts.entries())
+      await tx.credentials.insertAccount({ ...account, createdAt: now - (90 - index * 60) * 24 * HOUR });
   });
   for (let first = 0; first < count; first += BATCH)
     await store.transact(async (tx) => {
