@@ -182,6 +182,16 @@ describe('the delete of a machine beside a silent host', () => {
     expect(berth.platform.machines.size).toBe(1);
   });
 
+  it('is not over where a read is unknown though no host is silent, as a driver in doubt says [unknown-beside-nobody]', async () => {
+    const { driver } = berth.platform;
+    driver.get = async () => ({ answer: 'unknown', reason: 'it is in doubt', hosts: asked() });
+    isLying = true;
+    holder = 'nowhere';
+    await destroy();
+    await berth.clock.advance(10 * MINUTE_MS);
+    expect([await status(), berth.platform.machines.size]).toEqual(['DESTROYING', 1]);
+  });
+
   it('waits for that host where it fell silent since the last listing, with what to do; no driver is believed that calls it done [lied-beside-silence]', async () => {
     holder = 'n2';
     hosts.set('n2', 'silent');

@@ -59,9 +59,13 @@ export class SeenBeside {
     this.#silent.clear();
   }
 
-  /** Whether another host has shown it since all of these fell silent; left out: those that are silent by the last listing. */
-  has(ref: OwnerRef, silent = this.#silentNow): boolean {
-    if (silent.size === 0) return true;
+  /** Whether, by the last listing, some host is silent, and none has shown it since. */
+  lacks(ref: OwnerRef): boolean {
+    return this.#silentNow.size > 0 && !this.has(ref, this.#silentNow);
+  }
+
+  /** Whether another host has shown it since all of these fell silent. */
+  has(ref: OwnerRef, silent: ReadonlySet<string>): boolean {
     const before = this.#silent.get(ref);
     return before !== undefined && [...silent].every((host) => before.has(host));
   }

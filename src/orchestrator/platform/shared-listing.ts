@@ -81,7 +81,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
    * the one that was removed from one that was moved to such a host. Never rejects.
    */
   async seeBesideSilence(ref: OwnerRef): Promise<void> {
-    if (!this.#seenBeside.has(ref)) await this.observe();
+    if (this.#seenBeside.lacks(ref)) await this.observe();
   }
 
   /** Every waiting caller gets null, and no listing begins. */
