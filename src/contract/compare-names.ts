@@ -1,0 +1,6 @@
+/** The order of names with numbers in them: `host-2` before `host-12`. */
+export const compareNames = new Intl.Collator('en', { numeric: true }).compare;
+
+export function sortNames(names: Iterable<string>): string[] {
+  return [...names].sort(compareNames);
+}

@@ -1,0 +1,17 @@
+import { BlockList, isIP } from 'node:net';
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+/**
+ * Whether only programs of this machine are reached at a host: an address of the loopback network, or `localhost`. The host is as
+ * a flag has it, or the `hostname` of a `URL`, which writes each spelling of an IP address in one way.
+ */
+export function isLoopback(host: string): boolean {
+  const bare = host.replace(/^\[(.*)\]$/, '$1');
+  const family = isIP(bare);
+  if (family === 0) return /^localhost\.?$/i.test(bare);
+  const [address = ''] = bare.split('%');
+  return loopback.check(address, family === 6 ? 'ipv6' : 'ipv4');
+}
