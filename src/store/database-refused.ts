@@ -1,4 +1,4 @@
-import { Fatal } from '../ports/errors.ts';
+import { Fatal, StoreUnavailable } from '../ports/errors.ts';
 
 /** A database cannot be opened. The message is one sentence that says why and what to do; nothing was changed. */
 export class DatabaseRefused extends Fatal {
@@ -29,4 +29,18 @@ export function refusedOwner(database: string, owner: Command, command: Command)
   return new DatabaseRefused(
     `The database ${database} is that of \`${owner}\`: give \`${command}\` one of its own with --database.`,
   );
+}
+
+/**
+ * A newer Berth has changed the tables since this process opened the database: it writes nothing there any more. A server
+ * that was paused, or forgotten, through an upgrade meets it at its next write.
+ */
+export class SchemaChanged extends StoreUnavailable {
+  override readonly name = 'SchemaChanged';
+
+  constructor(version: number | null, known: number) {
+    super(
+      `the tables have version ${version ?? 'unknown'} now, and this program writes version ${known}: another Berth has migrated the database. Stop this one, and run the version that migrated it`,
+    );
+  }
 }

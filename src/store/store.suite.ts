@@ -692,6 +692,26 @@ export function describeStore(
         expect(await credentials.tokenByDigest(Buffer.alloc(32, 8))).toBeNull();
       });
 
+      it('closes it for good: its keys read as revoked, and its row goes after those of what it had', async () => {
+        const { credentials } = store.read;
+        await store.transact(async (tx) => {
+          await tx.credentials.insertKey({ ...key, label: null });
+          await tx.instances.insert(instance('a', { status: 'DESTROYED', createOpenUntil: null }));
+        });
+        await store.transact((tx) => tx.credentials.deleteClosedAccounts());
+        expect(await credentials.keyByDigest(key.digest)).toMatchObject({ revokedAt: null });
+        for (const at of [now + 5, now + 9])
+          await store.transact((tx) => tx.credentials.closeAccount(accountId, at));
+        expect(await credentials.keyByDigest(key.digest)).toMatchObject({ revokedAt: now + 5 });
+        await store.transact((tx) => tx.credentials.deleteClosedAccounts());
+        expect(await credentials.accountByName('one')).toMatchObject({ closedAt: now + 5 });
+        await store.transact((tx) =>
+          tx.instances.prune({ platform: 'default', endedBefore: now + 1_000_000, limit: 10 }),
+        );
+        await store.transact((tx) => tx.credentials.deleteClosedAccounts());
+        expect(await credentials.accountByName('one')).toBeNull();
+      });
+
       it('deletes it with its credentials, unless a row of what it had is kept', async () => {
         await store.transact(async (tx) => {
           await tx.credentials.insertKey({ ...key, label: null });
@@ -886,6 +906,11 @@ export function describeStore(
         await insert(instance('a', { name: 'Training 100%', createdAt: now + 1 }));
         await insert(instance('b', { endpoint, host: 'node-1', platform: 'east', offerId: 'big' }));
         await insert(instance('c', { status: 'ERROR', error: 'No kernel_found', region: 'there' }));
+        const failed = { at: now, cause: 'request', fromStatus: 'PROVISIONING', toStatus: 'ERROR' } as const;
+        for (const instanceId of ['b', 'c'])
+          await store.transact((tx) =>
+            tx.history.moved({ ...failed, instanceId, detail: 'node-7: no Disk' }),
+          );
         await insert(instance('d', { status: 'DESTROYED', name: 'training' }));
         expect(await found({})).toEqual(['b', 'c', 'a']);
         expect(await found({ accountId })).toEqual(['b', 'c', 'a']);
@@ -899,6 +924,7 @@ export function describeStore(
         expect(await found({ text: '%' })).toEqual(['a']);
         expect(await found({ text: 'kernel_f' })).toEqual(['c']);
         expect(await found({ text: '_' })).toEqual(['c']);
+        expect(await found({ text: 'no disk' })).toEqual(['c']);
         expect(await found({ text: '192.0.2.7' })).toEqual(['b']);
         expect(await found({ text: 'BERTH-C' })).toEqual(['c']);
         expect(await found({ text: '\\' })).toEqual([]);
@@ -965,12 +991,25 @@ export function describeStore(
           await tx.history.step(toStep('a'), false);
           await tx.history.step(toStep('b'), false);
         });
-        const none = { attempt: null, next: null, calls: [], console: null, tookMs: null };
+        const none = { attempt: null, next: null, calls: [], console: null, tookMs: null, by: null };
         expect(await store.read.history.of('a')).toEqual([
           { ...moved, ...none, instanceId: 'a' },
-          { ...toStep('a'), fromStatus: 'STOPPING', toStatus: 'STOPPED' },
+          { ...toStep('a'), fromStatus: 'STOPPING', toStatus: 'STOPPED', by: null },
         ]);
         expect(await store.read.history.of('b')).toEqual([]);
+      });
+
+      it('has who asked, also for what does not change the status [history-of-requests]', async () => {
+        const by = { account: accountId, key: 'key-1', address: '192.0.2.1' };
+        await store.transact((tx) => tx.history.asked({ instanceId: 'a', at: now, what: 'start', by }));
+        await store.transact(async (tx) => {
+          await tx.history.moved({ ...moved, instanceId: 'a', by });
+          await tx.history.step(toStep('a'), false);
+        });
+        expect(await store.read.history.of('a')).toMatchObject([
+          { cause: 'request', fromStatus: null, toStatus: null, detail: 'start', by },
+          { cause: 'stop', toStatus: 'STOPPING', by },
+        ]);
       });
 
       it('has nothing of a transaction that failed', async () => {

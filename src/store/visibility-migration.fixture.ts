@@ -12,7 +12,7 @@ export const MOVES_VISIBILITY = 'instances ADD COLUMN create_open_until';
 
 /** Rows of a database whose work, and not whose resources, knew of creates that may still turn up. */
 export const WRITE_BEFORE = `
-INSERT INTO accounts VALUES ('a', 'a', NULL, 0);
+INSERT INTO accounts (id, name, password_hash, created_at) VALUES ('a', 'a', NULL, 0);
 INSERT INTO instances VALUES ${[
   instance('i1-creating', 'PROVISIONING'),
   instance('i2-destroying', 'DESTROYING'),

@@ -102,7 +102,7 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
   },
   'mails that are due': async ({ mail }) => {
     await mail.due(now, 20);
-    await mail.nextDueAt();
+    await mail.waiting();
     await mail.byId('mail-1');
     await mail.deleteEnded(now, 20);
   },
@@ -127,7 +127,7 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
     await ledger.bookings({ limit: 50 });
     await teams.page({ limit: 50 });
     await mail.list({ limit: 50 });
-    await mail.countWaiting();
+    await mail.countGivenUpSince(now);
   },
   'what is open to be billed': async ({ ledger }) => {
     await ledger.openSegments({ limit: 200 });

@@ -536,10 +536,18 @@ export function describeMarketplaceStore(
         expect(await due(now)).toEqual(['first']);
         expect(await due(now + 2)).toEqual(['first', 'late']);
         expect(await due(now + 2, 1)).toEqual(['first']);
-        expect(await store.read.mail.nextDueAt()).toBe(now - 1);
+        expect(await store.read.mail.waiting()).toEqual({
+          count: 2,
+          oldestCreatedAt: now,
+          nextDueAt: now - 1,
+        });
         await write((tx) => tx.mail.update(mail({ id: 'first', sentAt: now, attempts: 1 })));
         expect(await due(now + 1)).toEqual([]);
-        expect(await store.read.mail.nextDueAt()).toBe(now + 2);
+        expect(await store.read.mail.waiting()).toEqual({
+          count: 1,
+          oldestCreatedAt: now,
+          nextDueAt: now + 2,
+        });
         expect(await write((tx) => tx.mail.byId('late'))).toMatchObject({ text: '7' });
         expect(await store.read.mail.list({ to: 'nobody', limit: 9 })).toEqual([]);
         expect(await store.read.mail.list({ limit: 9 })).toHaveLength(4);
@@ -720,7 +728,7 @@ export function describeMarketplaceStore(
         expect(await store.read.teams.spending()).toMatchObject([{ id: teamId, openSegments: 1 }]);
       });
 
-      it('is mails by their state, and how many wait', async () => {
+      it('is mails by their state, how many wait, and how many were given up since', async () => {
         await write(async (tx) => {
           await tx.mail.insert(mail({ id: 'sent', createdAt: now, sentAt: now }));
           await tx.mail.insert(mail({ id: 'given-up', createdAt: now + 1, failedAt: now + 9 }));
@@ -735,7 +743,9 @@ export function describeMarketplaceStore(
           ['sent'],
         ]);
         expect(await ids({ state: 'given_up' })).toEqual(['given-up']);
-        expect(await store.read.mail.countWaiting()).toBe(1);
+        expect((await store.read.mail.waiting()).count).toBe(1);
+        const givenUpSince = (time: number) => store.read.mail.countGivenUpSince(time);
+        expect([await givenUpSince(now + 9), await givenUpSince(now + 10)]).toEqual([1, 0]);
       });
 
       it('is what was booked to teams, without what they used', async () => {

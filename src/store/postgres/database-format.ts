@@ -21,6 +21,15 @@ export const marketplaceFormat: DatabaseFormat = {
   versionTable: 'berth_marketplace_schema',
 };
 
+/**
+ * The tables as a process found or made them when it opened the database. A transaction that
+ * reads the version blocks every migration until it ends: a migration locks the table.
+ */
+export interface KnownSchema {
+  versionTable: DatabaseFormat['versionTable'];
+  version: number;
+}
+
 /** The program that the table belongs to; undefined: none of Berth's. */
 export function ownerOf(table: unknown): Command | undefined {
   return [orchestratorFormat, marketplaceFormat].find(({ versionTable }) => versionTable === table)?.command;

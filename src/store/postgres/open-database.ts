@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { DatabaseRefused, refusedOwner, refusedVersion } from '../database-refused.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
-import { type DatabaseFormat, orchestratorFormat, ownerOf } from './database-format.ts';
+import { type DatabaseFormat, type KnownSchema, orchestratorFormat, ownerOf } from './database-format.ts';
 import { asFailure, refusalOf, toAddress } from './errors.ts';
 import { connectionOptions } from './pool.ts';
 
@@ -26,7 +26,7 @@ export interface OpenOptions {
 
 /**
  * Checks the database at `url` and migrates it to the newest version: all migrations in one transaction, one process
- * at a time.
+ * at a time, while no server writes.
  *
  * @throws {DatabaseRefused} if it cannot be reached or used, or is not this program's or newer than it; then nothing
  *   was changed.
@@ -35,7 +35,7 @@ export async function prepareDatabase(
   url: string,
   { migrations: given, beforeWriting = () => undefined, mayMigrate = true }: OpenOptions = {},
   format: DatabaseFormat = orchestratorFormat,
-): Promise<void> {
+): Promise<KnownSchema> {
   const migrations = given ?? readMigrations(format.migrations);
   const client = new Client({ ...connectionOptions(url), query_timeout: 0 });
   client.on('error', () => undefined);
@@ -54,6 +54,7 @@ export async function prepareDatabase(
     beforeWriting();
     if (version < newest) await migrate(client, url, migrations, format);
     await checkPrivileges(client, url);
+    return { versionTable: format.versionTable, version: newest };
   } catch (error) {
     throw refusalOf(error, url);
   } finally {
@@ -161,6 +162,8 @@ async function migrate(
   await run(`BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
   try {
     await run(`CREATE TABLE IF NOT EXISTS ${versionTable} (version INTEGER NOT NULL)`);
+    // Waits for the transactions that write, each of which has read it, and keeps others from beginning.
+    await run(`LOCK TABLE ${versionTable} IN ACCESS EXCLUSIVE MODE`);
     const { rows } = await run(`SELECT version FROM ${versionTable}`);
     const version: number = rows[0]?.version ?? 0;
     const newest = migrations.at(-1)?.version ?? 0;

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { Client, type ClientBase, Pool, type PoolConfig, type QueryResult } from 'pg';
-import type { DatabaseFormat } from './database-format.ts';
-import { asFailure } from './errors.ts';
 
 /** Timeouts, in milliseconds. */
 const CONNECT_MS = 5_000;
@@ -118,30 +116,3 @@ function findable(query: unknown, values: unknown): unknown {
 }
 
 const hasNul = (value: unknown): boolean => typeof value === 'string' && value.includes('\0');
-
-/** More than one create writes: about 64 KiB. */
-const PROOF_ROWS = 2_000;
-
-/**
- * Proves that the disk has room: writes rows into a table of the database, and deletes them in the same transaction. The
- * user may be one who can make no tables.
- *
- * @throws {PostgresFailure}
- */
-export async function proveWrites(pool: Pool, { versionTable }: DatabaseFormat): Promise<void> {
-  const client = await asFailure(pool.connect());
-  let isBroken = true;
-  try {
-    await asFailure(
-      client.query(
-        `BEGIN READ WRITE;
-         INSERT INTO ${versionTable} SELECT version FROM ${versionTable}, generate_series(1, ${PROOF_ROWS});
-         DELETE FROM ${versionTable} WHERE xmin = pg_current_xact_id()::xid;
-         COMMIT`,
-      ),
-    );
-    isBroken = false;
-  } finally {
-    client.release(isBroken);
-  }
-}

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import type { CommitListener, Store } from '../../orchestrator/model/store.ts';
 import type { Log } from '../../ports/log.ts';
 import { writeHistory } from '../queries/history.ts';
@@ -8,11 +9,10 @@ import { orchestratorTables } from '../schema/orchestrator.ts';
 import { postgres } from '../schema/postgres.ts';
 import { ASK_TIME, CommitFeed, defaultTiming, type FeedTiming, type OwnCommit } from './commit-feed.ts';
 import { lockingConnections, skippingLocked, toConnection } from './connection.ts';
-import { orchestratorFormat } from './database-format.ts';
 import { asFailure, fromPostgres, refusalOf } from './errors.ts';
 import { type OpenOptions, prepareDatabase } from './open-database.ts';
-import { createPool, proveWrites, TRANSACTIONS } from './pool.ts';
-import { OutcomeUnknown, runTransaction } from './transaction.ts';
+import { createPool, TRANSACTIONS } from './pool.ts';
+import { OutcomeUnknown, proveWrites, runTransaction } from './transaction.ts';
 
 /** Other statements have connections of their own, so that transactions that wait for locks do not block them. */
 const TRANSACTIONS_AT_ONCE = 10;
@@ -43,11 +43,14 @@ export async function openPostgresStore(
     ...options
   }: PostgresOptions = {},
 ): Promise<Store> {
-  await prepareDatabase(url, options);
+  const schema = await prepareDatabase(url, options);
   const pool = createPool(url, TRANSACTIONS_AT_ONCE, TRANSACTIONS);
   const statementPool = createPool(url, STATEMENTS_AT_ONCE);
   const outside = toConnection(statementPool, tables);
-  const claiming = toConnection(statementPool, tables, skippingLocked);
+  const claiming = {
+    ...toConnection(statementPool, tables, skippingLocked),
+    onlyIf: sql.raw(`(SELECT version FROM ${schema.versionTable} LIMIT 1) = ${schema.version}`),
+  };
   const inTransaction = lockingConnections(tables);
   const listeners = new Set<CommitListener>();
   const feed = new CommitFeed(
@@ -91,7 +94,7 @@ export async function openPostgresStore(
       let commit: OwnCommit | undefined;
       const ended = () => commit && feed.told(commit);
       const { value, changes } = await runTransaction(
-        { pool, statementPool },
+        { pool, statementPool, schema },
         inTransaction,
         async (connection) => {
           ended();
@@ -113,7 +116,7 @@ export async function openPostgresStore(
     claimWork: (claim) => guarded(claimWork(claiming, claim)),
     nextWorkAt: (platform) => guarded(nextWorkAt(outside, platform)),
     endAbandonedLeases: async () => undefined,
-    proveWrites: () => guarded(proveWrites(pool, orchestratorFormat)),
+    proveWrites: () => guarded(proveWrites({ pool, schema })),
     subscribe: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -2,8 +2,10 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { StoreUnavailable } from '../../ports/errors.ts';
+import { SchemaChanged } from '../database-refused.ts';
 import type { Connection } from '../queries/connection.ts';
 import type { ClientConnection, ConnectionOf } from './connection.ts';
+import type { KnownSchema } from './database-format.ts';
 import { asFailure, fromPostgres, type PostgresFailure, toFailure } from './errors.ts';
 import { IDLE_IN_TRANSACTION_MS } from './pool.ts';
 
@@ -16,11 +18,16 @@ const PAUSE_MS = [5, 40] as const;
 const ASK_FOR_MS = IDLE_IN_TRANSACTION_MS + 1_000;
 const ASK_AGAIN_AFTER_MS = 100;
 
+/** More than any transaction writes: about 1.5 MiB. */
+const PROOF_ROWS = 40_000;
+
 export interface Pools {
   /** For `TRANSACTIONS`. */
   pool: Pool;
   /** For statements outside of transactions, and to look up the outcome of one whose connection is lost. */
   statementPool: Pool;
+  /** What the transactions may write to. */
+  schema: KnownSchema;
 }
 
 export interface Outcome<T> {
@@ -40,7 +47,8 @@ export class OutcomeUnknown extends StoreUnavailable {}
  * answer was lost.
  *
  * @throws {OutcomeUnknown} if the answer to the commit was lost for good
- * @throws {StoreUnavailable} if the database cannot answer; then nothing has happened
+ * @throws {StoreUnavailable} if the database cannot answer, or has the tables of another version by now; then nothing
+ *   has happened
  * @throws {PostgresFailure} for a broken constraint
  */
 export async function runTransaction<T, Schema>(
@@ -62,7 +70,7 @@ export async function runTransaction<T, Schema>(
 }
 
 async function runOnce<T, Schema>(
-  { pool, statementPool }: Pools,
+  { pool, statementPool, schema }: Pools,
   connectionOf: ConnectionOf<Schema>,
   body: (connection: Connection<Schema>) => Promise<Outcome<T>>,
 ): Promise<T> {
@@ -71,7 +79,7 @@ async function runOnce<T, Schema>(
   connection.unanswered.length = 0;
   let isLost = false;
   try {
-    const begun = asFailure(begin(client));
+    const begun = begin(client, schema);
     void connection.write(begun);
     const { result, last } = await body(connection);
     const id = await begun;
@@ -98,12 +106,21 @@ async function failureOfWrites({
   return answers.find((answer) => answer.status === 'rejected')?.reason;
 }
 
-const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_current_xact_id()::text AS id';
-
-/** The transaction's id, by which its outcome can be asked on another connection. */
-async function begin(client: PoolClient): Promise<string> {
-  const results = (await client.query(BEGIN)) as unknown as QueryResult<{ id: string }>[];
-  return results[1]?.rows[0]?.id ?? '';
+/**
+ * The transaction's id, by which its outcome can be asked on another connection. Until the transaction ends no migration
+ * begins.
+ *
+ * @throws {SchemaChanged}
+ */
+async function begin(client: PoolClient, schema: KnownSchema): Promise<string> {
+  const results = (await asFailure(
+    client.query(
+      `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_current_xact_id()::text AS id, version FROM ${schema.versionTable} LIMIT 1`,
+    ),
+  )) as unknown as QueryResult<{ id: string; version: number | null }>[];
+  const { id = '', version = null } = results[1]?.rows[0] ?? {};
+  if (version !== schema.version) throw new SchemaChanged(version, schema.version);
+  return id;
 }
 
 /** The failure if the answer was lost. @throws {PostgresFailure} if the transaction is rolled back for sure */
@@ -176,6 +193,33 @@ export async function runSnapshot<T, Schema>(
       () => false,
       () => true,
     );
+    client.release(isBroken);
+  }
+}
+
+/**
+ * Proves that writes work, that the disk has room above all: writes rows into a table of the database, and deletes them in
+ * the same transaction. The user may be one who can make no tables. The dead rows stay
+ * until the next vacuum: who reads the version ends at the first row.
+ *
+ * @throws {PostgresFailure}
+ * @throws {SchemaChanged}
+ */
+export async function proveWrites({ pool, schema }: Pick<Pools, 'pool' | 'schema'>): Promise<void> {
+  const client = await asFailure(pool.connect());
+  let isBroken = true;
+  try {
+    await begin(client, schema);
+    const table = schema.versionTable;
+    await asFailure(
+      client.query(
+        `INSERT INTO ${table} SELECT version FROM ${table}, generate_series(1, ${PROOF_ROWS});
+         DELETE FROM ${table} WHERE xmin = pg_current_xact_id()::xid;
+         COMMIT`,
+      ),
+    );
+    isBroken = false;
+  } finally {
     client.release(isBroken);
   }
 }

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, isNull, lt, sql, sum } from 'drizzle-orm';
+import { and, asc, count, eq, getTableColumns, gt, isNotNull, isNull, lt, sql, sum } from 'drizzle-orm';
 import type {
   AccountUse,
   CredentialReader,
@@ -7,10 +7,15 @@ import type {
 } from '../../orchestrator/model/store.ts';
 import { toGb } from './claims.ts';
 import type { Connection } from './connection.ts';
-import { prepared } from './prepared.ts';
+import { prepared, preparedWrite } from './prepared.ts';
 
-const keyByDigest = prepared(({ db, tables: { apiKeys } }: Connection, { digest }: { digest: Buffer }) =>
-  db.select().from(apiKeys).where(eq(apiKeys.digest, digest)),
+const keyByDigest = prepared(
+  ({ db, tables: { accounts, apiKeys } }: Connection, { digest }: { digest: Buffer }) =>
+    db
+      .select({ ...getTableColumns(apiKeys), closedAt: accounts.closedAt })
+      .from(apiKeys)
+      .innerJoin(accounts, eq(accounts.id, apiKeys.accountId))
+      .where(eq(apiKeys.digest, digest)),
 );
 
 export function credentialReader(connection: Connection): CredentialReader {
@@ -22,8 +27,10 @@ export function credentialReader(connection: Connection): CredentialReader {
       (await db.select().from(accounts).where(eq(accounts.name, name)))[0] ?? null,
     listAccounts: async () => db.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id)),
     keyByDigest: async (digest) => {
-      const [record] = await keyByDigest(connection, { digest });
-      return record ?? null;
+      const [found] = await keyByDigest(connection, { digest });
+      if (found === undefined) return null;
+      const { closedAt, ...key } = found;
+      return { ...key, revokedAt: key.revokedAt ?? closedAt };
     },
     listKeys: async (accountId) =>
       db
@@ -36,9 +43,33 @@ export function credentialReader(connection: Connection): CredentialReader {
   };
 }
 
+const closedAccounts = prepared(({ db, tables: { accounts } }: Connection, _values: object) =>
+  db.select({ id: accounts.id }).from(accounts).where(isNotNull(accounts.closedAt)),
+);
+
+const deleteExpiredTokens = preparedWrite(
+  ({ db, tables: { tokens } }: Connection, { time }: { time: number }) =>
+    db.delete(tokens).where(lt(tokens.expiresAt, time)),
+);
+
+const deleteOldIdempotency = preparedWrite(
+  ({ db, tables: { idempotency } }: Connection, { time }: { time: number }) =>
+    db.delete(idempotency).where(lt(idempotency.createdAt, time)),
+);
+
 export function credentialWriter(connection: Connection): CredentialWriter {
   const { db, tables } = connection;
   const { accounts, apiKeys, idempotency, instances, tokens, volumes } = tables;
+  const deleteAccount = async (accountId: string): Promise<boolean> => {
+    for (const resources of [instances, volumes]) {
+      const ofAccount = db.select({ id: resources.id }).from(resources);
+      if ((await ofAccount.where(eq(resources.accountId, accountId)).limit(1)).length > 0) return false;
+    }
+    for (const owned of [tokens, idempotency, apiKeys])
+      await db.delete(owned).where(eq(owned.accountId, accountId));
+    await db.delete(accounts).where(eq(accounts.id, accountId));
+    return true;
+  };
   return {
     ...credentialReader(connection),
     insertAccount: async (record) => void (await db.insert(accounts).values(record)),
@@ -55,23 +86,20 @@ export function credentialWriter(connection: Connection): CredentialWriter {
       await db.update(accounts).set({ passwordHash: null }).where(eq(accounts.id, accountId));
       await db.delete(tokens).where(eq(tokens.accountId, accountId));
     },
-    deleteAccount: async (accountId) => {
-      for (const resources of [instances, volumes]) {
-        const ofAccount = db.select({ id: resources.id }).from(resources);
-        if ((await ofAccount.where(eq(resources.accountId, accountId)).limit(1)).length > 0) return false;
-      }
-      for (const owned of [tokens, idempotency, apiKeys])
-        await db.delete(owned).where(eq(owned.accountId, accountId));
-      await db.delete(accounts).where(eq(accounts.id, accountId));
-      return true;
+    closeAccount: async (accountId, closedAt) => {
+      const isOpen = and(eq(accounts.id, accountId), isNull(accounts.closedAt));
+      await db.update(accounts).set({ closedAt }).where(isOpen);
     },
+    deleteClosedAccounts: async () => {
+      for (const { id } of await closedAccounts(connection, {})) await deleteAccount(id);
+    },
+    deleteAccount,
     insertToken: async (record) => void (await db.insert(tokens).values(record)),
     deleteTokensBoughtWith: async (accountId, parentDigest) =>
       void (await db
         .delete(tokens)
         .where(and(eq(tokens.accountId, accountId), eq(tokens.parentDigest, parentDigest)))),
-    deleteTokensExpiredBefore: async (time) =>
-      void (await db.delete(tokens).where(lt(tokens.expiresAt, time))),
+    deleteTokensExpiredBefore: (time) => deleteExpiredTokens(connection, { time }),
   };
 }
 
@@ -117,11 +145,12 @@ export function accountUse({
   };
 }
 
-export function idempotencyWriter({
-  db,
-  tables: { idempotency },
-  locking,
-}: Connection): Transaction['idempotency'] {
+export function idempotencyWriter(connection: Connection): Transaction['idempotency'] {
+  const {
+    db,
+    tables: { idempotency },
+    locking,
+  } = connection;
   return {
     find: async (accountId, key) => {
       // Of two concurrent requests with the same key, the second waits here for the first and then finds its record.
@@ -133,7 +162,6 @@ export function idempotencyWriter({
       return found ?? null;
     },
     insert: async (record) => void (await db.insert(idempotency).values(record)),
-    deleteCreatedBefore: async (time) =>
-      void (await db.delete(idempotency).where(lt(idempotency.createdAt, time))),
+    deleteCreatedBefore: (time) => deleteOldIdempotency(connection, { time }),
   };
 }

@@ -1,11 +1,21 @@
 import { and, asc, eq, lt } from 'drizzle-orm';
+import { compareNames } from '../../contract/compare-names.ts';
 import type { AlarmReader, AlarmWriter } from '../../orchestrator/model/alarm.ts';
 import type { Connection } from './connection.ts';
+import { prepared } from './prepared.ts';
 
-export function alarmReader({ db, tables: { alarms } }: Connection): AlarmReader {
+const allAlarms = prepared(({ db, tables: { alarms } }: Connection, _values: object) =>
+  db.select().from(alarms).orderBy(asc(alarms.since), asc(alarms.kind), asc(alarms.subject)),
+);
+
+export function alarmReader(connection: Connection): AlarmReader {
   return {
-    list: async () =>
-      db.select().from(alarms).orderBy(asc(alarms.since), asc(alarms.kind), asc(alarms.subject)),
+    list: async () => {
+      const found = await allAlarms(connection, {});
+      return found.sort(
+        (a, b) => a.since - b.since || compareNames(a.kind, b.kind) || compareNames(a.subject, b.subject),
+      );
+    },
   };
 }
 

@@ -50,6 +50,8 @@ export interface Connection<Schema = Tables> {
    * what follows, and if it fails, so does the transaction.
    */
   write(sent: Promise<unknown>): Promise<void>;
+  /** For a write outside of a transaction: without it nothing is changed. */
+  onlyIf?: SQL;
 }
 
 /** Outside of a transaction, and where there is no round trip. */

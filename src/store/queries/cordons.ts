@@ -1,10 +1,14 @@
 import { asc, eq, lt } from 'drizzle-orm';
 import type { CordonReader, CordonWriter } from '../../orchestrator/model/cordon.ts';
 import type { Connection } from './connection.ts';
-import { prepared } from './prepared.ts';
+import { prepared, preparedWrite } from './prepared.ts';
 
 const allCordons = prepared(({ db, tables: { cordons } }: Connection, _values: object) =>
   db.select().from(cordons).orderBy(asc(cordons.since), asc(cordons.id)),
+);
+
+const removeEnded = preparedWrite(({ db, tables: { cordons } }: Connection, { time }: { time: number }) =>
+  db.delete(cordons).where(lt(cordons.until, time)),
 );
 
 export function cordonReader(connection: Connection): CordonReader {
@@ -20,6 +24,6 @@ export function cordonWriter(connection: Connection): CordonWriter {
     ...cordonReader(connection),
     insert: async (cordon) => void (await db.insert(cordons).values(cordon)),
     remove: async (id) => void (await db.delete(cordons).where(eq(cordons.id, id))),
-    removeEndedBefore: async (time) => void (await db.delete(cordons).where(lt(cordons.until, time))),
+    removeEndedBefore: (time) => removeEnded(connection, { time }),
   };
 }

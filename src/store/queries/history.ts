@@ -1,7 +1,7 @@
 import { and, asc, eq, gte, inArray, lt, sql } from 'drizzle-orm';
 import type { HistoryEvent, HistoryReader, HistoryWriter } from '../../orchestrator/model/history.ts';
 import type { Connection } from './connection.ts';
-import { preparedWrite } from './prepared.ts';
+import { prepared, preparedWrite } from './prepared.ts';
 
 /** What a transaction adds to the history, by instance. */
 export type AddedHistory = Map<string, HistoryEvent>;
@@ -43,11 +43,17 @@ export function historyReader({ db, tables: { history, instances } }: Connection
   };
 }
 
+const pruneOldest = prepared(
+  ({ db, tables: { history } }: Connection, { before, limit }: { before: number; limit: number }) => {
+    const oldest = db.select({ id: history.id }).from(history).orderBy(asc(history.id)).limit(limit);
+    return db
+      .delete(history)
+      .where(and(inArray(history.id, oldest), lt(history.at, before)))
+      .returning({ id: history.id });
+  },
+);
+
 export function historyWriter(connection: Connection, added: AddedHistory): HistoryWriter {
-  const {
-    db,
-    tables: { history },
-  } = connection;
   return {
     ...historyReader(connection),
     moved: async (moved) => {
@@ -56,21 +62,18 @@ export function historyWriter(connection: Connection, added: AddedHistory): Hist
       const { fromStatus } = added.get(instanceId) ?? moved;
       added.set(instanceId, { ...notAStep, ...moved, fromStatus: fromStatus ?? moved.fromStatus });
     },
+    asked: async ({ instanceId, what: detail, at, by = null }) => {
+      const known = added.get(instanceId) ?? { ...notAStep, fromStatus: null, toStatus: null };
+      added.set(instanceId, { ...known, instanceId, at, cause: 'request', detail, by });
+    },
     step: async (step, isNews) => {
       const moved = added.get(step.instanceId);
       if (moved === undefined && !isNews) return;
-      const { fromStatus = null, toStatus = null, detail = null } = moved ?? {};
-      added.set(step.instanceId, { ...step, fromStatus, toStatus, detail: step.detail ?? detail });
+      const { fromStatus = null, toStatus = null, detail = null, by = null } = moved ?? {};
+      added.set(step.instanceId, { ...step, fromStatus, toStatus, detail: step.detail ?? detail, by });
     },
-    pruneOldest: async (before, limit) => {
-      const oldest = db.select({ id: history.id }).from(history).orderBy(asc(history.id)).limit(limit);
-      const pruned = await db
-        .delete(history)
-        .where(and(inArray(history.id, oldest), lt(history.at, before)))
-        .returning({ id: history.id });
-      return pruned.length;
-    },
+    pruneOldest: async (before, limit) => (await pruneOldest(connection, { before, limit })).length,
   };
 }
 
-const notAStep = { attempt: null, next: null, calls: [], console: null, tookMs: null };
+const notAStep = { attempt: null, next: null, calls: [], console: null, tookMs: null, by: null };

@@ -1,4 +1,18 @@
-import { and, asc, count, desc, eq, inArray, isNull, lt, notExists, or, type SQL, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  count,
+  desc,
+  eq,
+  exists,
+  inArray,
+  isNull,
+  lt,
+  notExists,
+  or,
+  type SQL,
+  sql,
+} from 'drizzle-orm';
 import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
 import type { InstanceRecord } from '../../orchestrator/model/records.ts';
 import type {
@@ -12,6 +26,11 @@ import { prepared, preparedWrite } from './prepared.ts';
 
 const instanceById = prepared(({ db, tables: { instances }, locking }: Connection, { id }: { id: string }) =>
   locking.rows(db.select().from(instances).where(eq(instances.id, id))),
+);
+
+const instanceByOwnerRef = prepared(
+  ({ db, tables: { instances }, locking }: Connection, { ownerRef }: { ownerRef: string }) =>
+    locking.rows(db.select().from(instances).where(eq(instances.ownerRef, ownerRef))),
 );
 
 /** The same text as the condition of the partial indexes, so that they are used. */
@@ -79,11 +98,21 @@ const pageOfLive = prepared(
   },
 );
 
-function isFound(connection: Connection, of: InstanceSearch): SQL | undefined {
-  const { accountId, status, offerId, region, platform, host, id, name, ownerRef, error, endpoint } =
-    connection.tables.instances;
-  const part = of.text;
+/** In what operators see of it; in the history only of those that failed, so that the history of the others is not read. */
+function hasText(connection: Connection, part: string): SQL | undefined {
+  const { db, tables } = connection;
+  const { id, name, ownerRef, error, endpoint, status } = tables.instances;
+  const { instanceId, toStatus, detail } = tables.history;
   const texts = [id, name, ownerRef, error, sql`cast(${endpoint} as text)`];
+  const ends = db
+    .select({ id: instanceId })
+    .from(tables.history)
+    .where(and(eq(instanceId, id), eq(toStatus, 'ERROR'), contains(connection, detail, part)));
+  return or(...texts.map((text) => contains(connection, text, part)), and(eq(status, 'ERROR'), exists(ends)));
+}
+
+function isFound(connection: Connection, of: InstanceSearch): SQL | undefined {
+  const { accountId, status, offerId, region, platform, host, name } = connection.tables.instances;
   return and(
     isLive(connection.tables.instances),
     of.accountId === undefined ? undefined : eq(accountId, of.accountId),
@@ -92,7 +121,8 @@ function isFound(connection: Connection, of: InstanceSearch): SQL | undefined {
     of.region === undefined ? undefined : eq(region, of.region),
     of.platform === undefined ? undefined : eq(platform, of.platform),
     of.host === undefined ? undefined : eq(host, of.host),
-    part === undefined ? undefined : or(...texts.map((text) => contains(connection, text, part))),
+    of.name === undefined ? undefined : eq(name, of.name),
+    of.text === undefined ? undefined : hasText(connection, of.text),
   );
 }
 
@@ -100,16 +130,13 @@ export function instanceReader(connection: Connection): InstanceReader {
   const {
     db,
     tables: { instances },
-    locking,
   } = connection;
-  const find = async (condition: SQL): Promise<InstanceRecord | null> =>
-    (await locking.rows(db.select().from(instances).where(condition)))[0] ?? null;
   return {
     byId: async (id) => {
       const [record] = await instanceById(connection, { id });
       return record ?? null;
     },
-    byOwnerRef: (ref) => find(eq(instances.ownerRef, ref)),
+    byOwnerRef: async (ownerRef) => (await instanceByOwnerRef(connection, { ownerRef }))[0] ?? null,
     list: async ({ accountId, region }) => {
       const conditions: SQL[] = [isLive(instances)];
       if (accountId !== undefined) conditions.push(eq(instances.accountId, accountId));
@@ -244,6 +271,37 @@ const updateInstance = preparedWrite(
       .where(eq(instances.id, id)),
 );
 
+const prunable = prepared(
+  (
+    connection: Connection,
+    { platform, endedBefore, limit }: { platform: string; endedBefore: number; limit: number },
+  ) => {
+    const {
+      db,
+      tables: { instances },
+      locking,
+    } = connection;
+    const isOver = or(isNull(instances.createOpenUntil), lt(instances.createOpenUntil, endedBefore));
+    return locking.freeRows(
+      db
+        .select({ id: instances.id })
+        .from(instances)
+        // The same text as the partial index's condition, so that it is used.
+        .where(
+          and(
+            sql`${instances.status} = 'DESTROYED'`,
+            eq(instances.platform, platform),
+            lt(instances.updatedAt, endedBefore),
+            isOver,
+            ...unneeded(connection),
+          ),
+        )
+        .orderBy(asc(instances.updatedAt))
+        .limit(limit),
+    );
+  },
+);
+
 export function instanceWriter(
   connection: Connection,
   onWrite: (record: InstanceRecord) => void,
@@ -251,7 +309,6 @@ export function instanceWriter(
   const {
     db,
     tables: { instances, losses },
-    locking,
   } = connection;
   return {
     ...instanceReader(connection),
@@ -264,24 +321,8 @@ export function instanceWriter(
       onWrite(record);
     },
     prune: async ({ platform, endedBefore, limit }) => {
-      const isOver = or(isNull(instances.createOpenUntil), lt(instances.createOpenUntil, endedBefore));
-      const found = await locking.freeRows(
-        db
-          .select({ id: instances.id })
-          .from(instances)
-          // The same text as the partial index's condition, so that it is used.
-          .where(
-            and(
-              sql`${instances.status} = 'DESTROYED'`,
-              eq(instances.platform, platform),
-              lt(instances.updatedAt, endedBefore),
-              isOver,
-              ...unneeded(connection),
-            ),
-          )
-          .orderBy(asc(instances.updatedAt))
-          .limit(limit),
-      );
+      const found = await prunable(connection, { platform, endedBefore, limit });
+      if (found.length === 0) return toPruned([]);
       // They are locked: what another transaction wrote for one of them until then is seen now.
       const isFree = and(inArray(instances.id, ids(found)), ...unneeded(connection));
       const free = await db.select({ id: instances.id }).from(instances).where(isFree);

@@ -7,15 +7,24 @@ import type {
 } from '../../operators/model.ts';
 import type { operatorTables } from '../schema/operators.ts';
 import type { Connection as AnyConnection } from './connection.ts';
+import { prepared } from './prepared.ts';
 
 /** To the database of either product. */
 type Connection = AnyConnection<ReturnType<typeof operatorTables>>;
 
-export function operatorKeyReader({ db, tables: { operatorKeys } }: Connection): OperatorKeyReader {
+const keyById = prepared(({ db, tables: { operatorKeys } }: Connection, { id }: { id: string }) =>
+  db.select().from(operatorKeys).where(eq(operatorKeys.id, id)),
+);
+
+export function operatorKeyReader(connection: Connection): OperatorKeyReader {
+  const {
+    db,
+    tables: { operatorKeys },
+  } = connection;
   return {
     byDigest: async (digest) =>
       (await db.select().from(operatorKeys).where(eq(operatorKeys.digest, digest)))[0] ?? null,
-    byId: async (id) => (await db.select().from(operatorKeys).where(eq(operatorKeys.id, id)))[0] ?? null,
+    byId: async (id) => (await keyById(connection, { id }))[0] ?? null,
     list: async () =>
       db.select().from(operatorKeys).orderBy(asc(operatorKeys.createdAt), asc(operatorKeys.id)),
   };
@@ -55,6 +64,16 @@ export function auditReader({ db, tables: { audit } }: Connection): AuditReader 
   };
 }
 
+const pruneOldest = prepared(
+  ({ db, tables: { audit } }: Connection, { before, limit }: { before: number; limit: number }) => {
+    const oldest = db.select({ id: audit.id }).from(audit).orderBy(asc(audit.id)).limit(limit);
+    return db
+      .delete(audit)
+      .where(and(inArray(audit.id, oldest), lt(audit.at, before)))
+      .returning({ id: audit.id });
+  },
+);
+
 export function auditWriter(connection: Connection): AuditWriter {
   const {
     db,
@@ -63,13 +82,6 @@ export function auditWriter(connection: Connection): AuditWriter {
   return {
     ...auditReader(connection),
     add: async (entry) => void (await db.insert(audit).values(entry)),
-    pruneOldest: async (before, limit) => {
-      const oldest = db.select({ id: audit.id }).from(audit).orderBy(asc(audit.id)).limit(limit);
-      const pruned = await db
-        .delete(audit)
-        .where(and(inArray(audit.id, oldest), lt(audit.at, before)))
-        .returning({ id: audit.id });
-      return pruned.length;
-    },
+    pruneOldest: async (before, limit) => (await pruneOldest(connection, { before, limit })).length,
   };
 }

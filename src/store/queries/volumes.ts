@@ -21,6 +21,11 @@ const volumeById = prepared(({ db, tables: { volumes }, locking }: Connection, {
   locking.rows(db.select().from(volumes).where(eq(volumes.id, id))),
 );
 
+const volumeByOwnerRef = prepared(
+  ({ db, tables: { volumes }, locking }: Connection, { ownerRef }: { ownerRef: string }) =>
+    locking.rows(db.select().from(volumes).where(eq(volumes.ownerRef, ownerRef))),
+);
+
 const attachmentsOfVolume = prepared(
   ({ db, tables: { attachments } }: Connection, { volumeId }: { volumeId: string }) =>
     db.select().from(attachments).where(eq(attachments.volumeId, volumeId)),
@@ -35,12 +40,10 @@ export function volumeReader(connection: Connection): VolumeReader {
   const {
     db,
     tables: { volumes },
-    locking,
   } = connection;
   return {
     byId: async (id) => (await volumeById(connection, { id }))[0] ?? null,
-    byOwnerRef: async (ref) =>
-      (await locking.rows(db.select().from(volumes).where(eq(volumes.ownerRef, ref))))[0] ?? null,
+    byOwnerRef: async (ownerRef) => (await volumeByOwnerRef(connection, { ownerRef }))[0] ?? null,
     attachmentsOfVolume: (volumeId) => attachmentsOfVolume(connection, { volumeId }),
     attachmentsOfInstance: (instanceId) => attachmentsOfInstance(connection, { instanceId }),
     liveIdsOf: async (accountId) => {
@@ -68,29 +71,43 @@ export function volumeReader(connection: Connection): VolumeReader {
   };
 }
 
+const prunable = prepared(
+  (
+    connection: Connection,
+    { platform, endedBefore, limit }: { platform: string; endedBefore: number; limit: number },
+  ) => {
+    const {
+      db,
+      tables: { volumes },
+      locking,
+    } = connection;
+    const isOver = or(isNull(volumes.createOpenUntil), lt(volumes.createOpenUntil, endedBefore));
+    // A clock that was ahead may have made it after it ended, and the mark must not pass what is made from now on.
+    const isOld = and(lt(volumes.deletedAt, endedBefore), lt(volumes.createdAt, endedBefore));
+    const hasEnded = and(eq(volumes.platform, platform), isNotNull(volumes.deletedAt), isOld, isOver);
+    return locking.freeRows(
+      db
+        .select({ id: volumes.id })
+        .from(volumes)
+        .where(and(hasEnded, ...unneeded(connection)))
+        .orderBy(asc(volumes.deletedAt))
+        .limit(limit),
+    );
+  },
+);
+
 export function volumeWriter(connection: Connection): VolumeWriter {
   const {
     db,
     tables: { attachments, volumes },
-    locking,
   } = connection;
   return {
     ...volumeReader(connection),
     insert: async (record) => void (await db.insert(volumes).values(record)),
     update: async (record) => void (await db.update(volumes).set(record).where(eq(volumes.id, record.id))),
     prune: async ({ platform, endedBefore, limit }) => {
-      const isOver = or(isNull(volumes.createOpenUntil), lt(volumes.createOpenUntil, endedBefore));
-      // A clock that was ahead may have made it after it ended, and the mark must not pass what is made from now on.
-      const isOld = and(lt(volumes.deletedAt, endedBefore), lt(volumes.createdAt, endedBefore));
-      const hasEnded = and(eq(volumes.platform, platform), isNotNull(volumes.deletedAt), isOld, isOver);
-      const found = await locking.freeRows(
-        db
-          .select({ id: volumes.id })
-          .from(volumes)
-          .where(and(hasEnded, ...unneeded(connection)))
-          .orderBy(asc(volumes.deletedAt))
-          .limit(limit),
-      );
+      const found = await prunable(connection, { platform, endedBefore, limit });
+      if (found.length === 0) return toPruned([]);
       // They are locked: what another transaction wrote for one of them until then is seen now.
       const among = inArray(
         volumes.id,

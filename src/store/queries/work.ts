@@ -175,7 +175,7 @@ type Claim = Parameters<Store['claimWork']>[0] & { token: string; farthest: numb
 
 const claimDue = prepared(
   (
-    { db, tables: { work }, locking }: Connection,
+    { db, tables: { work }, locking, onlyIf }: Connection,
     { platform, owner, now, farthest, leaseUntil, limit, resourceKind, token }: Claim,
   ) => {
     const { notBefore } = work;
@@ -188,7 +188,9 @@ const claimDue = prepared(
           db
             .select({ resourceId: work.resourceId })
             .from(work)
-            .where(and(eq(work.platform, platform), eq(work.resourceKind, resourceKind), moment, hasCome))
+            .where(
+              and(eq(work.platform, platform), eq(work.resourceKind, resourceKind), moment, hasCome, onlyIf),
+            )
             .orderBy(asc(notBefore))
             .limit(limit),
         ),

@@ -57,6 +57,7 @@ function operationTables({ table, text, verbatim, integer, bigint, index }: Dial
     (t) => [
       index('mails_due').on(t.dueAt).where(sql`${t.sentAt} IS NULL AND ${t.failedAt} IS NULL`),
       index('mails_by_time').on(t.createdAt),
+      index('mails_given_up').on(t.failedAt).where(sql`${t.failedAt} IS NOT NULL`),
     ],
   );
 

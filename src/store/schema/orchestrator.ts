@@ -36,6 +36,7 @@ export function orchestratorTables(dialect: Dialect) {
     name: text('name').notNull().unique('accounts_name_key'),
     passwordHash: text('password_hash'),
     createdAt: bigint('created_at').notNull(),
+    closedAt: bigint('closed_at'),
   });
 
   const apiKeys = table('api_keys', {
@@ -259,6 +260,7 @@ export function orchestratorTables(dialect: Dialect) {
       calls: json('calls').$type<HistoryEvent['calls']>().notNull(),
       console: text('console'),
       tookMs: bigint('took_ms'),
+      by: json('by').$type<HistoryEvent['by']>(),
     },
     (t) => [index('history_by_instance').on(t.instanceId)],
   );

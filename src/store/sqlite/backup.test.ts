@@ -42,7 +42,9 @@ function read<T>(file: string, look: (db: Database.Database) => T): T {
 }
 
 const addAccount = (db: Database.Database, name: string) =>
-  db.prepare('INSERT INTO accounts VALUES (?, ?, NULL, 0)').run(name, name);
+  db
+    .prepare('INSERT INTO accounts (id, name, password_hash, created_at) VALUES (?, ?, NULL, 0)')
+    .run(name, name);
 const accountsIn = (file: string) => read(file, (db) => db.prepare('SELECT id FROM accounts').pluck().all());
 const markIn = (file: string) => read(file, (db) => db.prepare('SELECT name, at FROM marks').all());
 
@@ -75,7 +77,7 @@ describe('a backup', () => {
       let isOver = false;
       parentPort.on('message', () => { isOver = true; });
       const both = db.transaction(() => {
-        db.prepare("INSERT INTO accounts VALUES ('a' || ?, 'a' || ? || hex(zeroblob(2000)), NULL, 0)").run(n, n);
+        db.prepare("INSERT INTO accounts (id, name, password_hash, created_at) VALUES ('a' || ?, 'a' || ? || hex(zeroblob(2000)), NULL, 0)").run(n, n);
         db.prepare("INSERT INTO api_keys VALUES ('k' || ?, 'a' || ?, randomblob(32), 'p', 'l', NULL, 0, NULL, NULL, NULL)").run(n, n);
         n++;
       });

@@ -54,7 +54,7 @@ it('another process that holds the write lock makes writes unavailable, reads go
     StoreUnavailable,
   );
   expect(await store.read.instances.byId('before')).toEqual(instance('before'));
-  expect(await store.read.credentials.accountByName(account.name)).toEqual(account);
+  expect(await store.read.credentials.accountByName(account.name)).toMatchObject(account);
   await release();
   await store.transact((tx) => tx.instances.insert(instance('after')));
   const found = ['before', 'refused', 'after'].map((id) => store.read.instances.byId(id));

@@ -50,7 +50,7 @@ function addInstance(db: Database.Database, number: number): void {
 }
 
 function fill(db: Database.Database): void {
-  db.exec("INSERT INTO accounts VALUES ('a', 'a', NULL, 0)");
+  db.exec("INSERT INTO accounts (id, name, password_hash, created_at) VALUES ('a', 'a', NULL, 0)");
   for (let number = 0; number < INSTANCES; number++) addInstance(db, number);
 }
 

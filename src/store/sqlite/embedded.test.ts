@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { SchemaChanged } from '../database-refused.ts';
 import { EmbeddedDatabase } from './embedded.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
@@ -157,4 +158,20 @@ describe('transactions of one turn', () => {
     expect(db.prepare('SELECT count(*) FROM marks').pluck().get()).toBe(2);
     db.close();
   });
+});
+
+it('a process of the old version writes nothing once a later one has changed the tables, and says why [old-process-writes-nothing]', async () => {
+  const file = new Database(join(folder, 'berth.db'));
+  const version = Number(file.pragma('user_version', { simple: true }));
+  file.pragma(`user_version = ${version + 1}`);
+  const refused = database.transact(async () => void insert('a'));
+  await expect(refused).rejects.toThrow(/another Berth has migrated the database/);
+  await expect(database.proveWrites()).rejects.toThrow(SchemaChanged);
+  file.pragma(`user_version = ${version}`);
+  file.close();
+  const written = write('b');
+  await ran();
+  endTurns.shift()?.();
+  await written;
+  expect(durable()).toEqual(['b']);
 });

@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs';
 import type Database from 'better-sqlite3';
+import { SchemaChanged } from '../database-refused.ts';
 import { CloseMark, readLastClose } from './close-mark.ts';
 import { FileIdentity } from './database-file.ts';
 import type { DatabaseFormat } from './database-format.ts';
@@ -8,8 +9,8 @@ import { JournalTruncation } from './journal-truncation.ts';
 import { openDatabase, openReader } from './open-database.ts';
 import type { OpenOptions } from './open-options.ts';
 
-/** More than one create writes. */
-const PROOF_BYTES = 65_536;
+/** More than any transaction writes: the largest request body, and what is committed with it. */
+const PROOF_BYTES = 1_572_864;
 
 /** A transaction that has run, and waits for the commit. */
 interface Waiting {
@@ -27,6 +28,9 @@ export class EmbeddedDatabase {
   readonly writer: Database.Database;
   readonly reader: Database.Database;
   readonly #file: FileIdentity;
+  /** The version of the tables, as the database has it in each transaction. */
+  readonly #versionNow: Database.Statement;
+  readonly #version: unknown;
   /** Undefined: the file was opened without a check or turned out damaged, and is not known to be free of damage. */
   #closeMark: CloseMark | undefined;
   readonly #journal: JournalTruncation;
@@ -44,6 +48,8 @@ export class EmbeddedDatabase {
     // The journal exists from the first read on.
     this.reader.prepare('SELECT count(*) FROM sqlite_schema').get();
     this.#file = new FileIdentity(realpathSync(path));
+    this.#versionNow = this.writer.prepare('SELECT user_version FROM pragma_user_version').pluck();
+    this.#version = this.#versionNow.get();
     this.#nextTurn = options.nextTurn;
     this.#journal = new JournalTruncation(
       this.writer,
@@ -143,6 +149,7 @@ export class EmbeddedDatabase {
     const isFirst = this.#waiting.length === 0;
     try {
       this.writer.exec(isFirst ? 'BEGIN IMMEDIATE' : 'SAVEPOINT joined');
+      if (isFirst) this.#assertVersion();
       const result = await body();
       if (!isFirst) this.writer.exec('RELEASE joined');
       const succeed = (): void => {
@@ -153,6 +160,12 @@ export class EmbeddedDatabase {
     } catch (error) {
       this.#takeBack(this.toCoreError(error), isFirst, outcome.reject);
     }
+  }
+
+  /** @throws {SchemaChanged} */
+  #assertVersion(): void {
+    const version = this.#versionNow.get();
+    if (version !== this.#version) throw new SchemaChanged(Number(version), Number(this.#version));
   }
 
   /** A transaction failed. What it read may not be durable yet, so its error is told after the commit. */

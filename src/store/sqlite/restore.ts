@@ -36,7 +36,12 @@ export interface Restored {
  * @param stamp what the old database's new name ends with
  * @throws {DatabaseRefused} if the backup cannot be read, is damaged, or is not this program's; then nothing was changed
  */
-export function restoreDatabase(backup: string, path: string, stamp: string): Restored {
+export function restoreDatabase(
+  backup: string,
+  path: string,
+  stamp: string,
+  by: { actor: string; at: number },
+): Restored {
   const draft = `${path}.restore-${process.pid}`;
   try {
     if (!isThere(backup)) throw new DatabaseRefused(`There is no backup ${backup}.`);
@@ -44,7 +49,7 @@ export function restoreDatabase(backup: string, path: string, stamp: string): Re
     closeSync(openSync(draft, 'wx', MODE));
     copyFileSync(backup, draft);
     chmodSync(draft, MODE);
-    const takenAt = prepareCopy(backup, draft);
+    const takenAt = prepareCopy(backup, draft, by);
     sync(draft);
     const before = moveAside(path, stamp);
     renameSync(draft, path);
@@ -69,11 +74,12 @@ function assertComplete(backup: string): void {
 }
 
 /** Checks all of a copy and marks it, so that the first start compares it with the platform; returns when it was taken. */
-function prepareCopy(backup: string, draft: string): number | null {
+function prepareCopy(backup: string, draft: string, by: { actor: string; at: number }): number | null {
   const copy = new Database(draft, { fileMustExist: true });
   try {
     checkIdentity(copy, backup, readMigrations('sqlite').at(-1)?.version ?? 0, orchestratorFormat);
     const takenAt = isBackup(backup) ? readMark(copy) : statSync(backup).mtimeMs;
+    writeAudit(copy, backup, takenAt, by);
     copy.close();
     finishCopy(draft, backup, takenAt === null ? undefined : Math.round(takenAt));
     return takenAt;
@@ -82,9 +88,28 @@ function prepareCopy(backup: string, draft: string): number | null {
   }
 }
 
+/** The row of the audit log, unless the backup is older than that log: a restore migrates nothing. */
+function writeAudit(
+  copy: Database.Database,
+  backup: string,
+  takenAt: number | null,
+  { actor, at }: { actor: string; at: number },
+): void {
+  if (!hasTable(copy, 'audit')) return;
+  const detail = { taken_at: takenAt === null ? null : new Date(takenAt).toISOString() };
+  copy
+    .prepare(
+      "INSERT INTO audit (at, actor, source, action, subject, detail, outcome) VALUES (?, ?, 'cli', 'database.restore', ?, ?, 'done')",
+    )
+    .run(at, actor, backup, JSON.stringify(detail));
+}
+
+function hasTable(copy: Database.Database, name: string): boolean {
+  return copy.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(name) !== undefined;
+}
+
 function readMark(copy: Database.Database): number | null {
-  const hasMarks = copy.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'marks'").get() !== undefined;
-  const at = hasMarks
+  const at = hasTable(copy, 'marks')
     ? copy.prepare("SELECT at FROM marks WHERE name = 'restored_from'").pluck().get()
     : null;
   return typeof at === 'number' ? at : null;

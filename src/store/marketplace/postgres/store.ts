@@ -5,9 +5,9 @@ import { lockingConnections, readingConnections, toConnection } from '../../post
 import { marketplaceFormat } from '../../postgres/database-format.ts';
 import { asFailure, fromPostgres, PostgresFailure, refusalOf } from '../../postgres/errors.ts';
 import { type OpenOptions, prepareDatabase } from '../../postgres/open-database.ts';
-import { AUDITS, createPool, proveWrites, TRANSACTIONS } from '../../postgres/pool.ts';
+import { AUDITS, createPool, TRANSACTIONS } from '../../postgres/pool.ts';
 import { TimeAsker } from '../../postgres/time-asker.ts';
-import { runSnapshot, runTransaction } from '../../postgres/transaction.ts';
+import { proveWrites, runSnapshot, runTransaction } from '../../postgres/transaction.ts';
 import { marketplaceTables } from '../../schema/marketplace.ts';
 import { postgres } from '../../schema/postgres.ts';
 import { readerOn, transactionOn } from '../queries/repositories.ts';
@@ -40,7 +40,7 @@ export async function openMarketplacePostgresStore(
     ...options
   }: MarketplacePostgresOptions = {},
 ): Promise<Store> {
-  await prepareDatabase(url, options, marketplaceFormat);
+  const schema = await prepareDatabase(url, options, marketplaceFormat);
   const pool = createPool(url, TRANSACTIONS_AT_ONCE, TRANSACTIONS);
   const statementPool = createPool(url, STATEMENTS_AT_ONCE);
   const auditPool = createPool(url, AUDITS_AT_ONCE, AUDITS);
@@ -70,7 +70,7 @@ export async function openMarketplacePostgresStore(
     read: readerOn(toConnection(statementPool, tables), toCoreError),
     transact: (body) =>
       guarded(
-        runTransaction({ pool, statementPool }, inTransaction, async (connection) => ({
+        runTransaction({ pool, statementPool, schema }, inTransaction, async (connection) => ({
           result: await body(transactionOn(connection)),
           last: '',
         })),
@@ -78,7 +78,7 @@ export async function openMarketplacePostgresStore(
     snapshot: (body) =>
       guarded(runSnapshot(auditPool, inSnapshot, (connection) => body(readerOn(connection, toCoreError)))),
     countRequest: (window) => guarded(requests.count(window)),
-    proveWrites: () => guarded(proveWrites(pool, marketplaceFormat)),
+    proveWrites: () => guarded(proveWrites({ pool, schema })),
     close,
   };
 }

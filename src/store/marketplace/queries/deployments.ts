@@ -81,6 +81,8 @@ export function deploymentReader(connection: Connection): DeploymentReader {
       if (teamIds !== undefined) conditions.push(inArray(deployments.teamId, [...teamIds]));
       if (userId !== undefined) conditions.push(eq(deployments.userId, userId));
       if (providerId !== undefined) conditions.push(eq(deployments.providerId, providerId));
+      if (page !== undefined && 'after' in page && page.after !== undefined)
+        conditions.push(isAfter(deployments.createdAt, deployments.id, page.after));
       if (statuses !== undefined) conditions.push(inArray(deployments.status, [...statuses]));
       // What is active is found in an index of its own, however much is over.
       if (statuses?.every((status) => isActive({ status }))) conditions.push(inActive(deployments));
@@ -89,7 +91,8 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         .from(deployments)
         .where(and(...conditions))
         .orderBy(desc(deployments.createdAt), desc(deployments.id));
-      return page === undefined ? found : found.limit(page.limit).offset(page.offset);
+      if (page === undefined) return found;
+      return 'offset' in page ? found.limit(page.limit).offset(page.offset) : found.limit(page.limit);
     },
     search: async ({ text, teamId, providerId, statuses, after, limit }) =>
       db

@@ -4,6 +4,7 @@ import {
   count,
   desc,
   eq,
+  gte,
   inArray,
   isNotNull,
   isNull,
@@ -51,13 +52,6 @@ export function mailReader(connection: Connection): MailReader {
   } = connection;
   return {
     due: (at, most) => dueMails(connection, { at, most }),
-    nextDueAt: async () => {
-      const [found] = await db
-        .select({ at: min(mails.dueAt) })
-        .from(mails)
-        .where(isOpen(connection));
-      return found?.at ?? null;
-    },
     list: async ({ to, state, after, limit }) =>
       db
         .select()
@@ -71,8 +65,15 @@ export function mailReader(connection: Connection): MailReader {
         )
         .orderBy(desc(mails.createdAt), desc(mails.id))
         .limit(limit),
-    countWaiting: async () => {
-      const [found] = await db.select({ count: count() }).from(mails).where(isOpen(connection));
+    waiting: async () => {
+      const [found] = await db
+        .select({ count: count(), oldestCreatedAt: min(mails.createdAt), nextDueAt: min(mails.dueAt) })
+        .from(mails)
+        .where(isOpen(connection));
+      return found ?? { count: 0, oldestCreatedAt: null, nextDueAt: null };
+    },
+    countGivenUpSince: async (time) => {
+      const [found] = await db.select({ count: count() }).from(mails).where(gte(mails.failedAt, time));
       return found?.count ?? 0;
     },
   };

@@ -18,6 +18,7 @@ import { openDatabase } from './open-database.ts';
 import { restoreDatabase } from './restore.ts';
 
 const TAKEN_AT = Date.UTC(2026, 10, 21);
+const BY = { actor: 'ann', at: TAKEN_AT + 1 };
 let folder: string;
 let path: string;
 let backup: string;
@@ -34,7 +35,10 @@ beforeEach(async () => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 function addAccount(db: Database.Database, name: string): void {
-  db.prepare('INSERT INTO accounts VALUES (?, ?, NULL, 0)').run(name, name);
+  db.prepare('INSERT INTO accounts (id, name, password_hash, created_at) VALUES (?, ?, NULL, 0)').run(
+    name,
+    name,
+  );
 }
 
 /** As the next start has it. */
@@ -54,12 +58,18 @@ const restored = { accounts: ['before'], marks: [{ name: 'restored_from', at: TA
 
 describe('a restore', () => {
   it('puts the backup in the place of the database, marked, and keeps both', () => {
-    const { takenAt, before } = restoreDatabase(backup, path, 'then');
+    const { takenAt, before } = restoreDatabase(backup, path, 'then', BY);
     expect([takenAt, before]).toEqual([TAKEN_AT, `${path}.before-restore-then`]);
     expect(read(path)).toEqual(restored);
     expect(statSync(path).mode & 0o777).toBe(0o600);
+    const db = openDatabase(path);
+    const rows = db.prepare('SELECT at, actor, source, action, subject, detail, outcome FROM audit').all();
+    db.close();
+    const detail = JSON.stringify({ taken_at: new Date(TAKEN_AT).toISOString() });
+    const action = { action: 'database.restore', subject: backup, detail, outcome: 'done' };
+    expect(rows).toEqual([{ ...BY, source: 'cli', ...action }]);
     expect(read(String(before))).toEqual({ accounts: ['before', 'since'], marks: [] });
-    expect(restoreDatabase(backup, path, 'again').takenAt).toBe(TAKEN_AT);
+    expect(restoreDatabase(backup, path, 'again', BY).takenAt).toBe(TAKEN_AT);
   });
 
   it('keeps what is only in the journal of a database that was killed, and leaves no journal beside the restored one', () => {
@@ -68,7 +78,7 @@ describe('a restore', () => {
     const killed = ['', '-wal', '-shm'].map((suffix) => [suffix, readFileSync(`${path}${suffix}`)] as const);
     db.close();
     for (const [suffix, bytes] of killed) writeFileSync(`${path}${suffix}`, bytes);
-    const { before } = restoreDatabase(backup, path, 'then');
+    const { before } = restoreDatabase(backup, path, 'then', BY);
     expect(read(path)).toEqual(restored);
     expect(read(String(before)).accounts).toEqual(['before', 'last', 'since']);
   });
@@ -76,14 +86,14 @@ describe('a restore', () => {
   it('replaces a damaged database, and moves its journal with it', () => {
     writeFileSync(path, Buffer.alloc(8192, 'x'));
     writeFileSync(`${path}-wal`, 'a journal');
-    restoreDatabase(backup, path, 'then');
+    restoreDatabase(backup, path, 'then', BY);
     expect(read(path)).toEqual(restored);
     expect(readFileSync(`${path}.before-restore-then-wal`, 'utf8')).toBe('a journal');
   });
 
   it('makes the database where there is none', () => {
     rmSync(path);
-    expect(restoreDatabase(backup, path, 'then').before).toBeNull();
+    expect(restoreDatabase(backup, path, 'then', BY).before).toBeNull();
     expect(read(path)).toEqual(restored);
   });
 
@@ -91,7 +101,7 @@ describe('a restore', () => {
     const copied = join(folder, 'litestream.db');
     copyFileSync(path, copied);
     utimesSync(copied, TAKEN_AT / 1000, TAKEN_AT / 1000);
-    expect(restoreDatabase(copied, path, 'then').takenAt).toBe(TAKEN_AT);
+    expect(restoreDatabase(copied, path, 'then', BY).takenAt).toBe(TAKEN_AT);
     expect(read(path)).toEqual({ ...restored, accounts: ['before', 'since'] });
   });
 
@@ -126,8 +136,8 @@ describe('a restore', () => {
     spoil(backup);
     const files = readdirSync(folder);
     const bytes = readFileSync(path);
-    expect(() => restoreDatabase(backup, path, 'then')).toThrow(DatabaseRefused);
-    expect(() => restoreDatabase(backup, path, 'then')).toThrow(sentence);
+    expect(() => restoreDatabase(backup, path, 'then', BY)).toThrow(DatabaseRefused);
+    expect(() => restoreDatabase(backup, path, 'then', BY)).toThrow(sentence);
     expect(readdirSync(folder)).toEqual(files);
     expect(readFileSync(path)).toEqual(bytes);
   });

@@ -1,0 +1,2 @@
+ALTER TABLE "accounts" ADD COLUMN "closed_at" bigint;
+ALTER TABLE "history" ADD COLUMN "by" json;

@@ -1,0 +1,2 @@
+ALTER TABLE `accounts` ADD `closed_at` integer;
+ALTER TABLE `history` ADD `by` text;
