@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream';
 import { expect, it } from 'vitest';
+import { StoreUnavailable } from '../ports/errors.ts';
 import { createLog, forPeople } from './log.ts';
 
 /** What a log writes. */
@@ -42,4 +43,15 @@ it('lets nothing through that a terminal acts on', () => {
   const { stream, lines } = collect();
   createLog('info', forPeople(stream)).info({ name: 'a\u001b[31m\u009b2J\u202eb' }, 'a name');
   for (const character of ['\u001b', '\u009b', '\u202e']) expect(lines().join('')).not.toContain(character);
+});
+
+it('names the cause of a database that is away once, as each request meets it', () => {
+  const { stream, lines } = collect();
+  const err = new StoreUnavailable('ECONNREFUSED: connect', { cause: new Error('connect ECONNREFUSED') });
+  createLog('info', stream).warn({ err }, 'request failed');
+  expect(JSON.parse(lines()[0] ?? '').err).toEqual({
+    type: 'StoreUnavailable',
+    message: 'ECONNREFUSED: connect',
+    stack: expect.any(Array),
+  });
 });

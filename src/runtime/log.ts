@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { type DestinationStream, destination, type Logger, pino } from 'pino';
 import type { prettyFactory as PrettyFactory } from 'pino-pretty';
+import { StoreUnavailable } from '../ports/errors.ts';
 import { toPrintable } from './print.ts';
 import { SOURCE_FOLDER, withSourcePlaces } from './sources.ts';
 
@@ -83,8 +84,13 @@ function describeError(error: unknown, depth = 0): ErrorLine {
     ...(typeof code === 'string' && { code: code.slice(0, 100) }),
     message: isSafe ? error.message : WITHHELD,
     stack,
-    ...(error.cause !== undefined && depth < MAX_CAUSES && { cause: describeError(error.cause, depth + 1) }),
+    ...(hasMoreToSay(error) && depth < MAX_CAUSES && { cause: describeError(error.cause, depth + 1) }),
   };
+}
+
+/** Each request meets a database that is away: that error's message has what its cause says, which is thrown in the same place. */
+function hasMoreToSay(error: Error): boolean {
+  return error.cause !== undefined && !(error instanceof StoreUnavailable);
 }
 
 /** The places of the stack, without the message that stands before them. */

@@ -11,17 +11,29 @@ it('escapes what a terminal acts on and what turns text around, and nothing else
   expect(toPrintable('имя 🚀 naïve\n\tid \\u001b')).toBe('имя 🚀 naïve\n\tid \\u001b');
 });
 
-it('is applied to all that a command prints; a cell of a table is one line', () => {
+it.each([
+  ['zero-width and soft hyphen', 'a\u200bb\u00adc', 'a\\u200bb\\u00adc'],
+  ['a filler that looks like nothing', 'a\u3164b', 'a\\u3164b'],
+  ['a tag beyond the first plane', 'a\u{e0041}', 'a\\udb40\\udc41'],
+  ['half a surrogate pair', 'a\ud83d', 'a\\ud83d'],
+])('shows %s, as JSON escapes it', (_what, text, shown) => {
+  expect(toPrintable(text)).toBe(shown);
+  expect(JSON.parse(`"${shown}"`)).toBe(text);
+});
+
+it('is applied to all that a command prints; a line, and a cell of a table, are one line', () => {
   const written: string[] = [];
   const write = vi
     .spyOn(process.stdout, 'write')
     .mockImplementation((text) => written.push(String(text)) > 0);
   onTestFinished(() => write.mockRestore());
   printLine(EVIL);
+  printLine(`${EVIL}\nforged`);
   printTable(['NAME', 'ID'], [[`${EVIL}\nforged`, '1']]);
   expect(written[0]).toBe(`${ESCAPED}\n`);
-  expect(written).toHaveLength(3);
-  expect(written[2]).toBe(`${ESCAPED}\\u000aforged  1\n`);
+  expect(written).toHaveLength(4);
+  expect(written[1]).toBe(`${ESCAPED}\\u000aforged\n`);
+  expect(written[3]).toBe(`${ESCAPED}\\u000aforged  1\n`);
 });
 
 it('is applied to every line of the log, which stays JSON that reads the same', () => {

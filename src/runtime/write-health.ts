@@ -53,7 +53,7 @@ export class WriteHealth {
     this.#failedAt = clock.now();
     log.error(
       { err: error },
-      'the database takes no writes: creates and changes are answered with 503, reads go on while they can; see whether its disk is full; /readyz is 503 until a write works again',
+      `the database does not answer or takes no writes (${error.message}): creates and changes are answered with 503, reads go on while they can; see whether it runs and whether its disk is full; /readyz is 503 until a write works again`,
     );
     this.#tryLater();
   }

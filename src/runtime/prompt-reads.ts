@@ -1,0 +1,119 @@
+import { StoreUnavailable } from '../ports/errors.ts';
+import { withOverrides } from '../ports/with-overrides.ts';
+
+/** How long a request waits for one answer of the database, in milliseconds: a client gives up after ten seconds. */
+const ANSWER_MS = 1_700;
+/** Late answers are found by one timer, this many times in that span: a timer for each read would cost more than the read. */
+const TICKS = 10;
+
+interface Patience {
+  answerMs?: number;
+  /**
+   * A read that a working database answers at once. While it is answered, slow reads, such as an operator's over all rows,
+   * are waited for. Absent: no slow read is.
+   */
+  prove?: () => Promise<unknown>;
+}
+
+interface Waiting {
+  ticksLeft: number;
+  isProved: boolean;
+  giveUp: (error: StoreUnavailable) => void;
+}
+
+/** `store` as requests use it: a read that takes too long is one that the database does not answer. */
+export function withPromptReads<Store extends { read: object }>(
+  store: Store,
+  patience: Patience = {},
+): Store {
+  const deadline = new AnswerDeadline(patience);
+  const repositories = Object.entries(store.read).map(([name, repository]) => [
+    name,
+    withDeadline(repository, deadline),
+  ]);
+  return withOverrides(store, { read: Object.fromEntries(repositories) } as Partial<Store>);
+}
+
+type Method = (...args: unknown[]) => Promise<unknown>;
+
+function withDeadline<Repository extends object>(
+  repository: Repository,
+  deadline: AnswerDeadline,
+): Repository {
+  const made = new Map<Method, Method>();
+  return new Proxy(repository, {
+    get(target, name, receiver) {
+      const method: unknown = Reflect.get(target, name, receiver);
+      if (typeof method !== 'function') return method;
+      let prompt = made.get(method as Method);
+      if (prompt === undefined) {
+        prompt = (...args) => deadline.of(Reflect.apply(method, target, args));
+        made.set(method as Method, prompt);
+      }
+      return prompt;
+    },
+  });
+}
+
+/** Gives up answers of the database that take too long. */
+export class AnswerDeadline {
+  readonly #answerMs: number;
+  readonly #prove: (() => Promise<unknown>) | undefined;
+  readonly #waiting = new Set<Waiting>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor({ answerMs = ANSWER_MS, prove }: Patience = {}) {
+    this.#answerMs = answerMs;
+    this.#prove = prove;
+  }
+
+  /** `answer`. @throws {StoreUnavailable} if it is not here in time. */
+  of<T>(answer: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = { ticksLeft: TICKS, isProved: false, giveUp: reject };
+      this.#waiting.add(waiting);
+      this.#timer ??= this.#nextTick();
+      answer.then(
+        (value) => {
+          this.#waiting.delete(waiting);
+          resolve(value);
+        },
+        (error) => {
+          this.#waiting.delete(waiting);
+          reject(error);
+        },
+      );
+    });
+  }
+
+  /** It keeps no process alive that has nothing else to do. */
+  #nextTick(): NodeJS.Timeout {
+    return setTimeout(() => this.#tick(), this.#answerMs / TICKS).unref();
+  }
+
+  /** Ticks are counted, not time: an answer that is here and was not read yet, in a process that was busy, is not late. */
+  #tick(): void {
+    for (const waiting of this.#waiting) {
+      waiting.ticksLeft--;
+      if (waiting.ticksLeft === TICKS / 2) this.#proveFor(waiting);
+      if (waiting.ticksLeft > 0) continue;
+      if (waiting.isProved) {
+        waiting.ticksLeft = TICKS;
+        waiting.isProved = false;
+        continue;
+      }
+      this.#waiting.delete(waiting);
+      waiting.giveUp(new StoreUnavailable(`the database has not answered a read for ${this.#answerMs} ms`));
+    }
+    this.#timer = this.#waiting.size === 0 ? undefined : this.#nextTick();
+  }
+
+  #proveFor(waiting: Waiting): void {
+    this.#prove?.().then(
+      () => {
+        waiting.isProved = true;
+      },
+      () => undefined,
+    );
+  }
+}

@@ -1,0 +1,52 @@
+/** npm passes a signal on to its script, to which the terminal has already sent it: both arrive within milliseconds. */
+const ECHO_MS = 500;
+
+const ENDING = ['SIGINT', 'SIGTERM'] as const;
+
+type Listener = (cause: unknown) => void;
+
+/** The process, as far as its events are concerned. */
+export interface SignalSource {
+  on(event: string, listener: Listener): unknown;
+  off(event: string, listener: Listener): unknown;
+}
+
+/** The same events; a signal that comes again within half a second of the first is heard once. */
+export function withoutEchoes(source: SignalSource, now = () => performance.now()): SignalSource {
+  const wrapped = new Map<string, Map<Listener, Listener>>();
+  return {
+    on(event, listener) {
+      let heardAt = Number.NEGATIVE_INFINITY;
+      const hear = (cause: unknown): void => {
+        if (event.startsWith('SIG') && now() - heardAt < ECHO_MS) return;
+        heardAt = now();
+        listener(cause);
+      };
+      wrapped.set(event, (wrapped.get(event) ?? new Map()).set(listener, hear));
+      source.on(event, hear);
+    },
+    off(event, listener) {
+      source.off(event, wrapped.get(event)?.get(listener) ?? listener);
+      wrapped.get(event)?.delete(listener);
+    },
+  };
+}
+
+/** Calls `listener` at the first signal that asks the process to end; the next one has its usual effect. */
+export function onFirstSignal(
+  listener: () => void,
+  signals = withoutEchoes(process),
+  end = (signal: NodeJS.Signals): void => void process.kill(process.pid, signal),
+): void {
+  let isFirst = true;
+  const hear = (signal: unknown): void => {
+    if (isFirst) {
+      isFirst = false;
+      listener();
+      return;
+    }
+    for (const name of ENDING) signals.off(name, hear);
+    end(signal as NodeJS.Signals);
+  };
+  for (const name of ENDING) signals.on(name, hear);
+}

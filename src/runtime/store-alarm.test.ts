@@ -1,0 +1,13 @@
+import { expect, it } from 'vitest';
+import { collectLog } from '../../test/support/collect-log.ts';
+import { StoreUnavailable } from '../ports/errors.ts';
+import { withOneStoreAlarm } from './store-alarm.ts';
+
+it('what fails because the database does not answer is a warning, any other failure an error', () => {
+  const { log, lines } = collectLog();
+  const quiet = withOneStoreAlarm(log);
+  quiet.error({ err: new StoreUnavailable('57P01') }, 'a step failed with an error');
+  quiet.error({ err: new Error('a bug') }, 'a step failed with an error');
+  quiet.error({}, 'an alarm');
+  expect(lines.map(({ level }) => level)).toEqual(['warn', 'error', 'error']);
+});
