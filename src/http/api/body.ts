@@ -35,7 +35,7 @@ export function readBody(maxBytes: number, refusals: BodyRefusals): MiddlewareHa
  *
  * @throws what `refusals` makes of one that is too large; the rest is not read.
  */
-async function readBytes(
+export async function readBytes(
   body: ReadableStream<Uint8Array>,
   maxBytes: number,
   refusals: BodyRefusals,

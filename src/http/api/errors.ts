@@ -85,14 +85,19 @@ export class ApiErrors<Code extends string> {
     return create(codes.methodNotAllowed, `This path answers to ${methods.join(', ')}.`);
   }
 
-  /** Any thrown value as the one error that a client sees. The cause of a 5xx is for the log only. */
-  from(error: unknown): HttpError {
+  /**
+   * Any thrown value as the one error that a client sees. The cause of a 5xx is for the log only. Where the database did
+   * not answer during a write, it is unknown whether the write was done: then the error says so.
+   */
+  from(error: unknown, { method = 'GET' }: { method?: string } = {}): HttpError {
     const { isOwn, create, codes, words } = this.#vocabulary;
     if (isOwn(error)) return error;
     if (error instanceof StoreUnavailable)
       return create(
         codes.unavailable,
-        `The ${words.server} cannot reach its ${words.store} now; try again.`,
+        method === 'GET' || method === 'HEAD'
+          ? `The ${words.server} cannot reach its ${words.store} now; try again.`
+          : `The ${words.server} cannot reach its ${words.store} now, and does not know whether the request was carried out; see whether it was before you send it again.`,
         {
           cause: error,
         },
@@ -116,7 +121,7 @@ export class ApiErrors<Code extends string> {
 
   /** The reply to a request whose route threw. */
   respond(context: Context, thrown: unknown, log: Log): Response {
-    const error = this.from(thrown);
+    const error = this.from(thrown, context.req);
     if (error.status >= 500) this.log(log, error, { request_id: context.get('requestId') });
     context.header('Cache-Control', 'no-store');
     if (error.status === 401) context.header('WWW-Authenticate', 'Bearer');

@@ -1,7 +1,7 @@
-import type { RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Log } from '../../ports/log.ts';
-import { countHeader } from '../wire/client-address.ts';
+import { clientOf, countHeader } from '../wire/client-address.ts';
 import type { ApiErrors, HttpError } from './errors.ts';
 
 /** `.` and `..` between slashes, also percent-encoded: a URL parser would resolve them to another path. */
@@ -9,19 +9,29 @@ const DOT_SEGMENT = /^[^?#]*\/(?:\.|%2e){1,2}(?:[/?#]|$)/i;
 
 const ONE_HOST = 'expected one valid Host header';
 
+interface ListenerParts {
+  errors: ApiErrors<string>;
+  log: Log;
+  nextId: () => string;
+  trustedProxies: number;
+}
+
 /**
  * What node:http calls: the app, but for what is no request to it (no Host, a target that is no path, a path that
  * climbs). That is answered here, with the same errors.
  */
 export function appListener(
   fetch: Parameters<typeof getRequestListener>[0],
-  { errors, log, nextId }: { errors: ApiErrors<string>; log: Log; nextId: () => string },
+  { errors, log, nextId, trustedProxies }: ListenerParts,
 ): RequestListener {
-  const respond = (error: HttpError): Response => {
+  /** The request that node-server is given: it calls its error handler at once where it can make nothing of it. */
+  let current: IncomingMessage | undefined;
+  const respond = (error: HttpError, request?: IncomingMessage): Response => {
     const requestId = nextId();
     const { status, code } = error;
-    if (status >= 500) errors.log(log, error, { request_id: requestId, status });
-    else log.info({ request_id: requestId, status, code }, 'request refused');
+    const line = { request_id: requestId, status, ...(request && addressOf(request, trustedProxies)) };
+    if (status >= 500) errors.log(log, error, line);
+    else log.info({ ...line, code }, 'request refused');
     return Response.json(error.toBody(), {
       status,
       headers: { 'X-Request-Id': requestId, 'Cache-Control': 'no-store' },
@@ -29,16 +39,27 @@ export function appListener(
   };
   const throughApp = getRequestListener(fetch, {
     errorHandler: (error) =>
-      respond(isNoRequest(error) ? errors.malformed(expectedOf(error)) : errors.from(error)),
+      isNoRequest(error)
+        ? respond(errors.malformed(expectedOf(error)), current)
+        : respond(errors.from(error)),
   });
-  const refuseClimbing = getRequestListener(() => respond(errors.notFound('There is no such path.')));
-  const refuseHost = getRequestListener(() => respond(errors.malformed(ONE_HOST)));
+  const refuseClimbing = getRequestListener(() =>
+    respond(errors.notFound('There is no such path.'), current),
+  );
+  const refuseHost = getRequestListener(() => respond(errors.malformed(ONE_HOST), current));
   return (request, response) => {
+    current = request;
     if (countHeader(request.rawHeaders, 'host') > 1) return refuseHost(request, response);
     return DOT_SEGMENT.test(request.url ?? '')
       ? refuseClimbing(request, response)
       : throughApp(request, response);
   };
+}
+
+function addressOf({ headers, socket }: IncomingMessage, trustedProxies: number): { address: string } {
+  const forwarded = headers['x-forwarded-for'];
+  const text = Array.isArray(forwarded) ? forwarded.join() : forwarded;
+  return { address: clientOf(socket.remoteAddress, text, trustedProxies).address };
 }
 
 /** Whether node-server could make no request of what came. */

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { KnownCertificate } from '../../ports/certificates.ts';
 import type { Clock } from '../../ports/clock.ts';
 
 /** How long a figure of the metrics is cached. */
@@ -30,8 +31,16 @@ function processMetrics(): Registry {
   if (ofProcess === undefined) {
     ofProcess = new Registry();
     collectDefaultMetrics({ register: ofProcess });
+    // `_total` is the ending of counters: nodejs_active_resources and the like have the same figures by type.
+    for (const { name, type } of ofProcess.getMetricsAsArray())
+      if (name.endsWith('_total') && `${type}` === 'gauge') ofProcess.removeSingleMetric(name);
   }
   return ofProcess;
+}
+
+/** The certificates that a server depends on. */
+export interface CertificateList {
+  list(): KnownCertificate[];
 }
 
 /** Figures in the Prometheus text format. */
@@ -53,6 +62,8 @@ export class ServerMetrics {
     requests,
     buckets,
     tellsProcess,
+    clock,
+    certificates,
   }: {
     /** Of Berth, such as "0.1.0". */
     version: string;
@@ -63,6 +74,8 @@ export class ServerMetrics {
     buckets: number[];
     /** Also memory, CPU and event loop of the process. */
     tellsProcess: boolean;
+    clock: Pick<Clock, 'now'>;
+    certificates: CertificateList;
   }) {
     const registers = this.#registers;
     if (tellsProcess) this.include(processMetrics());
@@ -78,6 +91,13 @@ export class ServerMetrics {
       labelNames: ['method', 'route', 'status'],
       registers,
     });
+    this.gaugeByAll(
+      ['use', 'name'],
+      `${prefix}_certificate_expires_in_seconds`,
+      'Time until a TLS certificate ends; negative: it has ended. use: api, provider, driver, incus_server, incus_client; name: the provider or platform.',
+      async () =>
+        certificates.list().map(({ use, name, endsAt }) => [{ use, name }, (endsAt - clock.now()) / 1000]),
+    );
     this.#durations = new Histogram({
       name: `${prefix}_http_request_seconds`,
       help: 'Time to the answer.',
@@ -118,6 +138,14 @@ export class ServerMetrics {
       registers: this.#registers,
       collect: async () => gauge.set(await read()),
     });
+  }
+
+  /** The disk of the database, in bytes; NaN where it is not this machine's. */
+  protected tellDisk(prefix: string, room: () => Promise<{ free: number; size: number } | undefined>): void {
+    const tell = (name: string, help: string, of: 'free' | 'size'): void =>
+      this.gauge(`${prefix}_database_disk_${name}`, help, async () => (await room())?.[of] ?? Number.NaN);
+    tell('free_bytes', 'What is free on the disk of a SQLite database.', 'free');
+    tell('size_bytes', 'How large that disk is.', 'size');
   }
 
   /** Tells these too. */

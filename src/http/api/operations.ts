@@ -1,6 +1,7 @@
 import { type Env, Hono } from 'hono';
 import { accepts } from 'hono/accepts';
 import { apiDocs } from './api-docs.ts';
+import { type KnownHosts, knownHostsOnly } from './known-hosts.ts';
 import type { NodeBindings } from './request-context.ts';
 
 /** Why the server is not ready; undefined: it is. */
@@ -80,22 +81,27 @@ interface PartOfAdmin {
   fetch(request: Request, env: NodeBindings): Response | Promise<Response>;
 }
 
+interface AdminParts extends KnownHosts {
+  /** By path: each answers all that is below its own, under the names of the listener alone. */
+  apps: Readonly<Record<string, PartOfAdmin>>;
+}
+
 /**
- * What the admin listener answers: the metrics, which are not for whoever reaches the API, the health, and `apps`, each of
- * which answers all that is below its path.
+ * What the admin listener answers: the metrics, which clients of the API must not see, and the health, under any
+ * name; `apps` under the names of the listener.
  */
-export function adminApp(
-  findProblem: FindProblem,
-  metrics: MetricsText,
-  apps: Readonly<Record<string, PartOfAdmin>> = {},
-): Hono {
+export function adminApp(findProblem: FindProblem, metrics: MetricsText, parts?: AdminParts): Hono {
   const app = new Hono().route('/', healthRoutes(findProblem)).get('/metrics', async (context) => {
     const { contentType, text } = await metrics.render();
     return context.body(text, 200, { 'Content-Type': contentType });
   });
-  for (const [path, part] of Object.entries(apps))
+  const apps = Object.entries(parts?.apps ?? {});
+  const known = parts && knownHostsOnly(parts);
+  for (const [path, part] of apps) {
+    if (known !== undefined) app.use(`${path}/*`, known);
     app.all(`${path}/*`, (context) => part.fetch(context.req.raw, context.env as NodeBindings));
-  const places = ['/metrics', '/healthz', '/readyz', ...Object.keys(apps)].join(', ');
+  }
+  const places = ['/metrics', '/healthz', '/readyz', ...apps.map(([path]) => path)].join(', ');
   return app.notFound((context) =>
     context.json({ error: `The admin listener has ${places}; the API is on another port.` }, 404),
   );

@@ -3,13 +3,17 @@ import { routePath } from 'hono/route';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { SpanRecord, Tracing } from '../../ports/tracing.ts';
-import { clientAddress } from '../wire/client-address.ts';
+import { clientOf } from '../wire/client-address.ts';
 
 /** What every request has before its route. */
 export interface RequestVariables {
   requestId: string;
-  /** Whom the request is counted for, where no account is known. */
+  /** Where the request comes from, as the logs name it. */
   address: string;
+  /** What the request is counted for, where no account is known. */
+  network: string;
+  /** Who sends it, as its line in the log names them, such as the account and the id of the key; undefined: not known. */
+  who: object | undefined;
   /** What the request made, as all lines of the log about it name it. */
   made: object | undefined;
 }
@@ -42,30 +46,32 @@ interface RequestLine {
   status: number;
   /** How long it took. */
   ms: number;
+  address: string;
 }
 
 const ACCEPTED_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 /**
- * Gives each request an id, which its reply carries, and the address that it is counted for, and writes one line for it
+ * Gives each request an id, which its reply carries, and the address that it comes from, and writes one line for it
  * to the log. Reads that succeed are at debug. `begin` is called once both are known.
  */
 export function requestContext<E extends RequestEnv>(
   { log, clock, metrics, trustedProxies, nextId, tracing }: RequestDeps,
-  begin: (context: Context<E>, address: string) => void = () => undefined,
+  begin: (context: Context<E>, network: string) => void = () => undefined,
 ): MiddlewareHandler<E> {
   return async (context, next) => {
     const given = context.req.header('x-request-id');
     const requestId = given !== undefined && ACCEPTED_ID.test(given) ? given : nextId();
     context.set('requestId', requestId);
     context.header('X-Request-Id', requestId);
-    const address = clientAddress(
+    const { address, network } = clientOf(
       context.env?.incoming?.socket.remoteAddress,
       context.req.header('x-forwarded-for'),
       trustedProxies,
     );
     context.set('address', address);
-    begin(context, address);
+    context.set('network', network);
+    begin(context, network);
     const startedAt = clock.now();
     await next();
     const { method, path } = context.req;
@@ -79,6 +85,8 @@ export function requestContext<E extends RequestEnv>(
       path: path.slice(0, 200),
       status,
       ms,
+      address,
+      ...context.get('who'),
       ...context.get('made'),
     };
     tracing?.requestEnded(requestId, toSpan(route, line, startedAt), context.req.header('traceparent'));
@@ -90,7 +98,7 @@ export function requestContext<E extends RequestEnv>(
 /** A request as a trace tells of it. */
 function toSpan(
   route: string,
-  { request_id, method, path, status, ms, ...made }: RequestLine,
+  { request_id, method, path, status, ms, address, ...made }: RequestLine,
   startedAt: number,
 ): SpanRecord {
   const ofBerth = Object.entries(made).map(([name, value]) => [`berth.${name}`, String(value)]);
@@ -104,6 +112,7 @@ function toSpan(
       'http.route': route === '/*' ? undefined : route,
       'http.response.status_code': status,
       'url.path': path,
+      'client.address': address,
       'berth.request_id': request_id,
       ...Object.fromEntries(ofBerth),
     },

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { clientAddress } from './client-address.ts';
+import { clientOf } from './client-address.ts';
 
 it.each([
   ['203.0.113.7', undefined, 0, '203.0.113.7'],
@@ -23,6 +23,18 @@ it.each([
 ])(
   'counts a request from %s that was forwarded for %s, with %s proxies to trust, for %s',
   (socket, forwarded, proxies, counted) => {
-    expect(clientAddress(socket, forwarded, proxies)).toBe(counted);
+    expect(clientOf(socket, forwarded, proxies).network).toBe(counted);
+  },
+);
+
+it.each([
+  ['10.0.0.1', '[2001:DB8:1:2:3::4]:4711', 1, '2001:db8:1:2:3::4'],
+  ['fe80::1%eth0', undefined, 0, 'fe80::1'],
+  ['::ffff:203.0.113.7', undefined, 0, '203.0.113.7'],
+  ['203.0.113.7', '198.51.100.1', 0, '203.0.113.7'],
+])(
+  'names a client at %s, forwarded for %s, with %s proxies to trust, %s',
+  (socket, forwarded, proxies, named) => {
+    expect(clientOf(socket, forwarded, proxies).address).toBe(named);
   },
 );

@@ -1,29 +1,38 @@
 import { isIP } from 'node:net';
 
-/**
- * Whom a request is counted for. Each of `trustedProxies` proxies adds the address that it sees to the end of
- * X-Forwarded-For: the one that the outermost of them saw is used; anything before it may be forged.
- */
-export function clientAddress(
-  socketAddress: string | undefined,
-  forwardedFor: string | undefined,
-  trustedProxies: number,
-): string {
-  const direct = toNetwork(socketAddress ?? '') ?? 'unknown';
-  if (trustedProxies === 0 || forwardedFor === undefined) return direct;
-  const addresses = forwardedFor.split(',').map((text) => text.trim());
-  return toNetwork(addresses.at(-Math.min(trustedProxies, addresses.length)) ?? '') ?? direct;
+/** Where a request comes from. */
+export interface Client {
+  /** As the logs name it. */
+  address: string;
+  /** What it is counted for: the address, or the /64 of an IPv6 address, which is one customer's. */
+  network: string;
 }
 
 /**
- * An IPv4 address, also if it is IPv4-mapped; the /64 of an IPv6 address, which is one customer's; undefined:
- * neither.
+ * Where a request comes from. Each of `trustedProxies` proxies adds the address that it sees to the end of
+ * X-Forwarded-For: the one that the outermost of them saw is used; anything before it may be forged.
  */
-function toNetwork(text: string): string | undefined {
+export function clientOf(
+  socketAddress: string | undefined,
+  forwardedFor: string | undefined,
+  trustedProxies: number,
+): Client {
+  const direct = toClient(socketAddress ?? '') ?? UNKNOWN;
+  if (trustedProxies === 0 || forwardedFor === undefined) return direct;
+  const addresses = forwardedFor.split(',').map((text) => text.trim());
+  return toClient(addresses.at(-Math.min(trustedProxies, addresses.length)) ?? '') ?? direct;
+}
+
+const UNKNOWN: Client = { address: 'unknown', network: 'unknown' };
+
+/** Of an IPv4 address, also if it is IPv4-mapped, or of an IPv6 address; undefined: it is neither. */
+function toClient(text: string): Client | undefined {
   const address = withoutPort(text);
   const family = isIP(address);
-  if (family === 4) return address;
-  return family === 6 ? networkOf(address) : undefined;
+  if (family === 4) return { address, network: address };
+  if (family !== 6) return undefined;
+  const network = networkOf(address);
+  return { address: network.includes('/') ? address.replace(/%.*$/, '').toLowerCase() : network, network };
 }
 
 /** Some proxies write `203.0.113.7:4711` and `[2001:db8::1]:4711`. */

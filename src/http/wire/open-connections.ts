@@ -1,5 +1,5 @@
 import { BlockList, isIPv6, type Socket } from 'node:net';
-import { clientAddress } from './client-address.ts';
+import { clientOf } from './client-address.ts';
 import type { Connection } from './connection.ts';
 
 /** A TCP connection; `connection` is there once HTTP can be spoken on it, after the handshake of TLS. */
@@ -35,7 +35,7 @@ export class OpenConnections implements Iterable<OpenConnection> {
     const { remoteAddress } = socket;
     // It went away before it was looked at.
     if (remoteAddress === undefined) return false;
-    const address = clientAddress(remoteAddress, undefined, 0);
+    const { network: address } = clientOf(remoteAddress, undefined, 0);
     const opened: OpenConnection = { socket, address, peer: peerOf(socket) };
     const ofAddress = this.#byAddress.get(address) ?? new Set();
     if (!isLoopback(remoteAddress) && ofAddress.size >= this.#perAddress) {

@@ -173,7 +173,13 @@ export class HttpServer {
     const refusal = this.#options.refuse(problems[error.code ?? ''] ?? 'malformed', remoteAddress);
     const requestId = this.#options.nextId();
     this.#options.log.info(
-      { request_id: requestId, status: refusal.status, code: refusal.code, cause: error.code },
+      {
+        request_id: requestId,
+        status: refusal.status,
+        code: refusal.code,
+        cause: error.code,
+        address: remoteAddress,
+      },
       'request refused below HTTP',
     );
     connection.refuse(toText(refusal, requestId));
