@@ -90,6 +90,24 @@ describe('requests', () => {
   });
 });
 
+describe('connections', () => {
+  it('are replaced after an hour, also where all of them are open', async () => {
+    const ports = new Set<number | undefined>();
+    await using server = await startAnsweringServer((_, response) => {
+      ports.add(response.req.socket.remotePort);
+      answerJson(response, 200, instanceAnswer);
+    });
+    const clock = new VirtualClock();
+    const client = clientOf(server.baseUrl, { clock, connections: 2 });
+    await Promise.all([read(client), read(client)]);
+    await read(client);
+    expect(ports.size).toBe(2);
+    await clock.advance(3_600_000);
+    await read(client);
+    expect(ports.size).toBe(3);
+  });
+});
+
 describe('answers [client-answers]', () => {
   it('lose the fields that nobody knows', async () => {
     await using server = await startAnsweringServer((_, response) =>
@@ -118,6 +136,11 @@ describe('answers [client-answers]', () => {
     ['half of a JSON', { 'Content-Type': 'application/json' }, JSON.stringify(instanceAnswer).slice(0, 40)],
     ['bytes that are no text', { 'Content-Type': 'application/json' }, Buffer.from([0x22, 0xff, 0x22])],
     ['nothing', { 'Content-Type': 'application/json' }, ''],
+    [
+      'JSON that is nested without end',
+      { 'Content-Type': 'application/json' },
+      JSON.stringify(instanceAnswer).replace('{', `{"extras":${'['.repeat(20_000)}${']'.repeat(20_000)},`),
+    ],
   ])('are invalid when they are %s, and a write may have happened', async (_, headers, body) => {
     await using server = await startAnsweringServer((_, response) =>
       response.writeHead(201, headers).end(body),

@@ -1,3 +1,4 @@
+import type { CertificateSeen } from '../ports/certificates.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ResolveAll } from './addresses.ts';
 import {
@@ -38,6 +39,8 @@ export interface ClientOptions {
   resolve?: ResolveAll;
   /** What was left out of a list since it could not be read. */
   onProblem?: OnProblem;
+  /** Hears of the certificate that it shows. */
+  certificateSeen?: CertificateSeen | undefined;
 }
 
 /**
@@ -58,6 +61,8 @@ export function createClient(options: ClientOptions): OrchestratorClient {
           allowPrivate,
           connectTimeoutMs,
           connections,
+          clock,
+          certificateSeen: options.certificateSeen,
           ...(resolve !== undefined && { resolve }),
         });
   const exchange = async (): Promise<Token> => {

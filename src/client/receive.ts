@@ -1,3 +1,4 @@
+import { parseJson } from '../contract/parse-json.ts';
 import { errorAnswerSchema, toLine } from './answers.ts';
 import { ProviderError, type ProviderProblem } from './orchestrator-client.ts';
 import type { IncomingAnswer } from './transport.ts';
@@ -48,8 +49,9 @@ export function readJson(call: Call, answer: Answer): unknown {
   const { status } = answer;
   if (status !== 200 && status !== 201) throw unsuccessful(call, answer);
   if (!answer.isJson) throw invalidAnswer(call, status, 'expected JSON, with Content-Type: application/json');
-  const value = parse(answer.text);
-  if (value === undefined) throw invalidAnswer(call, status, 'expected JSON, this cannot be parsed');
+  const value = parseJson(answer.text);
+  if (value === undefined)
+    throw invalidAnswer(call, status, 'expected JSON of at most 200 levels, this cannot be parsed');
   // O: conventions, 7: "a 200 carrying an embedded error is not allowed". An instance's `error` is a text.
   const embedded = (value as { error?: unknown } | null)?.error;
   if (typeof embedded === 'object' && embedded !== null)
@@ -74,7 +76,7 @@ function unsuccessful(call: Call, answer: Answer): ProviderError {
   const { status } = answer;
   if (status < 300 || status >= 600) return invalidAnswer(call, status, 'expected 200, 201 or an error');
   if (status < 400) return invalidAnswer(call, status, 'a redirect, and none is followed');
-  const body = errorAnswerSchema.safeParse(answer.isJson ? parse(answer.text) : undefined);
+  const body = errorAnswerSchema.safeParse(answer.isJson ? parseJson(answer.text) : undefined);
   // A proxy's own page is not the orchestrator's word that something is gone.
   if (status === 404 && !body.success) return invalidAnswer(call, status, 'expected an Error as its body');
   const { code, message } = body.success ? body.data.error : { code: '', message: '' };
@@ -93,12 +95,4 @@ function problemOf(status: number): ProviderProblem {
   if (status === 404) return 'not_found';
   if (status === 409) return 'conflict';
   return status === 429 ? 'limited' : 'refused';
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,6 @@
 import { Agent, buildConnector } from 'undici';
+import { type CertificateSeen, reportPeer } from '../ports/certificates.ts';
+import type { Clock } from '../ports/clock.ts';
 import { createPublicLookup, type ResolveAll } from './addresses.ts';
 
 export interface OutgoingRequest {
@@ -38,6 +40,9 @@ function reasonOf(error: Error & { code?: unknown }): string {
   return error.message;
 }
 
+/** All connections are replaced this often: one that is kept open does not show that a certificate was renewed. */
+const RECONNECT_EVERY_MS = 3_600_000;
+
 export interface WireOptions {
   allowPrivate: boolean;
   connectTimeoutMs: number;
@@ -45,27 +50,46 @@ export interface WireOptions {
   connections: number;
   /** How names are resolved; the system's way where it is left out. */
   resolve?: ResolveAll;
+  /** Hears of the certificate that the other side shows. */
+  certificateSeen?: CertificateSeen | undefined;
+  clock: Pick<Clock, 'now'>;
 }
 
 /** TCP and TLS, with connections of its own that are kept open between requests. */
 export function createWireTransport(options: WireOptions): Transport {
-  const { allowPrivate, connectTimeoutMs, connections, resolve } = options;
+  const { allowPrivate, connectTimeoutMs, connections, resolve, certificateSeen, clock } = options;
   const connect = buildConnector({
     timeout: connectTimeoutMs,
+    // A session that is resumed shows the certificate from before.
+    maxCachedSessions: 0,
     ...(!allowPrivate && { lookup: createPublicLookup(resolve) }),
   });
-  const agent = new Agent({
-    connections,
-    // The whole of a call is bounded by its caller.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: (target, callback) =>
-      connect(target, (...[error, socket]) =>
-        error === null ? callback(null, socket) : callback(new NotConnected(error), null),
-      ),
-  });
+  const createAgent = (): Agent =>
+    new Agent({
+      connections,
+      // The whole of a call is bounded by its caller.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: (target, callback) =>
+        connect(target, (...[error, socket]) => {
+          if (certificateSeen !== undefined) reportPeer(certificateSeen, error, socket);
+          return error === null ? callback(null, socket) : callback(new NotConnected(error), null);
+        }),
+    });
+  let agent = createAgent();
+  let createdAt = clock.now();
+  /** Its last calls may be under way, until an hour later none is. */
+  let previous: Agent | undefined;
+  const replace = (): void => {
+    void previous?.destroy();
+    previous = agent;
+    agent = createAgent();
+    createdAt = clock.now();
+  };
   return {
     async send({ method, url, headers, body }, signal) {
+      // Not by undici's clientTtl: where every connection is that old, a call waits for one forever.
+      if (clock.now() - createdAt >= RECONNECT_EVERY_MS) replace();
       const { origin, pathname, search } = new URL(url);
       const answer = await agent.request({
         origin,
@@ -84,7 +108,7 @@ export function createWireTransport(options: WireOptions): Transport {
         body: answer.body,
       };
     },
-    close: () => agent.destroy(),
+    close: async () => void (await Promise.all([agent.destroy(), previous?.destroy()])),
   };
 }
 
