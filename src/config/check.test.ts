@@ -24,6 +24,12 @@ describe('check-config', () => {
     expect(check('')).toEqual([]);
   });
 
+  it('a finding is one line, whatever a key has in it', () => {
+    expect(check('"a\\nforged: OK": 1\n')).toEqual([
+      expect.stringMatching(/^berth\.yaml:1:1 a\\u000aforged: OK: unknown key/),
+    ]);
+  });
+
   it('says which locations sell storage without a limit', () => {
     const region = (more: string) =>
       `{ name: X, datacenter: dc-${more.length}, volume_types: [{ name: ssd, price_per_gb_hour: 1, min_size_gb: 1, max_size_gb: 9 }]${more} }`;

@@ -28,10 +28,11 @@ export class ConfigError extends Fatal {
   }
 }
 
-/** `berth.yaml:12:5 platform.boot_ms: expected …` */
+/** `berth.yaml:12:5 platform.boot_ms: expected …`, on one line whatever a key of the file has in it. */
 export function toLine({ file, line, column, path, message }: Finding): string {
   const place = line === undefined ? file : `${file}:${line}:${column}`;
-  return path === '' ? `${place}: ${message}` : `${place} ${toSentence({ path, message })}`;
+  const text = path === '' ? `${place}: ${message}` : `${place} ${toSentence({ path, message })}`;
+  return text.replaceAll('\n', '\\u000a');
 }
 
 function remedy(findings: readonly Finding[]): string {

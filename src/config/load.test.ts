@@ -49,6 +49,24 @@ describe('the configuration', () => {
     expect(new Set(sources.values())).toEqual(new Set(['default']));
   });
 
+  it('takes the files that a driver reads as relative to the file, on one platform and on several [config-driver-files]', () => {
+    const options =
+      'driver: incus, client_certificate: a.crt, client_key: /k/a.key, server_certificate: keys/s.crt';
+    const several = join(folder, 'several.yaml');
+    const one = join(folder, 'one.yaml');
+    writeFileSync(one, `platform: { ${options} }\n`);
+    writeFileSync(several, `platforms: { east: { ${options} } }\n`);
+    const expected = {
+      client_certificate: join(folder, 'a.crt'),
+      client_key: '/k/a.key',
+      server_certificate: join(folder, 'keys/s.crt'),
+    };
+    expect(loadConfig({ file: one, flags: {}, env: {} }).config.platform).toMatchObject(expected);
+    expect(loadConfig({ file: several, flags: {}, env: {} }).config.platforms?.['east']).toMatchObject(
+      expected,
+    );
+  });
+
   it.each([
     ['a flag over the environment', { host: 'flag' }, { BERTH_HOST: 'env' }, 'flag', 'flag'],
     ['the environment over the file', {}, { BERTH_HOST: 'env' }, 'env', 'environment'],

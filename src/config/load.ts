@@ -12,7 +12,12 @@ import {
   resolveServerPaths,
   type ServerPaths,
 } from './parse-config.ts';
-import { platformIssues, type SellingPlatforms } from './platforms.ts';
+import {
+  type PlatformOptions,
+  platformIssues,
+  resolvePlatformFiles,
+  type SellingPlatforms,
+} from './platforms.ts';
 import { type Config, configSchema } from './schema.ts';
 import { type ConfigFlags, type Environment, readOverrides } from './settings.ts';
 import { readYamlFile } from './yaml-file.ts';
@@ -40,7 +45,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
 }
 
 /** The same by another schema: one that is made for other drivers. @throws {ConfigError} */
-export function loadConfigAs<File extends ServerPaths & { catalog?: string | undefined }>(
+export function loadConfigAs<File extends ServerPaths & PlatformOptions & { catalog?: string | undefined }>(
   schema: z.ZodType<File>,
   { file = undefined, flags, env }: LoadOptions,
 ): { config: File & { catalog: string }; sources: ConfigSources } {
@@ -48,9 +53,10 @@ export function loadConfigAs<File extends ServerPaths & { catalog?: string | und
   const yaml = path === undefined ? undefined : readYamlFile(path);
   const { config, sources } = parseConfig(schema, yaml, readOverrides(flags, env));
   if (!sources.has('catalog')) sources.set('catalog', 'default');
+  const absolute = createPathResolver(yaml?.file, sources);
   return {
     config: {
-      ...resolveServerPaths(config, createPathResolver(yaml?.file, sources)),
+      ...resolvePlatformFiles(resolveServerPaths(config, absolute), absolute),
       catalog: catalogFileOf(config.catalog, yaml?.file),
     },
     sources,

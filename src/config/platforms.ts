@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { DriverDefinition } from '../drivers/kit/driver-definition.ts';
-import { driverNamed } from '../drivers/registry.ts';
+import type { DriverDefinition, DriverOptions } from '../drivers/kit/driver-definition.ts';
+import { driverNamed, drivers } from '../drivers/registry.ts';
 import { DEFAULT_PLATFORM } from '../orchestrator/catalog/catalog.ts';
 import { platformsIn, wellFormedPartsOf } from '../orchestrator/catalog/catalog-file.ts';
 import type { OfferFile, RegionFile } from '../orchestrator/catalog/catalog-schema.ts';
@@ -15,6 +15,45 @@ export function platformsOf<Options>({
   platforms?: Readonly<Record<string, Options>> | undefined;
 }): ReadonlyMap<string, Options> {
   return new Map(platform === undefined ? Object.entries(platforms) : [[DEFAULT_PLATFORM, platform]]);
+}
+
+/** The two keys of berth.yaml for platforms. */
+export interface PlatformOptions {
+  platform?: DriverOptions | undefined;
+  platforms?: Readonly<Record<string, DriverOptions>> | undefined;
+}
+
+/** The files that the options of drivers name, made absolute. */
+export function resolvePlatformFiles<Config extends PlatformOptions>(
+  config: Config,
+  absolute: (setting: string, path: string) => string,
+): Config {
+  const { platform, platforms } = config;
+  return {
+    ...config,
+    ...(platform !== undefined && { platform: withFiles(platform, 'platform', absolute) }),
+    ...(platforms !== undefined && {
+      platforms: Object.fromEntries(
+        Object.entries(platforms).map(([name, options]) => [
+          name,
+          withFiles(options, `platforms.${name}`, absolute),
+        ]),
+      ),
+    }),
+  };
+}
+
+function withFiles(
+  options: DriverOptions,
+  place: string,
+  absolute: (setting: string, path: string) => string,
+): DriverOptions {
+  const keys: readonly string[] = drivers.find(({ name }) => name === options.driver)?.fileKeys ?? [];
+  const files = Object.entries(options).filter(([key]) => keys.includes(key));
+  return {
+    ...options,
+    ...Object.fromEntries(files.map(([key, path]) => [key, absolute(`${place}.${key}`, path)])),
+  };
 }
 
 /** What a catalog is checked against: each platform, with what its driver reads under `machine:`. */

@@ -10,6 +10,14 @@ const PORT = 'expected a whole number from 0 to 65535';
 const portSchema = z.int(PORT).min(0, PORT).max(65_535, PORT);
 const hostSchema = z.string().min(1).max(255).default('127.0.0.1');
 
+const hostNameSchema = z
+  .string()
+  .max(255)
+  .regex(
+    /^[\w-]+(\.[\w-]+)*\.?$/,
+    'expected a name without scheme, port and wildcard, such as berth.example.com',
+  );
+
 /** Where a server listens; `port` is the default one. */
 export function serverSchema(port: number) {
   return z.strictObject({
@@ -29,6 +37,8 @@ export function serverSchema(port: number) {
         host: hostSchema,
         /** Absent: the product's own, or any free one where `server.port` is 0. */
         port: portSchema.optional(),
+        /** The names under which the console and the operator's API answer, beside addresses, localhost and `host`. */
+        hosts: z.array(hostNameSchema).max(64).default([]),
       })
       .prefault({}),
   });
@@ -87,7 +97,7 @@ export const limitsSchema = z
       .max(1_000_000)
       .refine((count) => count === 0 || count >= 256, 'expected 0, for any number, or at least 256')
       .default(1024),
-    /** How long SIGTERM lets requests finish. */
+    /** How long SIGTERM lets requests and work finish. */
     drain_s: z.number().nonnegative().max(3600).default(20),
   })
   .prefault({});

@@ -32,6 +32,8 @@ function inWords(code: string, message: string): string {
     return 'expected one "key: value" a line: put a value that has ": " in it in quotes, and indent a key like those beside it';
   if (code === 'MULTILINE_IMPLICIT_KEY' || message.startsWith('Implicit map keys'))
     return 'expected "key: value" on one line';
+  if (code === 'NON_STRING_KEY') return 'expected a name as the key, this is a list or a mapping';
+  if (code === 'RESOURCE_EXHAUSTION') return 'it is nested too deeply here';
   if (code === 'BAD_SCALAR_START') return `${message}: put it in quotes`;
   return message;
 }

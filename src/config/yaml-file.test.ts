@@ -62,11 +62,19 @@ describe('a YAML file', () => {
       'a: 1\n---\nb: 2\n',
       ['2:1 expected one document, and a second one begins here: remove the ---'],
     ],
-    ['a key that is no text', '? [a]\n: 1\n', [expect.stringMatching(/^1:\d/)]],
+    [
+      'a key that is no text',
+      '? [a]\n: 1\n',
+      ['1:3 expected a name as the key, this is a list or a mapping'],
+    ],
     ['an alias that goes nowhere', 'a: *x\n', [expect.stringMatching(/^Unresolved alias .*: x$/)]],
     ['an alias to itself', 'a: &x { b: *x }\n', [expect.stringContaining('aliases unfold')]],
     ['aliases that unfold to billions', bomb(), [expect.stringContaining('aliases unfold')]],
-    ['nesting deeper than any reader goes', '['.repeat(200_000), [expect.stringMatching(/\S/)]],
+    [
+      'nesting deeper than any reader goes',
+      '['.repeat(200_000),
+      [expect.stringContaining('nested too deeply')],
+    ],
     ['bytes that are no UTF-8', Buffer.from([0x61, 0x3a, 0x20, 0xff]), ['expected UTF-8 text']],
     ['five megabytes', `a: ${'x'.repeat(5_000_000)}\n`, ['expected at most 4194304 bytes, got 5000004']],
   ])('with %s is refused', (_what, text, findings) => {
