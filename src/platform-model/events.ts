@@ -3,7 +3,7 @@ import type { Machines } from './machines.ts';
 import type { MachineRecord } from './records.ts';
 
 /** What a platform, or a guest, does to a machine without being told to. */
-export type MachineEvent = 'reclaim' | 'reap' | 'powerOff' | 'breakDown' | 'loss';
+export type MachineEvent = 'reclaim' | 'reap' | 'powerOff' | 'suspend' | 'breakDown' | 'loss';
 
 const POWER_OFF_MS = 1_000;
 
@@ -34,6 +34,9 @@ export function happen<M extends MachineRecord>(
       break;
     case 'powerOff':
       turn('stopping', now + POWER_OFF_MS);
+      break;
+    case 'suspend':
+      change({ power: 'paused', isRestarting: false });
       break;
     case 'breakDown':
       turn('failed', null);

@@ -12,6 +12,7 @@ import type { Phase, Ports } from './rules.ts';
 import { done, failed, pending } from './steps.ts';
 
 const BOOT_FAILURE = 'the boot failed: a GPU fell off the bus (Xid 79)';
+const PAUSED = 'its disk has no space left';
 const NO_MACHINE = failed('gone', 'the platform has no such machine');
 
 /** The machines of a platform. What ends by itself ends when somebody asks, with the time at which it was due. */
@@ -90,6 +91,7 @@ export class Machines<M extends MachineRecord> {
       createdAt,
       ...(endpoint !== undefined && { endpoint }),
       ...(power === 'failed' && { detail: BOOT_FAILURE }),
+      ...(power === 'paused' && { detail: PAUSED }),
       ...(rules.manifest.keepsNotes && { note: spec.note }),
     };
   }
@@ -107,13 +109,14 @@ export class Machines<M extends MachineRecord> {
 
   stop(ref: OwnerRef): Step<ObservedMachine> {
     return this.#order(ref, 'stop', (machine) => {
-      if (machine.power === 'running') this.#enter(machine, 'stopping', 'stop');
+      if (machine.power === 'running' || machine.power === 'paused') this.#enter(machine, 'stopping', 'stop');
       return this.#reached(machine, 'stopped', 'stopping');
     });
   }
 
   start(ref: OwnerRef): Step<ObservedMachine> {
     return this.#order(ref, 'resume', (machine) => {
+      if (machine.power === 'paused') this.#put({ ...machine, power: 'running' });
       if (machine.power === 'stopped') {
         if (!machine.holdsUnit && !this.#hasFreeUnit(machine.spec)) return this.#noCapacity(machine.spec);
         const next = { ...machine, boots: machine.boots + 1, holdsUnit: true };
@@ -385,5 +388,9 @@ function poolOf({ offerId, datacenter }: Pick<MachineSpec, 'offerId' | 'datacent
 
 /** Why a machine ends of which nobody said so. */
 function causeOf({ power }: MachineRecord): Cause {
-  return power === 'stopped' ? 'reaped' : power === 'running' ? 'reclaimed' : 'destroyed';
+  return power === 'stopped'
+    ? 'reaped'
+    : power === 'running' || power === 'paused'
+      ? 'reclaimed'
+      : 'destroyed';
 }

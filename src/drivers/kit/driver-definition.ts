@@ -1,9 +1,11 @@
 import type { z } from 'zod';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
+import type { CertificateSeen } from '../../ports/certificates.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Diagnosis } from '../../ports/diagnosis.ts';
 import type { Log } from '../../ports/log.ts';
+import type { Asking } from './asking.ts';
 
 /** What an operator writes under `platform:` in berth.yaml, read by the driver that it names. */
 export interface DriverOptions {
@@ -32,8 +34,14 @@ export interface DriverSetting {
   databaseFile: string | undefined;
   /** The environment, for secrets. */
   env: Readonly<Record<string, string | undefined>>;
+  /** What files of the programs that it runs get; undefined: that of the process. */
+  umask?: number | undefined;
   clock: Clock;
   log: Log;
+  /** Where what a driver finds out about certificates is reported; absent: nowhere. */
+  certificateSeen?: (use: 'driver' | 'incus_server' | 'incus_client') => CertificateSeen;
+  /** Where `berth doctor` asks; absent: what is opened serves. */
+  asking?: Asking | undefined;
 }
 
 /** A driver as its folder exports it, in `driver.ts`, for the list in `drivers/registry.ts`. */
@@ -42,6 +50,8 @@ export interface DriverDefinition<Options extends DriverOptions = DriverOptions>
   readonly name: Options['driver'];
   /** Its keys under `platform:`, a strict object with `driver: z.literal(name)`. */
   readonly configSchema: z.ZodType<Options> & z.core.$ZodTypeDiscriminable;
+  /** The keys among these that name files: a relative path is relative to berth.yaml, and the driver is given an absolute one. */
+  readonly fileKeys?: readonly string[];
   /**
    * Whether it could be opened, as far as this machine can tell. Writes nothing and calls nothing.
    *
@@ -56,7 +66,7 @@ export interface DriverDefinition<Options extends DriverOptions = DriverOptions>
   checkCatalog?(options: Options, catalog: Catalog): void;
   /** What an offer of the catalog may say under `machine:`. Absent: nothing. */
   readonly offerSchema?: z.ZodType;
-  /** Whether it leaves out the hosts that it is told to avoid: one of its hosts can be cordoned in Berth. */
+  /** Whether it is told which hosts to leave out: one of its hosts can be cordoned in Berth. */
   readonly placesOnHosts?: true;
   /** Looks at every prerequisite, one by one, for `berth doctor`. Changes nothing that stays. */
   diagnose?(options: Options, setting: DriverSetting): AsyncIterable<Diagnosis>;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
-import type { PlatformDriver, Step } from '../../../orchestrator/model/platform-driver.ts';
+import type { ObservedMachine, PlatformDriver, Step } from '../../../orchestrator/model/platform-driver.ts';
 import { createSimulator } from '../../simulator/platform/simulator.ts';
 import { machineSpec } from '../../simulator/simulator.fixture.ts';
 import type { DriverContext } from './bench.ts';
@@ -32,6 +32,16 @@ const onHostThatIsNotAsked = (driver: PlatformDriver): Partial<PlatformDriver> =
   },
 });
 
+const listing = (
+  driver: PlatformDriver,
+  change: (items: ObservedMachine[]) => ObservedMachine[],
+): Partial<PlatformDriver> => ({
+  list: async () => {
+    const found = await driver.list();
+    return found.answer === 'listed' ? { ...found, items: change(found.items) } : found;
+  },
+});
+
 let copies = 0;
 
 /** What is wrong with a driver, and the check that must see it. */
@@ -44,7 +54,28 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
   'never-made': [
     ['doubts what is not there', () => ({ get: async () => ({ answer: 'unknown', reason: 'planted' }) })],
   ],
-  listing: [['lists nothing', () => ({ list: async () => ({ answer: 'listed', items: [] }) })]],
+  listing: [
+    ['lists nothing', () => ({ list: async () => ({ answer: 'listed', items: [] }) })],
+    ['lists the newest of several', (driver) => listing(driver, (items) => items.slice(-1))],
+    [
+      'lists two machines at one endpoint',
+      (driver) =>
+        listing(driver, (items) =>
+          items.map((item) => (items[0]?.endpoint ? { ...item, endpoint: items[0].endpoint } : item)),
+        ),
+    ],
+    [
+      'says that one of several is gone, and lists it',
+      (driver) => ({
+        get: async (ref) => {
+          const found = await driver.list();
+          const isAlone = found.answer === 'listed' && found.items.length < 2;
+          return isAlone ? driver.get(ref) : { answer: 'gone' };
+        },
+      }),
+    ],
+  ],
+  'avoid-hosts': [['has one host for all', (driver) => onHostThatIsNotAsked(driver)]],
   create: [
     [
       'is done before it runs',
@@ -103,6 +134,23 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
   ],
   'stop-start': [
     ['stops though it says that it cannot', (driver) => manifest(driver, { stop: false, resume: false })],
+    [
+      'lists only what runs',
+      (driver) => listing(driver, (items) => items.filter(({ power }) => power === 'running')),
+    ],
+    [
+      'lists what is stopped as running',
+      (driver) => listing(driver, (items) => items.map((item) => ({ ...item, power: 'running' }))),
+    ],
+    [
+      'says that what is stopped is gone',
+      (driver) => ({
+        get: async (ref) => {
+          const found = await driver.get(ref);
+          return found.answer === 'observed' && found.value.power === 'stopped' ? { answer: 'gone' } : found;
+        },
+      }),
+    ],
     [
       'comes back elsewhere',
       (driver) => ({

@@ -51,8 +51,32 @@ export const machineChecks: readonly DriverCheck[] = [
         (await bench.listed()).length > 0 ? true : undefined,
       );
       same('listed when it is made', await bench.listed(), [ref]);
+      const others = bench.context.units === 1 ? [] : [bench.ref('b')];
+      for (const other of others) await assertSameAsGet(bench, [ref, other]);
       await bench.destroy(ref);
-      same('listed when it is destroyed', await bench.listed(), []);
+      same('listed when it is destroyed', await bench.listed(), others);
+      return undefined;
+    },
+  },
+  {
+    id: 'avoid-hosts',
+    title: 'makes no machine on a host that it is told to avoid',
+    why: 'An operator cordons a host before work on it: what is made there all the same goes down with it.',
+    async run(bench) {
+      if (bench.context.units === 1) return { untried: 'the platform holds one machine' };
+      const { host } = await bench.create(bench.ref('a'));
+      if (host === undefined) return { untried: 'the machines have no host' };
+      const ref = bench.ref('b');
+      const spec = bench.spec(ref, { avoidHosts: [host] });
+      const made = await bench
+        .finish('create', (cookie) => bench.driver.create(spec, cookie))
+        .catch((error: unknown) => {
+          // No other host may have room.
+          if (error instanceof CheckFailure) return undefined;
+          throw error;
+        });
+      if (made?.host === host)
+        throw new CheckFailure(`create was told to avoid the host ${host}, and made the machine there`);
       return undefined;
     },
   },
@@ -319,4 +343,23 @@ async function freeUnits(bench: Bench, ref: string): Promise<number> {
       `inventory names ${offerId} in ${datacenter} ${found.length} times: ${show(inventory)}`,
     );
   return found[0]?.units ?? 0;
+}
+
+/** Makes the last of the machines, and has both list and get show all of them, each at an endpoint of its own. */
+async function assertSameAsGet(bench: Bench, refs: readonly string[]): Promise<void> {
+  await bench.create(refs.at(-1) ?? '');
+  await bench.untilShown('one more machine in list', async () =>
+    (await bench.listed()).includes(refs.at(-1) ?? '') ? true : undefined,
+  );
+  same(`listed when there are ${refs.length}`, await bench.listed(), [...refs].sort());
+  const listing = await bench.driver.list();
+  const items = listing.answer === 'listed' ? listing.items.filter(({ ref }) => refs.includes(ref)) : [];
+  const endpoints = items.flatMap(({ endpoint }) =>
+    endpoint ? [`${endpoint.publicIp}:${endpoint.sshPort}`] : [],
+  );
+  const shared = endpoints.find((endpoint, at) => endpoints.indexOf(endpoint) < at);
+  if (shared !== undefined) throw new CheckFailure(`list shows two machines with the endpoint ${shared}`);
+  for (const { ref } of items)
+    if ((await bench.driver.get(ref)).answer === 'gone')
+      throw new CheckFailure(`get says that ${ref} is gone, and list shows it`);
 }

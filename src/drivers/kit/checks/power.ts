@@ -1,11 +1,11 @@
-import { gone, has, refused, same } from './bench.ts';
+import { type Bench, CheckFailure, gone, has, refused, same } from './bench.ts';
 import type { DriverCheck } from './check.ts';
 
 export const powerChecks: readonly DriverCheck[] = [
   {
     id: 'stop-start',
     title: 'stops and starts a machine, twice over, or says that it cannot',
-    why: 'Each call may come twice. A machine that comes back at another address has to be proved anew.',
+    why: 'Each call may come twice. A machine that comes back at another address has to be proved anew, and one that is not shown while it is stopped is lost.',
     async run(bench) {
       const { driver } = bench;
       const ref = bench.ref('a');
@@ -17,6 +17,7 @@ export const powerChecks: readonly DriverCheck[] = [
       }
       has('stop', await bench.stop(ref), { power: 'stopped' });
       has('stop of what is stopped', await bench.stop(ref), { power: 'stopped' });
+      await assertShownStopped(bench, ref);
       if (!bench.manifest.resume) {
         refused('start', await driver.start(ref, null), 'unsupported');
         return undefined;
@@ -94,3 +95,16 @@ export const powerChecks: readonly DriverCheck[] = [
     },
   },
 ];
+
+/** By `get` and by `list`, which must not leave out what does not run. */
+async function assertShownStopped(bench: Bench, ref: string): Promise<void> {
+  const presence = await bench.driver.get(ref);
+  if (presence.answer !== 'observed')
+    throw new CheckFailure(`get answers ${presence.answer} for a machine that is stopped`);
+  has('get of what is stopped', presence.value, { power: 'stopped' });
+  await bench.untilShown('a machine with the power stopped in list', async () => {
+    const listing = await bench.driver.list();
+    const items = listing.answer === 'listed' ? listing.items : [];
+    return items.find((item) => item.ref === ref && item.power === 'stopped');
+  });
+}

@@ -10,6 +10,8 @@ import { createSimulator } from '../platform/simulator.ts';
 import { doneValue, endpointOf, instantly, machineSpec, observe, realClock } from '../simulator.fixture.ts';
 
 const workers = vi.hoisted((): Worker[] => []);
+/** Settles when that worker has ended; awaited from its start, since one that cannot load ends at any time. */
+const ends = vi.hoisted((): Promise<void>[] => []);
 const fate = vi.hoisted(() => ({ canStart: true, endsWithItsAnswer: false }));
 vi.mock('node:worker_threads', async (original) => {
   const real = await original<typeof import('node:worker_threads')>();
@@ -17,6 +19,7 @@ vi.mock('node:worker_threads', async (original) => {
     constructor(...[url, options]: ConstructorParameters<typeof real.Worker>) {
       super(fate.canStart ? url : new URL('./no-such-worker.js', import.meta.url), options);
       workers.push(this);
+      ends.push(new Promise((resolve) => this.once('exit', () => resolve())));
     }
 
     override emit(event: string | symbol, ...args: unknown[]): boolean {
@@ -145,7 +148,7 @@ it('tries again after ever longer, up to a minute, when no thread starts', async
       while (workers.length === started) await clock.advance(workers.length === first ? 0 : 1_000);
       expect(workers.length).toBe(started + 1);
       startedAfterS.push((clock.now() - begunAt) / 1_000);
-      await new Promise((resolve) => workers.at(-1)?.once('exit', resolve));
+      await ends.at(-1);
     }
     expect(startedAfterS).toEqual([0, 1, 3, 7, 15, 31, 63, 123, 183]);
   } finally {

@@ -134,14 +134,23 @@ export class Runtime {
     this.#timers.get(ref)?.cancel();
     this.#timers.delete(ref);
     const { clock } = this.#parts;
-    const machine = this.#machine(ref);
-    const changeAt = machine && nextChangeAt(machine, clock.now());
-    const at = Math.min(retryAt, changeAt ?? Number.POSITIVE_INFINITY);
+    const at = Math.min(retryAt, this.#nextChangeAt(ref, retryAt));
     if (at === Number.POSITIVE_INFINITY || this.#isClosed) return;
     this.#timers.set(
       ref,
       clock.setTimer(at - clock.now(), () => this.#settleInBackground(ref)),
     );
+  }
+
+  /** `unknown` where the state file takes no writes, as on a full disk: a machine cannot be brought up to date then. */
+  #nextChangeAt(ref: OwnerRef, unknown: number): number {
+    try {
+      const machine = this.#machine(ref);
+      return (machine && nextChangeAt(machine, this.#parts.clock.now())) ?? Number.POSITIVE_INFINITY;
+    } catch (error) {
+      if (unknown === Number.POSITIVE_INFINITY) throw error;
+      return unknown;
+    }
   }
 
   /** What fails here is told when somebody asks about the machine, and tried again later. */
@@ -188,7 +197,11 @@ export class Runtime {
     const { bootedAt } = record;
     const running: RunningGuest = { hosted, bootedAt, isRunningLine: false, firstBoot: Promise.resolve() };
     this.#guests.set(ref, running);
-    running.firstBoot = this.#runFirstBoot(ref, running, files);
+    running.firstBoot = this.#runFirstBoot(ref, running, files).catch(async () => {
+      // The state file takes no writes: the lines that are left run when the guest is up again.
+      await hosted.close();
+      this.#lose(ref, running);
+    });
     void hosted.lost.then(() => this.#lose(ref, running));
   }
 
@@ -220,7 +233,7 @@ export class Runtime {
     }
   }
 
-  /** The thread of all guests has ended: this one is brought up again. */
+  /** The guest is gone while its machine runs: it is brought up again. */
   #lose(ref: OwnerRef, lost: RunningGuest): void {
     if (this.#guests.get(ref) !== lost) return;
     this.#guests.delete(ref);
