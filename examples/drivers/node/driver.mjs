@@ -5,6 +5,7 @@
 //
 // Replace make … kill by calls to your platform; docs/how-to/driver-in-any-language.md tells what Berth asks.
 import { execFileSync, spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { createServer } from 'node:net';
@@ -29,15 +30,22 @@ ForceCommand cd '${folder}/disk' && export HOME="$PWD" && exec sh -c "\${SSH_ORI
 const folderOf = (ref) => `${FOLDER}/${ref}`;
 export const exists = (ref) => fs.existsSync(folderOf(ref));
 
+/** One that the system gives to no other program: a stopped machine keeps its own. */
+async function freePort() {
+  const port = randomInt(20_000, 32_768);
+  const probe = createServer().listen(port, '127.0.0.1');
+  return once(probe, 'listening').then(
+    () => probe.close() && port,
+    () => freePort(),
+  );
+}
+
 async function make({ ref, ssh_keys, note }) {
   const fresh = folderOf(`.new-${ref}`); // Renamed when it is complete: half a machine is none.
   fs.rmSync(fresh, { recursive: true, force: true });
   fs.mkdirSync(`${fresh}/disk`, { recursive: true });
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', `${fresh}/host_key`]);
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address();
-  probe.close();
+  const port = await freePort();
   fs.writeFileSync(`${fresh}/authorized_keys`, ssh_keys.join('\n'));
   fs.writeFileSync(`${fresh}/sshd_config`, sshdConfig(folderOf(ref), port));
   const endpoint = { public_ip: '127.0.0.1', ssh_port: port, ssh_username: userInfo().username };
@@ -52,11 +60,12 @@ function observe(ref) {
 }
 
 /** Its server and what has its disk as home (`ps e` shows the environment), with their children. */
-function processes(ref) {
-  const printed = execFileSync('ps', ['axeww', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
+function processes(ref, killed = []) {
+  const printed = execFileSync('ps', ['axeww', '-o', 'pid=,ppid=,stat=,args='], { encoding: 'utf8' });
   const marks = [`-f ${folderOf(ref)}/sshd_config`, `HOME=${folderOf(ref)}/disk`];
-  const rows = [...printed.matchAll(/^ *(\d+) +(\d+) (.*)$/gm)];
-  const own = rows.filter(([text]) => marks.some((mark) => text.includes(mark))).map(([, pid]) => pid);
+  const rows = [...printed.matchAll(/^ *(\d+) +(\d+) +[^Z\s].*$/gm)];
+  const isOwn = ([text, pid]) => killed.includes(pid) || marks.some((mark) => text.includes(mark));
+  const own = rows.filter(isOwn).map(([, pid]) => pid);
   return rows.filter(([, pid, parent]) => own.includes(pid) || own.includes(parent)).map(([, pid]) => pid);
 }
 
@@ -65,11 +74,12 @@ function start(ref) {
   execFileSync('/usr/sbin/sshd', ['-f', `${folder}/sshd_config`, '-E', `${folder}/console.log`]);
 }
 
-function kill(ref) {
-  const pids = processes(ref);
+/** A process that ends loses its arguments first, and its port last. */
+function kill(ref, killed = []) {
+  const pids = processes(ref, killed);
   if (pids.length === 0) return;
   spawnSync('kill', ['-KILL', ...pids]);
-  kill(ref);
+  kill(ref, [...killed, ...pids]);
 }
 
 export const failed = (code, detail) => ({ outcome: 'failed', code, side_effect: 'none', detail });

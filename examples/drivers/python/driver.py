@@ -5,7 +5,7 @@
 
 Replace Machine by calls to your platform; docs/how-to/driver-in-any-language.md tells what Berth asks.
 """
-import fcntl, getpass, json, os, shutil, socket, subprocess, sys, time
+import fcntl, getpass, json, os, random, shutil, socket, subprocess, sys, time
 from pathlib import Path
 
 FOLDER = Path(sys.argv[1]).resolve()
@@ -23,6 +23,17 @@ ForceCommand cd '{folder}/disk' && export HOME="$PWD" && exec sh -c "${{SSH_ORIG
 """
 
 
+def free_port():
+    """One that the system gives to no other program: a stopped machine keeps its own."""
+    while True:
+        port = random.randrange(20_000, 32_768)
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+            return port
+        except OSError:
+            pass
+
+
 class Machine:
     def __init__(self, ref):
         self.ref, self.folder = ref, FOLDER / ref
@@ -32,8 +43,7 @@ class Machine:
         shutil.rmtree(new, ignore_errors=True)
         (new / "disk").mkdir(parents=True)
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", new / "host_key"], check=True)
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
+        port = free_port()
         (new / "authorized_keys").write_text("\n".join(spec["ssh_keys"]))
         (new / "sshd_config").write_text(SSHD_CONFIG.format(port=port, folder=self.folder))
         (new / "machine.json").write_text(json.dumps({
@@ -45,22 +55,24 @@ class Machine:
         known = json.loads((self.folder / "machine.json").read_text())
         return {**known, "power": "running" if self.processes() else "stopped"}
 
-    def processes(self):
+    def processes(self, killed=()):
         """Its server and what has its disk as home (`ps e` shows the environment), with their children."""
-        command = ["ps", "axeww", "-o", "pid=,ppid=,args="]
+        command = ["ps", "axeww", "-o", "pid=,ppid=,stat=,args="]
         printed = subprocess.check_output(command, text=True, errors="replace")
-        rows = [line.split(None, 2) for line in printed.splitlines()]
+        rows = [row for row in (line.split(None, 3) for line in printed.splitlines()) if row[2][0] != "Z"]
         marks = f"-f {self.folder}/sshd_config", f"HOME={self.folder}/disk"
-        own = {pid for pid, _, text in rows if any(mark in text for mark in marks)}
-        return [pid for pid, parent, _ in rows if pid in own or parent in own]
+        own = {pid for pid, _, _, text in rows if pid in killed or any(mark in text for mark in marks)}
+        return [pid for pid, parent, *_ in rows if pid in own or parent in own]
 
     def start(self):  # sshd makes a session of its own: what is in the driver's ends with the driver.
         log, config = self.folder / "console.log", self.folder / "sshd_config"
         subprocess.run(["/usr/sbin/sshd", "-f", config, "-E", log], check=True)
 
-    def kill(self):
-        while pids := self.processes():
+    def kill(self):  # A process that ends loses its arguments first, and its port last.
+        killed = set()
+        while pids := self.processes(killed):
             subprocess.run(["kill", "-KILL", *pids], stderr=subprocess.DEVNULL)
+            killed.update(pids)
 
 
 def failed(code, detail):

@@ -11,6 +11,7 @@ import {
   PROTOCOL_VERSIONS,
   results,
 } from './protocol.ts';
+import type { Secrets } from './secrets.ts';
 
 /** How requests come to a driver and answers back: over pipes to a process, or over HTTP. */
 export interface Channel {
@@ -27,6 +28,8 @@ export interface Channel {
    * @throws {AnswerLost} if that is not known
    */
   ask(method: Method, args: object): Promise<unknown>;
+  /** What the driver was given, and none of its words may repeat. */
+  readonly secrets: Secrets;
   /** Whether it holds requests back until the last one is answered, so that none waits in a pipe. */
   readonly isSerial: boolean;
   /** Rejects what is under way, and ends what was started. */

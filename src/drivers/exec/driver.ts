@@ -15,6 +15,7 @@ export const exec: DriverDefinition<ExecConfig> = {
   name: 'exec',
   configSchema: execConfigSchema,
   offerSchema: execOfferSchema,
+  placesOnHosts: true,
   imageAdvice: 'The driver program receives the name of the image and finds the image itself.',
   check(options, { env }) {
     readSecret(env, options.token_env);
@@ -28,7 +29,7 @@ export const exec: DriverDefinition<ExecConfig> = {
       ...setting,
       subject: command?.join(' ') ?? `driver at ${url}`,
       connect: () => connect(options, setting),
-      timeoutMs: options.timeout_s * 1000,
+      timeoutMs: withinOf(options.timeout_s, setting),
     });
   },
   open: (options, setting) => openExec(options, setting),
@@ -58,6 +59,7 @@ async function connect(
   const { Greeter } = await import('./channel.ts');
   const greeter = new Greeter(setting.log);
   const channel = wrap(await createChannel(options, setting, greeter));
+  setting.asking?.signal.addEventListener('abort', () => void channel.close());
   try {
     await channel.open();
   } catch (error) {
@@ -67,26 +69,38 @@ async function connect(
   return { channel, info: greeter.info };
 }
 
+/**
+ * Under `berth doctor`, which waits a second longer than for one answer. One that waits for that of `berth serve` to end
+ * has begun nothing.
+ */
+const STOP_SOON_MS = 300;
+
+/** A limit of the configuration in milliseconds, which `berth doctor` makes shorter. */
+function withinOf(seconds: number, { asking }: Pick<DriverSetting, 'asking'>): number {
+  return Math.min(seconds * 1000, asking?.withinMs ?? Number.POSITIVE_INFINITY);
+}
+
 function nameOf({ command, url }: ExecConfig): string {
   return command === undefined ? `The driver at ${url}` : `The driver ${command[0]}`;
 }
 
 async function createChannel(
   options: ExecConfig,
-  { clock, log, env }: DriverSetting,
+  { clock, log, env, umask, asking, certificateSeen }: DriverSetting,
   greeter: Greeter,
 ): Promise<Channel> {
   const setting = {
     clock,
     log,
     greeter,
-    timeoutMs: options.timeout_s * 1000,
-    startTimeoutMs: options.start_timeout_s * 1000,
+    timeoutMs: withinOf(options.timeout_s, { asking }),
+    startTimeoutMs: withinOf(options.start_timeout_s, { asking }),
   };
   const { command, url = '' } = options;
   if (command === undefined) {
     const { WebhookChannel } = await import('./webhook-channel.ts');
-    return new WebhookChannel({ ...setting, url, token: readSecret(env, options.token_env) });
+    const seen = certificateSeen?.('driver');
+    return new WebhookChannel({ ...setting, url, token: readSecret(env, options.token_env), seen });
   }
   const [{ ProcessChannel }, { Secrets }] = await Promise.all([
     import('./process-channel.ts'),
@@ -95,11 +109,19 @@ async function createChannel(
   const named = environmentOf(options.environment, env);
   return new ProcessChannel({
     ...setting,
-    command,
+    command: umask === undefined ? command : withUmask(umask, command),
     env: { ...usualEnvironment(env), ...named },
     secrets: new Secrets(Object.values(named)),
-    stopTimeoutMs: options.stop_timeout_s * 1000,
+    stopTimeoutMs: Math.min(
+      options.stop_timeout_s * 1000,
+      asking === undefined ? Number.POSITIVE_INFINITY : STOP_SOON_MS,
+    ),
   });
+}
+
+/** A shell sets it and is replaced by the program: Node would set it for Berth's own files too. */
+function withUmask(umask: number, command: readonly string[]): string[] {
+  return ['/bin/sh', '-c', 'umask "$0" && exec "$@"', umask.toString(8).padStart(4, '0'), ...command];
 }
 
 /** The variables by name. @throws {Fatal} if one is not set */

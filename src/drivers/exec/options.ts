@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isLoopback } from '../../contract/loopback.ts';
 import type { DriverOptions } from '../kit/driver-definition.ts';
 
 /** Names of environment variables, never their values. */
@@ -6,13 +7,10 @@ const variableName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'expected the name of an environment variable');
 
-const isLoopback = ({ hostname }: URL): boolean =>
-  hostname === 'localhost' || hostname === '[::1]' || /^127\./.test(hostname);
-
 /** A token, and the cloud-init of tenants, go over it. */
 const isSafe = (text: string): boolean => {
   const url = URL.parse(text);
-  return url === null || url.protocol === 'https:' || isLoopback(url);
+  return url === null || url.protocol === 'https:' || isLoopback(url.hostname);
 };
 
 /** What an operator writes under `platform:` in berth.yaml. */

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type {
   ObservedMachine,
@@ -7,6 +8,7 @@ import type {
   Step,
   VolumeDriver,
 } from '../../orchestrator/model/platform-driver.ts';
+import { inSlices } from '../../ports/in-slices.ts';
 import type { Log } from '../../ports/log.ts';
 import { type Channel, problemOf } from './channel.ts';
 import { AnswerLost, messageOf, NotSent, Unauthorized } from './errors.ts';
@@ -14,6 +16,8 @@ import {
   type Arguments,
   type Capabilities,
   type Info,
+  listed,
+  listedItems,
   type Method,
   type Result,
   results,
@@ -25,6 +29,7 @@ import {
   fromPlatformVolume,
   fromPresence,
   fromStep,
+  toAvoid,
   toManifest,
   toOffers,
   toPlatform,
@@ -38,6 +43,8 @@ export interface PlatformSetting {
   log: Log;
 }
 
+/** A listing of this many items is parsed in slices. */
+const SLICED = 1_000;
 /** How much of a console the core wants. */
 const MAX_CONSOLE = 16 * 1024;
 
@@ -74,10 +81,10 @@ export function createPlatform(
     destroy: (ref, cookie) => order(async () => fromStep(await caller.ask('destroy', { ref, cookie }), same)),
     ...(capabilities.attach_volume !== 'none' && { volumes: createVolumes(caller, capabilities) }),
     ...(capabilities.inventory && {
-      inventory: () =>
+      inventory: (avoidHosts?: readonly string[]) =>
         look(async () => {
           const offers = toOffers(catalog);
-          return fromInventory(await caller.ask('inventory', { offers }), offers);
+          return fromInventory(await caller.ask('inventory', { offers, ...toAvoid(avoidHosts) }), offers);
         }),
     }),
     ...(capabilities.console && {
@@ -128,12 +135,34 @@ class Caller {
 
   /** @throws {AnswerLost | NotSent | Unauthorized} */
   async ask<M extends Method>(method: M, args: Arguments<M>): Promise<Result<M>> {
-    const result = results[method].safeParse(await this.#channel.ask(method, args));
-    if (result.success) return result.data as Result<M>;
+    const result = await parseResult(method, await this.#channel.ask(method, args));
+    if (result.success) return this.#channel.secrets.cleanAnswer(result.data as Result<M>);
     const sentence = `the driver answers ${method} with what is no answer of the protocol: ${problemOf(result.error)}`;
     this.#log.warn({}, sentence);
     throw new AnswerLost(sentence, 'invalid');
   }
+}
+
+/** As `results` says. What is listed is parsed in slices, as all of it at once may take seconds. */
+async function parseResult(method: Method, answer: unknown): Promise<z.ZodSafeParseResult<unknown>> {
+  if (method !== 'list' && method !== 'volumes.list') return results[method].safeParse(answer);
+  const { success, error, data } = listedItems.safeParse(answer);
+  if (!success && error.issues.some(({ code }) => code === 'too_big')) return { success, error };
+  if (!success || data.items.length < SLICED) return results[method].safeParse(answer);
+  const whole = results[method].safeParse(Object.assign({}, answer, { items: [] }));
+  if (!whole.success) return whole;
+  const items: unknown[] = [];
+  for await (const slice of inSlices(data.items))
+    for (const item of slice) {
+      const parsed = listed[method].safeParse(item);
+      if (!parsed.success) return { success: false, error: at(['items', items.length], parsed.error) };
+      items.push(parsed.data);
+    }
+  return { success: true, data: { ...whole.data, items } };
+}
+
+function at(place: PropertyKey[], { issues }: z.ZodError): z.ZodError {
+  return new z.ZodError(issues.map((issue) => ({ ...issue, path: [...place, ...issue.path] })));
 }
 
 type WireMachine = Parameters<typeof fromPlatform>[0];

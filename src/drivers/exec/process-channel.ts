@@ -50,6 +50,10 @@ export class ProcessChannel implements Channel {
     return this.#run.ask(method, args);
   }
 
+  get secrets(): Secrets {
+    return this.#options.secrets;
+  }
+
   get isSerial(): boolean {
     return this.#options.greeter.info.concurrency === 1;
   }

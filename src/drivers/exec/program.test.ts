@@ -32,6 +32,31 @@ function isRunning(pid: number): boolean {
   }
 }
 
+it.each([
+  ['9 KB', 9_000, 'unknown', 'the driver failed over get'],
+  ['5 MB', 5_000_000, 'gone', 'no error that is a text of at most 10000 characters'],
+])(
+  'a hostile error of %s comes out short, on one line and without controls',
+  async (_size, length, answer, said) => {
+    await using program = await startProgram(
+      `${GREETING}; read -r line; cat "$PLACE/answer"; ${gone('2')}; ${LISTEN}`,
+    );
+    const error = `\u001b[2J\u001b]0;title\u0007\u009b31m\u202e\u2066evil\r\nforged: OK\n${'A'.repeat(length)}`;
+    writeFileSync(join(program.place, 'answer'), `${JSON.stringify({ id: '2', error })}\n`);
+    const found = await program.driver.get('a');
+    expect(found.answer).toBe(answer);
+    const texts = [
+      ...program.lines.map(({ message }) => message),
+      ...('reason' in found ? [found.reason] : []),
+    ];
+    expect(texts.join('\n')).toContain(said);
+    for (const text of texts) {
+      expect(text.length).toBeLessThanOrEqual(600);
+      expect(text).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u);
+    }
+  },
+);
+
 describe('a program that answers', () => {
   it('is asked several things at once, and may answer in any order', async () => {
     await using program = await startProgram(
@@ -173,6 +198,51 @@ describe('a program that answers', () => {
     expect(told).toContain('instead it wrote what is no answer');
     for (const text of [told, program.said()]) expect(text).not.toContain(TOKEN);
     expect(String(told).length).toBeLessThan(500);
+  });
+
+  it.each([
+    ['beside what is read', '{"answer":"gone","more":', '}'],
+    ['as a whole', '', ''],
+  ])('loses an answer that is nested too deeply %s [exec-deep-answer]', async (_where, start, end) => {
+    const brackets = (bracket: string) => `head -c 20000 /dev/zero | tr '\\0' '${bracket}'`;
+    await using program = await startProgram(
+      `${GREETING}; read -r a; printf '{"id":"2","result":${start}'; ${brackets('[')}; ${brackets(']')}; ` +
+        `echo '${end}}'; ${LISTEN}`,
+      { environment: ['TOKEN'] },
+      { TOKEN: 'a-secret-of-the-provider' },
+    );
+    const asked = program.driver.get('a');
+    await expect.poll(() => program.said()).toContain('no answer (it is nested too deeply)');
+    expect(await program.clock.advanceUntilSettled(asked, 1_000)).toEqual({
+      answer: 'unknown',
+      reason: expect.stringContaining('it is nested too deeply'),
+    });
+  });
+
+  it('is told which hosts are cordoned, in create and inventory, and nothing where none is', async () => {
+    const counted = (id: string) => say({ id, result: { answer: 'counted', free: 1 } });
+    const refused = { outcome: 'failed', code: 'capacity', side_effect: 'none', detail: 'full' };
+    await using program = await startProgram(
+      `${greetingFor({ capabilities: { create_visible_within_ms: 0, inventory: true } })}; ` +
+        [counted('2'), counted('3'), say({ id: '4', result: refused }), say({ id: '5', result: refused })]
+          .map((answer) => `read -r line; printf '%s\\n' "$line" >> "$PLACE/asked"; ${answer}; `)
+          .join('') +
+        LISTEN,
+    );
+    const { driver } = program;
+    await driver.inventory?.([]);
+    await driver.inventory?.(['n1']);
+    await driver.create(machineSpec({ ref: 'a' }), null);
+    await driver.create({ ...machineSpec({ ref: 'a' }), avoidHosts: ['n1', 'n2'] }, null);
+    const lines = readFileSync(join(program.place, 'asked'), 'utf8').trim().split('\n');
+    const asked = lines.map((line) => JSON.parse(line));
+    expect(asked.map(({ avoid_hosts, spec }) => avoid_hosts ?? spec?.avoid_hosts)).toEqual([
+      undefined,
+      ['n1'],
+      undefined,
+      ['n1', 'n2'],
+    ]);
+    expect(Object.keys(asked[2].spec)).not.toContain('avoid_hosts');
   });
 
   it('fills no log', async () => {
@@ -378,6 +448,13 @@ describe('a program that ends', () => {
   });
 });
 
+it('adds no listener to the process with each program: Node warns of more than ten', async () => {
+  await using _first = await startProgram(`${GREETING}; ${LISTEN}`);
+  const listeners = process.listenerCount('exit');
+  await using _second = await startProgram(`${GREETING}; ${LISTEN}`);
+  expect(process.listenerCount('exit')).toBe(listeners);
+});
+
 describe('a program that misbehaves', () => {
   it('is heard over what is no answer', async () => {
     const noise = `echo 'Hello, world'; echo '{"id":"99","result":{}}'; echo '{"id":2}'`;
@@ -531,5 +608,28 @@ describe('a program that berth doctor looks at', () => {
     expect(await diagnosed(LISTEN, false)).toMatchObject([
       { verdict: 'warning', remedy: expect.stringContaining('berth serve') },
     ]);
+  });
+
+  it('that does not end either has been told of and killed before the doctor gives it up', async () => {
+    const script = `${TELL_PID}; trap '' TERM; while :; do sleep 1; done`;
+    await using program = prepareProgram(script);
+    const { place, clock } = program;
+    const options = exec.configSchema.parse({
+      driver: 'exec',
+      command: ['sh', '-c', script],
+      environment: ['PLACE'],
+    });
+    const asking = { withinMs: 5_000, signal: new AbortController().signal };
+    const env = { ...process.env, PLACE: place };
+    const told: Diagnosis[] = [];
+    const all = (async () => {
+      for await (const finding of exec.diagnose?.(options, setting({ env, clock, asking })) ?? [])
+        told.push(finding);
+    })();
+    await expect.poll(() => existsSync(join(place, 'pid'))).toBe(true);
+    await clock.advance(5_900);
+    await all;
+    expect(told).toMatchObject([{ verdict: 'warning', remedy: expect.stringContaining('berth serve') }]);
+    expect(isRunning(Number(readFileSync(join(place, 'pid'), 'utf8')))).toBe(false);
   });
 });

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { cloudInitSchema } from '../../contract/cloud-init.ts';
 import { portForwardSchema } from '../../contract/instance.ts';
-import { deviceStates, failureCodes, hostStates } from '../../orchestrator/model/platform-driver.ts';
+import { deviceStates, failureCodes, hostStates, powers } from '../../orchestrator/model/platform-driver.ts';
 
 /** The versions of the protocol that this Berth speaks, the best first. */
 export const PROTOCOL_VERSIONS: readonly number[] = [1];
 
-const MAX_TEXT = 10_000;
+export const MAX_TEXT = 10_000;
 const text = z.string().max(MAX_TEXT);
 const ref = z
   .string()
@@ -20,6 +20,11 @@ const cookie = z
   .describe('What the driver wants to be handed back when the step is repeated.');
 const note = z.string().max(8 * 1024);
 const sizeGb = z.number().positive();
+
+const avoidHosts = z
+  .array(z.string())
+  .exactOptional()
+  .describe('Hosts that an operator has cordoned: nothing new is placed there. Absent: there are none.');
 
 const machineSpec = z
   .object({
@@ -45,6 +50,7 @@ const machineSpec = z
     note: note.describe(
       'To be kept with the machine and given back, where the capability keeps_notes is true.',
     ),
+    avoid_hosts: avoidHosts,
   })
   .meta({ id: 'MachineSpec' });
 export type WireMachineSpec = z.infer<typeof machineSpec>;
@@ -97,7 +103,12 @@ const requests = {
     restart_id: z.string().describe('The same id is one restart, however often it is asked for.'),
   }),
   destroy: z.object({ ...step, method: z.literal('destroy') }),
-  inventory: z.object({ ...common, method: z.literal('inventory'), offers: z.array(soldOffer) }),
+  inventory: z.object({
+    ...common,
+    method: z.literal('inventory'),
+    offers: z.array(soldOffer),
+    avoid_hosts: avoidHosts,
+  }),
   console: z.object({ ...aboutRef, method: z.literal('console') }),
   'volumes.get': z.object({ ...aboutRef, method: z.literal('volumes.get') }),
   'volumes.list': z.object({ ...common, method: z.literal('volumes.list') }),
@@ -171,7 +182,7 @@ export type Info = z.infer<typeof info>;
 const machine = z
   .object({
     ref,
-    power: z.enum(['building', 'running', 'stopping', 'stopped', 'starting', 'failed', 'destroying']),
+    power: z.enum(powers),
     created_at: millis.describe('Milliseconds since the Unix epoch; never changes.'),
     endpoint: z
       .object({
@@ -193,7 +204,11 @@ const machine = z
       .max(255)
       .exactOptional()
       .describe('Which host of the platform has it, where there are several.'),
-    detail: text.exactOptional().describe('Why, when `power` is `failed`.'),
+    detail: text.exactOptional().describe('Why, when `power` is `failed` or `paused`.'),
+    fault: z
+      .object({ finding: text, remedy: text })
+      .exactOptional()
+      .describe('What is wrong with a machine that runs all the same; an alarm shows it.'),
     note: note.exactOptional(),
   })
   .meta({ id: 'Machine' });
@@ -232,9 +247,13 @@ const presenceOf = <T extends z.ZodType, H extends z.ZodRawShape>(value: T, more
     z.object({ ...unknown.shape, ...more }),
   ]);
 
+const MAX_LISTED = 200_000;
+/** How much a listing may be. */
+export const listedItems = z.object({ items: z.array(z.unknown()).max(MAX_LISTED) });
+
 const listingOf = <T extends z.ZodType, H extends z.ZodRawShape>(item: T, more: H) =>
   z.discriminatedUnion('answer', [
-    z.object({ answer: z.literal('listed'), items: z.array(item).max(200_000), ...more }),
+    z.object({ answer: z.literal('listed'), items: z.array(item).max(MAX_LISTED), ...more }),
     unknown,
   ]);
 
@@ -324,6 +343,8 @@ export const results = {
   'volumes.resize': stepOf(volume),
   'volumes.destroy': stepOf(z.null()),
 } satisfies Record<Method, z.ZodType>;
+/** What the answers of these methods list. */
+export const listed = { list: machine, 'volumes.list': volume };
 export type Result<M extends Method> = z.infer<(typeof results)[M]>;
 
 /** One line of the driver: the result of a request, or why the driver could not tell. */

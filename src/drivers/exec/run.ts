@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { isNestedTooDeeply, parseJson } from '../../contract/parse-json.ts';
 import type { Clock, Timer } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { MAX_ANSWER_BYTES } from './channel.ts';
 import { AnswerLost, NotSent, quoted } from './errors.ts';
 import { LineReader } from './line-reader.ts';
-import { type Answer, answerSchema, type Method } from './protocol.ts';
+import { type Answer, answerSchema, MAX_TEXT, type Method } from './protocol.ts';
 import type { Secrets } from './secrets.ts';
 import { ToldLines } from './told-lines.ts';
 
@@ -48,6 +49,13 @@ const DRAIN_MS = 500;
  * process group of its own, which ends with it.
  */
 export class Run {
+  static readonly #running = new Set<Run>();
+  // A process that ends before its drivers have takes them along.
+  static {
+    process.on('exit', () => {
+      for (const run of Run.#running) run.#signal('SIGKILL');
+    });
+  }
   /** Resolves with the end of a sentence when nothing is left of it. */
   readonly ended: Promise<string>;
   /** Resolves when it takes no more requests, which is earlier. */
@@ -91,6 +99,8 @@ export class Run {
     this.ended = this.#end.promise;
     this.unusable = this.#unusable.promise;
     this.#listen();
+    Run.#running.add(this);
+    void this.ended.then(() => Run.#running.delete(this));
   }
 
   get pid(): number | undefined {
@@ -294,7 +304,7 @@ export class Run {
     timer.cancel();
     if ('error' in answer)
       reject(new AnswerLost(`the driver failed over ${method}: ${this.#told.clean(answer.error)}`, 'error'));
-    else resolve(this.#options.secrets.cleanAnswer(answer.result));
+    else resolve(answer.result);
   }
 
   #expire(id: string): void {
@@ -336,23 +346,16 @@ export class Run {
 
 /** What whoever wrote the driver has to know of a line that is no answer. */
 function whyNoAnswer(line: string): string {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return 'it is no JSON: what is for people belongs on standard error';
-  }
+  if (isNestedTooDeeply(line)) return 'it is nested too deeply';
+  const value = parseJson(line);
+  if (value === undefined) return 'it is no JSON: what is for people belongs on standard error';
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it is no object';
   const { id } = value as { id?: unknown };
   if (typeof id !== 'string')
     return `its id is ${typeof id === 'number' ? id : 'no string'}, and must be the string of the request`;
-  return 'it has no result, and no error that is a text';
+  return `it has no result, and no error that is a text of at most ${MAX_TEXT} characters`;
 }
 
 function parseAnswer(line: string): Answer | undefined {
-  try {
-    return answerSchema.safeParse(JSON.parse(line)).data as Answer | undefined;
-  } catch {
-    return undefined;
-  }
+  return answerSchema.safeParse(parseJson(line)).data as Answer | undefined;
 }

@@ -59,7 +59,13 @@ export function toPlatform(spec: MachineSpec, offer: Offer | undefined, loginUse
     vendor_data: vendorData,
     user_data: userData,
     note: spec.note,
+    ...toAvoid(spec.avoidHosts),
   };
+}
+
+/** Absent where no host is cordoned: a program from before that reads nothing new. */
+export function toAvoid(hosts: readonly string[] = []): Pick<WireMachineSpec, 'avoid_hosts'> {
+  return hosts.length === 0 ? {} : { avoid_hosts: [...hosts] };
 }
 
 export function toPlatformVolume({ ref, datacenter, sizeGb, type, note }: VolumeSpec): WireVolumeSpec {

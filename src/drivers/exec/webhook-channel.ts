@@ -1,6 +1,8 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
+import { parseJson } from '../../contract/parse-json.ts';
+import { type CertificateSeen, reportPeer } from '../../ports/certificates.ts';
 import { type Channel, type ChannelSetting, MAX_ANSWER_BYTES } from './channel.ts';
 import { AnswerLost, type Loss, messageOf, NotSent, quoted, Unauthorized } from './errors.ts';
 import { answerSchema, type Method } from './protocol.ts';
@@ -9,28 +11,36 @@ import { Secrets } from './secrets.ts';
 export interface WebhookOptions extends ChannelSetting {
   url: string;
   token: string | undefined;
+  /** Hears of the certificate that it shows. */
+  seen?: CertificateSeen | undefined;
 }
 
 /** How long until a driver that was not reached at the start is asked again. */
 const RETRY_MS = 1_000;
+/** One HTTPS request per hour opens a new connection: one that is kept open does not show that a certificate was renewed. */
+const NEW_CONNECTION_EVERY_MS = 3_600_000;
 
 /** A driver that answers over HTTP: each request is a POST, and redirects are not followed. */
 export class WebhookChannel implements Channel {
   readonly isSerial = false;
   readonly #options: WebhookOptions;
-  readonly #secrets: Secrets;
+  readonly secrets: Secrets;
   readonly #url: URL;
   readonly #agent: HttpAgent;
   readonly #closed = new AbortController();
   #greeting: Promise<void> | undefined;
   #isLost = false;
   #nextId = 1;
+  #connectedAt: number;
 
   constructor(options: WebhookOptions) {
     this.#options = options;
-    this.#secrets = new Secrets(options.token === undefined ? [] : [options.token]);
+    this.secrets = new Secrets(options.token === undefined ? [] : [options.token]);
     this.#url = new URL(options.url);
-    this.#agent = this.#isTls ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
+    this.#connectedAt = options.clock.now();
+    this.#agent = this.#isTls
+      ? new HttpsAgent({ keepAlive: true, maxCachedSessions: 0 })
+      : new HttpAgent({ keepAlive: true });
   }
 
   async open(): Promise<void> {
@@ -75,6 +85,13 @@ export class WebhookChannel implements Channel {
     return this.#url.protocol === 'https:';
   }
 
+  #isConnectionOld(): boolean {
+    const now = this.#options.clock.now();
+    if (!this.#isTls || now - this.#connectedAt < NEW_CONNECTION_EVERY_MS) return false;
+    this.#connectedAt = now;
+    return true;
+  }
+
   #lost(error: unknown): void {
     this.#greeting = undefined;
     if (this.#isLost || this.#closed.signal.aborted) return;
@@ -96,7 +113,7 @@ export class WebhookChannel implements Channel {
     const id = String(this.#nextId++);
     const body = JSON.stringify({ id, method, expires_at: clock.now() + timeoutMs, ...args });
     const { status, type, text } = await this.#exchange(method, body);
-    const said = (): string => quoted(this.#secrets.clean(text));
+    const said = (): string => quoted(this.secrets.clean(text));
     if (status === 401 || status === 403) {
       const remedy = this.#options.token === undefined ? 'it was sent no token' : 'it refuses the token';
       throw new Unauthorized(`the driver answers ${status}: ${remedy}`);
@@ -114,11 +131,11 @@ export class WebhookChannel implements Channel {
         `the driver answers ${method} with ${type === '' ? 'no content type' : quoted(type)} instead of application/json: ${said()}`,
         'invalid',
       );
-    return this.#secrets.cleanAnswer(resultOf(method, id, text, said));
+    return resultOf(method, id, text, said);
   }
 
   #exchange(method: Method, body: string): Promise<{ status: number; type: string; text: string }> {
-    const { clock, timeoutMs, token } = this.#options;
+    const { clock, timeoutMs, token, seen = () => undefined } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<{
       status: number;
       type: string;
@@ -132,7 +149,7 @@ export class WebhookChannel implements Channel {
       this.#url,
       {
         method: 'POST',
-        agent: this.#agent,
+        agent: this.#isConnectionOld() ? false : this.#agent,
         signal: this.#closed.signal,
         headers: {
           'Content-Type': 'application/json',
@@ -157,15 +174,17 @@ export class WebhookChannel implements Channel {
       if (isSent) return;
       socket.once(this.#isTls ? 'secureConnect' : 'connect', () => {
         isSent = true;
+        reportPeer(seen, null, socket);
       });
     });
-    outgoing.on('error', (error: NodeJS.ErrnoException) =>
+    outgoing.on('error', (error: NodeJS.ErrnoException) => {
+      reportPeer(seen, error, null);
       fail(
         isSent
           ? `broke off before it answered ${method} (${error.code ?? messageOf(error)})`
           : `is not reached at ${this.#url.origin} (${error.code ?? messageOf(error)})`,
-      ),
-    );
+      );
+    });
     const timer = clock.setTimer(timeoutMs, () => {
       fail(
         isSent
@@ -201,12 +220,4 @@ function resultOf(method: Method, id: string, text: string, said: () => string):
     );
   if ('error' in answer.data) throw new AnswerLost(`the driver failed over ${method}: ${said()}`, 'error');
   return answer.data.result;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

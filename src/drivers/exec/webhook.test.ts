@@ -82,6 +82,16 @@ it.each<[string, (response: ServerResponse, request: Request) => void, string]>(
     (response) => sendJson(response, { id: '1', result: { outcome: 'done', value: null } }),
     'what is no answer to it',
   ],
+  [
+    'an answer that is nested too deeply',
+    (response, { id }) =>
+      response
+        .writeHead(200, json)
+        .end(
+          `{"id":"${id}","result":{"outcome":"done","value":null,"more":${'['.repeat(201)}${']'.repeat(201)}}}`,
+        ),
+    'what is no answer to it: expected {"id": "2"',
+  ],
   ['an error', (response, { id }) => sendJson(response, { id, error: 'no disk' }), 'failed over destroy'],
 ])('proves nothing by %s', async (_what, reply, sentence) => {
   await using pair = await pairWith(reply);
@@ -192,6 +202,7 @@ it('waits at the start for a driver that does not listen yet, and then says so',
 
 it.each([
   [{ url: 'http://driver.example.com/' }, 'plain http is for this machine only'],
+  [{ url: 'http://127.evil.example/' }, 'plain http is for this machine only'],
   [{ url: 'https://user:secret@driver.example.com/' }, 'the token comes from the environment'],
   [{ url: 'http://127.0.0.1:1/', command: ['x'] }, 'expected either command or url'],
   [{}, 'expected either command or url'],

@@ -1,0 +1,64 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../../test/support/processes/process.ts';
+
+const examples = join(import.meta.dirname, '../../../examples/drivers');
+
+/** What `ps` shows of a server that was killed: without its arguments it may still hold its port. */
+const PS = `n=$(cat "$0.calls" 2>&- || echo 0)
+echo $((n + 1)) > "$0.calls"
+case $n in
+  0) echo "4242 1 Ss sshd: /usr/sbin/sshd -f $(dirname "$0")/machines/x/sshd_config [listener]";;
+  1|2) echo '4242 1 Rs [sshd]';;
+  *) echo '4242 1 Zs [sshd] <defunct>';;
+esac`;
+
+const templates = [
+  { template: 'python/driver.py', program: 'python3' },
+  { template: 'node/driver.mjs', program: process.execPath },
+].filter(({ program }) => spawnSync(program, ['--version']).error === undefined);
+
+describe.each(templates)('$template', ({ template, program }) => {
+  it('a stop is done when the killed server has ended, not when its arguments are gone', () => {
+    using folder = temporaryFolder();
+    const own = (name: string): string => join(folder.path, name);
+    mkdirSync(own('machines/x'), { recursive: true });
+    writeFileSync(own('machines/x/machine.json'), '{"ref":"x"}');
+    writeProgram(own('ps'), PS);
+    writeProgram(own('kill'), '');
+    expect(ask(folder.path, { id: '1', method: 'stop', ref: 'x' })).toEqual({
+      id: '1',
+      result: { outcome: 'done', value: { ref: 'x', power: 'stopped' } },
+    });
+    // Once for each of the four states, and once for the answer.
+    expect(readFileSync(own('ps.calls'), 'utf8').trim()).toBe('5');
+  });
+
+  it('a machine has a port that the system gives to no other program, also while it is stopped', () => {
+    using folder = temporaryFolder();
+    mkdirSync(join(folder.path, 'machines'));
+    // Without a host key no server starts; the port is chosen before.
+    writeProgram(join(folder.path, 'ssh-keygen'), '');
+    const spec = { ref: 'x', ssh_keys: [], note: '' };
+    expect(ask(folder.path, { id: '1', method: 'create', ref: 'x', spec })).toHaveProperty('error');
+    const { endpoint } = JSON.parse(readFileSync(join(folder.path, 'machines/x/machine.json'), 'utf8'));
+    expect(endpoint.ssh_port).toBeGreaterThanOrEqual(20_000);
+    expect(endpoint.ssh_port).toBeLessThan(32_768);
+  });
+
+  function ask(folder: string, request: object): unknown {
+    const { stdout, stderr } = spawnSync(program, [join(examples, template), join(folder, 'machines')], {
+      input: `${JSON.stringify(request)}\n`,
+      encoding: 'utf8',
+      env: { PATH: [folder, process.env['PATH'] ?? ''].join(delimiter) },
+    });
+    return stderr === '' ? JSON.parse(stdout) : stderr;
+  }
+});
+
+function writeProgram(file: string, script: string): void {
+  writeFileSync(file, `#!/bin/sh\n${script}\n`);
+  chmodSync(file, 0o755);
+}
