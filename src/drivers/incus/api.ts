@@ -227,14 +227,15 @@ export class IncusApi {
     }
   }
 
-  /** By its alias, or by its fingerprint. */
-  async hasImage(name: string): Promise<boolean> {
-    const paths = [
+  /** By its alias, or by its fingerprint. Undefined: there is none. */
+  async image(name: string): Promise<unknown> {
+    const alias = await this.#read(
       `/1.0/images/aliases/${encodeURIComponent(name)}`,
-      `/1.0/images/${encodeURIComponent(name)}`,
-    ];
-    for (const path of paths) if ((await this.#read(path, {}, z.unknown())) !== undefined) return true;
-    return false;
+      {},
+      z.object({ target: z.string() }),
+    );
+    const fingerprint = encodeURIComponent(alias?.value.target ?? name);
+    return (await this.#read(`/1.0/images/${fingerprint}`, {}, z.unknown()))?.value;
   }
 
   async volumes(pool: string): Promise<Volume[]> {

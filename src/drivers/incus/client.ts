@@ -1,6 +1,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
 import { Agent, request } from 'undici';
+import type { Asking } from '../kit/asking.ts';
 import { IncusRefusal, NotReached } from './errors.ts';
 import { hedged } from './hedged.ts';
 
@@ -12,6 +13,8 @@ export interface Connection {
   tls?: { certificate: string; key: string; serverCertificate: string };
   /** Incus' own; each request names it. */
   project: string;
+  /** Where `berth doctor` asks. */
+  asking?: Asking | undefined;
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -73,9 +76,11 @@ interface Target {
 export class IncusClient {
   readonly project: string;
   readonly #targets: Target[];
+  readonly #asking: Asking | undefined;
 
-  constructor({ addresses, tls, project }: Connection) {
+  constructor({ addresses, tls, project, asking }: Connection) {
     this.project = project;
+    this.#asking = asking;
     this.#targets = addresses.map((address) => toTarget(address, tls));
   }
 
@@ -120,8 +125,9 @@ export class IncusClient {
   /** The one that answered last is asked first. */
   async #exchange(method: Method, path: string, options: SendOptions): Promise<Answer> {
     const over = new AbortController();
-    const limit = AbortSignal.timeout(options.withinMs ?? REQUEST_TIMEOUT_MS);
-    const signal = AbortSignal.any([over.signal, limit]);
+    const limit = AbortSignal.timeout(options.withinMs ?? this.#asking?.withinMs ?? REQUEST_TIMEOUT_MS);
+    const ends = this.#asking === undefined ? [] : [this.#asking.signal];
+    const signal = AbortSignal.any([over.signal, limit, ...ends]);
     const calls = [...this.#targets].map((target) => () => this.#ask(target, method, path, options, signal));
     try {
       return await (method === 'GET' ? hedged(calls, HEDGE_MS) : inTurn(calls));

@@ -11,6 +11,7 @@ import { type IncusConfig, incusConfigSchema, incusOfferSchema } from './options
 export const incus: DriverDefinition<IncusConfig> = {
   name: 'incus',
   configSchema: incusConfigSchema,
+  fileKeys: ['client_certificate', 'client_key', 'server_certificate'],
   offerSchema: incusOfferSchema,
   placesOnHosts: true,
   imageAdvice:
@@ -18,13 +19,18 @@ export const incus: DriverDefinition<IncusConfig> = {
   check(options) {
     toConnection(options);
   },
-  async *diagnose(options, { catalog, clock }) {
-    const { diagnose } = await import('./diagnose.ts');
-    yield* diagnose(options, catalog, () => clock.now(), toConnection(options));
+  async *diagnose(options, { catalog, clock, asking }) {
+    const { diagnose } = await import('./diagnosis/diagnose.ts');
+    yield* diagnose(options, catalog, () => clock.now(), { ...toConnection(options), asking });
   },
   async open(options, setting) {
     const { openIncus } = await import('./platform.ts');
-    return openIncus(options, toConnection(options), setting);
+    const connection = toConnection(options);
+    if (connection.tls !== undefined) {
+      setting.certificateSeen?.('incus_server')({ pem: connection.tls.serverCertificate });
+      setting.certificateSeen?.('incus_client')({ pem: connection.tls.certificate });
+    }
+    return openIncus(options, { ...connection, asking: setting.asking }, setting);
   },
 };
 

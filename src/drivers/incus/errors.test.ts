@@ -3,10 +3,39 @@ import { classify, IncusRefusal, isNotFound, NotReached, toFailure } from './err
 
 /**
  * Texts of requests and of operations that failed. Most are replies of Incus 6.0.4. Those about quotas, disk space, GPUs, virtual
- * machines and an offline member were not recorded: they are written from what Incus documents.
+ * machines and an offline member were not recorded: they are written from its source.
  */
 const replies: readonly [status: number, message: string, code: string][] = [
+  // A cluster, and a single daemon.
   [404, 'Instance not found', 'gone'],
+  [404, 'Failed to fetch instance "berth-a" in project "default": Instance not found', 'gone'],
+  // Names of operators and tenants say nothing.
+  [404, 'Failed to fetch instance "gpu" in project "image": Instance not found', 'gone'],
+  [404, 'Failed to fetch instance "berth-a" in project "in progress": Instance not found', 'gone'],
+  [500, 'Failed creating instance record: Failed starting "gpu" in pool "no space left"', 'internal'],
+  [500, 'mkdir /var/lib/incus/storage-pools/gpu/containers/berth-a: permission denied', 'internal'],
+  [
+    500,
+    'Cannot retrieve PCI device ID: open /sys/bus/pci/devices/0000:3b:00.0: no such file',
+    'device_fault',
+  ],
+  // What a request names beside the instance that it is about.
+  [
+    400,
+    'Failed creating instance record: Failed initializing instance: Failed loading storage pool: Storage pool not found',
+    'invalid',
+  ],
+  [
+    400,
+    'Failed creating instance record: Failed initializing instance: Invalid devices: Device validation failed for "eth0": Failed loading device "eth0": Failed to load network "image" for project "gpu": Network not found',
+    'invalid',
+  ],
+  [500, 'Requested profile "image" doesn\'t exist', 'invalid'],
+  [400, 'Target only allowed when clustered', 'invalid'],
+  [404, 'Check if project has images: fetch project: Project not found', 'invalid'],
+  [404, 'Failed loading project: Project not found', 'invalid'],
+  [404, 'Profile not found', 'invalid'],
+  [400, 'Not enough uid/gid available for the container', 'capacity'],
   [404, 'Storage volume not found', 'gone'],
   [404, 'Failed getting image: Image not found', 'image_missing'],
   [
@@ -14,6 +43,11 @@ const replies: readonly [status: number, message: string, code: string][] = [
     'Failed getting image: Failed to fetch image alias "nothing": Image alias not found',
     'image_missing',
   ],
+  [400, 'Image not provided for instance creation', 'image_missing'],
+  [400, 'Instance is running', 'conflict'],
+  [400, "The instance isn't running", 'conflict'],
+  [400, 'The container is already frozen', 'conflict'],
+  [400, 'Failed shutting down instance, status is "Running": context deadline exceeded', 'transient'],
   [409, 'Volume by that name already exists', 'conflict'],
   [400, 'Instance "berth-a" already exists', 'conflict'],
   [400, 'The instance is already running', 'conflict'],
@@ -71,9 +105,13 @@ describe('a reply of Incus', () => {
     expect(effectOf(503, 'try later')).toBe('possible');
   });
 
-  it('proves that something is gone only where its project is there', () => {
-    expect(isNotFound(new IncusRefusal(404, 'Instance not found', 'GET'))).toBe(true);
-    expect(isNotFound(new IncusRefusal(404, 'Project not found', 'GET'))).toBe(false);
+  it.each([
+    [404, true],
+    [400, false],
+    [500, false],
+  ])('%i says by its status alone whether something was not found: %s', (status, expected) => {
+    const message = 'Failed to fetch instance "x" in project "default": Instance not found';
+    expect(isNotFound(new IncusRefusal(status, message, 'GET'))).toBe(expected);
   });
 
   it('that never came is transient where nothing was sent, and is thrown for the core to doubt otherwise', () => {

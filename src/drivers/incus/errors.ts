@@ -19,21 +19,30 @@ export class IncusRefusal extends Error {
   }
 }
 
-/** What a reply means. The first row whose words are in the message, or whose status it has, counts. */
-const table: readonly { words?: RegExp; status?: number; code: FailureCode }[] = [
+/**
+ * What a reply means. The first row whose words are in the message, or whose status it has, counts. `end`: in the last part
+ * of the message, the cause, which Incus writes after what it was doing.
+ */
+const table: readonly { words?: RegExp; end?: RegExp; status?: number; code: FailureCode }[] = [
   // Incus says these with 400 or 500, and in operations that failed.
-  { words: /no space left|disk quota exceeded|not enough space|insufficient space/i, code: 'capacity' },
   {
-    words: /reached (the )?maximum (number of|aggregate)|maximum (number|aggregate).*project/i,
-    code: 'quota',
+    words:
+      /no space left|disk quota exceeded|not enough space|insufficient space|not enough uid\/gid available/i,
+    code: 'capacity',
   },
+  { words: /reached (the )?maximum (number of|aggregate)/i, code: 'quota' },
   {
     words: /no suitable cluster member|couldn't find a cluster member|no online cluster members/i,
     code: 'capacity',
   },
   {
-    words: /(image|alias|fingerprint).*not found|no such image|failed getting image|image .*doesn't exist/i,
+    end: /^(image( alias| source)? not found|image not provided for instance creation)$/i,
     code: 'image_missing',
+  },
+  // What a create or a start names, and not what it is about.
+  {
+    end: /^((project|profile|storage pool|network|network ACL|cluster group) not found|requested profile "" doesn't exist)$/i,
+    code: 'invalid',
   },
   {
     words: /instance type .*not (operational|supported)|virtual machines? (are|is) not supported/i,
@@ -41,7 +50,7 @@ const table: readonly { words?: RegExp; status?: number; code: FailureCode }[] =
   },
   {
     words:
-      /already (exists|running|stopped)|is busy|in progress|being (created|deleted|started)|ETag doesn't match/i,
+      /already (exists|running|stopped|frozen)|instance is(n't)? running|is busy|in progress|being (created|deleted|started)|ETag doesn't match/i,
     code: 'conflict',
   },
   {
@@ -49,10 +58,7 @@ const table: readonly { words?: RegExp; status?: number; code: FailureCode }[] =
       /cluster member.*(offline|unreachable|is evacuated)|not leader|no leader|database is locked|connection refused|context deadline|driver: bad connection|no route to host|timed? ?out|isn't ready|invalid pid|shutting down|EOF$/i,
     code: 'transient',
   },
-  {
-    words: /\b(gpu\d*|pci|iommu|vfio)\b/i,
-    code: 'device_fault',
-  },
+  { words: /\b(gpu|pci|iommu|vfio)\b/i, code: 'device_fault' },
   { status: 400, code: 'invalid' },
   { status: 401, code: 'auth' },
   { status: 403, code: 'auth' },
@@ -68,8 +74,22 @@ const table: readonly { words?: RegExp; status?: number; code: FailureCode }[] =
 ];
 
 export function classify({ status, message }: Pick<IncusRefusal, 'status' | 'message'>): FailureCode {
-  const row = table.find(({ words, status: of }) => words?.test(message) ?? of === status);
-  return row?.code ?? 'internal';
+  const text = withoutNames(message);
+  const cause = text.split(': ').at(-1) ?? '';
+  const fits = ({ words, end, status: of }: (typeof table)[number]): boolean =>
+    (words?.test(text) ?? false) || (end?.test(cause) ?? false) || of === status;
+  return table.find(fits)?.code ?? 'internal';
+}
+
+/**
+ * Without what operators and tenants have named: an instance, a project or a pool may be called `gpu` or `image`. Incus quotes
+ * names, and a pool's is in paths. A device that Berth has named says what it is.
+ */
+function withoutNames(message: string): string {
+  return message
+    .replaceAll(/\bdevice "gpu\d+"/gi, 'device of a GPU')
+    .replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')
+    .replaceAll(/(?<!\S)\/(?!sys\/|dev\/)\S+/g, '/');
 }
 
 /** Codes with which a request was refused before anything was begun. */
@@ -91,9 +111,12 @@ export function toFailure(error: unknown): Step<never> {
   return failed(code, `Incus: ${error.message}`, UNTOUCHED.has(code) ? 'none' : 'possible');
 }
 
-/** Where the project itself is not found, nothing is known of what is in it. */
+/**
+ * Something on the way to it is not there: what was asked for, or its project or pool. Before the first is concluded, the
+ * others must be looked at.
+ */
 export function isNotFound(error: unknown): boolean {
-  return error instanceof IncusRefusal && error.status === 404 && !/\bproject\b/i.test(error.message);
+  return error instanceof IncusRefusal && error.status === 404;
 }
 
 /** Somebody else changes the same thing now: it is read and sent again. */

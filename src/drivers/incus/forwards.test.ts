@@ -78,7 +78,7 @@ function forwardsOfTwo() {
     const api = {
       instance: async (name: string) => instances.find((one) => one.name === name),
       operations: async () => [],
-      assertProject: async () => undefined,
+      instanceNames: async () => [],
       hosts: async () => ({ answered: [], silent: [] }),
       forwards: async () => {
         const read = structuredClone(stored);

@@ -42,8 +42,8 @@ function aDaemon(count: number, meet: () => Promise<void> = async () => undefine
     instanceToReplace: async (name: string) => ({ value: { ...instances.get(name) }, etag: undefined }),
     operation: async () => ({ status_code: 200 }),
     operations: async () => [],
-    assertProject: async () => undefined,
-    hasImage: async () => true,
+    instanceNames: async () => [],
+    image: async () => ({}),
     client: { project: 'default', send },
   } as unknown as IncusApi;
   const options = incusConfigSchema.parse({ driver: 'incus' });

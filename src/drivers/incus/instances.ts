@@ -1,5 +1,5 @@
 import type { IncusApi, Instance } from './api.ts';
-import { classify, IncusRefusal, isNotFound } from './errors.ts';
+import { classify, IncusRefusal } from './errors.ts';
 import { hedged } from './hedged.ts';
 import { isUnknown } from './translate.ts';
 
@@ -99,5 +99,5 @@ export class InstanceReader {
 /** Whether the member that has the instance is the problem, and not the request. */
 function isSilence(error: unknown): boolean {
   if (!(error instanceof IncusRefusal)) return true;
-  return !isNotFound(error) && ['transient', 'internal'].includes(classify(error));
+  return ['transient', 'internal'].includes(classify(error));
 }

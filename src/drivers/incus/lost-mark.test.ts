@@ -69,6 +69,20 @@ it('with nothing of it they are not of Berth, and what a move has copied so far 
 });
 
 it('an instance that its member cannot show, which comes without any configuration, is unknown', async () => {
-  const reason = 'the member none does not tell what became of it';
+  const reason = `Incus shows ${REF} in the state Error`;
   expect(await aDaemon({}, 112).machines.get(REF)).toEqual({ answer: 'unknown', reason });
+});
+
+it('an instance that Incus does not find and still lists is unknown: its pool or its network may be what is missing', async () => {
+  const api = {
+    instance: async () => undefined,
+    operations: async () => [],
+    instanceNames: async () => [REF],
+  } as unknown as IncusApi;
+  const options = incusConfigSchema.parse({ driver: 'incus' });
+  const machines = new Machines({ api, options } as unknown as MachineDeps);
+  expect(await machines.get(REF)).toEqual({
+    answer: 'unknown',
+    reason: `Incus lists ${REF}, and does not find it`,
+  });
 });

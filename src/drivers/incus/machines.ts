@@ -21,6 +21,7 @@ import {
   fromPlatform,
   hasPartOfMark,
   imageOf,
+  isFrozen,
   isName,
   isOurs,
   isRunning,
@@ -181,7 +182,8 @@ export class Machines {
       const place = placeFor(spec, now, offer, options);
       if (place === undefined) return failed('capacity', 'no member has room for it');
       const { alias } = imageOf(spec.image, offer, options);
-      if (!(await api.hasImage(alias))) return failed('image_missing', `there is no image ${alias}`);
+      if ((await api.image(alias)) === undefined)
+        return failed('image_missing', `there is no image ${alias}`);
       const query = targetOf(place.host.name);
       const body = toPlatform(spec, offer, options, place.gpus);
       const { operation } = await api.client.send('POST', '/1.0/instances', { query, body });
@@ -265,7 +267,9 @@ export class Machines {
     const operation = await this.#operationOf(cookie);
     if (operation !== undefined && operation.status_code < 200) return pending(cookie ?? 'stop', POLL_MS);
     // It did not go down by itself in time: it is switched off.
-    const isForced = cookie?.startsWith('force') || (operation !== undefined && operation.status_code >= 400);
+    const isLate = operation !== undefined && operation.status_code >= 400;
+    // One that is frozen does not hear that it should.
+    const isForced = isLate || isFrozen(instance) || cookie?.startsWith('force');
     if (isForced) return this.#setPower(ref, { action: 'stop', force: true, timeout: -1 }, 'force');
     return this.#setPower(ref, { action: 'stop', timeout: options.shutdown_s }, 'stop');
   }
@@ -276,6 +280,7 @@ export class Machines {
     const { instance } = found;
     const offer = this.#offerOf(instance);
     if (isRunning(instance)) return this.#reached(instance, offer);
+    if (isFrozen(instance)) return this.#setPower(ref, { action: 'unfreeze' }, 'resume');
     if (!isStopped(instance)) return pending(cookie ?? 'start', POLL_MS);
     const problem = await this.#failureOf(cookie, 'start');
     if (problem !== undefined) return problem;
@@ -311,7 +316,7 @@ export class Machines {
     const operation = (await this.#operationOf(cookie)) ?? (await this.#operationsOn(ref)).at(0);
     if (operation !== undefined && operation.status_code < 200)
       return pending(`restart:${operation.id}`, POLL_MS);
-    if (!isRunning(instance) && !isStopped(instance)) return pending('restart', POLL_MS);
+    if (![isRunning, isFrozen, isStopped].some((is) => is(instance))) return pending('restart', POLL_MS);
     const action = isStopped(instance)
       ? { action: 'start' }
       : { action: 'restart', force: true, timeout: -1 };
@@ -407,15 +412,16 @@ export class Machines {
       // It may have been written, or its making ended, between the two.
       const again = await api.instance(name);
       if (again !== undefined) return this.#judge(again);
-      await api.assertProject();
-      return { is: 'absent' };
+      // A 404 may be about something else that it needs, such as its pool: the list of names decides.
+      return (await api.instanceNames()).includes(name)
+        ? { is: 'unknown', reason: `Incus lists ${name}, and does not find it` }
+        : { is: 'absent' };
     }
     return this.#judge(instance);
   }
 
   #judge(instance: Instance): Found {
-    if (isUnknown(instance) || instance.state === null)
-      return { is: 'unknown', reason: `the member ${instance.location} does not tell what became of it` };
+    if (isUnknown(instance) || instance.state === null) return { is: 'unknown', reason: unknownOf(instance) };
     if (!isOurs(instance))
       return hasPartOfMark(instance)
         ? { is: 'unknown', reason: `${instance.name} has only a part of Berth's mark (user.berth.*)` }
@@ -481,6 +487,13 @@ export class Machines {
       sideEffect: kind === undefined ? 'none' : 'certain',
     };
   }
+}
+
+/** On a single daemon there is no member that could be silent. */
+function unknownOf({ name, location }: Instance): string {
+  return location === 'none'
+    ? `Incus shows ${name} in the state Error`
+    : `the member ${location} does not tell what became of it`;
 }
 
 interface Restart {

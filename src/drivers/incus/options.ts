@@ -45,7 +45,7 @@ export const incusConfigSchema = z.strictObject({
     .union([addressSchema, z.array(addressSchema).min(1)])
     .default('unix:/var/lib/incus/unix.socket')
     .transform((address) => [address].flat()),
-  /** PEM files. Over HTTPS all three are needed. */
+  /** PEM files, relative to berth.yaml. Over HTTPS all three are needed. */
   client_certificate: z.string().min(1).optional(),
   client_key: z.string().min(1).optional(),
   /** Exactly this one is accepted: of a cluster `cluster.crt`, of a single daemon `server.crt`. */

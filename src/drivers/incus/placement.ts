@@ -26,7 +26,8 @@ export interface Host {
 
 /** What members have changes with their hardware; what is left of it is counted each time. */
 const HARDWARE_KEPT_MS = 60_000;
-const SINGLE = 'none';
+/** Incus' name for the host of a single daemon. */
+export const SINGLE = 'none';
 const ALONE: Member = { server_name: SINGLE, status: 'Online', message: '', roles: ['database'] };
 /** Of a fleet that cannot be judged. */
 export const NO_MEMBER = 'most members that hold the database of the cluster are offline, by its own word';

@@ -180,7 +180,12 @@ export function gpuDevices(pci: readonly string[]): Record<string, Record<string
 }
 
 export function isRunning({ status_code: code }: Pick<Instance, 'status_code'>): boolean {
-  return code === 101 || code === 103 || (code >= 109 && code <= 111) || code === 113;
+  return code === 101 || code === 103 || code === 111 || code === 113;
+}
+
+/** Freezing, or frozen: Incus calls a virtual machine so too whose processors are halted. */
+export function isFrozen({ status_code: code }: Pick<Instance, 'status_code'>): boolean {
+  return code === 109 || code === 110;
 }
 
 export function isStopped({ status_code: code }: Pick<Instance, 'status_code'>): boolean {
@@ -197,16 +202,21 @@ function powerOf(instance: Instance, endpoint: Endpoint | undefined): Power {
   if (!isCreated) return 'building';
   if (isRunning(instance)) return endpoint === undefined ? 'starting' : 'running';
   if (isStopped(instance)) return 'stopped';
+  if (isFrozen(instance)) return 'paused';
   return instance.status_code === 106 || instance.status_code === 105 ? 'starting' : 'stopping';
 }
 
 export function fromPlatform(instance: Instance, endpoint: Endpoint | undefined): ObservedMachine {
   const { config, location } = instance;
   const note = config[mark.note];
+  const power = powerOf(instance, endpoint);
   return {
     ref: instance.name,
-    power: powerOf(instance, endpoint),
+    power,
     createdAt: timeOf(instance.created_at),
+    ...(power === 'paused' && {
+      detail: `Incus shows ${instance.name} as frozen, and does not say why`,
+    }),
     ...(endpoint !== undefined && { endpoint }),
     ...(location !== 'none' && { host: location }),
     ...(note !== undefined && { note }),

@@ -210,7 +210,9 @@ export class Volumes implements VolumeDriver {
   }
 
   async #machine(ref: OwnerRef): Promise<Instance | undefined> {
-    const instance = isName(ref) ? await this.#deps.api.instance(ref) : undefined;
+    const { api } = this.#deps;
+    const instance = isName(ref) ? await api.instance(ref) : undefined;
+    if (instance === undefined) await api.assertProject();
     return instance !== undefined && isOurs(instance) ? instance : undefined;
   }
 

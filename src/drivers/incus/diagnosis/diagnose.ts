@@ -1,13 +1,17 @@
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
-import { IncusApi, targetOf } from './api.ts';
-import { type Connection, IncusClient } from './client.ts';
-import { IncusRefusal } from './errors.ts';
-import { InstanceReader } from './instances.ts';
-import type { IncusConfig } from './options.ts';
-import { countFree, FleetReader, offerOf } from './placement.ts';
-import { imageOf } from './translate.ts';
+import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
+import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
+import { IncusApi } from '../api.ts';
+import { type Connection, IncusClient } from '../client.ts';
+import { IncusRefusal } from '../errors.ts';
+import { InstanceReader } from '../instances.ts';
+import type { IncusConfig } from '../options.ts';
+import { countFree, FleetReader, offerOf } from '../placement.ts';
+import { failed } from './failed.ts';
+import { diagnoseImages } from './images.ts';
+import { diagnoseForwards, diagnoseGroups, diagnoseMembers, diagnoseVirtualMachines } from './members.ts';
+import { diagnoseWarnings } from './warnings.ts';
 
+/** How far this machine's clock may be from that of Incus. */
 const CLOCK_TOLERANCE_MS = 5_000;
 
 /** Looks at every prerequisite, one by one; changes nothing. */
@@ -22,7 +26,7 @@ export async function* diagnose(
   try {
     const trusted = yield* connectionOf(api, connection);
     if (!trusted) return;
-    const members = yield* membersOf(api);
+    const members = yield* diagnoseMembers(api);
     yield* exists(
       client,
       `/1.0/projects/${options.project}`,
@@ -43,22 +47,18 @@ export async function* diagnose(
       options.volume_pool,
       ...offers.map(({ machine }) => machine.storage_pool),
     ];
+    const networks = each([options.network, ...offers.map(({ machine }) => machine.network)]);
     for (const name of each(pools)) yield* poolOf(client, name);
-    for (const name of each([options.network, ...offers.map(({ machine }) => machine.network)]))
-      yield* networkOf(client, name, options);
-    const aliases = offers.flatMap(({ offer, machine }) =>
-      offer.osOptions.map((image) => imageOf(image, machine, options).alias),
-    );
-    for (const alias of each(aliases))
-      yield* exists(
-        client,
-        `/1.0/images/aliases/${encodeURIComponent(alias)}`,
-        `image ${alias}`,
-        'incus image copy … --alias',
-      );
+    for (const name of networks) yield* networkOf(client, name, options);
+    yield* diagnoseImages(api, offers, options);
+    yield* diagnoseGroups(api, [
+      ...Object.values(options.datacenters),
+      ...offers.map(({ machine }) => machine.host_group),
+    ]);
+    yield* diagnoseWarnings(client, [...each(pools), ...networks]);
     if (offers.some(({ machine }) => machine.kind === 'virtual-machine'))
-      yield* virtualMachinesOn(client, members);
-    yield* forwardsOf(options, members);
+      yield* diagnoseVirtualMachines(client, members);
+    yield* diagnoseForwards(options, members);
     yield* roomOf(api, options, catalog, now);
     yield* clockOf(client, now);
   } finally {
@@ -92,26 +92,12 @@ async function* connectionOf(api: IncusApi, { addresses }: Connection): AsyncGen
       );
     return true;
   } catch (error) {
-    yield failed(subject, error, 'Check platform.address, the certificates, and that incusd runs.');
+    yield failed(
+      subject,
+      error,
+      'Check platform.address, the certificates, and that incusd runs; to use its socket, this user must be in incus-admin.',
+    );
     return false;
-  }
-}
-
-async function* membersOf(api: IncusApi): AsyncGenerator<Diagnosis, string[]> {
-  try {
-    const members = await api.members();
-    for (const { server_name: name, status, message } of members)
-      yield status === 'Online'
-        ? ok(`member ${name}`, 'It is online.')
-        : warning(
-            `member ${name}`,
-            `It is ${status}: ${message}. Nothing new is placed there, and its machines are unknown.`,
-            `Start incusd on ${name}, or see \`incus cluster list\`.`,
-          );
-    return members.length === 0 ? ['none'] : members.map(({ server_name: name }) => name);
-  } catch (error) {
-    yield failed('cluster members', error, 'See `incus cluster list`.');
-    return [];
   }
 }
 
@@ -137,7 +123,11 @@ const WITH_QUOTA = new Set(['btrfs', 'zfs', 'lvm', 'lvmcluster', 'ceph', 'linsto
 async function* poolOf(client: IncusClient, name: string): AsyncGenerator<Diagnosis> {
   const subject = `storage pool ${name}`;
   try {
-    const { driver } = (await client.get(`/1.0/storage-pools/${name}`)).metadata as { driver?: string };
+    const { driver, status } = (await client.get(`/1.0/storage-pools/${name}`)).metadata as {
+      driver?: string;
+      status?: string;
+    };
+    if (status !== 'Created') return yield notSetUp(subject, status, `incus storage show ${name}`);
     yield WITH_QUOTA.has(driver ?? '')
       ? ok(subject, `It is there, of ${driver}.`)
       : warning(
@@ -150,6 +140,14 @@ async function* poolOf(client: IncusClient, name: string): AsyncGenerator<Diagno
   }
 }
 
+function notSetUp(subject: string, status: string | undefined, show: string): Diagnosis {
+  return broken(
+    subject,
+    `Its status is ${status}: no machine that needs it starts.`,
+    `See \`${show}\` and \`incus warning list\`.`,
+  );
+}
+
 async function* networkOf(
   client: IncusClient,
   name: string,
@@ -157,14 +155,22 @@ async function* networkOf(
 ): AsyncGenerator<Diagnosis> {
   const subject = `network ${name}`;
   try {
-    const { type, managed, config } = (await client.get(`/1.0/networks/${name}`)).metadata as {
+    const { type, managed, config, status } = (await client.get(`/1.0/networks/${name}`)).metadata as {
       type?: string;
       managed?: boolean;
+      status?: string;
       config?: Record<string, string>;
     };
     if (managed !== true)
       return yield broken(subject, 'Incus does not manage it.', 'Name one of `incus network list`.');
+    if (status !== 'Created') return yield notSetUp(subject, status, `incus network show ${name}`);
     yield ok(subject, `It is there, of type ${type}.`);
+    if (type === 'bridge' && (config?.['ipv4.address'] ?? 'none') === 'none')
+      yield broken(
+        `addresses on ${name}`,
+        'The bridge has no IPv4 address, so no machine gets one and none comes up.',
+        `\`incus network set ${name} ipv4.address=10.88.0.1/24 ipv4.nat=true\``,
+      );
     const hasAcl = (config?.['security.acls'] ?? '') !== '' || acls.length > 0;
     if (!hasAcl)
       yield warning(
@@ -181,43 +187,6 @@ async function* networkOf(
   } catch (error) {
     yield failed(subject, error, 'See `incus network list`.');
   }
-}
-
-/** Where an offer sells virtual machines: members that cannot run them. */
-async function* virtualMachinesOn(
-  client: IncusClient,
-  members: readonly string[],
-): AsyncGenerator<Diagnosis> {
-  for (const member of members) {
-    const subject = `virtual machines on ${member}`;
-    const remedy =
-      'Load kvm and vhost_vsock and install QEMU there, or give the offer a host_group without that member.';
-    try {
-      const { metadata } = await client.get('/1.0', targetOf(member));
-      const { driver = '' } = (metadata as { environment: { driver?: string } }).environment;
-      yield driver.includes('qemu')
-        ? ok(subject, 'Incus can run them.')
-        : broken(subject, `Incus runs ${driver} there, and no virtual machines.`, remedy);
-    } catch (error) {
-      yield failed(subject, error, remedy);
-    }
-  }
-}
-
-async function* forwardsOf(
-  { port_forwards: forwards }: IncusConfig,
-  members: readonly string[],
-): AsyncGenerator<Diagnosis> {
-  if (forwards === undefined) return;
-  const [first, last] = forwards.ports;
-  for (const member of members)
-    if (forwards.addresses[member] === undefined)
-      yield broken(
-        `port forwards on ${member}`,
-        'platform.port_forwards.addresses names no address of it.',
-        `Add \`${member}: ITS-ADDRESS\`.`,
-      );
-  yield ok('ports', `${last - first + 1} ports for each member.`);
 }
 
 async function* roomOf(
@@ -258,10 +227,4 @@ async function* clockOf(client: IncusClient, now: () => number): AsyncGenerator<
   } catch (error) {
     yield failed(subject, error, 'Run NTP on both.');
   }
-}
-
-/** What could not be looked at. */
-function failed(subject: string, error: unknown, remedy: string): Diagnosis {
-  const message = error instanceof Error ? error.message : String(error);
-  return broken(subject, message.endsWith('.') ? message : `${message}.`, remedy);
 }

@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
+import type { IncusClient } from '../client.ts';
+import { failed } from './failed.ts';
+
+const warningsSchema = z
+  .array(
+    z.object({
+      uuid: z.string(),
+      /** `new`, `acknowledged` or `resolved`. */
+      status: z.string(),
+      severity: z.string(),
+      type: z.string(),
+      /** The member; `none` without a cluster. */
+      location: z.string(),
+      /** Such as `/1.0/storage-pools/machines`; empty: it is about the host. */
+      entity_url: z.string(),
+      last_message: z.string(),
+    }),
+  )
+  .nullish();
+type IncusWarning = NonNullable<z.infer<typeof warningsSchema>>[number];
+
+interface Meaning {
+  subject: string;
+  finding: string;
+  remedy: string;
+}
+
+const CGROUPS =
+  'Boot the host with the unified cgroup hierarchy (systemd.unified_cgroup_hierarchy=1; cgroup_enable=memory where the kernel leaves memory out) and restart Incus.';
+
+/** What a warning of Incus means for machines, by its type. */
+const meanings: Readonly<Record<string, Meaning>> = {
+  "Couldn't find the CGroup memory controller": {
+    subject: 'memory limits',
+    finding: 'They are not enforced: a machine can take all the memory of its host.',
+    remedy: CGROUPS,
+  },
+  "Couldn't find the CGroup CPU controller": {
+    subject: 'limits of processor time',
+    finding: 'They are not enforced: a machine can keep others of its host from theirs.',
+    remedy: CGROUPS,
+  },
+  "Couldn't find the CGroup CPUset controller": {
+    subject: 'processor limits',
+    finding: 'They are not enforced: a machine can use every processor of its host.',
+    remedy: CGROUPS,
+  },
+  "Couldn't find the CGroup devices controller": {
+    subject: "the host's devices",
+    finding: 'Control groups do not keep containers from them.',
+    remedy: CGROUPS,
+  },
+  'AppArmor support has been disabled': {
+    subject: 'AppArmor',
+    finding: 'It does not confine containers: only their user namespace does.',
+    remedy: 'Boot the host with AppArmor (apparmor=1 security=apparmor) and restart Incus.',
+  },
+  'Time skew detected between leader and local': {
+    subject: 'clock of a member',
+    finding: "It differs from the leader's, so the cluster may take members for offline.",
+    remedy: 'Run NTP on every member.',
+  },
+  'Unable to update cluster certificate': {
+    subject: 'cluster certificate',
+    finding: 'A member has not taken the new one: it may be refused by the others and by Berth.',
+    remedy: "See `incus cluster list` and the member's log, and give Berth the new cluster.crt.",
+  },
+};
+
+/** Types that keep machines from being made or started, by what they are about. */
+const UNAVAILABLE: Readonly<Record<string, string>> = {
+  'Storage pool unavailable': 'storage pool',
+  'Network unavailable': 'network',
+};
+const AUTOSTART_FAILURE = 'Failed to autostart instance';
+/** Types that another check reports. */
+const TOLD_ELSEWHERE = new Set(['Offline cluster member', 'Instance type not operational']);
+
+/**
+ * What Incus itself warns of, with what it means for machines and what to do. `names`: of the pools and networks that they
+ * have.
+ */
+export async function* diagnoseWarnings(
+  client: IncusClient,
+  names: readonly string[],
+): AsyncGenerator<Diagnosis> {
+  let open: IncusWarning[];
+  try {
+    // Those about the host are of no project.
+    const { metadata } = await client.get('/1.0/warnings', { recursion: '1', 'all-projects': 'true' });
+    open = (warningsSchema.parse(metadata) ?? []).filter(({ status }) => status === 'new');
+  } catch (error) {
+    return yield failed('warnings of Incus', error, 'See `incus warning list`.');
+  }
+  const told = open
+    .filter(({ type }) => !TOLD_ELSEWHERE.has(type))
+    .map((one) => ({ one, diagnosis: diagnosisOf(one, names) }));
+  for (const { diagnosis } of told) if (diagnosis !== undefined) yield diagnosis;
+  const rest = told.filter(({ diagnosis }) => diagnosis === undefined).map(({ one }) => one.type);
+  if (rest.length > 0)
+    yield ok(
+      'warnings of Incus',
+      `No machine of Berth needs what these are about: ${[...new Set(rest)].sort().join('; ')}.`,
+    );
+  else if (told.length === 0) yield ok('warnings of Incus', 'There are none.');
+}
+
+/** Undefined: machines of Berth do not need what it is about. */
+function diagnosisOf(one: IncusWarning, names: readonly string[]): Diagnosis | undefined {
+  const { type, severity, entity_url: entity, location, last_message: message, uuid } = one;
+  const where = location === 'none' || location === '' ? '' : ` on ${location}`;
+  const name = decodeURIComponent(entity.split('?')[0]?.split('/').at(-1) ?? '');
+  const meaning = meanings[type];
+  if (meaning !== undefined) return warning(`${meaning.subject}${where}`, meaning.finding, meaning.remedy);
+  const kind = UNAVAILABLE[type];
+  if (kind !== undefined && !names.includes(name)) return undefined;
+  if (kind !== undefined)
+    return broken(
+      `${kind} ${name}${where}`,
+      `Incus could not set it up there, and no machine that needs it starts: ${sentence(message)}`,
+      `Mend the cause; Incus tries again each minute. \`incus warning show ${uuid}\` has the details.`,
+    );
+  if (type === AUTOSTART_FAILURE)
+    return warning(
+      `instance ${name}${where}`,
+      `It did not start with its host: ${sentence(message)}`,
+      `Mend the cause; \`incus start ${name}\` says whether it is. Then \`incus warning acknowledge ${uuid}\`.`,
+    );
+  if (severity === 'low') return undefined;
+  return warning(
+    `warning of Incus${where}`,
+    `${type}: ${sentence(message)}`,
+    `See \`incus warning show ${uuid}\`; \`incus warning acknowledge ${uuid}\` when it is dealt with.`,
+  );
+}
+
+function sentence(message: string): string {
+  return message.endsWith('.') ? message : `${message}.`;
+}
