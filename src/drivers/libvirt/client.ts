@@ -38,7 +38,10 @@ export function openHost(options: HostOptions, login: Login = openLogin(options)
       const files = { input, output: bytes ? anonymousFile('') : undefined };
       try {
         const argv = ['-q', '-c', login.uri, ...args];
-        const printed = await callVirsh(program, argv, describe(options, args), files, call.timeoutMs);
+        const printed = await callVirsh([program, ...argv], describe(options, args), files, {
+          timeoutMs: call.timeoutMs ?? CALL_MS,
+          asking: login.asking,
+        });
         return files.output === undefined ? printed : contentOf(files.output);
       } finally {
         if (call.file === undefined) closeSync(input);
@@ -62,14 +65,13 @@ function describe({ name }: HostOptions, args: readonly string[]): string {
 }
 
 async function callVirsh(
-  program: string,
-  args: readonly string[],
+  argv: readonly string[],
   what: string,
   { input, output }: { input: number; output: number | undefined },
-  timeoutMs = CALL_MS,
+  limits: { timeoutMs: number; asking: Login['asking'] },
 ): Promise<Buffer> {
   const stdio = [input, output ?? 'pipe', 'pipe'] as const;
-  const ended = await runProgram([program, ...args], { what, stdio, timeoutMs });
+  const ended = await runProgram(argv, { what, stdio, ...limits });
   if (ended.status === 0) return ended.stdout;
   const words = ended.stderr
     .toString('utf8')

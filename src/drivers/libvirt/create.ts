@@ -15,9 +15,9 @@ import { type HostView, type Wanted, withCordons } from './hosts/room.ts';
 import { settleClaim } from './hosts/settle-claim.ts';
 import { toIso9660 } from './iso9660.ts';
 import type { NatMark } from './machine-mark.ts';
-import { freeNat, toNetworkConfig } from './network.ts';
+import { freeNat, NETWORK_FILTER, toNetworkConfig } from './network.ts';
 import { type Image, imageOf, type LibvirtConfig, type LibvirtOffer, libvirtOfferSchema } from './options.ts';
-import { assertVolume, filesOf, makeOverlay, poolFolder, writeFile } from './pool.ts';
+import { filesOf, makeOverlay, poolFolder, writeFile } from './pool.ts';
 import { done, pending, refused, toObserved } from './translate.ts';
 
 export interface Platform {
@@ -72,7 +72,7 @@ async function place(
   image: Image,
 ): Promise<Step<ObservedMachine>> {
   const { fleet, config } = platform;
-  const wanted = toWanted({ ...spec, diskGb: spec.rootDiskGb }, offer);
+  const wanted = { ...toWanted({ ...spec, diskGb: spec.rootDiskGb }, offer), volumes: [image.volume] };
   const candidates = fleet.hosts.filter(
     ({ options }) => options.datacenter === spec.datacenter && options.group === offer.host_group,
   );
@@ -83,17 +83,17 @@ async function place(
   const placed = placeMachine(wanted, withCordons(views, spec.avoidHosts), config.placement);
   if ('refused' in placed) {
     const reasons = placed.refused.map(({ host, reason }) => `${host}: ${reason}`);
-    return refused('capacity', reasons.join('; ') || `no host is in ${spec.datacenter}, ${offer.host_group}`);
+    const isRoomy =
+      'host' in
+      placeMachine({ ...wanted, volumes: [] }, withCordons(views, spec.avoidHosts), config.placement);
+    return refused(
+      isRoomy ? 'image_missing' : 'capacity',
+      reasons.join('; ') || `no host is in ${spec.datacenter}, ${offer.host_group}`,
+    );
   }
   const host = candidates.find(({ name }) => name === placed.host);
   const view = views.find(({ name }) => name === placed.host);
   if (host === undefined || view === undefined) throw new Error(`there is no host ${placed.host}`);
-  try {
-    await assertVolume(host, image.volume);
-  } catch (error) {
-    if (!(error instanceof VirshError && error.problem === 'no_volume')) throw error;
-    return refused('image_missing', noImage(host, image));
-  }
   const nat = await natFor(host, offer);
   if (nat === 'none') return refused('capacity', `${host.name} has no port and address left`);
   await defineMachine(platform, host, spec, offer, {
@@ -145,7 +145,7 @@ async function defineMachine(
     seedPath: `${folder}/${files.seed}`,
     network: source,
     networkFilter: {
-      name: 'clean-traffic',
+      name: NETWORK_FILTER,
       parameters: nat === undefined ? { CTRL_IP_LEARNING: 'dhcp' } : { IP: nat.address },
     },
     isolated: true,

@@ -10,6 +10,7 @@ describe('a domain', () => {
   it('is read as it was written', () => {
     const spec = aGpuDomain();
     expect(readDomainXml(toDomainXml(spec))).toEqual({
+      card: undefined,
       name: spec.name,
       uuid: uuidOf(spec.name),
       vcpus: spec.vcpus,
@@ -89,6 +90,11 @@ describe('a domain', () => {
       slot: '0x1f',
       function: '0x7',
     });
+  });
+
+  it('offers its guest no sleep, in which it would keep its part of the host as STOPPED [libvirt-no-sleep]', () => {
+    const xml = toDomainXml(aDomain());
+    for (const state of ['mem', 'disk']) expect(xml).toContain(`<suspend-to-${state} enabled="no"/>`);
   });
 
   it('boots a kernel directly where it is given one', () => {

@@ -61,6 +61,11 @@ export function toDomainXml(spec: DomainSpec): string {
       element('on_poweroff', {}, ['destroy']),
       element('on_reboot', {}, ['restart']),
       element('on_crash', {}, ['destroy']),
+      // A guest that suspended itself would be STOPPED, and keep its part of the host without paying for it.
+      element('pm', {}, [
+        element('suspend-to-mem', { enabled: 'no' }),
+        element('suspend-to-disk', { enabled: 'no' }),
+      ]),
       element('devices', {}, devicesOf(spec)),
     ]),
   );
@@ -177,6 +182,8 @@ export interface DefinedDomain {
   memoryMb: number;
   /** The card's first address, in lower case. */
   mac: string | undefined;
+  /** Where its card is plugged in while it runs. */
+  card: { device: string; bridge: string } | undefined;
   disks: { target: string; path: string | undefined; serial: string }[];
   /** Functions of PCI that it is defined with. */
   pciFunctions: PciAddress[];
@@ -195,6 +202,7 @@ export function readDomainElement(domain: XmlElement): DefinedDomain {
     vcpus: Number(textOf(descend(domain, 'vcpu'))),
     memoryMb: toMebibytes(descend(domain, 'memory')),
     mac: descend(devices, 'interface', 'mac')?.attributes['address']?.toLowerCase(),
+    card: cardAt(devices),
     disks: childrenOf(devices, 'disk').map((disk) => ({
       target: descend(disk, 'target')?.attributes['dev'] ?? '',
       path: descend(disk, 'source')?.attributes['file'],
@@ -203,6 +211,12 @@ export function readDomainElement(domain: XmlElement): DefinedDomain {
     pciFunctions: childrenOf(devices, 'hostdev').flatMap(pciFunctionOf),
     mark: markOf(descend(domain, 'metadata')),
   };
+}
+
+function cardAt(devices: XmlElement): DefinedDomain['card'] {
+  const device = descend(devices, 'interface', 'target')?.attributes['dev'];
+  const bridge = descend(devices, 'interface', 'source')?.attributes['bridge'];
+  return device === undefined || bridge === undefined ? undefined : { device, bridge };
 }
 
 function pciFunctionOf(hostdev: XmlElement): PciAddress[] {

@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { describeDriver } from '../kit/driver.suite.ts';
 import { diagnoseMachines } from './diagnosis/machine-checks.ts';
 import { MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
+import { faultOf } from './trouble.ts';
 import { parseXml, serializeXml } from './xml.ts';
 
 const twoHosts = () => [new MemoryHost(), new MemoryHost({ name: 'kvm-2', public_ip: '192.0.2.2' })] as const;
@@ -137,4 +138,186 @@ it('a host that an operator has cordoned in Berth takes no machine', async () =>
   expect(await create(['kvm-1', 'kvm-2'])).toMatchObject({ outcome: 'failed', code: 'capacity' });
   expect(await create(['kvm-1'])).toMatchObject({ outcome: 'pending' });
   expect(await bench.driver.get(REF)).toMatchObject({ value: { host: 'kvm-2' } });
+});
+
+describe('a machine that libvirt has paused', () => {
+  async function paused(pause: string) {
+    const host = new MemoryHost();
+    const { bench } = openMemoryPlatform([host]);
+    await bench.create(bench.ref('a'));
+    const domain = host.domains.get(REF);
+    if (domain === undefined) throw new Error('it was not made');
+    domain.pause = pause;
+    const listed = async () => {
+      const listing = await bench.driver.list();
+      return listing.answer === 'listed' ? listing.items[0] : undefined;
+    };
+    return { host, bench, domain, listed };
+  }
+
+  it.each([
+    ['user', { power: 'paused', detail: 'user' }],
+    ['I/O error', { power: 'paused', detail: 'I/O error (vda: no space)' }],
+    ['pmsuspended', { power: 'paused', detail: 'its guest has suspended itself' }],
+    [
+      'dumping',
+      {
+        power: 'running',
+        fault: { finding: expect.stringContaining('dumping'), remedy: expect.any(String) },
+      },
+    ],
+  ])('for "%s" is shown with the reason', async (reason, shown) => {
+    const { bench, listed } = await paused(reason);
+    expect(await listed()).toMatchObject(shown);
+    const { power } = shown;
+    expect(await bench.driver.get(REF)).toMatchObject({ answer: 'observed', value: { power } });
+  });
+
+  it.each(['starting up', 'shutting down'])(
+    'for "%s", as in each start and stop, is running without a fault',
+    async (reason) => {
+      const { listed } = await paused(reason);
+      const { power, fault } = (await listed()) ?? {};
+      expect([power, fault]).toEqual(['running', undefined]);
+    },
+  );
+
+  it.each(['user', 'pmsuspended'])(
+    'for "%s" goes on with a start, with what it has in memory',
+    async (reason) => {
+      const { bench, domain } = await paused(reason);
+      const { live } = domain;
+      await bench.start(REF);
+      expect([domain.pause, domain.live === live]).toEqual([undefined, true]);
+    },
+  );
+
+  it.each(['user', 'I/O error', 'crashed', 'pmsuspended'])(
+    'for "%s" is stopped and destroyed',
+    async (reason) => {
+      const { bench, host, domain } = await paused(reason);
+      await bench.stop(REF);
+      expect([domain.live, host.files.has(`${REF}.qcow2`)]).toEqual([undefined, true]);
+      await bench.start(REF);
+      domain.pause = reason;
+      await bench.destroy(REF);
+      expect(host.domains.size).toBe(0);
+    },
+  );
+});
+
+describe('what does not stop a machine is its fault', () => {
+  it('a disk whose file is gone, as it runs and stopped', async () => {
+    const host = new MemoryHost();
+    const { bench } = openMemoryPlatform([host]);
+    await bench.create(bench.ref('a'));
+    const fault = async () => {
+      const listing = await bench.driver.list();
+      return listing.answer === 'listed' ? listing.items[0]?.fault : undefined;
+    };
+    expect(await fault()).toBeUndefined();
+    host.files.delete(`${REF}.qcow2`);
+    const finding = `its disk /images/${REF}.qcow2 is not there`;
+    expect(await fault()).toMatchObject({ finding, remedy: expect.stringContaining('Save what is on it') });
+    await bench.stop(REF);
+    expect(await fault()).toMatchObject({ finding, remedy: expect.stringContaining('Put the file back') });
+  });
+
+  it.each([
+    ['br0', undefined],
+    ['ovs-system', undefined],
+    ['other', 'not on br0'],
+    [undefined, undefined],
+    ['', 'not on br0'],
+  ])('a card that is on %s where it belongs on br0', (at, finding) => {
+    const domain = { disks: [], card: { device: 'vnet0', bridge: 'br0' } };
+    const bridges = new Map(at === undefined ? [] : [['vnet0', at]]);
+    const shown = { ref: REF, running: true, pause: undefined, domain };
+    const fault = faultOf(shown, { bridges, missing: new Set() });
+    if (finding === undefined) expect(fault).toBeUndefined();
+    else
+      expect(fault).toEqual({
+        finding: expect.stringContaining(finding),
+        remedy: expect.stringMatching(/virsh net-start NETWORK.* then restart libvirtd/),
+      });
+    expect(faultOf({ ...shown, running: false }, { bridges, missing: new Set() })).toBeUndefined();
+  });
+});
+
+it('a start without the disk ends for good, and one without the whole pool does not [libvirt-disk-lost]', async () => {
+  const host = new MemoryHost();
+  const { bench } = openMemoryPlatform([host]);
+  await bench.create(bench.ref('a'));
+  await bench.stop(REF);
+  const disk = host.files.get(`${REF}.qcow2`);
+  host.files.delete(`${REF}.qcow2`);
+  expect(await bench.driver.start(REF, null)).toMatchObject({ outcome: 'failed', code: 'disk_lost' });
+  const others = [...host.files];
+  host.files.clear();
+  expect(await bench.driver.start(REF, null)).not.toMatchObject({ code: 'disk_lost' });
+  for (const [name, file] of others) host.files.set(name, file);
+  if (disk !== undefined) host.files.set(`${REF}.qcow2`, disk);
+  await bench.start(REF);
+});
+
+it.each(['/images/suite-a.flat', '/nvme/suite-a.qcow2'])(
+  'a disk that an operator has put at %s is not lost',
+  async (path) => {
+    const host = new MemoryHost();
+    const { bench } = openMemoryPlatform([host]);
+    await bench.create(bench.ref('a'));
+    await bench.stop(REF);
+    const { definition } = host.domains.get(REF) ?? {};
+    if (definition === undefined) throw new Error('it was not made');
+    host.define(serializeXml(definition).replace(`/images/${REF}.qcow2`, path));
+    host.files.delete(`${REF}.qcow2`);
+    host.files.set(`${REF}.flat`, { content: Buffer.alloc(0), bytes: 1 });
+    expect(await bench.driver.start(REF, null)).not.toMatchObject({ code: 'disk_lost' });
+  },
+);
+
+it('a delete waits for the snapshots of an operator, and names their files [libvirt-foreign-snapshot]', async () => {
+  const host = new MemoryHost();
+  const { bench } = openMemoryPlatform([host]);
+  await bench.create(bench.ref('a'));
+  host.files.set(`${REF}.before-upgrade`, { content: Buffer.alloc(0), bytes: 1 });
+  const refusal = { outcome: 'failed', detail: expect.stringContaining(`${REF}.before-upgrade`) };
+  expect(await bench.driver.destroy(REF, null)).toMatchObject(refusal);
+  expect([host.domains.get(REF)?.live, host.files.has(`${REF}.qcow2`)]).toEqual([undefined, true]);
+  host.files.delete(`${REF}.before-upgrade`);
+  await bench.destroy(REF);
+  expect(host.domains.size).toBe(0);
+});
+
+it('and removes them where the configuration says so', async () => {
+  const host = new MemoryHost();
+  const { bench } = openMemoryPlatform([host], undefined, { on_foreign_snapshot: 'delete' });
+  await bench.create(bench.ref('a'));
+  host.files.set(`${REF}.before-upgrade`, { content: Buffer.alloc(0), bytes: 1 });
+  await bench.destroy(REF);
+  expect([...host.files.keys()]).toEqual(['debian.qcow2']);
+});
+
+it.each([
+  ['its network is not active', { isNetworkActive: false }],
+  ['its pool berth is not active', { isPoolActive: false }],
+  ['it has no network filter clean-traffic', { hasFilters: false }],
+  ['its pool has no debian.qcow2', { files: new Map() }],
+])('a host sells nothing and gets no machine where %s [libvirt-startable]', async (reason, hurt) => {
+  const hosts = twoHosts();
+  const { bench } = openMemoryPlatform(hosts);
+  const units = async () => {
+    const counted = await bench.driver.inventory?.();
+    return counted?.answer === 'counted' ? counted.free.map((one) => one.units) : [];
+  };
+  const both = await units();
+  Object.assign(hosts[0], hurt);
+  const one = await units();
+  expect(one).toEqual(both.map((count) => count / 2));
+  await bench.create(bench.ref('a'));
+  expect([hosts[0].domains.size, hosts[1].domains.size]).toEqual([0, 1]);
+  Object.assign(hosts[1], hurt);
+  expect(await units()).toEqual(both.map(() => 0));
+  const step = await bench.driver.create(bench.context.machineSpec(bench.ref('b')), null);
+  expect(step).toMatchObject({ outcome: 'failed', detail: expect.stringContaining(reason) });
 });

@@ -1,5 +1,6 @@
 import type { AskedHosts, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { Log } from '../../ports/log.ts';
+import type { Asking } from '../kit/asking.ts';
 import { type Host, openHost } from './client.ts';
 import { type Accelerator, type DefinedDomain, readDomainElement, uuidOf } from './domain-xml.ts';
 import { tellsNothing, VirshError } from './errors.ts';
@@ -8,6 +9,7 @@ import { readHostFacts } from './hosts/host-facts.ts';
 import { type HostShell, openHostShell } from './hosts/host-shell.ts';
 import { openLogin } from './hosts/ssh-login.ts';
 import type { LibvirtConfig } from './options.ts';
+import { type Pause, readPause } from './trouble.ts';
 import { parseXml, type XmlElement } from './xml.ts';
 
 /** A host, and the way to what libvirt has no call for. */
@@ -21,7 +23,10 @@ export interface Member extends Host {
 /** A machine of ours as its host has it. */
 export interface FoundMachine {
   host: Member;
+  /** Also while it is paused. */
   running: boolean;
+  /** Undefined: it is not paused. */
+  pause: Pause | undefined;
   /** As it will be when it is started next. */
   domain: DefinedDomain & { mark: NonNullable<DefinedDomain['mark']> };
   /** As it runs; the same as `domain` where it does not. */
@@ -45,13 +50,13 @@ export interface Fleet {
   alone<T>(name: string, task: () => Promise<T>): Promise<T>;
 }
 
-export function openFleet(config: LibvirtConfig, log: Log): Fleet {
-  return fleetOf(openMembers(config, log));
+export function openFleet(config: LibvirtConfig, log: Log, asking?: Asking): Fleet {
+  return fleetOf(openMembers(config, log, asking));
 }
 
-function openMembers(config: LibvirtConfig, log: Log): Member[] {
+function openMembers(config: LibvirtConfig, log: Log, asking: Asking | undefined): Member[] {
   return config.hosts.map((options): Member => {
-    const login = openLogin(options);
+    const login = openLogin(options, asking);
     const host = openHost(options, login);
     const shell = openHostShell(options, login);
     const place = { stateDir: options.state_dir };
@@ -133,9 +138,11 @@ export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMac
     const domain = readDomainElement(definition);
     if (isUnmarked(domain)) throw new VirshError('unmarked', `${host.name} has ${ref}, ${UNMARKED}`);
     if (domain.mark?.ref !== ref) return undefined;
+    const isRunning = running.attributes['id'] !== undefined;
     return {
       host,
-      running: running.attributes['id'] !== undefined,
+      running: isRunning,
+      pause: isRunning ? await readPause(host, ref) : undefined,
       domain: { ...domain, mark: domain.mark },
       live: readDomainElement(running),
       definition,

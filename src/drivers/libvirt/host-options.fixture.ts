@@ -7,6 +7,7 @@ export function someHostOptions(overrides: Partial<HostOptions> = {}): HostOptio
     datacenter: 'fra',
     group: 'default',
     public_ip: '192.0.2.1',
+    public_ip_elsewhere: false,
     pool: 'berth',
     network: { mode: 'bridged', bridge: 'br0', address_from: 'arp' },
     cordoned: false,

@@ -16,6 +16,7 @@ import { descend, element, parseXml, serializeXml, textOf, type XmlElement } fro
 
 const GIB = 1024 ** 3;
 const FOLDER = '/images';
+const ASLEEP = 'pmsuspended';
 
 interface Domain {
   uuid: string;
@@ -23,6 +24,8 @@ interface Domain {
   definition: XmlElement;
   /** As it runs, with an id. */
   live?: XmlElement;
+  /** Why it is paused; `pmsuspended`: its guest sleeps, which is a state of its own. */
+  pause?: string;
 }
 
 /** A host whose libvirt is a map: it does what the driver asks of virsh, with libvirt's own refusals. */
@@ -36,6 +39,9 @@ export class MemoryHost implements Member {
   /** Where its `/sys` is, if it has one. */
   readonly root: string | undefined;
   isAway = false;
+  isPoolActive = true;
+  isNetworkActive = true;
+  hasFilters = true;
 
   constructor(options: Partial<HostOptions> = {}, tree?: SysfsTree) {
     this.options = someHostOptions({
@@ -46,7 +52,10 @@ export class MemoryHost implements Member {
     this.name = this.options.name;
     const opened = tree === undefined ? undefined : openHostWith(tree);
     this.root = opened?.place.root;
-    this.shell = opened === undefined ? shellWithout(this.name) : shellAt(opened.shell, opened.place.root);
+    this.shell =
+      opened === undefined
+        ? shellWithout(this)
+        : shellAt(opened.shell, opened.place.root, shellWithout(this));
     this.files.set('debian.qcow2', { content: Buffer.alloc(0), bytes: 0 });
   }
 
@@ -85,12 +94,26 @@ export class MemoryHost implements Member {
   readonly #commands: Record<string, (words: string[], flags: string[], input: Buffer) => unknown> = {
     hostname: () => this.name,
     nodeinfo: () => 'CPU(s):  16\nMemory size:  67108864 KiB\n',
-    'pool-info': () => `Capacity:  ${500 * GIB}\nAvailable:  ${400 * GIB}\n`,
+    'pool-info': () =>
+      this.isPoolActive
+        ? `State:  running\nCapacity:  ${500 * GIB}\nAvailable:  ${400 * GIB}\n`
+        : 'State:  inactive\n',
+    'net-info': () => `Active:  ${this.isNetworkActive ? 'yes' : 'no'}\n`,
+    'nwfilter-list': () =>
+      this.hasFilters
+        ? ' 3c2b6c0a-4b0e-4a64-a9f0-8b1a3d1f2a11   allow-arp\n 5c9f4d7e-1f63-4b8a-9a8e-0f2b6c7d8e22   clean-traffic\n'
+        : '',
     'pool-dumpxml': () => `<pool><target><path>${FOLDER}</path></target></pool>`,
     'pool-refresh': () => '',
     list: (_, flags) =>
       [...this.domains]
-        .filter(([, { live }]) => flags.includes('--all') || live !== undefined)
+        .filter(([, { live, pause }]) => {
+          const states = flags.filter((flag) => flag.startsWith('--state-'));
+          if (states.length === 0) return flags.includes('--all') || live !== undefined;
+          return (
+            pause !== undefined && states.includes(pause === ASLEEP ? '--state-other' : '--state-paused')
+          );
+        })
         .map(([name, { uuid }]) => (flags.includes('--uuid') ? uuid : name))
         .join('\n'),
     dumpxml: ([name = ''], flags) => {
@@ -120,17 +143,42 @@ export class MemoryHost implements Member {
       const { definition } = domain;
       domain.live = { ...definition, attributes: { ...definition.attributes, id: '1' } };
     },
+    domstate: ([name = '']) => {
+      const { live, pause } = this.#domain(name);
+      if (live === undefined) return 'shut off (unknown)';
+      if (pause === ASLEEP) return 'pmsuspended (unknown)';
+      return pause === undefined ? 'running (booted)' : `paused (${pause})`;
+    },
+    domblkerror: () => 'vda: no space\n\n',
+    // What is full pauses again.
+    resume: ([name = '']) => {
+      const domain = this.#domain(name);
+      refuseIf(domain.live === undefined, 'not_running');
+      if (domain.pause === 'crashed') throw new VirshError('other', 'domain is crashed');
+      if (domain.pause === ASLEEP) throw new VirshError('other', 'domain is pmsuspended');
+      if (domain.pause !== 'I/O error') delete domain.pause;
+    },
+    dompmwakeup: ([name = '']) => {
+      const domain = this.#domain(name);
+      if (domain.pause !== ASLEEP) throw new VirshError('other', 'domain is not suspended');
+      delete domain.pause;
+    },
     destroy: ([name = '']) => this.#powerOff(name),
     // Its guests obey at once.
-    shutdown: (words) => this.#powerOff(words.at(-1) ?? ''),
-    'vol-list': (_, flags) =>
-      [...this.files]
+    shutdown: (words) => {
+      const name = words.at(-1) ?? '';
+      if (this.#domain(name).pause === undefined) this.#powerOff(name);
+    },
+    'vol-list': (_, flags) => {
+      refuseIf(!this.isPoolActive, 'no_pool');
+      return [...this.files]
         .map(([name, { bytes }]) =>
           flags.includes('--details')
             ? ` ${name}   ${FOLDER}/${name}   file   ${(bytes / GIB).toFixed(2)} GiB   0 B `
             : ` ${name}   ${FOLDER}/${name}`,
         )
-        .join('\n'),
+        .join('\n');
+    },
     'vol-info': ([name = '']) => `Capacity:  ${this.#file(name).bytes}\n`,
     'vol-dumpxml': ([name = '']) =>
       `<volume><name>${name}</name><capacity>${this.#file(name).bytes}</capacity><target><path>${FOLDER}/${name}</path></target></volume>`,
@@ -185,6 +233,7 @@ export class MemoryHost implements Member {
     const domain = this.#domain(name);
     refuseIf(domain.live === undefined, 'not_running');
     delete domain.live;
+    delete domain.pause;
   }
 
   #change(
@@ -230,21 +279,34 @@ function disksOf(domain: XmlElement): { path: string }[] {
   });
 }
 
-/** A host that only says what its clock is. */
-const shellWithout = (name: string): HostShell => ({
+/** A host that says what its clock is, and which files it has. */
+const shellWithout = ({ name, files }: Pick<MemoryHost, 'name' | 'files'>): HostShell => ({
   name,
-  run: async () => ({ status: 0, stdout: 'clock\t1\nstate\twritable\n', stderr: '' }),
+  run: async (_, [command, , , ...paths]) => {
+    const there = paths.filter((path) => files.has(path.slice(FOLDER.length + 1)));
+    const facts = ['clock\t1', 'state\twritable'];
+    const found = there.map((path) => `exists\t${path}`);
+    const missing = paths.filter((path) => !there.includes(path)).map((path) => `missing\t${path}`);
+    const lines = command === 'facts' ? facts : command === 'machines' ? missing : found;
+    return { status: 0, stdout: `${lines.join('\n')}\n`, stderr: '' };
+  },
 });
 
 /** The script for hosts on a file system of the test's own. */
-const shellAt = (shell: HostShell, root: string): HostShell => ({
+const shellAt = (shell: HostShell, root: string, files: HostShell): HostShell => ({
   ...shell,
   run: (script, [command = '', , ...rest], timeoutMs) =>
-    shell.run(script, [command, root, ...rest], timeoutMs),
+    command === 'exists' || command === 'machines'
+      ? files.run(script, [command, '', ...rest])
+      : shell.run(script, [command, root, ...rest], timeoutMs),
 });
 
 /** The driver over such hosts, which sells H100, and what the shared checks need of it. */
-export function openMemoryPlatform(hosts: readonly MemoryHost[], catalog: Catalog = aCatalog()) {
+export function openMemoryPlatform(
+  hosts: readonly MemoryHost[],
+  catalog: Catalog = aCatalog(),
+  options: object = {},
+) {
   const clock = new VirtualClock();
   const { log, lines } = collectLog();
   const config = libvirtConfigSchema.parse({
@@ -252,6 +314,7 @@ export function openMemoryPlatform(hosts: readonly MemoryHost[], catalog: Catalo
     hosts: [{ name: 'h', datacenter: 'fra', public_ip: '192.0.2.1' }],
     images: { 'debian-12': { volume: 'debian.qcow2', user: 'debian' } },
     gpu_types: { H100: ['10de:2330'] },
+    ...options,
   });
   const platform = { fleet: fleetOf(hosts), config, catalog, clock, log };
   return { bench: new Bench(benchOf(driverOf(platform), clock)), lines };

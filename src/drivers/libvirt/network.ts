@@ -2,6 +2,13 @@ import type { NatMark } from './machine-mark.ts';
 import type { HostOptions, NatOptions } from './options.ts';
 
 const SSH = 22;
+/** The filter of libvirt on each card: it keeps machines from using the addresses of others. */
+export const NETWORK_FILTER = 'clean-traffic';
+
+/** Whether what `virsh nwfilter-list` prints has that filter: without it libvirt starts no machine. */
+export function hasNetworkFilter(text: string): boolean {
+  return new RegExp(`\\s${NETWORK_FILTER}\\s*$`, 'm').test(text);
+}
 
 /**
  * The address and the ports of the host that no other machine has; undefined: all are given away. A port leads to one

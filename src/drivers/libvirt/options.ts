@@ -73,6 +73,8 @@ const hostSchema = z
     group: name.default('default'),
     /** Where machines are reached from outside; needed with NAT. */
     public_ip: ipv4.optional(),
+    /** Whether that address is of another device, such as a router, that hands its ports on to this host. */
+    public_ip_elsewhere: z.boolean().default(false),
     /** The storage pool, of type `dir`: images, disks, volumes and console logs. */
     pool: libvirtName.default('berth'),
     network: z.discriminatedUnion('mode', [natSchema, bridgedSchema]).prefault({ mode: 'nat' }),
@@ -123,6 +125,8 @@ export const libvirtConfigSchema = z.strictObject({
     .default({}),
   /** Which host of those with room gets a machine: the emptiest, or the fullest. */
   placement: z.enum(['spread', 'pack']).default('spread'),
+  /** What a delete does with the snapshots that an operator made of the machine: it waits, with an alarm, or removes them too. */
+  on_foreign_snapshot: z.enum(['wait', 'delete']).default('wait'),
   /** How long a machine may take to shut down by itself before its power is cut. */
   stop_grace_s: z.number().nonnegative().max(3600).default(60),
 });
@@ -146,6 +150,10 @@ export const libvirtOfferSchema = z.strictObject({
 export type LibvirtOffer = z.infer<typeof libvirtOfferSchema>;
 
 /** The image that an offer is sold with by that name; undefined: there is none. */
-export function imageOf({ images }: LibvirtConfig, offer: LibvirtOffer, name: string): Image | undefined {
+export function imageOf(
+  { images }: Pick<LibvirtConfig, 'images'>,
+  offer: LibvirtOffer,
+  name: string,
+): Image | undefined {
   return offer.images[name] ?? images[name];
 }

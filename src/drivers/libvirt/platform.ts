@@ -18,6 +18,7 @@ import type { LibvirtConfig } from './options.ts';
 import { filesOf, readEnd } from './pool.ts';
 import { destroyMachine, restartMachine, startMachine, stopMachine } from './power.ts';
 import { neighboursOf, toObserved } from './translate.ts';
+import { faultOf, readPause, readSurroundings } from './trouble.ts';
 import { createVolumes } from './volumes.ts';
 
 /** Of one host among several: less than the core gives one call, at the default `lease_s`. */
@@ -28,9 +29,9 @@ const CLOUD_INIT_BYTES = 1024 * 1024;
 
 export function openLibvirt(
   config: LibvirtConfig,
-  { catalog, clock, log }: Pick<DriverSetting, 'catalog' | 'clock' | 'log'>,
+  { catalog, clock, log, asking }: Pick<DriverSetting, 'catalog' | 'clock' | 'log' | 'asking'>,
 ): PlatformDriver {
-  return driverOf({ fleet: openFleet(config, log), config, catalog, clock, log });
+  return driverOf({ fleet: openFleet(config, log, asking), config, catalog, clock, log });
 }
 
 export const manifest: DriverManifest = {
@@ -121,13 +122,20 @@ const theOne = (of: readonly ObservedMachine[]): ObservedMachine =>
 
 async function listHost(host: Member): Promise<ObservedMachine[]> {
   const domains = await listDomains(host);
+  const ours = domains.flatMap(({ mark, ...domain }) =>
+    mark === undefined || mark.ref !== domain.name ? [] : [{ ...domain, mark }],
+  );
   const neighbours = neighboursOf(host);
+  const surroundings = ours.length === 0 ? undefined : await readSurroundings(host, ours);
   return Promise.all(
-    domains.flatMap(({ mark, running, mac, name }) =>
-      mark === undefined || mark.ref !== name
-        ? []
-        : [toObserved({ host, running, neighbours, domain: { mark, mac } })],
-    ),
+    ours.map(async (domain) => {
+      const { running, isPaused, name: ref, mark } = domain;
+      const pause = isPaused ? await readPause(host, ref) : undefined;
+      // Its files are still being made.
+      const isMade = running || (mark.memo !== 'create' && mark.memo !== 'boot');
+      const fault = isMade ? faultOf({ ref, running, pause, domain }, surroundings) : undefined;
+      return toObserved({ host, running, pause, fault, neighbours, domain });
+    }),
   );
 }
 
@@ -149,5 +157,5 @@ async function readInventory(
       }
     }),
   );
-  return countUnits(catalog, answers, avoidHosts);
+  return countUnits(catalog, answers, avoidHosts, config.images);
 }

@@ -20,11 +20,6 @@ export async function poolFolder({ virsh, options }: Host): Promise<string> {
   return textOf(descend(pool, 'target', 'path'));
 }
 
-/** @throws {VirshError} `no_volume` */
-export async function assertVolume({ virsh, options }: Host, name: string): Promise<void> {
-  await virsh(['vol-info', '--pool', options.pool, '--', name]);
-}
-
 /** A new disk of that size on top of the image's volume, in place of one that an earlier attempt left. @throws {VirshError} */
 export async function makeOverlay(host: Host, name: string, image: string, sizeGb: number): Promise<void> {
   const { virsh, options } = host;
@@ -57,6 +52,24 @@ async function listFiles({ virsh, options }: Host): Promise<string[]> {
   await virsh(['pool-refresh', options.pool]);
   const lines = (await virsh(['vol-list', '--pool', options.pool])).split('\n');
   return lines.flatMap((line) => line.trim().split(/\s+/)[0] || []);
+}
+
+/**
+ * Whether the disk that the machine is defined with is lost: it belongs in the pool, other files are there, and it is not. An
+ * operator may have moved it to another pool.
+ *
+ * @throws {VirshError}
+ */
+export async function isDiskLost(host: Host, ref: OwnerRef, path: string | undefined): Promise<boolean> {
+  const { disk } = filesOf(ref);
+  if (path !== `${await poolFolder(host)}/${disk}`) return false;
+  const names = await listFiles(host);
+  return names.length > 0 && !names.includes(disk);
+}
+
+/** Files of the pool that are called after the machine and that Berth did not make, such as a snapshot's. @throws {VirshError} */
+export async function foreignFilesOf(host: Host, ref: OwnerRef): Promise<string[]> {
+  return (await listFiles(host)).filter((name) => name.startsWith(`${ref}.`) && !isFileOf(ref, name));
 }
 
 /** Deletes what was made for the machine; what was left at the end. @throws {VirshError} */

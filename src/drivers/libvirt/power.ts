@@ -1,13 +1,15 @@
+import { basename } from 'node:path';
 import type { ObservedMachine, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import { finishBoot, type Platform, powerOn } from './create.ts';
 import { remark } from './definition.ts';
-import { VirshError } from './errors.ts';
+import { tellsNothing, VirshError } from './errors.ts';
 import { type FoundMachine, hasDomain, readMachine } from './fleet.ts';
 import { functionsOf, markGpus, sweepHost } from './gpus/machine-gpus.ts';
+import { runHostScript } from './hosts/host-facts.ts';
 import { readHostView } from './hosts/host-view.ts';
 import { chooseGpus } from './hosts/place.ts';
 import { settleClaim } from './hosts/settle-claim.ts';
-import { deleteFiles } from './pool.ts';
+import { deleteFiles, deleteVolume, filesOf, foreignFilesOf, isDiskLost } from './pool.ts';
 import { done, pending, refused, toObserved } from './translate.ts';
 
 const POLL_MS = 1_000;
@@ -41,6 +43,7 @@ export async function stopMachine(
     return stopped === undefined ? refused('gone', `no host has ${ref}`) : done(await toObserved(stopped));
   }
   const now = platform.clock.now();
+  if (machine.pause?.passes === false) return stopPaused(machine, cookie, now);
   const [since = now, presses = 0] = cookie?.split(':').map(Number) ?? [];
   if (now - since >= platform.config.stop_grace_s * 1000) {
     await cutPower(machine);
@@ -51,13 +54,25 @@ export async function stopMachine(
   return pending(`${since}:${presses + 1}`, POLL_MS);
 }
 
+/** Halted, it does not hear its power button: it is let go on for that. What is halted again is cut off. */
+async function stopPaused(machine: FoundMachine, cookie: string | null, now: number): Promise<Step<never>> {
+  if (cookie === null && (await resumes(machine))) return pending(`${now}:0`, 1);
+  await cutPower(machine);
+  return pending(cookie ?? `${now}:0`, 1);
+}
+
 /** A machine that released its part of the host when it stopped needs room for it again. */
 export async function startMachine(platform: Platform, ref: OwnerRef): Promise<Step<ObservedMachine>> {
   const found = await findOrFail(platform, ref);
   if ('step' in found) return found.step;
   const { machine } = found;
   const { host, domain } = machine;
-  if (machine.running) return finishBoot(host, ref);
+  if (machine.running) {
+    if (machine.pause?.passes === false) await resumes(machine);
+    return finishBoot(host, ref);
+  }
+  if (await isDiskLost(host, ref, domain.disks[0]?.path))
+    return refused('disk_lost', `${filesOf(ref).disk} is not in the pool of ${host.name}`);
   if (domain.mark.claim === 'released')
     return platform.fleet.alone('place', () => reclaim(platform, machine));
   if (domain.mark.claim === 'open') {
@@ -131,6 +146,17 @@ export async function restartMachine(
   return finishBoot(host, ref);
 }
 
+/** Lets a paused machine go on; false: libvirt refuses that, as for one that crashed. */
+async function resumes({ host, domain, pause }: FoundMachine): Promise<boolean> {
+  try {
+    await host.virsh([pause?.resumedBy ?? 'resume', '--', domain.name]);
+    return true;
+  } catch (error) {
+    if (!(error instanceof VirshError) || tellsNothing(error)) throw error;
+    return false;
+  }
+}
+
 async function cutPower({ host, domain }: FoundMachine): Promise<void> {
   await unlessOff(host.virsh(['destroy', '--', domain.name], { timeoutMs: 30_000 }));
 }
@@ -159,10 +185,41 @@ export async function destroyMachine({ fleet, config, log }: Platform, ref: Owne
   for (const machine of [search.machine, ...search.copies]) {
     const { host } = machine;
     if (machine.running) await cutPower(machine);
+    const held = await removeSnapshots(machine, config.on_foreign_snapshot);
+    if (held !== undefined) return held;
     await deleteFiles(host, ref);
     await host.virsh(['undefine', '--nvram', '--managed-save', '--snapshots-metadata', '--', ref]);
     if ((await readMachine(host, ref)) !== undefined) step = pending(host.name, POLL_MS);
     else if (machine.domain.mark.gpus.length > 0) await sweepHost(host, config.gpu_types, log);
   }
   return step;
+}
+
+/**
+ * What an operator's external snapshots left: files that the domain is on, or that are called after the machine. Undefined:
+ * there are none any more. Those of a volume's disk are never removed: they hold data of the volume.
+ */
+async function removeSnapshots(
+  { host, domain, live }: FoundMachine,
+  policy: 'wait' | 'delete',
+): Promise<Step<never> | undefined> {
+  const ref = domain.name;
+  const own = filesOf(ref);
+  const paths = [...domain.disks, ...live.disks].flatMap(({ path }) => path ?? []);
+  const isOurs = (path: string): boolean =>
+    [own.disk, own.seed].includes(basename(path)) || path.endsWith('.volume');
+  const place = { stateDir: host.options.state_dir };
+  const asked = ['exists', ...new Set(paths.filter((path) => !isOurs(path)))];
+  const { lines } = await runHostScript(host.shell, place, asked);
+  const inPool = await foreignFilesOf(host, ref);
+  const elsewhere = lines.flatMap(([, path = '']) => (inPool.includes(basename(path)) ? [] : [path]));
+  if (policy === 'delete') for (const name of inPool) await deleteVolume(host, name);
+  const left = policy === 'delete' ? elsewhere : [...inPool, ...elsewhere];
+  if (left.length === 0) return undefined;
+  const advice =
+    policy === 'wait'
+      ? 'Remove these files, or set platform.on_foreign_snapshot: delete'
+      : 'Remove these files';
+  const detail = `an operator's snapshots hold ${ref} on ${host.name}: ${left.join(', ')}. ${advice}`;
+  return refused('conflict', detail);
 }

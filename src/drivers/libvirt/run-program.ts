@@ -1,4 +1,5 @@
 import { type StdioPipe, spawn } from 'node:child_process';
+import type { Asking } from '../kit/asking.ts';
 import { usualEnvironment } from '../kit/environment.ts';
 import { VirshError } from './errors.ts';
 
@@ -22,6 +23,8 @@ interface RunOptions {
   stdio: readonly [StdioPipe | number, StdioPipe | number, StdioPipe | number];
   input?: string;
   timeoutMs: number;
+  /** Makes that shorter. */
+  asking?: Asking | undefined;
 }
 
 /**
@@ -30,7 +33,7 @@ interface RunOptions {
  */
 export function runProgram(
   [program = '', ...args]: readonly string[],
-  { what, stdio, input, timeoutMs }: RunOptions,
+  { what, stdio, input, timeoutMs: longestMs, asking }: RunOptions,
 ): Promise<Ended> {
   const { promise, resolve, reject } = Promise.withResolvers<Ended>();
   const env = { ...usualEnvironment(process.env, NEEDED), LC_ALL: 'C.UTF-8', LANGUAGE: 'C' };
@@ -44,6 +47,9 @@ export function runProgram(
       // All of it has ended.
     }
   };
+  const timeoutMs = Math.min(longestMs, asking?.withinMs ?? longestMs);
+  const stop = (): void => giveUp('it was not waited for any longer');
+  asking?.signal.addEventListener('abort', stop);
   const timer = setTimeout(giveUp, timeoutMs, `no answer within ${timeoutMs} ms`);
   const said = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
   let bytes = 0;
@@ -56,6 +62,7 @@ export function runProgram(
   child.on('error', ({ message }) => giveUp(message));
   child.on('close', (status, signal) => {
     clearTimeout(timer);
+    asking?.signal.removeEventListener('abort', stop);
     if (signal !== null) giveUp(`it was ended by ${signal}`);
     else resolve({ status, stdout: Buffer.concat(said.stdout), stderr: Buffer.concat(said.stderr) });
   });

@@ -1,6 +1,7 @@
 import type {
   Endpoint,
   FailureCode,
+  MachineFault,
   ObservedMachine,
   Power,
   Step,
@@ -10,10 +11,13 @@ import { VirshError } from './errors.ts';
 import type { Member } from './fleet.ts';
 import { readNeighbours } from './hosts/host-facts.ts';
 import type { MachineMark } from './machine-mark.ts';
+import type { Pause } from './trouble.ts';
 
 /** A domain of ours, and whether it runs. */
 export interface Running {
   running: boolean;
+  pause?: Pause | undefined;
+  fault?: MachineFault | undefined;
   domain: Pick<DefinedDomain, 'mac'> & { mark: MachineMark };
   host: Member;
   /** Where several of a host are told of: its neighbour table, read once. */
@@ -34,6 +38,7 @@ export function neighboursOf({ shell, options }: Pick<Member, 'shell' | 'options
 export async function toObserved(machine: Running): Promise<ObservedMachine> {
   const { mark } = machine.domain;
   const power = powerOf(machine);
+  const { pause, fault } = machine;
   const endpoint = power === 'building' ? undefined : await endpointOf(machine);
   return {
     ref: mark.ref,
@@ -41,12 +46,14 @@ export async function toObserved(machine: Running): Promise<ObservedMachine> {
     createdAt: mark.createdAt,
     host: machine.host.name,
     note: mark.note,
+    ...(power === 'paused' && pause !== undefined && { detail: pause.reason }),
+    ...(fault !== undefined && { fault }),
     ...(endpoint !== undefined && { endpoint }),
   };
 }
 
-function powerOf({ running, domain: { mark } }: Running): Power {
-  if (running) return 'running';
+function powerOf({ running, pause, domain: { mark } }: Running): Power {
+  if (running) return pause === undefined || pause.passes ? 'running' : 'paused';
   if (mark.memo === 'create' || mark.memo === 'boot') return 'building';
   return mark.memo?.startsWith('restart ') ? 'starting' : 'stopped';
 }

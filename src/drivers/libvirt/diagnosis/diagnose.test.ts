@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { aCatalog } from '../catalog.fixture.ts';
 import type { Host } from '../client.ts';
@@ -104,6 +105,7 @@ describe('a host where all is well', () => {
       'ok: shell on host kvm-1: it runs what Berth asks',
       'ok: state folder on host kvm-1: /var/lib/berth can be written',
       'ok: clock of host kvm-1: it differs from ours by 0.0 s',
+      'ok: hook on host kvm-1: it is there',
       'ok: pool berth on host kvm-1: it runs, 50.0 GB are free',
       'ok: image debian-12 on host kvm-1: it is the volume debian.qcow2',
       'ok: network filter on host kvm-1: clean-traffic is there',
@@ -186,7 +188,7 @@ describe('each ailment has its sentence and its remedy', () => {
       { virsh: { 'net-info': 'Active: no' } },
       'broken',
       'it is not active',
-      'net-start berth',
+      'virsh net-start berth && virsh net-autostart berth && systemctl restart libvirtd',
     ],
     [
       'the network does not start by itself',
@@ -261,6 +263,62 @@ describe('each ailment has its sentence and its remedy', () => {
     expect(await notOk({ virsh: { 'nwfilter-list': 'unreachable' } })).toEqual([
       ['broken', 'host kvm-1', expect.stringContaining('unreachable'), expect.any(String)],
     ]);
+  });
+});
+
+describe('what brings packets to a machine behind NAT', () => {
+  const hook = 'etc/libvirt/hooks/qemu.d/berth';
+  const whole: Record<string, string> = {
+    [hook]: '#!/bin/sh\n',
+    'proc/sys/net/ipv4/ip_forward': '1\n',
+    'proc/net/fib_trie':
+      'Main:\n  +-- 192.0.2.0/30 2 0 2\n     |-- 192.0.2.1\n        /32 host LOCAL\n     |-- 192.0.2.3\n        /32 link BROADCAST\n',
+  };
+
+  /** The script for hosts, on a file system that has these; its facts are told. */
+  function withFiles(files: Record<string, string>): HostShell {
+    const { shell, place } = openHostWith({});
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(place.root, path)), { recursive: true });
+      writeFileSync(join(place.root, path), text);
+    }
+    const told = answering(facts);
+    const run: HostShell['run'] = (script, [command = '', , ...rest], timeoutMs) =>
+      (['exists', 'network'].includes(command) ? shell : told).run(
+        script,
+        [command, place.root, ...rest],
+        timeoutMs,
+      );
+    return { name: 'kvm-1', run };
+  }
+
+  const { [hook]: _, ...withoutHook } = whole;
+  it.each<[string, Record<string, string>, string[]]>([
+    [
+      'no hook',
+      withoutHook,
+      ['hook on host kvm-1', `there is no /${hook}`, 'install -D -m 755 examples/libvirt/berth-hook'],
+    ],
+    [
+      'a host that hands no packets on',
+      { ...whole, 'proc/sys/net/ipv4/ip_forward': '0\n' },
+      ['forwarding on host kvm-1', 'net.ipv4.ip_forward is 0', 'sysctl --system'],
+    ],
+    [
+      'a public_ip that no interface has',
+      { ...whole, 'proc/net/fib_trie': whole['proc/net/fib_trie']?.replace('2.1\n', '2.2\n') ?? '' },
+      ['address 192.0.2.1 of host kvm-1', 'no interface of the host has it', 'public_ip_elsewhere: true'],
+    ],
+  ])('%s is broken [libvirt-doctor-forwarding]', async (_name, files, [subject = '', finding, remedy]) => {
+    expect(await notOk({ shell: withFiles(files) })).toEqual([
+      ['broken', subject, expect.stringContaining(finding ?? ''), expect.stringContaining(remedy ?? '')],
+    ]);
+  });
+
+  it('nothing is broken on a host with all of it, or whose address is of a router that the operator declared', async () => {
+    expect(await notOk({ shell: withFiles(whole) })).toEqual([]);
+    const options = { public_ip: '198.51.100.7', public_ip_elsewhere: true };
+    expect(await notOk({ options, shell: withFiles(whole) })).toEqual([]);
   });
 });
 

@@ -1,6 +1,7 @@
 import type { Catalog } from '../../../orchestrator/catalog/catalog.ts';
-import type { Clock } from '../../../ports/clock.ts';
 import { broken, type Diagnosis } from '../../../ports/diagnosis.ts';
+import { sideBySide } from '../../kit/asking.ts';
+import type { DriverSetting } from '../../kit/driver-definition.ts';
 import { openHost } from '../client.ts';
 import { VirshError } from '../errors.ts';
 import { openHostShell } from '../hosts/host-shell.ts';
@@ -14,15 +15,15 @@ import { diagnoseAccelerator, diagnoseGpus, diagnoseShell } from './shell-checks
 /** Looks at every prerequisite of every host, and at what the catalog asks of them. Changes nothing. */
 export async function* diagnose(
   config: LibvirtConfig,
-  { catalog, clock }: { catalog: Catalog; clock: Clock },
+  { catalog, clock, asking }: Pick<DriverSetting, 'catalog' | 'clock' | 'asking'>,
 ): AsyncIterable<Diagnosis> {
-  const hosts = config.hosts.map((options) => ({ options, login: openLogin(options) }));
+  const hosts = config.hosts.map((options) => ({ options, login: openLogin(options, asking) }));
   const opened = hosts.map(({ options, login }) => ({
     host: openHost(options, login),
     shell: openHostShell(options, login),
   }));
   try {
-    for (const each of opened) yield* diagnoseHost({ ...each, config, catalog, clock });
+    yield* sideBySide(opened.map((each) => diagnoseHost({ ...each, config, catalog, clock })));
     yield* await diagnoseMachines(opened.map(({ host }) => host));
   } finally {
     await Promise.all(hosts.map(({ login }) => login.close()));

@@ -1,5 +1,6 @@
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
 import { VirshError, type VirshProblem } from '../errors.ts';
+import { hasNetworkFilter, NETWORK_FILTER } from '../network.ts';
 import { type Image, libvirtOfferSchema } from '../options.ts';
 import type { Patient } from './patient.ts';
 
@@ -118,17 +119,15 @@ async function diagnoseImage(
   }
 }
 
-const FILTER = 'clean-traffic';
-
 export async function diagnoseNetwork({ host }: Patient): Promise<Diagnosis[]> {
   const { network } = host.options;
   const filters = await host.virsh(['nwfilter-list']);
   const subject = `network filter on host ${host.name}`;
-  const filter = new RegExp(`\\s${FILTER}\\s*$`, 'm').test(filters)
-    ? ok(subject, `${FILTER} is there`)
+  const filter = hasNetworkFilter(filters)
+    ? ok(subject, `${NETWORK_FILTER} is there`)
     : broken(
         subject,
-        `there is no ${FILTER}, which keeps machines from using the addresses of others`,
+        `there is no ${NETWORK_FILTER}, which keeps machines from using the addresses of others`,
         'Install the filters of libvirt; Debian: libvirt-daemon-config-nwfilter.',
       );
   return network.mode === 'nat' ? [filter, ...(await diagnoseNat(host, network.network))] : [filter];
@@ -140,7 +139,11 @@ async function diagnoseNat(host: Patient['host'], network: string): Promise<Diag
     const text = await host.virsh(['net-info', network]);
     if (!/^Active:\s+yes/m.test(text))
       return [
-        broken(subject, 'it is not active', `virsh net-start ${network} && virsh net-autostart ${network}`),
+        broken(
+          subject,
+          'it is not active: nothing reaches the machines of this host',
+          `virsh net-start ${network} && virsh net-autostart ${network} && systemctl restart libvirtd, which puts the cards of running guests back.`,
+        ),
       ];
     const active = ok(subject, 'it is active');
     return /^Autostart:\s+yes/m.test(text)

@@ -77,11 +77,55 @@ function diagnoseCordon({ host }: Patient, { cordon }: HostFacts): Diagnosis[] {
   ];
 }
 
+const HOOKS = ['/etc/libvirt/hooks/qemu.d/berth', '/etc/libvirt/hooks/qemu'];
+
+/** What brings packets for a port of the host to a machine behind its NAT. */
+async function diagnoseForwarding(patient: Patient): Promise<Diagnosis[]> {
+  const { host, shell } = patient;
+  const { public_ip: address = '', public_ip_elsewhere: isElsewhere } = host.options;
+  const place = placeOf(patient);
+  const [hooks, network] = await Promise.all([
+    runHostScript(shell, place, ['exists', ...HOOKS]),
+    runHostScript(shell, place, ['network']),
+  ]);
+  const of = (kind: string) =>
+    network.lines.flatMap(([first, value = '']) => (first === kind ? [value] : []));
+  const found: Diagnosis[] = [];
+  const hook = `hook on host ${host.name}`;
+  const reached = `address ${address} of host ${host.name}`;
+  if (hooks.lines.length > 0) found.push(ok(hook, 'it is there'));
+  else
+    found.push(
+      broken(
+        hook,
+        `there is no ${HOOKS[0]}, which forwards ports to machines: none starts that can be reached`,
+        `install -D -m 755 examples/libvirt/berth-hook ${HOOKS[0]} && systemctl restart libvirtd`,
+      ),
+    );
+  if (of('forward')[0] === '0')
+    found.push(
+      broken(
+        `forwarding on host ${host.name}`,
+        'net.ipv4.ip_forward is 0: nothing reaches a machine',
+        'echo net.ipv4.ip_forward=1 > /etc/sysctl.d/50-berth.conf && sysctl --system',
+      ),
+    );
+  if (!isElsewhere && of('address').length > 0 && !of('address').includes(address))
+    found.push(
+      broken(
+        reached,
+        'no interface of the host has it: machines cannot be reached there',
+        'Correct public_ip. Where a router has it and hands its ports on to this host, set public_ip_elsewhere: true.',
+      ),
+    );
+  return found;
+}
+
 /** What the network needs beside libvirt. */
 async function diagnoseFiles(patient: Patient): Promise<Diagnosis[]> {
   const { host, shell } = patient;
   const { network } = host.options;
-  if (network.mode !== 'bridged') return [];
+  if (network.mode !== 'bridged') return diagnoseForwarding(patient);
   const path = `/sys/class/net/${network.bridge}/bridge`;
   const { lines } = await runHostScript(shell, placeOf(patient), ['exists', path]);
   const subject = `bridge ${network.bridge} on host ${host.name}`;

@@ -6,7 +6,9 @@
  * - `facts`: the clock, the processor's virtualization, KVM, IOMMU, the cordon, whether the state folder can be written.
  * - `neighbours`: the MAC and IPv4 addresses of the host's neighbour table.
  * - `exists PATH…`: those of the paths that are there.
+ * - `machines PATH…`: the same, those that are not, where their folder is, and each network card with its bridge, if it is on one.
  * - `gpus`: each PCI function of a GPU's slot or group, and the marks.
+ * - `network`: whether the host hands packets on, and its IPv4 addresses.
  * - `probe`: whether QEMU on KVM ends a guest that counts to 100 million.
  * - `mark ADDRESS REF NONCE`: says that the GPU is given to that machine; 3 where it has the mark of another.
  * - `reset ADDRESS TOKEN FILE…`, `clear ADDRESS TOKEN`, `quarantine ADDRESS TOKEN REASON`: only while it has that mark; 3 otherwise.
@@ -49,6 +51,19 @@ neighbours() {
     case $flags in 0x2|0x6) say neighbour "$mac" "$address" ;; esac
   done < "$root/proc/net/arp"
   return 0
+}
+
+network() {
+  first "$root/proc/sys/net/ipv4/ip_forward"
+  say forward "$value"
+  awk '/32 host LOCAL/ { print "address\t" last } { last = $2 }' "$root/proc/net/fib_trie" 2>/dev/null | sort -u
+}
+
+cards() {
+  for card in "$root"/sys/class/net/*; do
+    target "$card/master"
+    say card "${'$'}{card##*/}" "$value"
+  done
 }
 
 function_of() {
@@ -113,8 +128,13 @@ write_mark() { printf '%s\n' "$2" > "$state/gpus/.new" && sync "$state/gpus/.new
 refuse_unless() { first "$state/gpus/$1"; now=$value; [ "$now" = "$2" ] || { say mark "$1" "$now"; exit 3; }; }
 
 case $command in
-  facts|gpus|neighbours) "$command" ;;
+  facts|gpus|neighbours|network) "$command" ;;
   exists) for path; do [ -e "$root$path" ] && say exists "$path"; done; exit 0 ;;
+  machines)
+    cards
+    for path; do
+      if [ -e "$root$path" ]; then say exists "$path"; elif [ -d "$root${'$'}{path%/*}" ]; then say missing "$path"; fi
+    done ;;
   probe) probe "$1" ;;
   mark)
     lock

@@ -37,6 +37,7 @@ export function openHostShell(
         stdio: ['pipe', 'pipe', 'pipe'],
         input: script,
         timeoutMs,
+        asking: login.asking,
       });
       const output = {
         ...ended,

@@ -8,6 +8,7 @@ import { toDomainXml, uuidOf } from '../domain-xml.ts';
 import { geForce, openHostWith } from '../gpus/sysfs.fixture.ts';
 import { someHostOptions } from '../host-options.fixture.ts';
 import type { HostOptions } from '../options.ts';
+import { readPause } from '../trouble.ts';
 import { openHostShell } from './host-shell.ts';
 import { listDomains, readHostView } from './host-view.ts';
 import { aWish } from './room.fixture.ts';
@@ -90,10 +91,24 @@ describe('a host of libvirt', () => {
     expect((await listDomains({ ...host, virsh })).map(({ name }) => name)).toEqual(['one']);
   });
 
+  it.each([
+    ['1', undefined],
+    ['3', 'unknown'],
+    ['5', undefined],
+    ['6', 'its guest has crashed'],
+    ['7', 'its guest has suspended itself'],
+  ])('has a domain in the state %s, whose processors are halted because: %s', async (state, reason) => {
+    const host = openTestHost([foreign('one', state)]);
+    const [domain] = await listDomains(host);
+    expect([domain?.running, domain?.isPaused]).toEqual([state !== '5', reason !== undefined]);
+    expect((await readPause(host, 'one'))?.reason).toBe(reason);
+  });
+
   it('is cordoned by its configuration, by a file at once, and by a full pool', async () => {
     expect((await view(openTestHost([], { cordoned: true }))).cordon).toBe('the configuration says so');
     const host = openTestHost([]);
-    expect(unitsOn(await view(host), aWish({ diskGb: 0 }))).toBe(7);
+    // No network runs on the test driver's host.
+    expect(unitsOn({ ...(await view(host)), fault: undefined }, aWish({ diskGb: 0 }))).toBe(7);
     mkdirSync(host.options.state_dir);
     writeFileSync(join(host.options.state_dir, 'cordon'), 'a disk is replaced');
     expect(unitsOn(await view(host), aWish({ diskGb: 0 }))).toBe(0);

@@ -1,12 +1,13 @@
+import { basename } from 'node:path';
 import type { Host } from '../client.ts';
 import { type DefinedDomain, readDomainElement } from '../domain-xml.ts';
-import { VirshError } from '../errors.ts';
+import { tellsNothing, VirshError } from '../errors.ts';
 import { type GpuTypes, listGpus } from '../gpus/gpus.ts';
 import { scanGpus } from '../gpus/pci-functions.ts';
-import { natUnits } from '../network.ts';
+import { hasNetworkFilter, NETWORK_FILTER, natUnits } from '../network.ts';
 import type { HostOptions } from '../options.ts';
 import { childrenOf, parseXml } from '../xml.ts';
-import { type HostFacts, readHostFacts } from './host-facts.ts';
+import { type HostFacts, readHostFacts, runHostScript } from './host-facts.ts';
 import type { HostShell } from './host-shell.ts';
 import type { Claim, HostView, Size } from './room.ts';
 
@@ -14,11 +15,16 @@ import type { Claim, HostView, Size } from './room.ts';
 interface Hardware extends Size {
   /** What is free of the pool's disk now. */
   freeDiskGb: number;
+  /** Why libvirt would start nothing new here; undefined: it would. */
+  fault: string | undefined;
 }
 
 /** A domain of a host, and whether it runs. */
 export interface HostDomain extends DefinedDomain {
+  /** Also while it is paused. */
   running: boolean;
+  /** Its processors may be halted. */
+  isPaused: boolean;
 }
 
 const GIB = 1024 ** 3;
@@ -34,7 +40,7 @@ export async function readHostView(host: Host, shell: HostShell, gpuTypes: GpuTy
     readHostFacts(shell, place),
     readHardware(host),
     listDomains(host),
-    listVolumes(host),
+    listVolumes(host).catch(unlessNoPool),
     sellsGpus ? scanGpus(shell, place) : undefined,
   ]);
   const claims = domains.map(toClaim);
@@ -44,6 +50,8 @@ export async function readHostView(host: Host, shell: HostShell, gpuTypes: GpuTy
     datacenter: options.datacenter,
     group: options.group,
     cordon: cordonOf(options, facts, hardware),
+    fault: hardware.fault ?? (await missingBridge(options, shell)),
+    volumes: new Set(volumes.map(({ path }) => basename(path))),
     sellable: sellableOf(hardware, options),
     otherDiskGb: otherDiskGb(volumes, domains),
     claims,
@@ -76,7 +84,17 @@ function sellableOf(hardware: Hardware, { reserve, overcommit }: HostOptions): S
 }
 
 async function readHardware(host: Host): Promise<Hardware> {
-  const text = await host.virsh([`nodeinfo; pool-info --bytes ${host.options.pool}`]);
+  const { pool, network } = host.options;
+  const net = network.mode === 'nat' ? `net-info ${network.network}; ` : '';
+  // The last, which never fails, says how it went.
+  const text = await host.virsh([`pool-info --bytes ${pool}; ${net}nwfilter-list; nodeinfo`]);
+  const isPoolUp = /^State:\s+running/m.test(text);
+  const isNetUp = network.mode !== 'nat' || /^Active:\s+yes/m.test(text);
+  const faults = [
+    ...(isPoolUp ? [] : [`its pool ${pool} is not active`]),
+    ...(isNetUp ? [] : ['its network is not active']),
+    ...(hasNetworkFilter(text) ? [] : [`it has no network filter ${NETWORK_FILTER}`]),
+  ];
   const value = (name: string): number => {
     const [, number] = new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text) ?? [];
     if (number === undefined)
@@ -86,9 +104,28 @@ async function readHardware(host: Host): Promise<Hardware> {
   return {
     vcpus: value('CPU\\(s\\)'),
     memoryMb: Math.floor(value('Memory size') / 1024),
-    diskGb: value('Capacity') / GIB,
-    freeDiskGb: value('Available') / GIB,
+    diskGb: isPoolUp ? value('Capacity') / GIB : 0,
+    // It is its fault that closes the host.
+    freeDiskGb: isPoolUp ? value('Available') / GIB : Number.POSITIVE_INFINITY,
+    fault: faults[0],
   };
+}
+
+/** A bridge that machines are to be on and that is not there; undefined: it is. */
+async function missingBridge({ network, state_dir: stateDir }: HostOptions, shell: HostShell) {
+  if (network.mode !== 'bridged') return undefined;
+  const path = `/sys/class/net/${network.bridge}`;
+  const { lines } = await runHostScript(shell, { stateDir }, ['exists', path]);
+  return lines.length > 0 ? undefined : `it has no bridge ${network.bridge}`;
+}
+
+function unlessTelling(error: unknown): void {
+  if (!(error instanceof VirshError) || tellsNothing(error)) throw error;
+}
+
+function unlessNoPool(error: unknown): Volume[] {
+  if (error instanceof VirshError && error.problem === 'no_pool') return [];
+  throw error;
 }
 
 /**
@@ -99,6 +136,8 @@ export async function listDomains(host: Host, as: 'live' | 'stored' = 'live'): P
   const uuids = async (...state: string[]): Promise<string[]> =>
     (await host.virsh(['list', '--uuid', ...state])).split(/\s+/).filter(Boolean);
   const [all, running] = await Promise.all([uuids('--all'), uuids()]);
+  // Also those whose guest sleeps or has crashed: each is asked why.
+  const paused = running.length === 0 ? [] : await uuids('--state-paused', '--state-other');
   const domains: DefinedDomain[] = [];
   for (let from = 0; from < all.length; from += DUMPED_AT_ONCE)
     domains.push(...(await dumpDomains(host, all.slice(from, from + DUMPED_AT_ONCE), as)));
@@ -109,7 +148,11 @@ export async function listDomains(host: Host, as: 'live' | 'stored' = 'live'): P
     if (untold !== undefined)
       throw new VirshError('busy', `${host.name} does not tell of the domain ${untold}`);
   }
-  return domains.map((domain) => ({ ...domain, running: running.includes(domain.uuid) }));
+  return domains.map((domain) => ({
+    ...domain,
+    running: running.includes(domain.uuid),
+    isPaused: paused.includes(domain.uuid),
+  }));
 }
 
 /** Several commands in one call. One that fails does not end it, and the last, which never fails, says how it went. */
@@ -151,6 +194,8 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 
 async function listVolumes(host: Host): Promise<Volume[]> {
+  // It also lists what was removed behind its back, until it looks again. While a file is written it does not look.
+  await host.virsh(['pool-refresh', host.options.pool]).catch(unlessTelling);
   const text = await host.virsh(['vol-list', '--details', '--pool', host.options.pool]);
   return text.split('\n').flatMap((line) => {
     const [, path, size, unit = ''] = /\s(\/.*?)\s{2,}\S+\s+([\d.]+) ([KMGT]?i?B)\s/.exec(`${line} `) ?? [];

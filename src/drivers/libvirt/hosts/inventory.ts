@@ -6,7 +6,7 @@ import type {
   ObservedHost,
 } from '../../../orchestrator/model/platform-driver.ts';
 import type { Gpu } from '../gpus/gpus.ts';
-import { libvirtOfferSchema } from '../options.ts';
+import { imageOf, type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
 import { type Claim, type HostView, roomOf, unitsOn, type Wanted, withCordons } from './room.ts';
 
 /** A host as it is, or why it is not known. */
@@ -14,13 +14,16 @@ export type HostAnswer = { host: string; view: HostView } | { host: string; unkn
 
 /** What a machine of the offer needs in a datacenter, with a root disk of `diskGb`. */
 function toWanted(
-  offer: Pick<Offer, 'machine' | 'vcpus' | 'memoryGb' | 'gpuCount' | 'gpuType'>,
+  offer: Pick<Offer, 'machine' | 'vcpus' | 'memoryGb' | 'gpuCount' | 'gpuType' | 'osOptions'>,
+  images: LibvirtConfig['images'],
   datacenter: string,
   diskGb: number,
 ): Wanted {
+  const machine = libvirtOfferSchema.parse(offer.machine);
   return {
     datacenter,
-    group: libvirtOfferSchema.parse(offer.machine).host_group,
+    group: machine.host_group,
+    volumes: offer.osOptions.flatMap((name) => imageOf({ images }, machine, name)?.volume ?? []),
     vcpus: offer.vcpus,
     memoryMb: offer.memoryGb * 1024,
     diskGb,
@@ -38,6 +41,7 @@ export function countUnits(
   { offers, regions }: Catalog,
   answers: readonly HostAnswer[],
   avoidHosts?: readonly string[],
+  images: LibvirtConfig['images'] = {},
 ): Inventory {
   const known = answers.flatMap((answer) => ('view' in answer ? [answer.view] : []));
   const views = withCordons(known, avoidHosts);
@@ -50,7 +54,7 @@ export function countUnits(
       offer.placements.map(({ region }) => regions.get(region)?.datacenter ?? region),
     );
     return [...datacenters].map((datacenter) => {
-      const wanted = toWanted(offer, datacenter, offer.storageGb);
+      const wanted = toWanted(offer, images, datacenter, offer.storageGb);
       const units = views.reduce((sum, view) => sum + unitsOn(view, wanted), 0);
       return { offerId: offer.id, datacenter, units };
     });
@@ -64,8 +68,9 @@ export function countUnits(
 }
 
 function toHost(view: HostView): ObservedHost {
-  const { name, cordon, sellable, claims, gpus } = view;
+  const { name, sellable, claims, gpus } = view;
   const room = roomOf(view);
+  const cordon = view.cordon ?? view.fault;
   const gb = (mb: number): number => Math.round(mb / 102.4) / 10;
   return {
     host: name,

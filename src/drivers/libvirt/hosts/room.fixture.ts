@@ -8,6 +8,8 @@ export function aHost(overrides: Partial<HostView> = {}): HostView {
     datacenter: 'fra',
     group: 'default',
     cordon: undefined,
+    fault: undefined,
+    volumes: new Set(),
     sellable: { vcpus: 16, memoryMb: 65_536, diskGb: 500 },
     otherDiskGb: 0,
     claims: [],

@@ -26,6 +26,10 @@ export interface HostView {
   group: string;
   /** Why nothing new is placed here; undefined: it is open. */
   cordon: string | undefined;
+  /** Why libvirt would start nothing new here; undefined: it would. */
+  fault: string | undefined;
+  /** The volumes of its pool that a machine could be made from. */
+  volumes: ReadonlySet<string>;
   /** What there is to promise: the host's own size, with overcommit, less what is left to the host. */
   sellable: Size;
   /** What volumes and images promise of the pool beside the domains' own disks. */
@@ -42,6 +46,8 @@ export interface Wanted extends Size {
   group: string;
   gpuCount: number;
   gpuType: string | undefined;
+  /** What it may be made from: all of them have to be there. */
+  volumes?: readonly string[];
 }
 
 /** What is left; negative where more was promised than there is. */
@@ -66,6 +72,9 @@ export function obstacleOf(host: HostView, wanted: Wanted): string | undefined {
   if (host.group !== wanted.group) return `it is not in the group ${wanted.group}`;
   if (host.datacenter !== wanted.datacenter) return `it is not in ${wanted.datacenter}`;
   if (host.cordon !== undefined) return `it is cordoned: ${host.cordon}`;
+  if (host.fault !== undefined) return host.fault;
+  const missing = wanted.volumes?.find((name) => !host.volumes.has(name));
+  if (missing !== undefined) return `its pool has no ${missing}: berth image import puts it there`;
   const room = roomOf(host);
   if (room.vcpus < wanted.vcpus) return `it has ${room.vcpus} vCPUs left of ${wanted.vcpus}`;
   if (room.memoryMb < wanted.memoryMb)

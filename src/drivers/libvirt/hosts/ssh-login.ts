@@ -2,6 +2,7 @@ import { accessSync, closeSync, constants, mkdirSync, rmSync, writeFileSync } fr
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Asking } from '../../kit/asking.ts';
 import { anonymousFile, contentOf } from '../anonymous-file.ts';
 import { problemOf, VirshError } from '../errors.ts';
 import type { HostOptions } from '../options.ts';
@@ -13,6 +14,8 @@ export interface Login {
   readonly uri: string;
   /** The arguments before a line for the shell of the host; undefined: the host is this machine. */
   readonly ssh: readonly string[] | undefined;
+  /** The limits of what goes this way; absent: those of each call. */
+  readonly asking: Asking | undefined;
   /** To be called before each call. @throws {VirshError} */
   open(): Promise<void>;
   close(): Promise<void>;
@@ -31,16 +34,17 @@ const OPTIONS = [
   'ServerAliveCountMax=2',
 ].flatMap((option) => ['-o', option]);
 
-export function openLogin({ name, uri }: Pick<HostOptions, 'name' | 'uri'>): Login {
+export function openLogin({ name, uri }: Pick<HostOptions, 'name' | 'uri'>, asking?: Asking): Login {
   const { protocol, searchParams } = new URL(uri);
   if (!protocol.endsWith('+ssh:'))
-    return { uri, ssh: undefined, open: async () => {}, close: async () => {} };
+    return { uri, ssh: undefined, asking, open: async () => {}, close: async () => {} };
   const plain = ['ssh', ...OPTIONS, ...targetOf(uri)];
   // OpenSSH would ask for a password on the terminal, where nobody answers.
   const quiet = searchParams.has('no_tty') ? uri : withParameter(uri, 'no_tty=1');
   // With a command of their own, operators have arranged that themselves.
-  const kept = searchParams.has('command') ? undefined : keepLogin(name, plain);
+  const kept = searchParams.has('command') ? undefined : keepLogin(name, plain, asking);
   return {
+    asking,
     get uri() {
       return kept?.program === undefined ? quiet : withParameter(quiet, `command=${kept.program}`);
     },
@@ -67,7 +71,7 @@ function targetOf(uri: string): string[] {
  * the background has it, and ends some time after the last call, also where Berth was killed. Where that is not there, each
  * call logs in by itself: nothing but time depends on it.
  */
-function keepLogin(name: string, [ssh = '', ...args]: readonly string[]) {
+function keepLogin(name: string, [ssh = '', ...args]: readonly string[], asking: Asking | undefined) {
   const folder = join(tmpdir(), `berth-ssh-${crypto.randomUUID().slice(0, 13)}`);
   const [socket, script] = [join(folder, 'way'), join(folder, 'ssh')];
   const sharing = ['-o', 'ControlMaster=no', '-o', `ControlPath=${socket}`];
@@ -103,6 +107,7 @@ function keepLogin(name: string, [ssh = '', ...args]: readonly string[]) {
         what,
         stdio: [said, said, said],
         timeoutMs: LOGIN_WITHIN_MS,
+        asking,
       });
       const words = contentOf(said).toString('utf8').trim().slice(0, 300);
       if (status === SSH_FAILED)

@@ -1,0 +1,109 @@
+import type { MachineFault, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { Host } from './client.ts';
+import type { DefinedDomain } from './domain-xml.ts';
+import { VirshError } from './errors.ts';
+import { runHostScript } from './hosts/host-facts.ts';
+import type { HostShell } from './hosts/host-shell.ts';
+import type { HostOptions } from './options.ts';
+
+/** Why the processors of a domain are halted. */
+export interface Pause {
+  reason: string;
+  /** Whether it ends by itself: libvirt is at work on the domain. */
+  passes: boolean;
+  /** What lets it go on. */
+  resumedBy: 'resume' | 'dompmwakeup';
+}
+
+/** What libvirt halts a domain for, as `virsh domstate --reason` says it. */
+const PASSING: ReadonlySet<string> = new Set([
+  'migrating',
+  'post-copy',
+  'saving',
+  'dumping',
+  'creating snapshot',
+]);
+/** Moments of each start and stop. */
+const ORDINARY: ReadonlySet<string> = new Set(['starting up', 'shutting down']);
+
+/** States of libvirt in which the processors are halted, beside `paused`: it says no more about them. */
+const HALTED: Readonly<Record<string, Pause>> = {
+  pmsuspended: { reason: 'its guest has suspended itself', passes: false, resumedBy: 'dompmwakeup' },
+  crashed: { reason: 'its guest has crashed', passes: false, resumedBy: 'resume' },
+};
+
+/** Undefined: its processors are not halted. @throws {VirshError} */
+export async function readPause({ virsh }: Pick<Host, 'virsh'>, name: string): Promise<Pause | undefined> {
+  const said = await virsh(['domstate', '--reason', '--', name]);
+  const [, state = '', reason = ''] = /^(\w+) \((.*)\)/.exec(said) ?? [];
+  if (state !== 'paused') return HALTED[state];
+  if (ORDINARY.has(reason)) return undefined;
+  const resumedBy = 'resume';
+  if (reason !== 'I/O error') return { reason, passes: PASSING.has(reason), resumedBy };
+  const disks = (await virsh(['domblkerror', '--', name])).trim().replaceAll(/\s*\n\s*/g, ', ');
+  return { reason: `I/O error${disks === '' ? '' : ` (${disks})`}`, passes: false, resumedBy };
+}
+
+/** What of a host's files and cards concerns its machines. */
+interface Surroundings {
+  /** The bridge that each card is on; empty: none. */
+  bridges: ReadonlyMap<string, string>;
+  missing: ReadonlySet<string>;
+}
+
+/** Undefined: the host's shell does not tell. */
+export async function readSurroundings(
+  { shell, options }: { shell: HostShell; options: Pick<HostOptions, 'state_dir'> },
+  domains: readonly DefinedDomain[],
+): Promise<Surroundings | undefined> {
+  try {
+    const paths = domains.flatMap(({ disks }) => disks[0]?.path ?? []);
+    const { lines } = await runHostScript(shell, { stateDir: options.state_dir }, ['machines', ...paths]);
+    const of = (kind: string) => lines.filter(([first]) => first === kind);
+    return {
+      bridges: new Map(of('card').map(([, card = '', bridge = '']) => [card, bridge])),
+      missing: new Set(of('missing').map(([, path = '']) => path)),
+    };
+  } catch (error) {
+    if (error instanceof VirshError) return undefined;
+    throw error;
+  }
+}
+
+interface Shown {
+  ref: OwnerRef;
+  running: boolean;
+  pause: Pause | undefined;
+  domain: Pick<DefinedDomain, 'disks' | 'card'>;
+}
+
+/** What is wrong with a machine that does not stop it. */
+export function faultOf(
+  { ref, running, pause, domain: { disks, card } }: Shown,
+  surroundings: Surroundings | undefined,
+): MachineFault | undefined {
+  if (pause?.passes === true)
+    return {
+      finding: `libvirt has halted it for a while (${pause.reason})`,
+      remedy: `Nothing, if that ends soon: virsh domjobinfo ${ref} shows how far it is.`,
+    };
+  if (surroundings === undefined) return undefined;
+  const path = disks[0]?.path;
+  if (path !== undefined && surroundings.missing.has(path))
+    return {
+      finding: `its disk ${path} is not there`,
+      remedy: running
+        ? 'Save what is on it while it runs, from inside: a stop loses it. Berth does not stop it.'
+        : 'Put the file back, or mount what it is on: a start without it ends the instance in ERROR.',
+    };
+  if (!running || card === undefined) return undefined;
+  const { device, bridge } = card;
+  const at = surroundings.bridges.get(device);
+  // One that the shell does not know is of another network namespace. The bridges of Open vSwitch are not the kernel's.
+  if (at === undefined || at === bridge || at === 'ovs-system') return undefined;
+  return {
+    finding: `its card ${device} is not on ${bridge}: nothing reaches it, as after virsh net-destroy`,
+    remedy:
+      'Start the network if it is not active (virsh net-start NETWORK), then restart libvirtd (systemctl restart libvirtd): it puts the cards of running guests back.',
+  };
+}
