@@ -1,7 +1,10 @@
 import type { Clock } from '../ports/clock.ts';
-import { Fatal } from '../ports/errors.ts';
+import { Fatal, StoreUnavailable } from '../ports/errors.ts';
 import { withOverrides } from '../ports/with-overrides.ts';
 import type { Actor, AuditEntry, AuditWriter } from './model.ts';
+
+/** As long as a text of the audit log may be. */
+const MAX_TEXT = 1_000;
 
 /** What an operator does, as the audit log has it. */
 export interface AuditedAction<T = unknown> {
@@ -27,7 +30,16 @@ export async function audit(
   { name: actor, source, address }: Actor,
   { action, subject = null, detail = {}, outcome = 'done' }: AuditedEntry,
 ): Promise<void> {
-  await tx.audit.add({ at: clock.now(), actor, source, address, action, subject, detail, outcome });
+  const known = { at: clock.now(), actor, source, address, action, outcome };
+  const cutDetail = Object.fromEntries(
+    Object.entries(detail).map(([name, value]) => [name, typeof value === 'string' ? cut(value) : value]),
+  );
+  await tx.audit.add({ ...known, subject: subject && cut(subject), detail: cutDetail });
+}
+
+/** What is refused may name anything that a request can carry, and its row is kept for a year. */
+function cut(text: string): string {
+  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1).toWellFormed()}…`;
 }
 
 type AuditedEntry = Omit<AuditedAction, 'subject' | 'done'> & {
@@ -60,12 +72,30 @@ export async function audited<Store extends AuditedStore, T>(
     });
   } catch (error) {
     const refusal = refusalOf(error);
-    const detail = { ...action.detail, reason: refusal ?? 'it failed; see the log' };
+    const failure =
+      error instanceof StoreUnavailable
+        ? 'the database did not answer: it is not known whether this was done'
+        : 'it failed; see the log';
+    const detail = { ...action.detail, reason: refusal ?? failure };
     const outcome = refusal === undefined ? 'failed' : 'refused';
     await store
       .transact((tx) => audit(tx, clock, actor, { ...action, detail, outcome }))
       .catch(() => undefined);
     throw error;
+  }
+}
+
+/** Finds what an action is about; where that is refused, so is the action, and it leaves its row. */
+export async function auditedLookup<T>(
+  deps: { store: AuditedStore; clock: Pick<Clock, 'now'> },
+  actor: Actor,
+  action: AuditedAction,
+  look: () => T | Promise<T>,
+): Promise<T> {
+  try {
+    return await look();
+  } catch (error) {
+    return audited(deps, actor, action as AuditedAction<T>, () => Promise.reject(error));
   }
 }
 

@@ -3,7 +3,9 @@ import { describeApiKey, digestSecret, generateOperatorKey } from '../keys/api-k
 import { bearerToken } from '../keys/bearer-token.ts';
 import { KeyUses } from '../keys/key-uses.ts';
 import type { Clock, Random } from '../ports/clock.ts';
-import type { OperatorKeyReader, OperatorKeyRecord, OperatorKeyWriter } from './model.ts';
+import type { Log } from '../ports/log.ts';
+import type { Actor, AuditWriter, OperatorKeyReader, OperatorKeyRecord, OperatorKeyWriter } from './model.ts';
+import { RefusedSignIns } from './refused-sign-ins.ts';
 
 interface Deps {
   store: WritableKeys;
@@ -19,7 +21,12 @@ interface WritableKeys {
   transact<T>(body: (tx: { operatorKeys: OperatorKeyWriter }) => Promise<T>): Promise<T>;
 }
 
-type KeyStore = WritableKeys & { read: { operatorKeys: OperatorKeyReader } };
+interface KeyStore {
+  transact<T>(body: (tx: { operatorKeys: OperatorKeyWriter; audit: AuditWriter }) => Promise<T>): Promise<T>;
+  read: { operatorKeys: OperatorKeyReader };
+}
+
+type From = Pick<Actor, 'source' | 'address'>;
 
 const NAME = /^[a-z0-9][a-z0-9._@-]{0,62}$/;
 
@@ -73,17 +80,21 @@ export class Operators {
   readonly #clock: Clock;
   readonly #uses = new KeyUses();
   readonly #command: string;
+  readonly #refused: RefusedSignIns;
+  readonly #log: Pick<Log, 'warn'>;
 
-  constructor(deps: { store: KeyStore; clock: Clock; command?: string }) {
+  constructor(deps: { store: KeyStore; clock: Clock; log: Pick<Log, 'warn'>; command?: string }) {
+    this.#refused = new RefusedSignIns(deps.clock);
+    this.#log = deps.log;
     this.#command = deps.command ?? COMMAND;
     this.#store = deps.store;
     this.#clock = deps.clock;
   }
 
   /** @throws {ApiError} `unauthorized`, with the same words for every reason. */
-  async authenticate(authorization: string | undefined): Promise<OperatorKeyRecord> {
+  async authenticate(authorization: string | undefined, from: From): Promise<OperatorKeyRecord> {
     const token = bearerToken(authorization);
-    const record = token === undefined ? null : await this.ofKey(token);
+    const record = token === undefined ? null : await this.ofKey(token, from);
     if (record !== null) return record;
     throw new ApiError(
       'unauthorized',
@@ -93,18 +104,31 @@ export class Operators {
     );
   }
 
-  /** Whose key it is; null: it is none, or it is revoked. */
-  async ofKey(key: string): Promise<OperatorKeyRecord | null> {
-    return this.#used(await liveKey(this.#store.read.operatorKeys.byDigest(digestSecret(key))));
+  /** Whose key it is; null: it is none, or it is revoked, and the audit log will say so. */
+  async ofKey(key: string, from: From): Promise<OperatorKeyRecord | null> {
+    const record = await this.#store.read.operatorKeys.byDigest(digestSecret(key));
+    if (record?.revokedAt === null) return this.#used(record);
+    const revoked = record && { operator: record.name, key: record.id };
+    if (this.#refused.count(from, record?.name))
+      this.#log.warn(
+        { ...from, ...revoked },
+        'the key of an operator was refused; for a minute more is only counted',
+      );
+    return null;
   }
 
   /** The key of that id, for a session that began with it; null: it is revoked by now. */
   async ofId(id: string): Promise<OperatorKeyRecord | null> {
-    return this.#used(await liveKey(this.#store.read.operatorKeys.byId(id)));
+    const record = await this.#store.read.operatorKeys.byId(id);
+    return record?.revokedAt === null ? this.#used(record) : null;
   }
 
-  /** Writes the times of last use that have come together since the last call; kept for the next one if it cannot. */
-  async recordUses(): Promise<void> {
+  /**
+   * Writes the times of last use, and the refused keys, that have come together since; kept for the next call if it cannot.
+   * The last call of a server also writes the refused keys whose minute is not over.
+   */
+  async recordUses({ isLast = false } = {}): Promise<void> {
+    await this.#refused.write((body) => this.#store.transact(body), isLast);
     await this.#uses.write((uses) =>
       this.#store.transact(async (tx) => {
         for (const [id, at] of uses) await tx.operatorKeys.recordUse(id, at);
@@ -112,13 +136,8 @@ export class Operators {
     );
   }
 
-  #used(record: OperatorKeyRecord | null): OperatorKeyRecord | null {
-    if (record !== null) this.#uses.note(record.id, this.#clock.now());
+  #used(record: OperatorKeyRecord): OperatorKeyRecord {
+    this.#uses.note(record.id, this.#clock.now());
     return record;
   }
-}
-
-async function liveKey(found: Promise<OperatorKeyRecord | null>): Promise<OperatorKeyRecord | null> {
-  const record = await found;
-  return record?.revokedAt === null ? record : null;
 }

@@ -1,21 +1,20 @@
 import { type Context, Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { HTTPException } from 'hono/http-exception';
-import { clientAddress } from '../../http/wire/client-address.ts';
+import { clientOf } from '../../http/wire/client-address.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
+import type { Log } from '../../ports/log.ts';
 import { audit, refusalOf } from '../audit.ts';
 import type { Actor } from '../model.ts';
 import { asset, isAssetName } from './assets.ts';
 import type { ConsoleBase, ConsoleEnv, ConsoleParts, FormRequest, Page, PageRequest } from './deps.ts';
+import { readForm } from './form.ts';
 import { framed, type Look, loginPage, problemPage } from './layout.ts';
 import { LiveStreams } from './live-streams.ts';
 import { html } from './parts.ts';
 import { isSameOrigin, secureReplies, toOwnPath } from './protect.ts';
 import { isOwnForm, SESSION_MS, type Session, Sessions } from './sessions.ts';
 
-/** A form of the console has some short fields. */
-const MAX_FORM_BYTES = 64 * 1024;
 const REFRESH = 'x-console-refresh';
 
 export interface Console {
@@ -32,12 +31,14 @@ export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: Con
   const streams = new LiveStreams({ clock: deps.clock, subscribe: parts.subscribe });
   const app = new Hono<ConsoleEnv>().basePath('/console');
   app.use(secureReplies());
-  app.use(bodyLimit({ maxSize: MAX_FORM_BYTES }));
   app.use(async (context, next) => {
     const forwarded = context.req.header('x-forwarded-for');
     const remote = context.env?.incoming?.socket.remoteAddress;
-    context.set('address', clientAddress(remote, forwarded, deps.trustedProxies));
-    return next();
+    const { address, network } = clientOf(remote, forwarded, deps.trustedProxies);
+    context.set('address', address);
+    context.set('network', network);
+    await next();
+    logRequest(deps.log, context);
   });
   app.onError((error, context) => respondToError(deps, look, context, error));
   app.get('/assets/:name', (context) => {
@@ -49,7 +50,7 @@ export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: Con
   app.get('/login', (context) =>
     context.html(loginPage(look, { next: toOwnPath(context.req.query('next')) })),
   );
-  app.post('/login', (context) => logIn(deps, look, sessions, context));
+  app.post('/login', readForm(), (context) => logIn(deps, look, sessions, context));
   app.use(async (context, next) => {
     const session = await sessionOf(deps, sessions, context);
     if (session === undefined) return askForLogin(context);
@@ -68,11 +69,11 @@ export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: Con
       'X-Accel-Buffering': 'no',
     });
   });
-  app.post('*', async (context, next) => {
-    const form = await context.req.parseBody();
+  app.post('*', readForm(), async (context, next) => {
     // A form may be long on its way: its key may be revoked by now.
     if ((await sessionOf(deps, sessions, context)) === undefined) return askForLogin(context);
-    if (isSameOrigin(context) && isOwnForm(context.get('session'), form['csrf'])) return next();
+    const csrf = context.get('form').get('csrf');
+    if (isSameOrigin(context) && isOwnForm(context.get('session'), csrf)) return next();
     return context.html(
       problemPage(
         look,
@@ -88,21 +89,29 @@ export function assembleConsole<Deps extends ConsoleBase>(deps: Deps, parts: Con
     return context.redirect('/console/login', 303);
   });
   for (const [path, action] of forms)
-    app.post(path, async (context) => context.redirect(await action(deps, await formOf(context)), 303));
+    app.post(path, async (context) => context.redirect(await action(deps, formOf(context)), 303));
   for (const [path, page] of pages) app.get(path, (context) => show(deps, parts, context, page));
   app.all('*', (context) => context.html(problemPage(look, 'Not found', 'There is no such page.'), 404));
   return { app, close: () => streams.close() };
 }
 
-async function formOf(context: Context<ConsoleEnv>): Promise<FormRequest> {
-  const fields = await context.req.parseBody();
+/** A line for each form and each refusal, as the API has one; pages that are shown are many, and change nothing. */
+function logRequest(log: Pick<Log, 'info'>, context: Context<ConsoleEnv>): void {
+  const { method, path } = context.req;
+  const { status } = context.res;
+  if (method === 'GET' && status < 400) return;
+  const session: Session | undefined = context.get('session');
+  const who = session && { operator: session.operator, key: session.keyId };
+  const address = context.get('address');
+  log.info({ method, path: path.slice(0, 200), status, address, ...who }, 'request to the console');
+}
+
+function formOf(context: Context<ConsoleEnv>): FormRequest {
+  const fields = context.get('form');
   const { operator: name } = context.get('session');
   return {
     actor: { name, source: 'console', address: context.get('address') },
-    field: (field) => {
-      const value = fields[field];
-      return typeof value === 'string' && value !== '' ? value : undefined;
-    },
+    field: (field) => fields.get(field) || undefined,
   };
 }
 
@@ -145,18 +154,17 @@ async function logIn(
   const { store, clock } = deps;
   if (!isSameOrigin(context))
     return context.html(problemPage(look, 'Not done', 'Sign in on the page itself.'), 403);
-  const form = await context.req.parseBody();
-  const next = toOwnPath(typeof form['next'] === 'string' ? form['next'] : undefined);
-  const secret = typeof form['key'] === 'string' ? form['key'].trim() : '';
-  const key = await deps.operators.ofKey(secret);
-  if (key === null) {
-    deps.log.warn({ address: context.get('address') }, 'a login to the console was refused');
+  const form = context.get('form');
+  const next = toOwnPath(form.get('next') ?? undefined);
+  const secret = (form.get('key') ?? '').trim();
+  const from = { source: 'console', address: context.get('address') } as const;
+  const key = await deps.operators.ofKey(secret, from);
+  if (key === null)
     return context.html(
       loginPage(look, { next, problem: 'That is no operator key, or it was revoked.' }),
       401,
     );
-  }
-  const actor: Actor = { name: key.name, source: 'console', address: context.get('address') };
+  const actor: Actor = { name: key.name, ...from };
   await store.transact((tx) => audit(tx, clock, actor, { action: 'console.login' }));
   setCookie(context, cookieName(context), sessions.begin(key), {
     path: '/console',
@@ -212,7 +220,8 @@ function respondToError(
   context: Context<ConsoleEnv>,
   error: Error,
 ): Response | Promise<Response> {
-  if (error instanceof HTTPException) return error.getResponse();
+  if (error instanceof HTTPException)
+    return context.html(problemPage(look, 'Not done', error.message), error.status);
   const refusal = refusalOf(error);
   if (refusal !== undefined) return context.html(problemPage(look, 'Not done', refusal), 409);
   if (error instanceof StoreUnavailable)
@@ -220,7 +229,7 @@ function respondToError(
       problemPage(
         look,
         'The database does not answer',
-        html`<p>Berth keeps what it has promised, sells nothing more and goes on by itself when the database is back.
+        html`${context.req.method === 'POST' ? html`<p>Whether it did what you asked for is not known: see whether it was done before you ask again.</p>` : ''}<p>Berth keeps what it has promised, sells nothing more and goes on by itself when the database is back.
 Nothing needs a restart.</p><ul><li>SQLite: is there room on its disk? <code>df -h</code></li>
 <li>PostgreSQL: does it take connections? <code>psql</code> with the URL of the configuration</li></ul>`,
       ),

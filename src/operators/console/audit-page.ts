@@ -1,6 +1,6 @@
 import type { AuditReader, AuditRecord } from '../model.ts';
 import type { Page } from './deps.ts';
-import { badge, type Column, clockTime, given, html, live, table, withQuery } from './parts.ts';
+import { badge, type Column, clockTime, given, html, live, named, table, withQuery } from './parts.ts';
 
 const PAGE = 100;
 
@@ -44,7 +44,7 @@ ${
 function columnsOf(linkOf: (subject: string) => unknown): readonly Column<AuditRecord>[] {
   return [
     { head: 'When', cell: ({ at }) => clockTime(at) },
-    { head: 'Who', cell: ({ actor }) => given(actor) },
+    { head: 'Who', cell: ({ actor }) => named(actor) },
     {
       head: 'From',
       cell: ({ source, address }) =>

@@ -2,7 +2,7 @@ import { type Html, html } from './parts.ts';
 
 /** One thing after another on a bar; `kind` is the colour. */
 export interface Share {
-  kind: 'a' | 'b' | 'c';
+  kind: 'a' | 'b' | 'c' | 'd';
   value: number;
   name: string;
 }

@@ -35,7 +35,7 @@ export interface ConsoleParts<Deps> {
 }
 
 export interface ConsoleEnv extends RequestEnv {
-  Variables: RequestEnv['Variables'] & { session: Session };
+  Variables: RequestEnv['Variables'] & { session: Session; form: URLSearchParams };
 }
 
 /** What a page is asked with. */

@@ -22,8 +22,6 @@ interface Stream {
 }
 
 const CHANGED = Buffer.from('event: changed\ndata:\n\n');
-/** The page is not to connect again. */
-const BYE = Buffer.from('event: bye\ndata:\n\n');
 const HELLO = Buffer.from('retry: 3000\n: this stream says when to read the page again\n\n');
 
 /** Tells open pages by server-sent events that something has changed; what it is, they read. */
@@ -108,7 +106,6 @@ export class LiveStreams {
 
   #end(stream: Stream): void {
     this.#forget(stream);
-    stream.controller.enqueue(BYE);
     stream.controller.close();
   }
 

@@ -1,7 +1,7 @@
 import type { OperatorKeyReader } from '../model.ts';
 import { listOperatorKeys, type OperatorKeyView } from '../views/keys.ts';
 import type { Page } from './deps.ts';
-import { ago, badge, type Column, given, html, live, table } from './parts.ts';
+import { ago, badge, type Column, html, live, named, table } from './parts.ts';
 
 /** The keys of operators; they are made on the command line, where they are shown once. */
 export const operatorsPage: Page<{ store: { read: { operatorKeys: OperatorKeyReader } } }> = async (
@@ -16,7 +16,7 @@ ${live('operators', table(operatorKeyColumns(now), await listOperatorKeys(read),
 export function operatorKeyColumns(now: number): readonly Column<OperatorKeyView>[] {
   return [
     { head: 'State', cell: ({ state }) => badge(state, state === 'valid' ? 'good' : 'none') },
-    { head: 'Operator', cell: ({ name }) => given(name) },
+    { head: 'Operator', cell: ({ name }) => named(name) },
     { head: 'Key', cell: ({ key }) => html`<code>${key}</code>` },
     { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },
     { head: 'Last used', cell: ({ last_used_at }) => ago(last_used_at, now) || 'never' },

@@ -20,6 +20,17 @@ export function given(text: string | null | undefined): Html | '' {
     : html`<bdi>${text.replace(UNSEEN, toEscape)}</bdi>`;
 }
 
+const MAX_NAME = 255;
+
+/** A name that a user or a platform chose, cut at 255 characters. */
+export function named(name: string | null | undefined): Html | '' {
+  return given(name && cutName(name));
+}
+
+export function cutName(name: string): string {
+  return name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
 function toEscape(character: string): string {
   return `\\u${character.codePointAt(0)?.toString(16).padStart(4, '0')}`;
 }

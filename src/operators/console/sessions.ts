@@ -57,7 +57,7 @@ function keyOf(secret: string): string {
 }
 
 /** Whether a form is one that this session was given. */
-export function isOwnForm({ csrf }: Session, given: unknown): boolean {
-  if (typeof given !== 'string' || given.length !== csrf.length) return false;
-  return timingSafeEqual(Buffer.from(csrf), Buffer.from(given));
+export function isOwnForm({ csrf }: Session, given: string | null): boolean {
+  const [own, other] = [csrf, given ?? ''].map((text) => Buffer.from(text)) as [Buffer, Buffer];
+  return own.length === other.length && timingSafeEqual(own, other);
 }

@@ -54,7 +54,10 @@ export function assembleOperatorApp(parts: OperatorParts): OpenAPIHono<OperatorE
   const v1 = createOperatorRouter();
   const authenticate = createMiddleware<OperatorEnv>(async (context, next) => {
     context.header('Cache-Control', 'no-store');
-    context.set('operator', await operators.authenticate(context.req.header('authorization')));
+    const from = { source: 'api', address: context.get('address') } as const;
+    const operator = await operators.authenticate(context.req.header('authorization'), from);
+    context.set('operator', operator);
+    context.set('who', { operator: operator.name, key: operator.id });
     return next();
   });
   v1.use(authenticate);

@@ -7,15 +7,34 @@ const sent = new Map();
 let stream;
 let isReading = false;
 let isStale = false;
+/** Why what is shown may be old; undefined: the server says when something changes, and it was read since. */
+let problem;
+/** When the server sent what is shown. */
+let readAt = Date.now();
+/** The pause before the next try to connect. */
+let pauseMs;
+let retry;
+let silence;
+/** Whether the stream has ended since the page was loaded. */
+let hasMissed = false;
+
+const FIRST_PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 30_000;
+/** The server sends something every ten seconds. */
+const SILENT_MS = 25_000;
+const READ_MS = 15_000;
 
 const parts = (root) => [...root.querySelectorAll('[data-live]')];
 /** How long ago something was changes by itself. */
 const comparable = (part) => part.outerHTML.replace(/(<time[^>]*>)[^<]*/g, '$1');
 
-function say(state, text) {
+function tell(found) {
+  problem = found;
+  tellTimes();
   if (!indicator) return;
-  indicator.dataset.state = state;
-  indicator.textContent = text;
+  indicator.dataset.state = found === undefined ? 'on' : 'off';
+  const at = new Date(readAt).toISOString().slice(11, 19);
+  indicator.textContent = found === undefined ? 'live' : `off: ${found}; read at ${at} UTC`;
 }
 
 function keepOpened(from, to) {
@@ -41,6 +60,7 @@ function replace(part, fresh) {
   if (focused !== null) fresh.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus();
 }
 
+/** Shows what the server has now. What fails says why. */
 async function read() {
   if (isReading) {
     isStale = true;
@@ -48,39 +68,75 @@ async function read() {
   }
   isReading = true;
   isStale = false;
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(), READ_MS);
   try {
-    const response = await fetch(location.href, { headers: { 'X-Console-Refresh': '1' } });
+    const headers = { 'X-Console-Refresh': '1' };
+    const response = await fetch(location.href, { headers, signal: patience.signal });
     if (response.redirected || response.status === 401) return location.reload();
-    if (!response.ok) return say('off', `the server answered ${response.status}`);
-    const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
-    for (const part of parts(document)) {
-      const next = fresh.getElementById(part.id);
-      if (next === null || isInUse(part)) continue;
-      const text = comparable(next);
-      if (sent.get(part.id) === text) continue;
-      sent.set(part.id, text);
-      replace(part, document.adoptNode(next));
-    }
-    tellTimes();
-    say('on', 'live');
+    if (!response.ok) return tell(`the server answers ${response.status}`);
+    update(await response.text());
+    readAt = Date.now();
+    if (stream?.readyState === EventSource.OPEN) tell(undefined);
+    else if (problem !== undefined) tell('the server does not say what changes');
   } catch {
-    say('off', 'no connection');
+    tell(patience.signal.aborted ? 'the server is silent' : 'no connection');
   } finally {
+    clearTimeout(timer);
     isReading = false;
     if (isStale) void read();
   }
 }
 
+function update(text) {
+  const fresh = new DOMParser().parseFromString(text, 'text/html');
+  for (const part of parts(document)) {
+    const next = fresh.getElementById(part.id);
+    if (next === null || isInUse(part)) continue;
+    const changed = comparable(next);
+    if (sent.get(part.id) === changed) continue;
+    sent.set(part.id, changed);
+    replace(part, document.adoptNode(next));
+  }
+}
+
+/** The server says on this stream when to read. A silent one may be a server that hangs, or a proxy. */
 function listen() {
-  if (stream || document.hidden || !document.body.dataset.events) return;
+  if (document.hidden || !document.body.dataset.events) return;
+  stop();
   stream = new EventSource(document.body.dataset.events);
-  stream.addEventListener('open', () => say('on', 'live'));
-  stream.addEventListener('changed', () => void read());
-  stream.addEventListener('bye', stop);
-  stream.addEventListener('error', () => say('off', 'reconnecting'));
+  expect();
+  stream.addEventListener('open', () => {
+    pauseMs = FIRST_PAUSE_MS;
+    expect();
+    if (hasMissed) void read();
+    else tell(undefined);
+  });
+  stream.addEventListener('changed', () => {
+    expect();
+    void read();
+  });
+  stream.addEventListener('error', () => lose('no connection'));
+}
+
+function expect() {
+  clearTimeout(silence);
+  silence = setTimeout(() => lose('the server is silent'), SILENT_MS);
+}
+
+/** Tries again after a pause. Meanwhile a read says why: a session that has ended leads to the login. */
+function lose(found) {
+  stop();
+  tell(found);
+  void read();
+  retry = setTimeout(listen, pauseMs * (0.5 + Math.random() / 2));
+  pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
 }
 
 function stop() {
+  clearTimeout(silence);
+  clearTimeout(retry);
+  hasMissed ||= stream !== undefined;
   stream?.close();
   stream = undefined;
 }
@@ -92,9 +148,9 @@ const steps = [
   [1, 's'],
 ];
 
-/** The same words as the server's. */
+/** The same words as the server's. What may be old does not age. */
 function tellTimes() {
-  const now = Date.now();
+  const now = problem === undefined ? Date.now() : readAt;
   for (const time of document.querySelectorAll('time[data-ago]')) {
     const seconds = Math.round((now - Date.parse(time.dateTime)) / 1000);
     const [size, unit] = steps.find(([step]) => Math.abs(seconds) >= step) ?? [1, 's'];
@@ -105,11 +161,15 @@ function tellTimes() {
 
 for (const part of parts(document)) sent.set(part.id, comparable(part));
 
-document.addEventListener('visibilitychange', () => {
-  if (document.hidden) return stop();
-  listen();
-  void read();
-});
+function begin() {
+  pauseMs = FIRST_PAUSE_MS;
+  if (document.hidden) stop();
+  else listen();
+}
+
+document.addEventListener('visibilitychange', begin);
+addEventListener('online', begin);
+addEventListener('offline', () => lose('no connection'));
 document.addEventListener('keydown', (event) => {
   if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.matches?.('input, select, textarea')) return;
@@ -118,4 +178,4 @@ document.addEventListener('keydown', (event) => {
 });
 setInterval(tellTimes, 10_000);
 tellTimes();
-listen();
+begin();

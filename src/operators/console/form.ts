@@ -1,0 +1,29 @@
+import type { MiddlewareHandler } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import { readBytes } from '../../http/api/body.ts';
+import type { ConsoleEnv } from './deps.ts';
+
+/** A form of the console has some short fields. */
+const MAX_FORM_BYTES = 64 * 1024;
+/** The encoding of every form of the console. */
+const FORM = 'application/x-www-form-urlencoded';
+
+const refusals = {
+  malformed: (message: string) => new HTTPException(400, { message: `The form cannot be read: ${message}.` }),
+  tooLarge: (maxBytes: number) =>
+    new HTTPException(413, { message: `The form has more than ${maxBytes} bytes.` }),
+};
+
+/** Reads the fields of each form that is sent. @throws {HTTPException} 400 or 413 where the body is no form of the console */
+export function readForm(): MiddlewareHandler<ConsoleEnv> {
+  return async (context, next) => {
+    const { method, headers, body } = context.req.raw;
+    if (method !== 'POST') return next();
+    const bytes = body === null ? Buffer.alloc(0) : await readBytes(body, MAX_FORM_BYTES, refusals);
+    const [type = ''] = (headers.get('content-type') ?? '').split(';');
+    if (bytes.length > 0 && type.trim().toLowerCase() !== FORM)
+      throw refusals.malformed(`expected Content-Type ${FORM}`);
+    context.set('form', new URLSearchParams(bytes.toString()));
+    return next();
+  };
+}
