@@ -71,7 +71,8 @@ it.each([
   const close = () =>
     store.transact(async ({ credentials }) => {
       await credentials.endAccess(id, clock.now());
-      return !isDeleted || credentials.deleteAccount(id);
+      if (isDeleted) await credentials.deleteAccount(id);
+      return true;
     });
   const quotas = { instances: undefined, volumes: undefined, storageGb: undefined, liveTokens: 10 };
   const issuing = issueToken(
@@ -83,7 +84,12 @@ it.each([
       passwordChecks: { isRight: close } as unknown as PasswordChecks,
     },
     { username: 'acme', password: 'the password' },
-    { address: '192.0.2.1', signal: new AbortController().signal, admit: () => () => undefined },
+    {
+      address: '192.0.2.1',
+      signal: new AbortController().signal,
+      admit: () => () => undefined,
+      name: () => undefined,
+    },
   );
   await expect(issuing).rejects.toMatchObject({ code: 'unauthorized' });
   expect(await store.transact(({ accountUse }) => accountUse.liveTokens(id, clock.now()))).toBe(0);

@@ -9,8 +9,15 @@ import { hashPassword } from './password-checks.ts';
 export const DEFAULT_ACCOUNT = 'default';
 
 /** An operator asked for what cannot be done; the message says why. */
-class AccountsError extends Fatal {
+export class AccountsError extends Fatal {
   override readonly name = 'AccountsError';
+  /** What the operator's API answers. */
+  readonly code: 'invalid_request' | 'not_found' | 'invalid_state';
+
+  constructor(message: string, code: AccountsError['code'] = 'invalid_request') {
+    super(message);
+    this.code = code;
+  }
 }
 
 interface Deps {
@@ -45,8 +52,8 @@ export async function createAccount(
   if (id !== undefined && !isAccountId(id))
     throw new AccountsError(`"${id}" is no account id: it is acct- and 20 of 0-9 a-f.`);
   return store.transact(async (tx) => {
-    if ((await tx.credentials.accountByName(name)) !== null)
-      throw new AccountsError(`There is an account "${name}" already.`);
+    const known = await tx.credentials.accountByName(name);
+    if (known !== null) throw new AccountsError(known.closedAt === null ? taken(name) : stillTaken(known));
     if (id !== undefined && (await tx.credentials.accountById(id)) !== null)
       throw new AccountsError(`There is an account with the id ${id} already.`);
     return addAccount(tx, parts, name, id);
@@ -60,7 +67,7 @@ async function addAccount(
   name: string,
   id = `acct-${random.bytes(10).toString('hex')}`,
 ): Promise<AccountRecord> {
-  const record = { id, name, passwordHash: null, createdAt: clock.now() };
+  const record = { id, name, passwordHash: null, createdAt: clock.now(), closedAt: null };
   await tx.credentials.insertAccount(record);
   return record;
 }
@@ -75,8 +82,7 @@ export async function setPassword(
     throw new AccountsError(`A password has at least ${MIN_PASSWORD_LENGTH} characters.`);
   const hash = await hashPassword(password, random);
   await store.transact(async (tx) => {
-    const account = await tx.credentials.accountByName(accountName);
-    if (account === null) throw new AccountsError(noAccount(accountName));
+    const account = await openAccount(tx, accountName);
     await tx.credentials.setPasswordHash(account.id, hash);
     if (account.passwordHash !== null)
       await tx.credentials.deleteTokensBoughtWith(account.id, digestSecret(account.passwordHash));
@@ -95,10 +101,27 @@ export async function createKey(
   options: KeyOptions = {},
 ): Promise<{ key: string; record: ApiKeyRecord }> {
   return store.transact(async (tx) => {
-    const account = await tx.credentials.accountByName(accountName);
-    if (account === null) throw new AccountsError(noAccount(accountName));
+    const account = await openAccount(tx, accountName);
     return addKey(tx, parts, account.id, options);
   });
+}
+
+/** The account of that name or id, which is not closed for the rest of the transaction. @throws {AccountsError} */
+async function openAccount(
+  { credentials, accountUse }: Pick<Transaction, 'credentials' | 'accountUse'>,
+  nameOrId: string,
+): Promise<AccountRecord> {
+  const found = (await credentials.accountById(nameOrId)) ?? (await credentials.accountByName(nameOrId));
+  if (found === null) throw noAccount(nameOrId);
+  await accountUse.keepOpen(found.id);
+  // It may have been closed before the lock was had.
+  const account = await credentials.accountById(found.id);
+  if (account === null) throw noAccount(nameOrId);
+  if (account.closedAt === null) return account;
+  throw new AccountsError(
+    `Account "${account.name}" was deleted for good ${atTime(account)}: it gets no key and no password. Make another account.`,
+    'invalid_state',
+  );
 }
 
 /** Writes a new key of an account that there is. */
@@ -126,16 +149,21 @@ async function addKey(
 
 /**
  * Sees to it that there is an account and a way in. `apiKey` is the key made now, to be shown once; null: there
- * were keys before, or the environment brings one. `accountId` is the account that such a one opens. Of several
- * servers that start on an empty database at once, one makes both.
+ * were keys before, or the environment brings one. `accountId` is the account that such a one opens: the default one, or
+ * the oldest where that never was; null: it was deleted for good, and its key opens no other. Of several servers that
+ * start on an empty database at once, one makes both.
  */
 export async function ensureAccess(
   { store, ...parts }: Deps,
   environmentKey: Buffer | undefined,
-): Promise<{ apiKey: string | null; accountId: string }> {
+): Promise<{ apiKey: string | null; accountId: string | null }> {
   return store.transact(async (tx) => {
     const accounts = await tx.credentials.listAccounts();
-    const existing = accounts.find(({ name }) => name === DEFAULT_ACCOUNT) ?? accounts[0];
+    const wasClosed = (await tx.marks.get('default_account_closed')) !== null;
+    const byName = accounts.find(({ name, closedAt }) => name === DEFAULT_ACCOUNT && closedAt === null);
+    const existing = byName ?? (wasClosed ? undefined : accounts.find(({ closedAt }) => closedAt === null));
+    if (existing === undefined && (wasClosed || accounts.length > 0))
+      return { apiKey: null, accountId: null };
     const { id: accountId } = existing ?? (await addAccount(tx, parts, DEFAULT_ACCOUNT));
     const hasWayIn = environmentKey !== undefined || (await tx.credentials.listKeys()).length > 0;
     const apiKey = hasWayIn ? null : (await addKey(tx, parts, accountId, { label: 'first start' })).key;
@@ -147,7 +175,8 @@ export async function ensureAccess(
 export async function revokeKey({ store, clock }: Deps, id: string): Promise<ApiKeyRecord> {
   return store.transact(async (tx) => {
     const record = (await tx.credentials.listKeys()).find((key) => key.id === id);
-    if (record === undefined) throw new AccountsError(`There is no key "${id}": see \`berth keys list\`.`);
+    if (record === undefined)
+      throw new AccountsError(`There is no key "${id}": see \`berth keys ls\`.`, 'not_found');
     if (record.revokedAt !== null) return record;
     const revokedAt = clock.now();
     await tx.credentials.revokeKey(id, revokedAt);
@@ -156,6 +185,21 @@ export async function revokeKey({ store, clock }: Deps, id: string): Promise<Api
   });
 }
 
-function noAccount(name: string): string {
-  return `There is no account "${name}": see \`berth accounts list\`.`;
+function taken(name: string): string {
+  return `There is an account "${name}" already.`;
+}
+
+function stillTaken(account: AccountRecord): string {
+  return (
+    `The name "${account.name}" is taken until the rows of what its account had are gone: it was deleted for good ${atTime(account)}, and ` +
+    'they are kept for retention.tombstones_days. Use another name.'
+  );
+}
+
+function atTime({ closedAt }: AccountRecord): string {
+  return `at ${new Date(closedAt ?? 0).toISOString()}`;
+}
+
+function noAccount(name: string): AccountsError {
+  return new AccountsError(`There is no account "${name}": see \`berth accounts ls\`.`, 'not_found');
 }

@@ -7,19 +7,39 @@ import type { Clock } from '../../ports/clock.ts';
 import type { AccountRecord } from '../model/records.ts';
 import type { Reader, Store, Transaction } from '../model/store.ts';
 
-/** Who is asking. */
-export interface Principal {
+/** Whose a credential is. */
+export interface Owner {
   accountId: string;
   /** Null for a token that a password bought, and for the key from the environment. */
   keyId: string | null;
-  /** Of the credential itself; a token is bound to it. */
-  digest: Buffer;
   /** What the credential is, or what its token was bought with. */
   origin: 'key' | 'password' | 'environment';
 }
 
+/** Who is asking. */
+export interface Principal extends Owner {
+  /** Of the credential itself; a token is bound to it. */
+  digest: Buffer;
+}
+
 interface Valid extends Principal {
   expiresAt: number | null;
+}
+
+/** Revoked, expired, or of an account that is closed. */
+interface Refused extends Owner {
+  isRefused: true;
+}
+
+/** A refusal of a credential that is known, such as a revoked key. */
+export class CredentialRefused extends ApiError {
+  /** Whose it is, for the log alone. */
+  readonly owner: Owner;
+
+  constructor(owner: Owner) {
+    super('unauthorized', NOT_VALID);
+    this.owner = owner;
+  }
 }
 
 /** How long a credential is cached without a check of the store: a revoked one works at most this long. */
@@ -71,9 +91,9 @@ export class Authenticator {
     const id = digest.toString('base64');
     const now = this.#clock.now();
     const valid = await findValid(this.#store.read, digest, now, this.#environmentKey);
-    if (valid === undefined) {
+    if (valid === undefined || 'isRefused' in valid) {
       this.#remembered.delete(id);
-      throw new ApiError('unauthorized', NOT_VALID);
+      throw valid === undefined ? new ApiError('unauthorized', NOT_VALID) : new CredentialRefused(valid);
     }
     if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear();
     this.#remembered.set(id, { valid, checkedAt: now });
@@ -100,16 +120,17 @@ async function findValid(
   digest: Buffer,
   now: number,
   environmentKey: { digest: Buffer; accountId: string } | undefined,
-): Promise<Valid | undefined> {
+): Promise<Valid | Refused | undefined> {
   const direct = await findCredential(read, digest, now, environmentKey);
   if (direct !== undefined) return direct;
   const token = await read.credentials.tokenByDigest(digest);
   if (token === null || hasExpired(token, now)) return undefined;
   const parent = await findCredential(read, token.parentDigest, now, environmentKey);
+  if (parent !== undefined && 'isRefused' in parent) return parent;
   if (parent !== undefined)
     return { ...parent, expiresAt: Math.min(token.expiresAt, parent.expiresAt ?? Number.POSITIVE_INFINITY) };
   const account = await read.credentials.accountById(token.accountId);
-  if (!isPasswordOf(account, token.parentDigest)) return undefined;
+  if (account?.closedAt !== null || !isPasswordOf(account, token.parentDigest)) return undefined;
   const { accountId, parentDigest, expiresAt } = token;
   return { accountId, keyId: null, digest: parentDigest, origin: 'password', expiresAt };
 }
@@ -123,18 +144,18 @@ async function findCredential(
   digest: Buffer,
   now: number,
   environmentKey: { digest: Buffer; accountId: string } | undefined,
-): Promise<Valid | undefined> {
-  if (environmentKey?.digest.equals(digest))
-    return {
-      accountId: environmentKey.accountId,
-      keyId: null,
-      digest,
-      origin: 'environment',
-      expiresAt: null,
-    };
+): Promise<Valid | Refused | undefined> {
+  if (environmentKey?.digest.equals(digest)) {
+    const { accountId } = environmentKey;
+    const isOpen = (await read.credentials.accountById(accountId))?.closedAt === null;
+    const owner = { accountId, keyId: null, origin: 'environment' } as const;
+    return isOpen ? { ...owner, digest, expiresAt: null } : { ...owner, isRefused: true };
+  }
   const key = await read.credentials.keyByDigest(digest);
-  if (key === null || key.revokedAt !== null || hasExpired(key, now)) return undefined;
-  return { accountId: key.accountId, keyId: key.id, digest, origin: 'key', expiresAt: key.expiresAt };
+  if (key === null) return undefined;
+  const owner = { accountId: key.accountId, keyId: key.id, origin: 'key' } as const;
+  const isRefused = key.revokedAt !== null || hasExpired(key, now);
+  return isRefused ? { ...owner, isRefused } : { ...owner, digest, expiresAt: key.expiresAt };
 }
 
 /**
@@ -158,5 +179,6 @@ async function hasAccess(
 ): Promise<boolean> {
   if (origin === 'key') return (await credentials.keyByDigest(digest))?.revokedAt === null;
   const account = await credentials.accountById(accountId);
-  return origin === 'password' ? isPasswordOf(account, digest) : account !== null;
+  if (account?.closedAt !== null) return false;
+  return origin === 'environment' || isPasswordOf(account, digest);
 }

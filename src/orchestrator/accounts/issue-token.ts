@@ -3,7 +3,7 @@ import type { Token, TokenRequest } from '../../contract/token.ts';
 import { digestSecret, generateToken } from '../../keys/api-key.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Store } from '../model/store.ts';
-import { type Authenticator, assertHasAccess, type Principal } from './authenticate.ts';
+import { type Authenticator, assertHasAccess, type Owner, type Principal } from './authenticate.ts';
 import type { PasswordChecks } from './password-checks.ts';
 import { assertWithinQuotas, type Quotas } from './quotas.ts';
 
@@ -22,6 +22,8 @@ interface Requester {
   address: string;
   /** Aborted when the client has gone. */
   signal: AbortSignal;
+  /** Told whose the credential is, once that is known, also where it is refused. */
+  name: (owner: Owner) => void;
   /** Counts a token for the account, and returns what takes it back. @throws {ApiError} `too_many_requests` */
   admit: (accountId: string) => () => void;
 }
@@ -62,16 +64,19 @@ async function checkCredential(
   { store, authenticator, passwordChecks }: Deps,
   { api_key: apiKey, username = '', password = '' }: TokenRequest,
   requester: Requester,
-): Promise<Pick<Principal, 'accountId' | 'origin' | 'digest'>> {
+): Promise<Principal> {
   if (apiKey !== undefined) {
     const principal = await authenticator.authenticate(`Bearer ${apiKey}`);
+    requester.name(principal);
     if (!principal.digest.equals(digestSecret(apiKey))) throw wrongCredentials();
     return principal;
   }
   const account = await store.read.credentials.accountByName(username);
+  const owner = account && ({ accountId: account.id, keyId: null, origin: 'password' } as const);
+  if (owner !== null) requester.name(owner);
   const isRight = await passwordChecks.isRight(password, account?.passwordHash ?? null, requester);
-  if (account?.passwordHash == null || !isRight) throw wrongCredentials();
-  return { accountId: account.id, origin: 'password', digest: digestSecret(account.passwordHash) };
+  if (owner === null || account?.passwordHash == null || !isRight) throw wrongCredentials();
+  return { ...owner, digest: digestSecret(account.passwordHash) };
 }
 
 function wrongCredentials(): ApiError {

@@ -1,12 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
+import { listFilesIn } from '../../runtime/list-files.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Store } from '../model/store.ts';
 import { Alarms, type Raised } from './alarms.ts';
+import { checkDisk } from './disk-low.ts';
+import { raiseFolded } from './fold.ts';
 
 const MINUTE_MS = 60_000;
 const orphan = (subject: string): Raised => ({
@@ -42,7 +45,8 @@ function server(name = 'one'): Alarms {
     if (isDown) throw new StoreUnavailable('planted');
     return store.transact(body);
   };
-  return new Alarms({ store: { read: store.read, transact }, clock, log, server: name });
+  const lists = listFilesIn(join(folder, 'lists'));
+  return new Alarms({ store: { read: store.read, transact }, clock, log, server: name, lists });
 }
 const rows = () => store.read.alarms.list();
 
@@ -157,4 +161,91 @@ it('are not stored any more once they are closed', async () => {
   alarms.raise(orphan('a'));
   await alarms.sync();
   expect(await rows()).toEqual([]);
+});
+
+describe('those of resources that have one each', () => {
+  const refs = (count: number, from = 0) =>
+    Array.from({ length: count }, (_, index) => ({ ref: `berth-${from + index}` }));
+  const raise = (alarms: Alarms, items: { ref: string }[], isComplete = true) =>
+    raiseFolded(
+      alarms,
+      {
+        kind: 'orphan_machine',
+        platform: 'default',
+        text: 'nobody knows it',
+        describe: ({ ref }) => `it is ${ref}`,
+        fields: ({ ref }) => ({ ref }),
+        log: { error: (_, text) => void logged.push(text) },
+      },
+      items,
+      isComplete,
+    );
+
+  it('are one beyond a hundred, with their number and a file that lists all [orphans-folded]', async () => {
+    const alarms = server();
+    await raise(alarms, refs(20_000));
+    await alarms.sync();
+    expect([logged.length, (await rows()).length]).toEqual([101, 101]);
+    const file = join(folder, 'lists', 'orphan_machine-default.txt');
+    expect((await rows()).find(({ subject }) => subject === 'default')?.text).toBe(
+      `nobody knows it (there are 20000, and 100 have an alarm of their own; all are listed in ${file})`,
+    );
+    const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+    expect([lines.length, lines[7]]).toEqual([20_000, 'berth-7\tit is berth-7']);
+
+    // Those that stand stay, also for a server that starts, and others take the places of those that end.
+    const later = server('later');
+    await later.sync();
+    await raise(later, refs(19_000, 50).reverse());
+    const named = new Set(later.standing().map(({ subject }) => subject));
+    expect([named.size, named.has('berth-99'), named.has('berth-49')]).toEqual([101, true, false]);
+    await raise(later, refs(20, 90), false);
+    expect(later.standing()).toHaveLength(101);
+    await raise(later, refs(20, 90));
+    expect([later.standing().length, existsSync(file)]).toEqual([20, false]);
+  });
+
+  it('have one line each in the file, without what a terminal acts on', async () => {
+    const alarms = server();
+    await raise(alarms, [...refs(100), { ref: 'berth-\u001b]8;;http://evil\u0007\nberth-forged\tOK\u202e' }]);
+    const lines = readFileSync(join(folder, 'lists', 'orphan_machine-default.txt'), 'utf8').split('\n');
+    expect([lines.length, lines[100]?.split('\t')[0]]).toEqual([
+      102,
+      'berth- ]8;;http://evil berth-forged OK',
+    ]);
+    await alarms.sync();
+  });
+
+  it('say so where the file cannot be written', async () => {
+    const alarms = new Alarms({
+      store,
+      clock,
+      log: { warn: () => undefined, error: () => undefined },
+      server: 'one',
+      lists: {
+        write: async () => Promise.reject(new Error('EROFS: read-only')),
+        remove: async () => undefined,
+      },
+    });
+    await raise(alarms, refs(101));
+    expect(alarms.standing().at(-1)?.text).toContain('; their list cannot be written: EROFS: read-only');
+    await alarms.sync();
+  });
+});
+
+it('the disk of the database is one before it is full, until there is clearly room again [disk-low]', () => {
+  const alarms = server();
+  const size = 1e9;
+  const stands = (free: number) => {
+    checkDisk(alarms, { free, size });
+    return alarms.standing().map(({ kind, text }) => `${kind} ${text}`);
+  };
+  expect(stands(0.1 * size)).toEqual([]);
+  expect(stands(0.09 * size)).toEqual([expect.stringMatching(/^disk_low .* \(9 % of 1\.0 GB are free\)$/)]);
+  expect(stands(0.12 * size)).toHaveLength(1);
+  expect(stands(0.13 * size)).toEqual([]);
+  checkDisk(alarms, { free: 3e9, size: 1e12 });
+  expect(alarms.standing()).toEqual([]);
+  checkDisk(alarms, { free: 1e9, size: 1e12 });
+  expect(alarms.standing()).toHaveLength(1);
 });

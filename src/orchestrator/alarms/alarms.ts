@@ -1,5 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
+import type { ListFiles } from '../../ports/list-files.ts';
 import type { Log } from '../../ports/log.ts';
 import type { AlarmKey, AlarmKind, AlarmRecord } from '../model/alarm.ts';
 import type { Store } from '../model/store.ts';
@@ -37,6 +38,8 @@ interface Deps {
   log: Pick<Log, 'warn' | 'error'>;
   /** The name of this server among those that share the database. */
   server: string;
+  /** Absent: it keeps no files. */
+  lists?: ListFiles | undefined;
 }
 
 /**
@@ -107,6 +110,21 @@ export class Alarms {
       if (alarm.kind === kind && alarm.platform === platform && !subjects.has(alarm.subject)) this.end(alarm);
   }
 
+  /** Where the list is, as the end of a sentence. Never rejects. */
+  async listTo(name: string, lines: readonly string[]): Promise<string> {
+    const { lists } = this.#deps;
+    if (lists === undefined) return '';
+    try {
+      return `; all are listed in ${await lists.write(name, lines)}`;
+    } catch (error) {
+      return `; their list cannot be written: ${error instanceof Error ? error.message : error}`;
+    }
+  }
+
+  async removeList(name: string): Promise<void> {
+    await this.#deps.lists?.remove(name);
+  }
+
   /** What stands, of all servers: as it was read some seconds ago, with what this process has seen since. */
   standing(): AlarmRecord[] {
     const all = new Map([...this.#rows].filter(([key]) => !this.#over.has(key)));
@@ -171,11 +189,14 @@ export class Alarms {
     const over = [...this.#over].sort(byKey);
     const expired = this.#isAnyExpired(now) ? now - EXPIRES_MS : undefined;
     if (over.length === 0 && expired === undefined) return;
-    await store.transact(async (tx) => {
-      for (const [, alarm] of over) await tx.alarms.remove(alarm);
-      if (expired !== undefined) await tx.alarms.removeSeenBefore(expired);
-    });
-    for (const [key, alarm] of over) if (this.#over.get(key) === alarm) this.#over.delete(key);
+    for (let begin = 0; begin < over.length; begin += BATCH) {
+      const batch = over.slice(begin, begin + BATCH);
+      await store.transact(async (tx) => {
+        for (const [, alarm] of batch) await tx.alarms.remove(alarm);
+      });
+      for (const [key, alarm] of batch) if (this.#over.get(key) === alarm) this.#over.delete(key);
+    }
+    if (expired !== undefined) await store.transact((tx) => tx.alarms.removeSeenBefore(expired));
   }
 
   /** Not before this process had the time to see for itself what an earlier one saw. */

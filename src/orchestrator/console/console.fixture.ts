@@ -70,11 +70,13 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
   const deps = { store, clock, random: systemRandom };
   const { key, record } = await createOperatorKey(deps, 'mara');
   const silent = () => undefined;
+  const errors: object[] = [];
+  const infos: object[] = [];
   const catalog = onTwoPlatforms(loadCatalog('fixtures/catalogs/halyard.yaml'));
   const built = createConsole({
     ...deps,
     catalog,
-    operators: new Operators(deps),
+    operators: new Operators({ ...deps, log: { warn: () => undefined } }),
     platforms: new Map([
       ['default', up],
       ['west', down],
@@ -104,7 +106,12 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
       areStorageClaimsComplete: () => true,
       unclaimedStorageGb: () => 0,
     },
-    log: { debug: silent, info: silent, warn: silent, error: silent },
+    log: {
+      debug: silent,
+      info: (fields) => void infos.push(fields),
+      warn: silent,
+      error: (fields) => void errors.push(fields),
+    },
     version: packageVersion(),
     server: 'berth-1',
     trustedProxies: 0,
@@ -113,6 +120,10 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
   let served: Awaited<ReturnType<typeof startServer>> | undefined;
   return {
     store,
+    /** What the log has at error. */
+    errors,
+    /** What the log has at info. */
+    infos,
     catalog,
     clock,
     key,

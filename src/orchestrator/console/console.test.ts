@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { brokenForms, hostileForms, hostileReads } from '../../../test/support/http/hostile-requests.ts';
 import { startTestOrchestrator } from '../../../test/support/orchestrator.ts';
 import { SESSION_MS } from '../../operators/console/sessions.ts';
 import { revokeOperatorKey } from '../../operators/keys.ts';
 import { startConsole, type TestConsole } from './console.fixture.ts';
 import { FAILED, HOSTILE, LINGERING, putDemoFleet, STUCK } from './demo-fleet.fixture.ts';
+import { forms } from './forms.ts';
 import { pages } from './pages/pages.ts';
 
 let shown: TestConsole;
@@ -36,6 +38,23 @@ const paths = [
   ...pages.map(([path]) => `/console${path === '/' ? '' : path.replace(':id', STUCK)}`),
   ...Object.entries(toConfirm).map(([action, query]) => `/console/confirm?action=${action}&${query}`),
 ];
+
+it('logs each form and each refusal with the operator, the key and the address, and no page [console-log]', async () => {
+  shown.infos.length = 0;
+  await get('/console/accounts');
+  await get('/console/none');
+  await post('/console/instances/retry', { id: STUCK });
+  const csrf = csrfOf(await read('/console'));
+  await post('/console/instances/retry', { id: STUCK, csrf });
+  await shown.request('/console/events');
+  const who = { operator: 'mara', key: shown.keyId, address: expect.any(String) };
+  expect(shown.infos).toEqual([
+    { method: 'GET', path: '/console/none', status: 404, ...who },
+    { method: 'POST', path: '/console/instances/retry', status: 403, ...who },
+    { method: 'POST', path: '/console/instances/retry', status: 303, ...who },
+    { method: 'GET', path: '/console/events', status: 401, address: who.address },
+  ]);
+});
 
 describe('without a session', () => {
   it('no page is shown, and none is told of', async () => {
@@ -214,6 +233,25 @@ describe('a form', () => {
     expect(await shown.store.read.cordons.list()).toEqual([]);
   });
 
+  it.each(['0', '-1', '1e999', 'two', '9000'])('cordons nothing for %s hours', async (hours) => {
+    const offer = { kind: 'offer', name: 'l40s-1x', hours };
+    const asked = await get(`/console/confirm?${new URLSearchParams({ action: 'cordon', ...offer })}`);
+    const sent = await post('/console/cordons/add', { ...offer, csrf: csrfOf(await read('/console')) });
+    for (const reply of [asked, sent])
+      expect([reply.status, await reply.text()]).toEqual([409, expect.stringContaining('at most 8760')]);
+    expect(await shown.store.read.cordons.list()).toEqual([]);
+  });
+
+  it('that is no form is a 400 that says what is expected', async () => {
+    const csrf = csrfOf(await read('/console'));
+    const headers = { cookie, 'content-type': 'multipart/form-data' };
+    const reply = await shown.request('/console/logout', { method: 'POST', headers, body: `csrf=${csrf}` });
+    expect([reply.status, await reply.text()]).toEqual([
+      400,
+      expect.stringContaining('expected Content-Type application/x-www-form-urlencoded'),
+    ]);
+  });
+
   it('plans maintenance that clients see, and cancels it', async () => {
     const csrf = csrfOf(await read('/console/cordons'));
     const region = { kind: 'region', name: 'eu-frankfurt', csrf };
@@ -264,6 +302,86 @@ it('the page of the doctor has what this server finds, when somebody has it look
   const found = await read('/console/doctor');
   expect(found).toContain('its pool &lt;images&gt; has 1.2 GB free');
   expect(found.indexOf('Make room.')).toBeLessThan(found.indexOf('it agrees with'));
+});
+
+it('the bars of the fleet are shares of what the catalog has, also while a platform is frozen [console-frozen-bars]', async () => {
+  const unitsOf = (offer = '', place = '') =>
+    shown.catalog.offers.get(offer)?.placements.find(({ region }) => region === place)?.units ?? 0;
+  const bars = (await read('/console')).split('<tr>').flatMap((row) => {
+    const [, offer, region] =
+      /\?offer=([\w-]+)".* data-label="Region" class=""><span>([\w-]+)</.exec(row) ?? [];
+    const label = /"(\d+) sold, (\d+) stopped, (\d+) free, (\d+) not for sale now"/.exec(row);
+    if (label === null) return [];
+    const [sold = 0, stopped = 0, free = 0, withheld = 0] = label.slice(1).map(Number);
+    const widths = [...row.matchAll(/ width="([\d.]+)"/g)].map(([, width]) => Number(width));
+    return [{ offer, units: unitsOf(offer, region), taken: sold + stopped, free, withheld, widths }];
+  });
+  expect(bars.length).toBeGreaterThan(0);
+  for (const { offer, units, taken, free, withheld } of bars)
+    expect([offer, taken + free + withheld]).toEqual([offer, Math.max(units, taken)]);
+  // The offers of `west`, which is down, have nothing to be sold.
+  const frozen = bars.filter(({ offer = '' }) => shown.catalog.offers.get(offer)?.platform === 'west');
+  expect(frozen.filter(({ free }) => free > 0)).toEqual([]);
+  const [{ units, taken, widths } = { units: 0, taken: 0, widths: [] }] = frozen.filter(
+    (bar) => bar.taken > 0 && bar.units > bar.taken,
+  );
+  const withheld = (100 * (units - taken)) / units;
+  expect(widths[3]).toBeCloseTo(withheld, 1);
+  expect((widths[0] ?? 0) + (widths[1] ?? 0)).toBeCloseTo(100 - withheld, 1);
+});
+
+it('hosts are in the order of their numbers [console-host-order]', async () => {
+  const page = await read('/console/platforms');
+  const hosts = [...page.matchAll(/host=(gpu-host-\d+)"/g)].map(([, host]) => host);
+  expect(hosts.slice(0, 10)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 12].map((number) => `gpu-host-${number}`));
+});
+
+it('menus and alarms of one moment are in the order of their names and numbers [console-name-order]', async () => {
+  const now = clock.now();
+  await shown.store.transact(async (tx) => {
+    for (const number of [12, 2]) {
+      const account = { id: `acct-${number}`, name: `team-${number}`, passwordHash: null, createdAt: now };
+      await tx.credentials.insertAccount(account);
+      const alarm = {
+        kind: 'host_unknown',
+        subject: `rack-${number}`,
+        platform: 'default',
+        text: 'gone',
+      } as const;
+      await tx.alarms.put({ ...alarm, since: now, lastSeenAt: now, acknowledgedBy: null });
+    }
+  });
+  const shownAt = async (path: string, pattern: RegExp) =>
+    [...(await read(path)).matchAll(pattern)].map(([, name]) => name);
+  const menus = await shownAt('/console/instances', /<option value="([^"]+)"/g);
+  const sorted = (names: Iterable<string>) =>
+    [...names].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+  const { offers, regions } = shown.catalog;
+  const inMenus = (known: { has: (name: string) => boolean }) => menus.filter((name = '') => known.has(name));
+  expect(inMenus(offers)).toEqual(sorted(offers.keys()));
+  expect(inMenus(regions)).toEqual(sorted(regions.keys()));
+  expect(menus.filter((name) => name?.startsWith('acct-'))).toEqual([
+    'acct-0000000000000000000a',
+    'acct-0000000000000000000b',
+    'acct-2',
+    'acct-12',
+  ]);
+  const suggested = await shownAt('/console/cordons', /<option value="([^"]+)"><\/option>/g);
+  expect(suggested).toEqual([...sorted(offers.keys()), ...sorted(regions.keys()), 'default', 'west']);
+  expect(await shownAt('/console/alarms', />(?:<bdi>)?(rack-\d+)</g)).toEqual(['rack-2', 'rack-12']);
+});
+
+it('names are cut at 255 characters [console-long-names]', async () => {
+  const name = `${'n'.repeat(253)}😀${'n'.repeat(50)}`;
+  await shown.store.transact(async (tx) => {
+    const record = await tx.instances.byId(STUCK);
+    if (record !== null) await tx.instances.update({ ...record, name });
+  });
+  for (const path of [`/console/instances?q=${STUCK}`, `/console/instances/${STUCK}`]) {
+    const page = await read(path);
+    expect(page).toContain(`<bdi>${'n'.repeat(253)}…</bdi>`);
+    expect(page).not.toContain('n'.repeat(254));
+  }
 });
 
 it('the page of platforms has each host with its devices: which is silent, and what is quarantined [console-hosts]', async () => {
@@ -318,11 +436,74 @@ describe('every page', () => {
     expect(await read(`/console/instances/${STUCK}`)).toContain('<bdi>a\\u202eb</bdi>');
   });
 
+  it('shows a hostile error of a platform as escapes: in the history of its instance and in an alarm', async () => {
+    const evil = '\u001b[2J\u009b31m\u202eevil\u2066\u0007';
+    await shown.store.transact(async (tx) => {
+      const call = { call: 'create', outcome: 'unknown', tookMs: 1, detail: `call ${evil}` };
+      const event = {
+        instanceId: STUCK,
+        at: 3,
+        cause: 'create',
+        attempt: 1,
+        next: 'again',
+        tookMs: 1,
+      } as const;
+      const texts = { detail: `step ${evil}`, console: `tail ${evil}`, calls: [call] };
+      await tx.history.step({ ...event, ...texts }, true);
+      const alarm = { kind: 'step_failing', platform: 'default', since: 1, lastSeenAt: 1 } as const;
+      await tx.alarms.put({ ...alarm, subject: STUCK, text: `alarm ${evil}`, acknowledgedBy: null });
+    });
+    const pages = (await read(`/console/instances/${STUCK}`)) + (await read('/console/alarms'));
+    for (const where of ['call', 'step', 'tail', 'alarm']) expect(pages).toContain(`${where} \\u001b[2J`);
+    expect(pages).not.toMatch(/(?![\n\t])[\p{Cc}\p{Bidi_Control}]/u);
+  });
+
   it('says so, and what to do, while the database does not answer', async () => {
     await shown.store.close();
     const reply = await get('/console');
     expect([reply.status, await reply.text()]).toEqual([503, expect.stringContaining('df -h')]);
   });
+});
+
+it('answers no hostile request with a 5xx or an error line [console-hostile]', async () => {
+  const csrf = csrfOf(await read('/console'));
+  const names = [
+    'id',
+    'name',
+    'kind',
+    'platform',
+    'q',
+    'status',
+    'region',
+    'offer',
+    'host',
+    'account',
+    'label',
+    'reason',
+  ];
+  const numbers = ['hours', 'after', 'before', 'since', 'limit'];
+  const all = [...names, ...numbers, 'action', 'actor', 'subject', 'show', 'next', 'order'];
+  const pagePaths = pages.map(([path]) => `/console${path}`);
+  const actions = [...Object.keys(toConfirm), 'release', 'thaw'].map(
+    (one) => `/console/confirm?action=${one}`,
+  );
+  const formPaths = [...forms.map(([path]) => `/console${path}`), '/console/login', '/console/none'];
+  const cordon = 'kind=offer&name=l40s-1x';
+  const requests = [
+    ...hostileReads([...pagePaths, '/console/assets/:name', '/console/login', '/console/:none'], all),
+    ...hostileReads(actions, [...names, ...numbers]),
+    ...hostileReads([`/console/confirm?action=cordon&${cordon}`], ['hours', 'reason', 'platform']),
+    ...brokenForms(['/console/login', '/console/logout', '/console/none']),
+    ...hostileForms(formPaths, all, csrf),
+    ...hostileForms(['/console/cordons/add'], ['hours', 'reason'], `${csrf}&${cordon}`),
+    ...hostileForms(['/console/cordons/add'], ['hours', 'reason'], `${csrf}&${cordon}&maintenance=yes`),
+    ...hostileForms(['/console/logout'], all, 'x'),
+  ];
+  for (const { path, init } of requests) {
+    const { status } = await shown.request(path, { ...init, headers: { cookie, ...init?.headers } });
+    const what = [path.slice(0, 100), String(init?.body ?? '').slice(0, 100), JSON.stringify(init?.headers)];
+    expect([...what, status < 500, shown.errors]).toEqual([...what, true, []]);
+  }
 });
 
 describe('the instances', () => {
@@ -370,6 +551,10 @@ it('is on the admin listener, and not on that of the API', async () => {
   const { status, headers } = await orchestrator.admin.fetch('/');
   expect([status, headers.get('location')]).toEqual([302, '/console']);
   expect((await orchestrator.admin.fetch('/console')).status).toBe(303);
-  expect(await (await orchestrator.admin.fetch('/console/login')).text()).toContain('Operator key');
+  const login = await (await orchestrator.admin.fetch('/console/login')).text();
+  expect(login).toContain('<code>berth operators create NAME</code>');
+  expect(login).toContain(
+    'in a clone of the repository, <code>npm run -s berth -- operators create NAME</code>',
+  );
   expect((await orchestrator.fetch('/console/login')).status).toBe(404);
 });

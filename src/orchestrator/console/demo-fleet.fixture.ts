@@ -129,7 +129,7 @@ function toRow(index: number, changes: Partial<InstanceRecord>): InstanceRecord 
 
 const workOf = (resourceId: string) => ({ resourceId, resourceKind: 'instance' as const, attempt: 1 });
 
-type Step = Omit<HistoryEvent, 'fromStatus' | 'toStatus'>;
+type Step = Omit<HistoryEvent, 'fromStatus' | 'toStatus' | 'by'>;
 
 function step(
   instanceId: string,

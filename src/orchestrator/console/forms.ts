@@ -15,7 +15,7 @@ import { thawPlatform } from '../operate/actions/losses.ts';
 import { ActionRefused } from '../operate/actions/refused.ts';
 import { requestReload } from '../operate/actions/reload.ts';
 import type { Action } from './deps.ts';
-import { HOUR_MS, THAW_MS } from './pages/confirm.ts';
+import { HOUR_MS, THAW_MS, toHours } from './pages/confirm.ts';
 
 const acknowledge: Action = async (deps, { actor, field }) => {
   const kind = alarmKinds.find((name) => name === field('kind'));
@@ -47,8 +47,8 @@ const thaw: Action = async (deps, { actor, field }) => {
 
 const addCordon: Action = async (deps, { actor, field }) => {
   const now = deps.clock.now();
-  const hours = Number(field('hours'));
-  const until = hours > 0 ? now + hours * HOUR_MS : null;
+  const hours = toHours(field('hours'));
+  const until = hours === null ? null : now + hours * HOUR_MS;
   const request = { subject: subjectOf(field), until, reason: field('reason') ?? null };
   if (field('maintenance') === 'yes') await planMaintenance(deps, actor, { ...request, since: now });
   else await cordon(deps, actor, request);

@@ -18,6 +18,7 @@ import { extensionRoutes } from './routes/extensions.ts';
 import { instanceRoutes } from './routes/instances.ts';
 import { offerRoutes } from './routes/offers.ts';
 import { volumeRoutes } from './routes/volumes.ts';
+import { nameOf, namingRefused } from './who.ts';
 
 /** The whole HTTP side. Also answers in process, through `app.request()`. */
 export function createApp(
@@ -68,10 +69,11 @@ function authentication(authenticator: Authenticator): MiddlewareHandler<HttpEnv
   return async (context, next) => {
     if (context.req.path === '/v1/auth/token') return next();
     const authorization = context.req.header('authorization');
-    context.set(
-      'principal',
-      authenticator.remembered(authorization) ?? (await authenticator.authenticate(authorization)),
-    );
+    const principal =
+      authenticator.remembered(authorization) ??
+      (await namingRefused(context, authenticator.authenticate(authorization)));
+    context.set('principal', principal);
+    context.set('who', nameOf(principal));
     return next();
   };
 }
@@ -79,7 +81,7 @@ function authentication(authenticator: Authenticator): MiddlewareHandler<HttpEnv
 /** What node:http calls: the polled read first, the app for the rest. */
 export function createListener(
   app: OpenAPIHono<HttpEnv>,
-  { log, ...deps }: PolledRouteDeps & { log: Log },
+  { log, trustedProxies, ...deps }: PolledRouteDeps & { log: Log; trustedProxies: number },
 ): RequestListener {
-  return polledRoute(deps, appListener(app.fetch, { errors, log, nextId: deps.nextId }));
+  return polledRoute(deps, appListener(app.fetch, { errors, log, nextId: deps.nextId, trustedProxies }));
 }

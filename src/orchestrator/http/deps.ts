@@ -1,3 +1,4 @@
+import type { ListStreams } from '../../http/api/list-streams.ts';
 import type { RequestEnv, RequestVariables } from '../../http/api/request-context.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
@@ -11,7 +12,6 @@ import type { PolledReads } from '../instances/polled-reads.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
 import type { FailedLogins } from './failed-logins.ts';
-import type { ListStreams } from './list-streams.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limits.ts';
 

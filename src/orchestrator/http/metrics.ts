@@ -1,4 +1,11 @@
-import { answerOf, cachedFigure, orZero, ServerMetrics, secondsOverdue } from '../../http/api/metrics.ts';
+import {
+  answerOf,
+  type CertificateList,
+  cachedFigure,
+  orZero,
+  ServerMetrics,
+  secondsOverdue,
+} from '../../http/api/metrics.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Alarms } from '../alarms/alarms.ts';
 import { standingCordons } from '../capacity/cordons.ts';
@@ -27,6 +34,8 @@ interface Deps {
   work: WorkMetrics;
   catalog: Catalog;
   sale: Sale;
+  diskRoom?: (() => Promise<{ free: number; size: number } | undefined>) | undefined;
+  certificates: CertificateList;
 }
 
 /** What /metrics tells. */
@@ -36,6 +45,8 @@ export class Metrics extends ServerMetrics {
   constructor(deps: Deps) {
     super({
       version: deps.version,
+      clock: deps.clock,
+      certificates: deps.certificates,
       prefix: 'berth',
       requests: 'Requests answered, without those of berth_polled_reads_total.',
       buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10],
@@ -52,6 +63,7 @@ export class Metrics extends ServerMetrics {
     this.#tellWork(deps);
     this.#tellOtherServers(deps);
     this.#tellAlarms(deps);
+    this.tellDisk('berth', async () => deps.diskRoom?.());
   }
 
   /** Counted apart from the rest: one addition is all that the polled read may cost. */
@@ -108,8 +120,7 @@ export class Metrics extends ServerMetrics {
       figure: (placement: { units: number; claimed: number; free: number }) => number,
     ): void =>
       this.gaugeByAll(['offer', 'region'], name, help, async () => {
-        const use = await claims();
-        const cordons = await standing();
+        const [use, cordons] = await Promise.all([claims(), standing()]);
         if (use === undefined || cordons === undefined) return undefined;
         const unitsOf = freeUnits({ catalog, platform: sale, cordons }, use);
         return [...catalog.offers.values()].flatMap((offer) =>

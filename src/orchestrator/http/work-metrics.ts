@@ -1,6 +1,7 @@
 import { Counter, Histogram, Registry } from 'prom-client';
 import type { Figures } from '../../http/api/metrics.ts';
-import { type EndedStep, failureCauses, type Telemetry, type TimedCall } from '../model/telemetry.ts';
+import { failureCauses } from '../model/failure.ts';
+import type { EndedStep, Telemetry, TimedCall } from '../model/telemetry.ts';
 
 const CALL_BUCKETS = [0.01, 0.05, 0.2, 1, 5, 15, 60];
 const ONLINE_BUCKETS = [5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1_200];
@@ -44,7 +45,7 @@ export class WorkMetrics implements Figures {
     });
     this.#failed = new Counter({
       name: 'berth_instances_failed_total',
-      help: 'Instances that went to ERROR, by cause: the code of the call that failed, `late`, `ssh`, `machine_failed`, `machine_gone` or `powered_off`.',
+      help: 'Instances that went to ERROR, by cause: the code of the call that failed, `late`, `ssh`, `machine_failed`, `machine_gone`, `powered_off` or `not_stopped`.',
       labelNames: ['platform', 'cause'],
       registers,
     });

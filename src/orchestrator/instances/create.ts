@@ -9,7 +9,7 @@ import { type Sale, sellableUnits } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour, type Offer } from '../catalog/catalog.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
-import type { InstanceRecord } from '../model/records.ts';
+import type { InstanceRecord, InstanceSpec } from '../model/records.ts';
 import { putInstanceWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
 import { planInlineAttachments, putInlineAttachments } from '../volumes/attachments.ts';
@@ -25,6 +25,9 @@ interface Deps {
   quotas: Quotas;
 }
 
+/** Where a create comes from. */
+type Origin = Pick<InstanceSpec, 'requestId' | 'createdBy'>;
+
 /**
  * O: POST /instances. One transaction writes the instance, its capacity claim and the work to be done;
  * the platform is asked afterwards, so the answer never waits for it.
@@ -36,7 +39,7 @@ export async function createInstance(
   deps: Deps,
   principal: Principal,
   request: CreateInstanceRequest,
-  { key, requestId }: { key?: string | undefined; requestId?: string } = {},
+  { key, ...origin }: { key?: string | undefined } & Origin = {},
 ): Promise<Created<InstanceRecord>> {
   const { accountId } = principal;
   return deps.store.transact(async (tx) => {
@@ -45,7 +48,7 @@ export async function createInstance(
       tx,
       { accountId, operation: 'createInstance', request, key },
       (id) => tx.instances.byId(id),
-      () => insertInstance(deps, tx, accountId, request, requestId),
+      () => insertInstance(deps, tx, accountId, request, origin),
     );
   });
 }
@@ -55,7 +58,7 @@ async function insertInstance(
   tx: Transaction,
   accountId: string,
   request: CreateInstanceRequest,
-  requestId: string | undefined,
+  { requestId, createdBy }: Origin,
 ): Promise<InstanceRecord> {
   const now = clock.now();
   const { region, volume_ids: volumeIds = [] } = request;
@@ -75,7 +78,11 @@ async function insertInstance(
     offerId: offer.id,
     region,
     status: 'PROVISIONING',
-    spec: { ...spec, ...(requestId !== undefined && { requestId }) },
+    spec: {
+      ...spec,
+      ...(requestId !== undefined && { requestId }),
+      ...(createdBy !== undefined && { createdBy }),
+    },
     endpoint: null,
     hostKeyFingerprint: null,
     attachCycle: false,

@@ -78,7 +78,7 @@ export function toInstance(record: InstanceRecord): Instance {
     image: spec.image,
     price_per_hour: usdFromMicroUsd(record.priceMicroUsdPerHour),
     ...(record.status === 'ERROR' && {
-      error: record.error ?? 'The instance failed; the reason was not recorded.',
+      error: record.error ?? 'The instance failed.',
     }),
     created_at: new Date(record.createdAt).toISOString(),
     updated_at: new Date(record.updatedAt).toISOString(),

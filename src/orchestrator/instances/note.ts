@@ -28,7 +28,7 @@ export function toNote(installationId: string, record: InstanceRecord): Note {
 
 function format(installationId: string, record: InstanceRecord, sshKeys: readonly string[]): Note {
   const { id, platform, accountId, name, offerId, region, spec, priceMicroUsdPerHour, createdAt } = record;
-  const { cloudInit: _secret, ...kept } = spec;
+  const { cloudInit: _secret, createdBy: _ours, ...kept } = spec;
   return JSON.stringify({
     installation: installationId,
     kind: 'instance',

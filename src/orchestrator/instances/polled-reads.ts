@@ -39,12 +39,15 @@ export class PolledReads {
   readonly #capacity: number;
   readonly #cached = new Map<string, CacheEntry>();
   readonly #unsubscribe: () => void;
+  /** Taken from the store once: each poll asks, and the store of requests looks a member up anew at each use. */
+  readonly #isFeedLive: () => boolean;
   /** Counts evictions of destroyed instances, and clears. */
   #evictions = 0;
 
   constructor(store: Store, capacity = DEFAULT_CAPACITY) {
     this.#store = store;
     this.#capacity = capacity;
+    this.#isFeedLive = store.isCommitFeedLive.bind(store);
     this.#unsubscribe = store.subscribe({
       instancesChanged: (records) => this.#apply(records),
       commitsMissed: () => this.#clear(),
@@ -53,7 +56,7 @@ export class PolledReads {
 
   /** The cached reply of an instance; undefined says nothing about whether it exists. */
   cached(id: string): PreparedReply | undefined {
-    const cached = this.#store.isCommitFeedLive() ? this.#cached.get(id) : undefined;
+    const cached = this.#isFeedLive() ? this.#cached.get(id) : undefined;
     return cached?.body === undefined ? undefined : cached;
   }
 
@@ -77,7 +80,7 @@ export class PolledReads {
     const read = new Map<string, CacheEntry | null>();
     for (;;) {
       // Anew each time: while rows were read, others may have changed, or be prepared no longer.
-      const isLive = this.#store.isCommitFeedLive();
+      const isLive = this.#isFeedLive();
       const bodies: string[] = [];
       const missing: string[] = [];
       for (const id of ids) {

@@ -45,6 +45,7 @@ export async function restartInstance(
         'This platform cannot restart instances of this offer; the instance is unchanged.',
       );
     const now = clock.now();
+    await tx.history.asked({ instanceId: id, at: now, what: 'restart' });
     const restart = {
       since: now,
       id: random.bytes(8).toString('hex'),

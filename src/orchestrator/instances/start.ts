@@ -47,6 +47,7 @@ export async function startInstance(deps: Deps, accountId: string, id: string): 
       );
     await reclaimCapacity(deps, tx, record);
     const now = clock.now();
+    await tx.history.asked({ instanceId: id, at: now, what: 'start' });
     await putInstanceWork(tx, id, 'start', now, now + record.spec.onlineWithinMs);
     return record;
   });

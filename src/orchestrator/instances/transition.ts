@@ -10,8 +10,14 @@ type Changes = Partial<
   >
 >;
 
+/** For the history: what moved it, where that is no step of its own work, and why, in words for the operator. */
+interface Why {
+  cause?: 'request' | 'attach';
+  detail?: string | null;
+}
+
 /**
- * The one writer of an instance's status. `cause` is for the history, where it is no step of its own work.
+ * The one writer of an instance's status.
  *
  * @throws {IllegalTransition} if the table has no such edge.
  */
@@ -21,11 +27,10 @@ export async function transition(
   to: InstanceStatus,
   now: number,
   changes: Changes = {},
-  cause: 'request' | 'attach' = 'request',
+  { cause = 'request', detail = null }: Why = {},
 ): Promise<InstanceRecord> {
   assertTransition(instanceTransitions, record.status, to, `instance ${record.id}`);
   const { id: instanceId, status: fromStatus } = record;
-  const detail = changes.error ?? null;
   await tx.history.moved({ instanceId, at: now, cause, fromStatus, toStatus: to, detail });
   return write(tx, { ...record, ...changes, status: to, updatedAt: Math.max(now, record.updatedAt) });
 }

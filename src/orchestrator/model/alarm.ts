@@ -1,8 +1,10 @@
 /**
  * What stands wrong until it is mended. Each kind says what its subject is:
  * `platform_down`, `platform_suspect`, `volumes_suspect`, `inventory_unknown`: a platform · `losses_held`: a platform, or
- * PLATFORM/HOST · `host_unknown`: PLATFORM/HOST · `orphan_machine`, `orphan_volume`, `row_lost`: an owner ref · `step_failing`: an instance or a volume ·
- * `clock_skew`, `reload_refused`: a server · `store_unwritable`: the database.
+ * PLATFORM/HOST · `host_unknown`: PLATFORM/HOST · `orphan_machine`, `orphan_volume`, `row_lost`: an owner ref, or
+ * the platform for those beyond a hundred · `step_failing`: an instance or a volume ·
+ * `machine_paused`, `machine_fault`, `disk_lost`: an instance · `endpoint_shared`: ADDRESS:PORT ·
+ * `clock_skew`, `reload_refused`, `disk_low`: a server · `certificate_ending`: a server, or PLATFORM/USE · `store_unwritable`: the database.
  */
 export const alarmKinds = [
   'platform_down',
@@ -15,8 +17,14 @@ export const alarmKinds = [
   'orphan_volume',
   'row_lost',
   'step_failing',
+  'machine_paused',
+  'machine_fault',
+  'endpoint_shared',
+  'disk_lost',
   'clock_skew',
+  'certificate_ending',
   'reload_refused',
+  'disk_low',
   'store_unwritable',
 ] as const;
 export type AlarmKind = (typeof alarmKinds)[number];

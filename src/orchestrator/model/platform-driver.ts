@@ -45,7 +45,27 @@ export interface Endpoint {
   hostKeyFingerprint?: string;
 }
 
-export type Power = 'building' | 'running' | 'stopping' | 'stopped' | 'starting' | 'failed' | 'destroying';
+/**
+ * `paused`: its processors are halted and its memory is kept, by an operator or by the engine, such as QEMU when the
+ * host's disk is full. It lasts until it is resumed, which `start` does.
+ */
+export const powers = [
+  'building',
+  'running',
+  'stopping',
+  'stopped',
+  'starting',
+  'paused',
+  'failed',
+  'destroying',
+] as const;
+export type Power = (typeof powers)[number];
+
+/** A fault that does not stop the machine, such as a card that is on no bridge. For the operator. */
+export interface MachineFault {
+  finding: string;
+  remedy: string;
+}
 
 export interface ObservedMachine {
   ref: OwnerRef;
@@ -56,8 +76,10 @@ export interface ObservedMachine {
   endpoint?: Endpoint;
   /** Which host of the platform has it, where the platform tells: losses are counted per host too. */
   host?: string;
-  /** The platform's words when `power` is `failed`. */
+  /** The platform's words when `power` is `failed` or `paused`. */
   detail?: string;
+  /** Changes no status: it is an alarm until the machine is shown without it. */
+  fault?: MachineFault;
   /** As the create gave it; absent where the manifest says that notes are not kept. */
   note?: Note;
 }
@@ -174,6 +196,7 @@ export const failureCodes = [
   'already_exists',
   'boot_failed',
   'device_fault',
+  'disk_lost',
   'internal',
 ] as const;
 export type FailureCode = (typeof failureCodes)[number];
@@ -274,9 +297,9 @@ export interface PlatformDriver {
   list(): Promise<Listing<ObservedMachine>>;
   /** Done when the platform runs the machine and it has an endpoint. */
   create(spec: MachineSpec, cookie: string | null): Promise<Step<ObservedMachine>>;
-  /** Done when it is shut off, disk kept. */
+  /** Done when it is shut off, disk kept. A paused machine may not hear an order to shut down. */
   stop(ref: OwnerRef, cookie: string | null): Promise<Step<ObservedMachine>>;
-  /** Done when it runs again, with an endpoint. */
+  /** Done when it runs again, with an endpoint. A paused machine is resumed, with what it has in memory. */
   start(ref: OwnerRef, cookie: string | null): Promise<Step<ObservedMachine>>;
   /**
    * Resets a running machine: what was in its memory is lost, its disk and its address stay. Done when it runs again

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '../../contract/parse-json.ts';
 import type { Note, OwnerRef } from './platform-driver.ts';
 
 const REF_PREFIX = 'berth-';
@@ -59,14 +60,6 @@ export function readNote<T extends { id: string }>(
   if (installation !== installationId || otherPlatforms.has(platform)) return { owner: 'foreign' };
   const { success, data } = schema.safeParse(json);
   return success && data.id === idOf(ref) ? { owner: 'ours', value: data } : { owner: 'unknown' };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const MAX_LENGTH = 500;

@@ -2,6 +2,7 @@ import type { CloudInit } from '../../contract/cloud-init.ts';
 import type { InstanceType } from '../../contract/configuration.ts';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { VolumeStatus } from '../../contract/volume.ts';
+import type { RequestedBy } from './history.ts';
 import type { Endpoint } from './platform-driver.ts';
 import type { PlatformResource } from './platform-resource.ts';
 
@@ -25,6 +26,8 @@ export interface InstanceSpec {
   onlineWithinMs: number;
   /** The request that made it, as its line in the log names it. Absent: it was made before that was kept. */
   requestId?: string;
+  /** Who made it. Absent: it was made before that was kept, or it was adopted. */
+  createdBy?: RequestedBy;
 }
 
 /** One row of the instances table. Times are milliseconds since the Unix epoch. */
@@ -106,6 +109,8 @@ export interface AccountRecord {
   /** scrypt, in its own text form; null: no password login. */
   passwordHash: string | null;
   createdAt: number;
+  /** When it was deleted for good: it opens nothing any more, and its row stays with those of what it had. Null: it is open. */
+  closedAt: number | null;
 }
 
 /** An API key as stored: never the key itself. */

@@ -64,7 +64,8 @@ export interface InstanceSearch {
   region?: string | undefined;
   platform?: string | undefined;
   host?: string | undefined;
-  /** Anywhere in the id, the name, the owner ref, the error or the endpoint; A to Z of any case, other letters as they are. */
+  name?: string | undefined;
+  /** Anywhere in the id, the name, the owner ref, the endpoint, the error or why it failed; A to Z of any case, other letters as they are. */
   text?: string | undefined;
 }
 
@@ -276,6 +277,8 @@ export type MarkName =
   | PlatformMark
   | `${PlatformMark}:${string}`
   | 'reload_requested_at'
+  /** The account that BERTH_API_KEY opens was deleted for good. */
+  | 'default_account_closed'
   /** Of a machine, by its ref. */
   | `adopt_requested:${string}`;
 
@@ -333,18 +336,23 @@ export interface CredentialReader {
   accountById(id: string): Promise<AccountRecord | null>;
   accountByName(name: string): Promise<AccountRecord | null>;
   listAccounts(): Promise<AccountRecord[]>;
+  /** A key of an account that is closed reads as revoked. */
   keyByDigest(digest: Buffer): Promise<ApiKeyRecord | null>;
   listKeys(accountId?: string): Promise<ApiKeyRecord[]>;
   tokenByDigest(digest: Buffer): Promise<TokenRecord | null>;
 }
 export interface CredentialWriter extends CredentialReader {
-  insertAccount(record: AccountRecord): Promise<void>;
+  insertAccount(record: Omit<AccountRecord, 'closedAt'>): Promise<void>;
   setPasswordHash(accountId: string, hash: string): Promise<void>;
   insertKey(record: ApiKeyRecord): Promise<void>;
   revokeKey(id: string, at: number): Promise<void>;
   recordKeyUse(id: string, at: number): Promise<void>;
   /** Of an account: revokes each key, removes the password and deletes the tokens. */
   endAccess(accountId: string, at: number): Promise<void>;
+  /** Closes an account for good; one that is closed keeps its first time. */
+  closeAccount(accountId: string, at: number): Promise<void>;
+  /** Deletes the rows of the closed accounts that have nothing left, be it a tombstone. */
+  deleteClosedAccounts(): Promise<void>;
   /** Deletes an account with its keys; false: it has instances or volumes, be it tombstones, and stays as it is. */
   deleteAccount(accountId: string): Promise<boolean>;
   insertToken(record: TokenRecord): Promise<void>;

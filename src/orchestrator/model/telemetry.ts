@@ -1,5 +1,5 @@
+import type { FailureCause } from './failure.ts';
 import type { PlatformCall } from './history.ts';
-import { failureCodes } from './platform-driver.ts';
 import type { Lease } from './work.ts';
 
 /** A call to the platform, or a proof of SSH, that has ended. */
@@ -7,20 +7,6 @@ export interface TimedCall extends PlatformCall {
   /** When it began. */
   at: number;
 }
-
-/**
- * Why an instance went to ERROR: the platform's answer to a call · `late`: the window of the create was over · `ssh`: its SSH
- * was not ready by then · `machine_failed`, `machine_gone`, `powered_off`: what became of its machine.
- */
-export const failureCauses = [
-  ...failureCodes,
-  'late',
-  'ssh',
-  'machine_failed',
-  'machine_gone',
-  'powered_off',
-] as const;
-export type FailureCause = (typeof failureCauses)[number];
 
 /** What became of an instance with a step: it is ONLINE for the first time, or failed. */
 export type Verdict =

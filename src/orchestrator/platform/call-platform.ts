@@ -1,4 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
+import { inSlices } from '../../ports/in-slices.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type {
   AskedHosts,
@@ -13,7 +14,6 @@ import type {
 import { cleanText } from '../model/platform-resource.ts';
 import type { Telemetry } from '../model/telemetry.ts';
 import type { Lease } from '../model/work.ts';
-import { inSlices } from './in-slices.ts';
 import type { PlatformHealth } from './platform-health.ts';
 import type { StepTrace } from './step-trace.ts';
 

@@ -13,6 +13,7 @@ import type { NotFoundGuard } from './not-found-guard.ts';
 import type { ReconcileOptions } from './options.ts';
 import type { PlatformHealth } from './platform-health.ts';
 import type { RestoreHold } from './restore-hold.ts';
+import type { RunningEndpoints } from './running-endpoints.ts';
 import type { SharedListing } from './shared-listing.ts';
 import type { StepTrace } from './step-trace.ts';
 
@@ -32,6 +33,8 @@ export interface ReconcileContext {
   random: Random;
   log: Log;
   alarms: Alarms;
+  /** Of all platforms of this process. */
+  endpoints: RunningEndpoints;
   health: PlatformHealth;
   /** Knows which ids of the platform may be answered 404, and whether a restored database lacks its rows. */
   notFoundGuard: NotFoundGuard;

@@ -6,6 +6,7 @@ import type { CommitListener, Store } from '../model/store.ts';
 import type { ReconcileContext } from './context.ts';
 import { DriftDetector } from './drift-detector.ts';
 import { ExpectedMachines } from './expected-machines.ts';
+import { RunningEndpoints } from './running-endpoints.ts';
 
 /** An ONLINE row whose machine the platform does not list, and a transaction that finds it destroyed. */
 function setUp(
@@ -38,6 +39,7 @@ function setUp(
       store,
       clock,
       alarms: unstoredAlarms(clock),
+      endpoints: new RunningEndpoints(),
       machines: {
         observe: async () => ({
           items: new Map(),

@@ -1,10 +1,11 @@
 import type { Timer } from '../../ports/clock.ts';
+import { inSlices } from '../../ports/in-slices.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import { putInstanceWork } from '../model/rows.ts';
 import { isUnseen, judgeHosts } from './asked-hosts.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore, type ExpectedMachine, type ExpectedMachines } from './expected-machines.ts';
-import { inSlices } from './in-slices.ts';
+import { MachineAlarms } from './machine-alarms.ts';
 import { OrphanSweep } from './orphan-sweep.ts';
 import type { Listed } from './shared-listing.ts';
 import { isNewlyVisible, markMachinesVisible, recordHosts } from './visibility.ts';
@@ -31,7 +32,7 @@ export class DriftDetector {
   constructor(context: ReconcileContext, expected: ExpectedMachines) {
     this.#context = context;
     this.#expected = expected;
-    this.#orphans = new OrphanSweep(context);
+    this.#orphans = new OrphanSweep(context, () => this.#isStopped);
   }
 
   /** Waits for the first listings, at most as long as a call may take. Until then nothing is sold or decided. */
@@ -93,6 +94,7 @@ export class DriftDetector {
     try {
       await this.#compareMachines(listed);
       await this.#orphans.sweep(await this.#unowned(listed), listed);
+      if (this.#isStopped) return;
       const listedVolumes = await listVolumes();
       if (listedVolumes === null) return;
       await this.#orphans.sweepVolumes([...listedVolumes.items.values()], listedVolumes);
@@ -106,9 +108,11 @@ export class DriftDetector {
     const hosts = await judgeHosts(this.#context, asked);
     const shown: string[] = [];
     const moved: [id: string, host: string][] = [];
+    const alarms = new MachineAlarms(this.#context);
     for await (const slice of inSlices(this.#expected.entries()))
       for (const [ref, expectation] of slice) {
         const machine = items.get(ref);
+        alarms.see(expectation, machine);
         if (machine === undefined && isUnseen(hosts, expectation)) continue;
         if (machine !== undefined && isNewlyVisible(expectation, begunAt, this.#context))
           shown.push(expectation.id);
@@ -117,6 +121,7 @@ export class DriftDetector {
         if (changedBefore(expectation.since, begunAt, this.#context) && differs(expectation, machine))
           await this.#observe(ref, expectation);
       }
+    alarms.close();
     await markMachinesVisible(this.#context, shown);
     await recordHosts(this.#context, moved);
   }

@@ -50,6 +50,11 @@ export class NotFoundGuard {
     return this.#isRestored;
   }
 
+  /** Why a resource of ours may have no row, for the log. */
+  get whyRowless(): string {
+    return this.#isRestored ? 'it is younger than the backup' : 'the database had lost it';
+  }
+
   /** A trusted listing was compared with the database; `unadopted`: the listed resources without a row. */
   compared(kind: ResourceKind, unadopted: readonly UnadoptedResource[]): void {
     this.listed(kind, unadopted);

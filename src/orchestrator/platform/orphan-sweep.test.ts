@@ -71,36 +71,41 @@ function setUp(
   if (isRestored) guard.restored();
   const written: InstanceRecord[] = [];
   const work: unknown[] = [];
-  const sweep = new OrphanSweep({
-    ...{
-      driver,
-      clock,
-      alarms: standing,
-      platform: 'default',
-      installationId: 'here',
-      notFoundGuard: Object.assign(guard, { isUnadopted: () => isUnadopted }),
-      failpoint: none,
-    },
-    store: {
-      transact: async (body: (tx: unknown) => unknown) =>
-        body({
-          instances: {
-            byId: async (id: string) => written.find((record) => record.id === id) ?? null,
-            insert: async (record: InstanceRecord) => void written.push(record),
-          },
-          work: { put: async (put: unknown) => void work.push(put) },
-        }),
-      read: {
-        marks: { get: async () => prunedUntil },
-        instances: { byOwnerRef: async () => lost && { id: 'inst-lost', status: lost, platform: 'default' } },
-        losses: { includes: async (id: string) => id === 'inst-lost' },
-        work: { of: async () => (hasWork ? {} : null) },
+  const sweep = new OrphanSweep(
+    {
+      ...{
+        driver,
+        clock,
+        alarms: standing,
+        platform: 'default',
+        installationId: 'here',
+        notFoundGuard: Object.assign(guard, { isUnadopted: () => isUnadopted }),
+        failpoint: none,
       },
-    },
-    options: { orphans, orphanGraceMs: GRACE_MS, callTimeoutMs: 1_000 },
-    health: { accepted: none, refused: none },
-    log: { debug: none, info: none, warn: none, error: (fields: object) => void alarms.push(fields) },
-  } as unknown as ReconcileContext);
+      store: {
+        transact: async (body: (tx: unknown) => unknown) =>
+          body({
+            instances: {
+              byId: async (id: string) => written.find((record) => record.id === id) ?? null,
+              insert: async (record: InstanceRecord) => void written.push(record),
+            },
+            work: { put: async (put: unknown) => void work.push(put) },
+          }),
+        read: {
+          marks: { get: async () => prunedUntil },
+          instances: {
+            byOwnerRef: async () => lost && { id: 'inst-lost', status: lost, platform: 'default' },
+          },
+          losses: { includes: async (id: string) => id === 'inst-lost' },
+          work: { of: async () => (hasWork ? {} : null) },
+        },
+      },
+      options: { orphans, orphanGraceMs: GRACE_MS, callTimeoutMs: 1_000 },
+      health: { accepted: none, refused: none },
+      log: { debug: none, info: none, warn: none, error: (fields: object) => void alarms.push(fields) },
+    } as unknown as ReconcileContext,
+    () => false,
+  );
   return {
     platform,
     alarms,

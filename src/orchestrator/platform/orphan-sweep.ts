@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { forEachInSlices } from '../../ports/in-slices.ts';
+import { raiseFolded } from '../alarms/fold.ts';
 import { instanceNoteSchema } from '../instances/note.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import { readNote } from '../model/platform-resource.ts';
@@ -25,6 +27,10 @@ const OWNED_FOR_MS = 10 * 60_000;
 /** What is said of a listing as a whole: what is on a silent host may be there still. */
 type Listed = Pick<SharedListed<unknown>, 'begunAt' | 'hosts'>;
 
+interface Orphan extends Pick<ObservedMachine, 'ref' | 'power'> {
+  action: 'log' | 'stop' | 'reap';
+}
+
 interface Owned {
   readAt: number;
   /** See {@link toStateKey}. */
@@ -41,35 +47,45 @@ const anyNote = z.looseObject({ id: z.string() });
  */
 export class OrphanSweep {
   readonly #context: ReconcileContext;
+  readonly #pace: Parameters<typeof forEachInSlices>[1];
   #listedBefore: ReadonlySet<OwnerRef> = new Set();
   /** Those of the sweep that runs. */
-  #orphans = new Set<OwnerRef>();
-  #orphanVolumes = new Set<OwnerRef>();
+  #orphans: Orphan[] = [];
+  #orphanVolumes: ObservedVolume[] = [];
   readonly #foreign = new Set<OwnerRef>();
   /** The volumes that were listed last and are as their live row says, with when that was read. */
   #ownedVolumes = new Map<OwnerRef, Owned>();
   /** All that were listed last, as they were shown. */
   #volumesBefore: ReadonlyMap<OwnerRef, string> = new Map();
 
-  constructor(context: ReconcileContext) {
+  constructor(context: ReconcileContext, isStopped: () => boolean) {
     this.#context = context;
+    this.#pace = { atOnce: AT_ONCE, isStopped };
   }
 
   /** `unowned`: machines that no live row expects, of a listing that can be believed. */
   async sweep(unowned: readonly ObservedMachine[], { begunAt, hosts }: Listed): Promise<void> {
     const before = this.#listedBefore;
     this.#listedBefore = new Set(unowned.map(({ ref }) => ref));
-    this.#orphans = new Set();
-    const queue = unowned.filter((machine) => !this.#isForeign(machine));
+    this.#orphans = [];
     let withoutRow = 0;
-    const take = async () => {
-      for (let machine = queue.pop(); machine !== undefined; machine = queue.pop())
-        if (!(await this.#hadRow(machine, before.has(machine.ref), begunAt))) withoutRow++;
+    const isOver = await forEachInSlices(unowned, this.#pace, async (machine) => {
+      if (this.#isForeign(machine)) return;
+      if (!(await this.#hadRow(machine, before.has(machine.ref), begunAt))) withoutRow++;
+    });
+    if (!isOver) return;
+    this.#context.notFoundGuard.sweptWithoutRow('instance', withoutRow);
+    const { alarms, platform, log } = this.#context;
+    const kind = {
+      kind: 'orphan_machine' as const,
+      platform,
+      text: 'a machine with our tag has no instance, or one that was lost: it may be costing money, and hold data',
+      describe: ({ power }: Orphan) => `it is ${power}`,
+      fields: ({ ref, power, action }: Orphan) => ({ ref, power, action }),
+      log,
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, take));
-    const { notFoundGuard, alarms, platform } = this.#context;
-    if (hosts.silent.size === 0) alarms.endOthers('orphan_machine', platform, this.#orphans);
-    notFoundGuard.sweptWithoutRow('instance', withoutRow);
+    await raiseFolded(alarms, kind, this.#orphans, hosts.silent.size === 0);
+    await forEachInSlices(this.#orphans, this.#pace, (orphan) => this.#act(orphan));
   }
 
   /**
@@ -78,20 +94,29 @@ export class OrphanSweep {
    */
   async sweepVolumes(volumes: readonly ObservedVolume[], { begunAt, hosts }: Listed): Promise<void> {
     const before = this.#volumesBefore;
-    this.#orphanVolumes = new Set();
+    this.#orphanVolumes = [];
     this.#volumesBefore = new Map(volumes.map((volume) => [volume.ref, toStateKey(volume)]));
     const owned = this.#ownedVolumes;
     this.#ownedVolumes = new Map();
     let withoutRow = 0;
-    for (const volume of volumes) {
-      if (this.#isForeign(volume)) continue;
+    const isOver = await forEachInSlices(volumes, { ...this.#pace, atOnce: 1 }, async (volume) => {
+      if (this.#isForeign(volume)) return;
       const known = await this.#checkVolume(volume, owned.get(volume.ref), before.get(volume.ref), begunAt);
       if (known === 'without-row') withoutRow++;
       else if (known !== null) this.#ownedVolumes.set(volume.ref, known);
-    }
-    const { notFoundGuard, alarms, platform } = this.#context;
-    if (hosts.silent.size === 0) alarms.endOthers('orphan_volume', platform, this.#orphanVolumes);
-    notFoundGuard.sweptWithoutRow('volume', withoutRow);
+    });
+    if (!isOver) return;
+    this.#context.notFoundGuard.sweptWithoutRow('volume', withoutRow);
+    const { alarms, platform, log } = this.#context;
+    const kind = {
+      kind: 'orphan_volume' as const,
+      platform,
+      text: 'a volume with our tag has no row: it may be costing money, and it may hold data',
+      describe: ({ createdAt }: ObservedVolume) => `made ${new Date(createdAt).toISOString()}`,
+      fields: ({ ref }: ObservedVolume) => ({ ref }),
+      log,
+    };
+    await raiseFolded(alarms, kind, this.#orphanVolumes, hosts.silent.size === 0);
   }
 
   /** Null: it has no live row, or differs from it; it is handled if the listing before showed the same. */
@@ -123,27 +148,13 @@ export class OrphanSweep {
 
   /** Whether its tombstone was pruned: then it is deleted again. Otherwise its row was lost, and it may hold data. */
   async #deletePruned(volume: ObservedVolume, isListedAgain: boolean): Promise<boolean> {
+    const { clock, options } = this.#context;
     const reading = readNote(volume, this.#context.installationId, volumeNoteSchema);
     const isPruned = reading.owner === 'ours' && (await wasPruned(this.#context, 'volume', reading.value));
     if (isPruned && isListedAgain) await deletePruned(this.#context, volume.ref, reading.value);
-    if (!isPruned && isListedAgain) this.#raiseVolume(volume);
+    if (!isPruned && isListedAgain && clock.now() - volume.createdAt >= options.orphanGraceMs)
+      this.#orphanVolumes.push(volume);
     return isPruned;
-  }
-
-  #raiseVolume({ ref, createdAt }: ObservedVolume): void {
-    const { clock, options, alarms, platform, log } = this.#context;
-    if (clock.now() - createdAt < options.orphanGraceMs) return;
-    this.#orphanVolumes.add(ref);
-    alarms.raise(
-      {
-        kind: 'orphan_volume',
-        subject: ref,
-        platform,
-        text: 'a volume with our tag has no row: it may be costing money, and it may hold data',
-        fields: { ref },
-      },
-      log,
-    );
   }
 
   /** A late create made it, or the volume only seemed gone. */
@@ -178,7 +189,7 @@ export class OrphanSweep {
     const row = await store.read.instances.byOwnerRef(machine.ref);
     if (row === null) return this.#hadPrunedRow(machine, isListedAgain);
     if (!isListedAgain || row.platform !== platform) return true;
-    if (await this.#wasLost(row)) await this.#act(machine, options.orphans);
+    if (await this.#wasLost(row)) this.#foundOrphan(machine, options.orphans);
     else await this.#destroyAgain(row, machine, begunAt);
     return true;
   }
@@ -196,7 +207,7 @@ export class OrphanSweep {
       !notFoundGuard.isRestored &&
       clock.now() - machine.createdAt >= options.orphanGraceMs
     )
-      await this.#act(machine, this.#actionFor(machine));
+      this.#foundOrphan(machine, this.#actionFor(machine));
     return false;
   }
 
@@ -228,21 +239,12 @@ export class OrphanSweep {
     });
   }
 
-  async #act({ ref, power }: ObservedMachine, wanted: 'log' | 'stop' | 'reap'): Promise<void> {
-    const { driver, alarms, platform, log } = this.#context;
-    const action = wanted === 'stop' && power !== 'running' ? 'log' : wanted;
-    this.#orphans.add(ref);
-    alarms.raise(
-      {
-        kind: 'orphan_machine',
-        subject: ref,
-        platform,
-        text: 'a machine with our tag has no instance, or one that was lost: it may be costing money, and hold data',
-        detail: `it is ${power}`,
-        fields: { ref, power, action },
-      },
-      log,
-    );
+  #foundOrphan({ ref, power }: ObservedMachine, wanted: Orphan['action']): void {
+    this.#orphans.push({ ref, power, action: wanted === 'stop' && power !== 'running' ? 'log' : wanted });
+  }
+
+  async #act({ ref, action }: Orphan): Promise<void> {
+    const { driver, log } = this.#context;
     if (action === 'log') return;
     const call = action === 'stop' ? () => driver.stop(ref, null) : () => driver.destroy(ref, null);
     const step = await callStep<unknown>(

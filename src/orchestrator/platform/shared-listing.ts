@@ -1,10 +1,10 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
+import { inSlices } from '../../ports/in-slices.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Listing, OwnerRef } from '../model/platform-driver.ts';
 import type { Telemetry } from '../model/telemetry.ts';
 import { type Hosts, SeenBeside, toHosts } from './asked-hosts.ts';
 import { observe } from './call-platform.ts';
-import { inSlices } from './in-slices.ts';
 import type { ReconcileOptions } from './options.ts';
 
 /** A listing that can be believed. */

@@ -1,10 +1,11 @@
+import { sortNames } from '../../contract/compare-names.ts';
 import type { InstanceStatus } from '../../contract/instance.ts';
+import { inSlices } from '../../ports/in-slices.ts';
 import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import { markOf, type Store } from '../model/store.ts';
 import { type Hosts, isUnseen, judgeHosts, toHosts } from './asked-hosts.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore, type ExpectedMachines, isExpected } from './expected-machines.ts';
-import { inSlices } from './in-slices.ts';
 import { areLossesAccepted } from './loss-cap.ts';
 import type { Judge } from './shared-listing.ts';
 
@@ -45,7 +46,7 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
       return false;
     }
     const asked = toHosts(listing.hosts);
-    const silent = [...asked.silent].toSorted().join(', ');
+    const silent = sortNames(asked.silent).join(', ');
     if (silent !== told && silent !== '') log.warn({ hosts: silent }, SILENT_HOSTS);
     if (silent !== told && silent === '') log.info({}, 'every host of the platform answers again');
     told = silent;
@@ -188,11 +189,12 @@ async function countVolumes(
   if (listing.answer === 'unknown') return undefined;
   const listed = await refsOf(listing.items);
   const counts = { expected: known.length, missing: 0 };
-  for (const ref of known) {
-    if (listed.has(ref)) continue;
-    const row = await store.read.volumes.byOwnerRef(ref);
-    if (row === null || row.status === 'DELETING' || row.status === 'ERROR') counts.expected--;
-    else counts.missing++;
-  }
+  for await (const slice of inSlices(known))
+    for (const ref of slice) {
+      if (listed.has(ref)) continue;
+      const row = await store.read.volumes.byOwnerRef(ref);
+      if (row === null || row.status === 'DELETING' || row.status === 'ERROR') counts.expected--;
+      else counts.missing++;
+    }
   return counts;
 }

@@ -1,6 +1,5 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import type { Authenticator } from '../accounts/authenticate.ts';
 import type { Alarms } from '../alarms/alarms.ts';
 import type { Store } from '../model/store.ts';
 import { pruneTombstones } from './prune-tombstones.ts';
@@ -15,7 +14,7 @@ interface Deps {
   store: Store;
   clock: Clock;
   log: Log;
-  authenticators: readonly Pick<Authenticator, 'recordUses'>[];
+  authenticators: readonly { recordUses(round: { isLast: boolean }): Promise<void> }[];
   alarms: Pick<Alarms, 'sync'>;
   /** For how long a tombstone is kept, in milliseconds. */
   tombstonesKeptMs: number;
@@ -43,6 +42,7 @@ async function pruneOldest(
 export class Housekeeping {
   readonly #deps: Deps;
   #timer: Timer | undefined;
+  #running: Promise<void> = Promise.resolve();
   #isStopped = false;
 
   constructor(deps: Deps) {
@@ -51,13 +51,23 @@ export class Housekeeping {
 
   start(): void {
     if (this.#isStopped) return;
-    this.#timer = this.#deps.clock.setTimer(INTERVAL_MS, () => void this.run().then(() => this.start()));
+    this.#timer = this.#deps.clock.setTimer(INTERVAL_MS, () => {
+      this.#running = this.run();
+      void this.#running.then(() => this.start());
+    });
   }
 
+  /** Writes what the authenticators still have; it never rejects. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
-    await this.run();
+    await this.#running;
+    const { authenticators, log } = this.#deps;
+    try {
+      for (const authenticator of authenticators) await authenticator.recordUses({ isLast: true });
+    } catch (error) {
+      log.error({ err: error }, 'the last uses and refusals of keys could not be written; they are lost');
+    }
   }
 
   /** One round; it never rejects. */
@@ -67,10 +77,11 @@ export class Housekeeping {
     await alarms.sync();
     try {
       await also?.();
-      for (const authenticator of authenticators) await authenticator.recordUses();
+      for (const authenticator of authenticators) await authenticator.recordUses({ isLast: false });
       const now = clock.now();
       await store.transact(async (tx) => {
         await tx.credentials.deleteTokensExpiredBefore(now);
+        await tx.credentials.deleteClosedAccounts();
         await tx.idempotency.deleteCreatedBefore(now - IDEMPOTENCY_MS);
         await tx.cordons.removeEndedBefore(now);
       });

@@ -1,9 +1,12 @@
+import { audit } from '../../operators/audit.ts';
+import type { Actor } from '../../operators/model.ts';
 import { isAccountId } from '../accounts/accounts.ts';
 import { fromNote, instanceNoteSchema, type NotedInstance } from '../instances/note.ts';
 import type { ObservedMachine } from '../model/platform-driver.ts';
 import { readNote } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
 import { putInstanceWork } from '../model/rows.ts';
+import type { Transaction } from '../model/store.ts';
 import type { InstanceWorkKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { UnadoptedResource } from '../platform/not-found-guard.ts';
@@ -13,18 +16,28 @@ import { proveEndpoint } from '../steps/prove-endpoint.ts';
 /** What became of a listed resource without a row. */
 export type Adopted = 'adopted' | 'foreign' | (Omit<UnadoptedResource, 'ref'> & { problem: string });
 
-/** What the operator does about it: the account that a note names, and that is younger than the backup. */
+/** Says that the account of a note is not in the database, and how to make it. */
 export function noAccount(id: string): string {
   const remedy = isAccountId(id) ? `: make it with \`berth accounts create <name> --id ${id}\`` : '';
   return `there is no account ${id}${remedy}`;
+}
+
+/** The server gives a resource its row again: the audit log says so, as it does of what an operator adopts. */
+export async function auditAdoption(
+  { clock, alarms, platform }: Pick<ReconcileContext, 'clock' | 'alarms' | 'platform'>,
+  tx: Pick<Transaction, 'audit'>,
+  { ref, ...action }: { action: string; subject: string; ref: string },
+): Promise<void> {
+  const server: Actor = { name: alarms.server, source: 'server', address: null };
+  await audit(tx, clock, server, { ...action, detail: { platform, ref } });
 }
 
 /** A machine that exists is claimed even if its placement is full. */
 export const BEYOND_CAPACITY = Number.MAX_SAFE_INTEGER;
 
 /**
- * Writes the row of a machine that has none again, from the note that it was made with: the database was restored
- * from a backup that is older than the machine. All in one transaction, and once, however many processes try. A machine
+ * Writes the row of a machine that has none again, from the note that it was made with: the row was lost, as with a
+ * backup that is older than the machine. All in one transaction, and once, however many processes try. A machine
  * whose tombstone was pruned is destroyed again.
  */
 export async function adoptMachine(context: ReconcileContext, machine: ObservedMachine): Promise<Adopted> {
@@ -52,6 +65,7 @@ export async function adoptMachine(context: ReconcileContext, machine: ObservedM
       now: context.clock.now(),
     });
     await tx.instances.insert(record);
+    await auditAdoption(context, tx, { action: 'instance.adopt', subject: record.id, ref: machine.ref });
     const { id: instanceId, offerId, region } = record;
     if (plan.work !== undefined || plan.status !== 'STOPPED' || record.spec.onStop === 'hold')
       await tx.claims.take({ instanceId, offerId, region, capacity: BEYOND_CAPACITY });
@@ -59,7 +73,7 @@ export async function adoptMachine(context: ReconcileContext, machine: ObservedM
       await putInstanceWork(tx, record.id, plan.work, context.clock.now(), plan.deadlineAt);
     log.warn(
       { ...instanceLogNames(record), status: record.status, power: machine.power },
-      'a machine that is younger than the backup has its row again, from its note',
+      `a machine that had no row has it again, from its note: ${context.notFoundGuard.whyRowless}`,
     );
   });
   return 'adopted';
@@ -106,6 +120,7 @@ async function planAdoption(
     case 'stopping':
       return { status: 'STOPPING', work: 'stop', ...endless };
     case 'stopped':
+    case 'paused':
       return { status: 'STOPPED', ...endless };
     case 'destroying':
       return { status: 'DESTROYING', work: 'destroy', ...endless };

@@ -8,7 +8,7 @@ import { isAttachable, workOnAttachments } from '../volumes/attachments.ts';
 import { fromNote, volumeNoteSchema } from '../volumes/note.ts';
 import { claimActualSize, withSize } from '../volumes/storage.ts';
 import { updateAttachmentStatus } from '../volumes/transition.ts';
-import { type Adopted, noAccount } from './adopt-machine.ts';
+import { type Adopted, auditAdoption, noAccount } from './adopt-machine.ts';
 
 /** `adoptMachine`, for a volume. Its attachments are those that the platform shows. */
 export async function adoptVolume(context: ReconcileContext, volume: ObservedVolume): Promise<Adopted> {
@@ -31,11 +31,12 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
     if ((await tx.volumes.byId(noted.id)) !== null) return;
     const record = withSize(fromNote({ platform, ref: volume.ref }, noted), volume);
     await tx.volumes.insert(record);
+    await auditAdoption(context, tx, { action: 'volume.adopt', subject: record.id, ref: volume.ref });
     await claimActualSize(tx, record);
     const { status } = await applyAttachments(tx, record, shown, clock.now());
     log.warn(
       { ...volumeLogNames(record), status, attachments: shown.length },
-      'a volume that is younger than the backup has its row again, from its note',
+      `a volume that had no row has it again, from its note: ${context.notFoundGuard.whyRowless}`,
     );
   });
   return 'adopted';

@@ -1,4 +1,6 @@
 import type { Timer } from '../../ports/clock.ts';
+import { forEachInSlices } from '../../ports/in-slices.ts';
+import { raiseFolded } from '../alarms/fold.ts';
 import { eachLiveInstance } from '../instances/list.ts';
 import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import type { ResourceKind } from '../model/work.ts';
@@ -25,6 +27,13 @@ interface Listed<T> {
   isTrusted: boolean;
 }
 
+interface RowLost extends UnadoptedResource {
+  problem: string;
+}
+
+const ROW_LOST =
+  'the platform has a resource with our tag that has no row, and its row cannot be restored: its id answers 503 until it can, or until the resource is removed there';
+
 /**
  * One for each platform. Compares the platform's first listing with the database before any id is answered 404, and restores rows that were
  * lost with the database. After a restore from a backup, work that the backup shows as running has ended since: the
@@ -37,7 +46,7 @@ export class Recovery {
   /** Owner refs that have a row, or had one: only a tombstone is ever deleted. */
   readonly #rows = new Set<OwnerRef>();
   /** Those of the last round that have no row. */
-  readonly #rowLost: Record<ResourceKind, readonly OwnerRef[]> = { instance: [], volume: [] };
+  readonly #rowLost: Record<ResourceKind, readonly RowLost[]> = { instance: [], volume: [] };
   readonly #reconciledVolumes = new Set<OwnerRef>();
   #isRestored = false;
   /** What changed before is of the backup, in milliseconds since the epoch. */
@@ -88,7 +97,7 @@ export class Recovery {
     log.warn(
       { backupTakenAt: new Date(takenAt).toISOString() },
       'this database was restored from a backup: it is compared with the platform before anything else. ' +
-        'API keys that were revoked since the backup are valid again: see `berth keys list`, and end them with `berth keys revoke <id>`',
+        'API keys that were revoked since the backup are valid again: see `berth keys ls`, and end them with `berth keys revoke <id>`',
     );
   }
 
@@ -148,7 +157,7 @@ export class Recovery {
       (machine) => adoptMachine(this.#context, machine),
     );
     if (unadopted === undefined) return undefined;
-    const areRecovered = this.#report('instance', listed.isTrusted, unadopted);
+    const areRecovered = await this.#report('instance', listed.isTrusted, unadopted);
     const shown = { machines: byRef, isTrusted: listed.isTrusted };
     await reconcileMachines(this.#context, shown, this.#beganAt, () => this.#isStopped);
     return areRecovered;
@@ -178,21 +187,24 @@ export class Recovery {
   async #reconcileVolumes({ items, isTrusted }: Listed<ObservedVolume>): Promise<void> {
     const { restoreHold } = this.#context;
     if (!restoreHold.areVolumesHeld) return;
-    for (const volume of items) {
-      if (this.#isStopped) return;
-      if (this.#reconciledVolumes.has(volume.ref)) continue;
+    const pace = { atOnce: 1, isStopped: () => this.#isStopped };
+    const isOver = await forEachInSlices(items, pace, async (volume) => {
+      if (this.#reconciledVolumes.has(volume.ref)) return;
       await reconcileVolume(this.#context, volume);
       this.#reconciledVolumes.add(volume.ref);
-    }
-    if (isTrusted) restoreHold.endVolumes();
+    });
+    if (isOver && isTrusted) restoreHold.endVolumes();
   }
 
-  #report(kind: ResourceKind, isTrusted: boolean, unadopted: readonly UnadoptedResource[]): boolean {
+  async #report(kind: ResourceKind, isTrusted: boolean, unadopted: readonly RowLost[]): Promise<boolean> {
     if (isTrusted) this.#notFoundGuard.compared(kind, unadopted);
     else this.#notFoundGuard.listed(kind, unadopted);
-    this.#rowLost[kind] = unadopted.map(({ ref }) => ref);
-    const { alarms, platform } = this.#context;
-    alarms.endOthers('row_lost', platform, new Set([...this.#rowLost.instance, ...this.#rowLost.volume]));
+    this.#rowLost[kind] = unadopted;
+    const { alarms, platform, log } = this.#context;
+    const describe = ({ problem }: RowLost) => problem;
+    const fields = ({ ref, problem }: RowLost) => ({ ref, problem });
+    const kindOf = { kind: 'row_lost' as const, platform, text: ROW_LOST, describe, fields, log };
+    await raiseFolded(alarms, kindOf, [...this.#rowLost.instance, ...this.#rowLost.volume], true);
     return isTrusted && unadopted.length === 0;
   }
 
@@ -225,34 +237,17 @@ export class Recovery {
     items: readonly T[],
     findRow: (ref: OwnerRef) => Promise<object | null>,
     adopt: (item: T) => Promise<Adopted>,
-  ): Promise<UnadoptedResource[] | undefined> {
+  ): Promise<RowLost[] | undefined> {
     const unknown = items.filter(({ ref }) => !this.#rows.has(ref));
     if (unknown.length > 0) this.#notFoundGuard.unadoptedSeen();
-    const unadopted: UnadoptedResource[] = [];
-    const adoptOne = async (item: T): Promise<void> => {
+    const unadopted: RowLost[] = [];
+    const pace = { atOnce: ADOPTED_AT_ONCE, isStopped: () => this.#isStopped };
+    const isOver = await forEachInSlices(unknown, pace, async (item) => {
       const adopted = (await findRow(item.ref)) === null ? await adopt(item) : 'adopted';
       if (adopted === 'adopted') this.#rows.add(item.ref);
-      else if (adopted !== 'foreign') {
-        const { problem, ...taken } = adopted;
-        unadopted.push({ ref: item.ref, ...taken });
-        this.#alarm(item.ref, problem);
-      }
-    };
-    for (let begin = 0; begin < unknown.length; begin += ADOPTED_AT_ONCE) {
-      if (this.#isStopped) return undefined;
-      await Promise.all(unknown.slice(begin, begin + ADOPTED_AT_ONCE).map(adoptOne));
-    }
-    return unadopted;
-  }
-
-  #alarm(ref: OwnerRef, problem: string): void {
-    const { alarms, platform, log } = this.#context;
-    const text =
-      'the platform has a resource with our tag that has no row, and its row cannot be restored: its id answers 503 until it can, or until the resource is removed there';
-    alarms.raise(
-      { kind: 'row_lost', subject: ref, platform, text, detail: problem, fields: { ref, problem } },
-      log,
-    );
+      else if (adopted !== 'foreign') unadopted.push({ ref: item.ref, ...adopted });
+    });
+    return isOver ? unadopted : undefined;
   }
 
   async #endRecovery(): Promise<void> {

@@ -1,3 +1,4 @@
+import { forEachInSlices } from '../../ports/in-slices.ts';
 import { amend } from '../instances/transition.ts';
 import type { ObservedMachine, OwnerRef } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
@@ -40,19 +41,14 @@ export async function reconcileMachines(
   const rows = await store.read.instances.list({});
   const live = new Set(rows.map(({ id }) => id));
   for (const id of [...restoreHold.instances]) if (!live.has(id)) restoreHold.endInstance(id);
-  const queue = rows.filter(({ id }) => restoreHold.instances.has(id)).reverse();
-  const take = async () => {
-    for (let row = queue.pop(); row !== undefined && !isStopped(); row = queue.pop()) {
-      const { id } = row;
-      const names = instanceLogNames(row);
-      const isReconciled = await reconcileRow(context, row, shown, since).catch((error) => {
-        log.error({ err: error, ...names }, 'a row could not be reconciled with its machine');
-        return false;
-      });
-      if (isReconciled) restoreHold.endInstance(id);
-    }
-  };
-  await Promise.all(Array.from({ length: ROWS_AT_ONCE }, take));
+  const held = rows.filter(({ id }) => restoreHold.instances.has(id));
+  await forEachInSlices(held, { atOnce: ROWS_AT_ONCE, isStopped }, async (row) => {
+    const isReconciled = await reconcileRow(context, row, shown, since).catch((error) => {
+      log.error({ err: error, ...instanceLogNames(row) }, 'a row could not be reconciled with its machine');
+      return false;
+    });
+    if (isReconciled) restoreHold.endInstance(row.id);
+  });
 }
 
 /** Reconciles one row; false: the state of its machine is not known yet. */
@@ -154,7 +150,7 @@ async function begin(
     tx,
     record,
     'machine_gone',
-    'The records of the orchestrator were restored from a backup, and the platform has no machine of this instance.',
+    'the database was restored from a backup, and the platform has no machine of it',
   );
   await putInstanceWork(tx, record.id, 'destroy', now);
   return true;

@@ -1,3 +1,4 @@
+import type { FinalCode } from '../model/failure.ts';
 import type { OwnerRef, Presence, Step } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';
 import { observe } from '../platform/call-platform.ts';
@@ -49,7 +50,7 @@ export function waitForEarlier(lease: Lease, waitMs: number): Next {
 }
 
 /** Whether a create failed for good and cannot have made anything unnoticed. */
-export function isRefused(failed: Failed): boolean {
+export function isRefused(failed: Failed): failed is Failed & { code: FinalCode } {
   return isFinal(failed) && failed.sideEffect !== 'possible';
 }
 

@@ -1,8 +1,8 @@
 import { transition } from '../instances/transition.ts';
+import { type FailureCause, tenantTexts } from '../model/failure.ts';
 import type { ObservedMachine } from '../model/platform-driver.ts';
 import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
-import type { FailureCause } from '../model/telemetry.ts';
 import type { Lease } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { HELD } from '../platform/loss-cap.ts';
@@ -10,7 +10,7 @@ import { mayAppearForMs } from '../platform/visibility.ts';
 import { pauseMs } from './retry.ts';
 import { finish, type Next } from './settle.ts';
 
-const VANISHED = 'The platform no longer has the machine of this instance.';
+const VANISHED = 'the platform no longer has its machine';
 
 /** Handles a machine that is gone without our doing, proved by a read that began at `observedAt`. */
 export async function onMachineGone(
@@ -66,58 +66,32 @@ export async function onMachineFailed(
   { detail }: ObservedMachine,
 ): Promise<Next> {
   return recordLoss(context, lease, tx, record, () =>
-    failInstance(
-      context,
-      tx,
-      record,
-      'machine_failed',
-      `The machine failed: ${detail ?? 'no detail given'}.`,
-    ),
+    failInstance(context, tx, record, 'machine_failed', `the machine failed: ${detail ?? 'no detail given'}`),
   );
 }
 
 /**
- * Ends an instance in ERROR with a text for its user, and has what is left of it on the platform removed, at once or
- * after the hold that is configured: an instance that nobody deletes leaks no machine and holds no capacity. The platform's own names never reach the
- * text, and what cloud_init held is dropped.
+ * Ends an instance in ERROR, and has what is left of it on the platform removed, at once or after the hold that is configured:
+ * an instance that nobody deletes leaks no machine and holds no capacity. Its tenant reads the sentence of the cause; `reason` is
+ * for operators alone. What cloud_init held is dropped.
  */
 export async function failInstance(
   context: ReconcileContext,
   tx: Transaction,
   record: InstanceRecord,
   cause: FailureCause,
-  error: string,
+  reason: string,
 ): Promise<Next> {
-  const text = withoutPlatformNames(context, error);
   const spec = { ...record.spec, cloudInit: undefined };
-  await transition(tx, record, 'ERROR', context.clock.now(), { error: text, attachCycle: false, spec });
-  context.log.warn(
-    { ...instanceLogNames(record), from: record.status, cause, reason: error },
-    'instance failed',
-  );
+  const changes = { error: tenantTexts[cause], attachCycle: false, spec };
+  await transition(tx, record, 'ERROR', context.clock.now(), changes, { detail: reason });
+  context.log.warn({ ...instanceLogNames(record), from: record.status, cause, reason }, 'instance failed');
   if (context.trace !== undefined) context.trace.verdict = { status: 'ERROR', cause };
   return holdOrDestroy(context);
 }
 
 function holdOrDestroy({ options: { holdFailedMs }, clock }: ReconcileContext): Next {
   return holdFailedMs === 0 ? { step: 'destroy' } : { step: 'hold', deadlineAt: clock.now() + holdFailedMs };
-}
-
-/** An owner ref, which may be another account's. */
-const OWNER_REF = /berth-(?:inst|vol)-[0-9a-f]+/gi;
-
-/** O: conventions, 5: internal datacenter codes never appear in responses. */
-function withoutPlatformNames({ catalog }: ReconcileContext, text: string): string {
-  const tokens = new Map(
-    [...catalog.regions.values()].map(({ datacenter, token }) => [datacenter.toLowerCase(), token]),
-  );
-  // The longest first: one code may begin with another.
-  const codes = [...tokens.keys()]
-    .sort((a, b) => b.length - a.length)
-    .map((code) => code.replace(/[^a-z0-9_-]/g, '\\$&'));
-  return text
-    .replace(OWNER_REF, 'a machine')
-    .replace(new RegExp(codes.join('|') || '(?!)', 'gi'), (code) => tokens.get(code.toLowerCase()) ?? code);
 }
 
 const SECOND_MS = 1_000;

@@ -1,3 +1,4 @@
+import { type FinalCode, isFinalCode } from '../model/failure.ts';
 import type { Step } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
@@ -6,24 +7,14 @@ import { ALARM_AFTER_ATTEMPTS, type Next } from './settle.ts';
 export type Failed = Extract<Step<unknown>, { outcome: 'failed' }>;
 type Retrying = Pick<ReconcileContext, 'options' | 'random' | 'health'>;
 
-/** Codes after which the same step cannot succeed. */
-const FINAL = new Set<Failed['code']>([
-  'capacity',
-  'quota',
-  'invalid',
-  'unsupported',
-  'image_missing',
-  'boot_failed',
-  'device_fault',
-]);
 /** Codes that say nothing about the resource. */
 const INCONCLUSIVE = new Set<Failed['code']>(['unknown_outcome', 'transient', 'auth']);
 /** A platform that refuses our credentials is not asked often: it may lock them. */
 const AFTER_AUTH_MS = 5_000;
 
 /** Whether trying the step again cannot help. A lost answer or a platform in trouble is never final. */
-export function isFinal(failed: Failed): boolean {
-  return FINAL.has(failed.code);
+export function isFinal(failed: Failed): failed is Failed & { code: FinalCode } {
+  return isFinalCode(failed.code);
 }
 
 /** Whether nothing can be concluded from the failure, not even at a deadline: the platform must be read first. */

@@ -31,9 +31,12 @@ export async function attachVolume(
     const added = asked.filter((instance) => !wanted.has(instance.id));
     if (added.length === 0) return volume;
     assertAttachable(catalog, volume, existing, added);
-    for (const instance of added)
-      await tx.volumes.putAttachment({ volumeId: id, instanceId: instance.id, state: 'attaching' });
-    await workOnAttachments(tx, volume, clock.now());
+    const now = clock.now();
+    for (const { id: instanceId } of added) {
+      await tx.volumes.putAttachment({ volumeId: id, instanceId, state: 'attaching' });
+      await tx.history.asked({ instanceId, at: now, what: `attach ${id}` });
+    }
+    await workOnAttachments(tx, volume, now);
     return updateAttachmentStatus(tx, volume);
   });
 }
@@ -57,6 +60,9 @@ export async function detachVolume(
       ({ instanceId, state }) => state !== 'detaching' && (instanceIds?.includes(instanceId) ?? true),
     );
     if (removed.length === 0) return volume;
-    return dropAttachments(tx, volume, removed, clock.now());
+    const now = clock.now();
+    for (const { instanceId } of removed)
+      await tx.history.asked({ instanceId, at: now, what: `detach ${id}` });
+    return dropAttachments(tx, volume, removed, now);
   });
 }

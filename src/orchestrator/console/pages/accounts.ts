@@ -4,10 +4,10 @@ import {
   badge,
   type Column,
   count,
-  given,
   type Html,
   html,
   live,
+  named,
   table,
   withQuery,
 } from '../../../operators/console/parts.ts';
@@ -33,7 +33,7 @@ ${live('operators', html`<h2>Operators’ keys</h2>${table(operatorKeyColumns(no
 
 function accountsAt(now: number): readonly Column<AccountRow>[] {
   return [
-    { head: 'Account', cell: ({ name }) => given(name) },
+    { head: 'Account', cell: ({ name }) => named(name) },
     { head: 'Id', cell: ({ id }) => html`<code>${id}</code>` },
     {
       head: 'Instances',
@@ -44,8 +44,13 @@ function accountsAt(now: number): readonly Column<AccountRow>[] {
     { head: 'Password', cell: ({ has_password }) => (has_password ? 'yes' : 'no') },
     { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },
     {
+      head: 'Deleted',
+      cell: ({ closed_at }) => ago(closed_at, now),
+    },
+    {
       head: 'Action',
-      cell: ({ id }) => html`${closingLink('disable', 'Disable', id)} ${closingLink('delete', 'Delete', id)}`,
+      cell: ({ id, closed_at }) =>
+        html`${closed_at === null ? closingLink('disable', 'Disable', id) : ''} ${closingLink('delete', 'Delete', id)}`,
     },
   ];
 }
@@ -58,8 +63,8 @@ function keysAt(now: number): readonly Column<ApiKeyRow>[] {
   return [
     { head: 'State', cell: ({ state }) => badge(state, state === 'valid' ? 'good' : 'none') },
     { head: 'Key', cell: ({ key }) => html`<code>${key}</code>` },
-    { head: 'Account', cell: ({ account }) => given(account) },
-    { head: 'Label', cell: ({ label }) => given(label) },
+    { head: 'Account', cell: ({ account }) => named(account) },
+    { head: 'Label', cell: ({ label }) => named(label) },
     { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },
     { head: 'Ends', cell: ({ expires_at }) => ago(expires_at, now) },
     { head: 'Last used', cell: ({ last_used_at }) => ago(last_used_at, now) || 'never' },

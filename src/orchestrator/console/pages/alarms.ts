@@ -7,6 +7,7 @@ import {
   type Html,
   html,
   live,
+  named,
   table,
 } from '../../../operators/console/parts.ts';
 import type { AlarmKind, AlarmRecord } from '../../model/alarm.ts';
@@ -25,9 +26,16 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
   orphan_machine: 'Look at it on the platform: it may cost money. Delete it there if nobody needs it.',
   orphan_volume: 'Look at it on the platform: it holds data. Delete it there if nobody needs it.',
   row_lost: 'The database was restored without this row: see docs/backup.md.',
+  machine_paused: 'End the cause that it names. Once it is STOPPED, leave the resume to the tenant’s start.',
+  machine_fault: 'Do what it says: the instance stays ONLINE meanwhile.',
+  endpoint_shared:
+    'Find on the platform which machine has the address, and correct the endpoint of the other.',
+  disk_lost: 'Find out what removed it, and look whether other machines of its host have theirs.',
   step_failing: 'Mend what its last try says; the step goes on by itself.',
   clock_skew: 'Check NTP on this server and on the database’s. No work is done meanwhile.',
+  certificate_ending: 'Renew it. The API and providers need no restart; the files of Incus do.',
   reload_refused: 'Mend the file that it names, then run `berth reload`. Do not restart the server before.',
+  disk_low: 'Make room on its disk before it is full.',
   store_unwritable: 'Make room on its disk, or bring PostgreSQL back. Nothing needs a restart.',
 };
 
@@ -68,7 +76,7 @@ function columnsAt(now: number, csrf: string): readonly Column<AlarmRecord>[] {
           ? html`<form method="post" action="/console/alarms/acknowledge">${csrfField(csrf)}
 <input type="hidden" name="kind" value="${kind}"><input type="hidden" name="subject" value="${subject}">
 <button>I am at it</button></form>`
-          : given(acknowledgedBy),
+          : named(acknowledgedBy),
     },
   ];
 }
@@ -78,6 +86,6 @@ export function subjectOf({ kind, subject, platform }: AlarmRecord): Html | '' {
   if (kind === 'step_failing' && subject.startsWith('inst-')) return instanceLink(subject);
   if (kind === 'orphan_machine' || kind === 'orphan_volume')
     return html`<a href="/console/orphans" class="mono">${subject}</a>`;
-  if (platform !== null) return html`<a href="/console/platforms">${given(subject)}</a>`;
-  return given(subject);
+  if (platform !== null) return html`<a href="/console/platforms">${named(subject)}</a>`;
+  return named(subject);
 }

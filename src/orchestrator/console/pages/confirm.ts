@@ -1,7 +1,7 @@
 import { counted } from '../../../contract/counted.ts';
 import type { PageRequest } from '../../../operators/console/deps.ts';
 import { csrfField } from '../../../operators/console/layout.ts';
-import { count, given, type Html, html } from '../../../operators/console/parts.ts';
+import { count, cutName, given, type Html, html } from '../../../operators/console/parts.ts';
 import { cordonKinds } from '../../model/cordon.ts';
 import { type Closing, closeAccount } from '../../operate/actions/close-account.ts';
 import { nameSubject } from '../../operate/actions/cordons.ts';
@@ -17,8 +17,18 @@ import type { ConsoleDeps, Page } from '../deps.ts';
 import { instanceLink, statusBadge } from '../instance-parts.ts';
 
 export const HOUR_MS = 3_600_000;
+/** How long a cordon may be planned: a year. */
+export const MAX_HOURS = 8_760;
 /** For so long a thawed platform is believed. */
 export const THAW_MS = 60 * 60_000;
+
+/** @throws {ActionRefused} */
+export function toHours(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const hours = Number(text);
+  if (hours > 0 && hours <= MAX_HOURS) return hours;
+  throw new ActionRefused(`Give the hours as a number above 0, at most ${MAX_HOURS}, or leave them out.`);
+}
 
 /** A dry run of an action, with the button that does it. */
 interface DryRun {
@@ -39,7 +49,7 @@ type PlanAction = (deps: ConsoleDeps, request: PageRequest) => Promise<DryRun>;
 
 /** What an action would do, and the button that has it done. Nothing is changed by this page. */
 export const confirmPage: Page = async (deps, request) => {
-  const plan = plans[request.query('action') ?? ''];
+  const plan = plans.get(request.query('action') ?? '');
   if (plan === undefined) return null;
   const { title, effect, to, fields, button, isDangerous, asksReason, back } = await plan(deps, request);
   return {
@@ -135,8 +145,8 @@ const close =
     const { account, id, instances, volumes, effect } = await closeAccount(deps, actor, order);
     const verb = closing === 'disable' ? 'Disable' : 'Delete';
     return {
-      title: `${verb} account ${account}`,
-      effect: html`<p>Account ${given(account)}: then ${effect}.</p>`,
+      title: `${verb} account ${cutName(account)}`,
+      effect: html`<p>Account ${given(cutName(account))}: then ${effect}.</p>`,
       to: `/console/accounts/${closing}`,
       // Where it has nothing, what it gets meanwhile was not shown: then it is refused.
       fields: { account: id, drain: instances + volumes > 0 ? 'yes' : undefined },
@@ -156,13 +166,13 @@ const cordon: PlanAction = async ({ sold, store: { read } }, { query }) => {
     ...(kind === 'offer' ? { offerId: name } : { [kind]: name }),
     platform: subject.platform ?? undefined,
   });
-  const hours = query('hours');
+  const hours = toHours(query('hours'));
   const isMaintenance = query('maintenance') === 'yes';
   return {
     title: `Cordon ${kind} ${name}`,
     effect: html`<p>Nothing new is placed on ${kind} <strong>${name}</strong> from now on${
       subject.platform === null || kind === 'platform' ? '' : html` on ${subject.platform}`
-    }, ${hours === undefined ? 'until somebody removes it' : `for ${counted(Number(hours), 'hour')}`}.</p>
+    }, ${hours === null ? 'until somebody removes it' : `for ${counted(hours, 'hour')}`}.</p>
 <p>${running === 0 ? 'No instance is there.' : `${count(running)} instances are there: they go on, and nothing of them is touched.`}</p>
 ${isMaintenance ? html`<p>Clients see it in the catalog as maintenance, with its reason.</p>` : ''}`,
     to: '/console/cordons/add',
@@ -170,7 +180,7 @@ ${isMaintenance ? html`<p>Clients see it in the catalog as maintenance, with its
       kind,
       name,
       platform,
-      hours,
+      hours: hours?.toString(),
       reason: query('reason'),
       maintenance: isMaintenance ? 'yes' : undefined,
     },
@@ -179,12 +189,13 @@ ${isMaintenance ? html`<p>Clients see it in the catalog as maintenance, with its
   };
 };
 
-const plans: Readonly<Record<string, PlanAction>> = {
-  retry,
-  release,
-  destroy,
-  thaw,
-  cordon,
-  disable: close('disable'),
-  delete: close('delete'),
-};
+/** By what the query calls them. */
+const plans: ReadonlyMap<string, PlanAction> = new Map([
+  ['retry', retry],
+  ['release', release],
+  ['destroy', destroy],
+  ['thaw', thaw],
+  ['cordon', cordon],
+  ['disable', close('disable')],
+  ['delete', close('delete')],
+]);

@@ -1,3 +1,4 @@
+import { sortNames } from '../../../contract/compare-names.ts';
 import { csrfField } from '../../../operators/console/layout.ts';
 import {
   ago,
@@ -8,11 +9,13 @@ import {
   type Html,
   html,
   live,
+  named,
   table,
   withQuery,
 } from '../../../operators/console/parts.ts';
 import { type CordonRecord, cordonKinds, isOver, stands } from '../../model/cordon.ts';
 import type { Page } from '../deps.ts';
+import { MAX_HOURS } from './confirm.ts';
 
 /** Where nothing new is placed, and the form that says so of something else. */
 export const cordonsPage: Page = async ({ store: { read }, sold }, { query, now, session }) => {
@@ -30,20 +33,20 @@ ${live('cordons', table(columnsAt(now, session.csrf), cordons, 'Nothing is cordo
     )}</select></label>
 <label class="field grow"><span>Its name</span><input name="name" required value="${query('name') ?? ''}" list="names"></label>
 <datalist id="names">${[
-      ...sold.catalog.offers.keys(),
-      ...sold.catalog.regions.keys(),
-      ...sold.platforms.keys(),
+      ...sortNames(sold.catalog.offers.keys()),
+      ...sortNames(sold.catalog.regions.keys()),
+      ...sortNames(sold.platforms.keys()),
     ].map((name) => html`<option value="${name}"></option>`)}</datalist>
 ${
   sold.platforms.size > 1
-    ? html`<label class="field"><span>On which platform</span><select name="platform"><option value="">each</option>${[
-        ...sold.platforms.keys(),
-      ].map((name) =>
+    ? html`<label class="field"><span>On which platform</span><select name="platform"><option value="">each</option>${sortNames(
+        sold.platforms.keys(),
+      ).map((name) =>
         name === query('platform') ? html`<option selected>${name}</option>` : html`<option>${name}</option>`,
       )}</select></label>`
     : ''
 }
-<label class="field"><span>For how many hours</span><input name="hours" type="number" min="0.1" max="8760" step="any" placeholder="until removed"></label>
+<label class="field"><span>For how many hours</span><input name="hours" type="number" min="0.1" max="${MAX_HOURS}" step="any" placeholder="until removed"></label>
 <label class="field grow"><span>Why</span><input name="reason" maxlength="200"></label>
 <label class="field"><span>Do clients see it?</span><select name="maintenance"><option value="">no</option><option value="yes">yes, as maintenance</option></select></label>
 <button class="primary">Show what it would do</button>
@@ -64,7 +67,7 @@ function columnsAt(now: number, csrf: string): readonly Column<CordonRecord>[] {
     {
       head: 'Of',
       cell: ({ kind, name, platform }) =>
-        html`${kind} <strong>${given(name)}</strong>${platform === null || platform === name ? '' : html` <span class="soft">of ${platform}</span>`}`,
+        html`${kind} <strong>${named(name)}</strong>${platform === null || platform === name ? '' : html` <span class="soft">of ${platform}</span>`}`,
     },
     {
       head: 'Since',
@@ -72,7 +75,7 @@ function columnsAt(now: number, csrf: string): readonly Column<CordonRecord>[] {
     },
     { head: 'Until', cell: ({ until }) => (until === null ? 'somebody removes it' : clockTime(until)) },
     { head: 'Why', cell: ({ reason }) => given(reason) },
-    { head: 'By', cell: ({ by }) => given(by) },
+    { head: 'By', cell: ({ by }) => named(by) },
     { head: 'End it', cell: (one) => endForm(one, csrf) },
   ];
 }

@@ -4,10 +4,10 @@ import {
   badge,
   count,
   figure,
-  given,
   type Html,
   html,
   live,
+  named,
   span,
   table,
   usd,
@@ -115,7 +115,7 @@ function wrong(alarms: readonly AlarmRecord[], now: number): Html {
       {
         head: 'Since',
         cell: ({ since, acknowledgedBy }) =>
-          html`${ago(since, now)}${acknowledgedBy === null ? '' : html`<span class="why">${given(acknowledgedBy)} is at it</span>`}`,
+          html`${ago(since, now)}${acknowledgedBy === null ? '' : html`<span class="why">${named(acknowledgedBy)} is at it</span>`}`,
       },
     ],
     first,
@@ -169,14 +169,15 @@ function causes({ causes: found }: Outcomes): Html {
 }
 
 function capacity(placements: readonly PlacementView[], placed: readonly PlacedInstances[]): Html {
-  const rows = placements.map(({ offer, region, available: free }) => {
+  const rows = placements.map(({ offer, region, units, available: free }) => {
     const countOf = (statuses: readonly string[]): number =>
       placed
         .filter(
           (entry) => entry.offerId === offer && entry.region === region && statuses.includes(entry.status),
         )
         .reduce((sum, entry) => sum + entry.count, 0);
-    return { offer, region, sold: countOf(RUNNING), stopped: countOf(['STOPPED']), free };
+    const [sold, stopped] = [countOf(RUNNING), countOf(['STOPPED'])];
+    return { offer, region, sold, stopped, free, withheld: Math.max(0, units - sold - stopped - free) };
   });
   const fullest = rows.toSorted((a, b) => share(b) - share(a)).slice(0, PLACEMENTS_SHOWN);
   return html`${table(
@@ -185,14 +186,15 @@ function capacity(placements: readonly PlacementView[], placed: readonly PlacedI
       { head: 'Region', cell: ({ region }) => region },
       {
         head: 'Units',
-        cell: ({ sold, stopped, free }) =>
+        cell: ({ sold, stopped, free, withheld }) =>
           shareBar(
             [
               { kind: 'a', value: sold, name: 'sold' },
               { kind: 'b', value: stopped, name: 'stopped' },
               { kind: 'c', value: free, name: 'free' },
+              { kind: 'd', value: withheld, name: 'not for sale now' },
             ],
-            `${sold} sold, ${stopped} stopped, ${free} free`,
+            `${sold} sold, ${stopped} stopped, ${free} free, ${withheld} not for sale now`,
           ),
       },
       { head: 'Sold', cell: ({ sold }) => count(sold), isNumber: true },
@@ -205,11 +207,18 @@ function capacity(placements: readonly PlacementView[], placed: readonly PlacedI
     ],
     fullest,
     'The catalog has no offer.',
-  )}<p class="key"><span class="a">sold</span><span class="b">stopped</span><span>free</span>
+  )}<p class="key"><span class="a">sold</span><span class="b">stopped</span><span>free</span><span class="d">not for sale now</span>
 <a href="/console/capacity">all ${rows.length} places, and why what is unavailable is</a></p>`;
 }
 
-/** How much of what there is, is taken. */
-function share({ sold, stopped, free }: { sold: number; stopped: number; free: number }): number {
-  return (sold + stopped) / Math.max(1, sold + stopped + free);
+/** How much of what the catalog has is taken, whether or not the rest can be sold now. */
+function share({ sold, stopped, free, withheld }: Units): number {
+  return (sold + stopped) / Math.max(1, sold + stopped + free + withheld);
+}
+
+interface Units {
+  sold: number;
+  stopped: number;
+  free: number;
+  withheld: number;
 }

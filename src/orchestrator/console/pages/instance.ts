@@ -6,6 +6,7 @@ import {
   type Html,
   html,
   live,
+  named,
   span,
   type Tone,
   table,
@@ -19,7 +20,7 @@ import type { InstanceRecord } from '../../model/records.ts';
 import { markOf } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
 import { type Dossier, isFine, toDossier } from '../../operate/views/dossier.ts';
-import { createdEvent } from '../../operate/views/instances.ts';
+import { createdEvent, tellBy } from '../../operate/views/instances.ts';
 import type { Page } from '../deps.ts';
 import { statusBadge, toneOf } from '../instance-parts.ts';
 import { type Diagnosis, diagnose, wordsOfStep } from './diagnosis.ts';
@@ -41,7 +42,7 @@ export const instancePage: Page = async ({ store: { read } }, { params, now }) =
   const events = [createdEvent(record), ...history];
   const found = diagnose({ record, work, events, alarms: own, downSince }, now);
   const body = html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${statusBadge(record.status)}
-<span class="soft">${given(record.name)}</span></div>
+<span class="soft">${named(record.name)}</span></div>
 ${live('why', whyNotice(found), '')}
 ${record.status === 'DESTROYED' ? '' : html`<div class="row">${actions(record, work)}</div>`}
 <div class="columns">
@@ -118,9 +119,9 @@ function whatItIs(record: InstanceRecord, account: string, now: number): Html {
     ['Region', record.region],
     [
       'Platform and host',
-      html`${record.platform}${record.host === null ? '' : html` / ${given(record.host)}`}`,
+      html`${record.platform}${record.host === null ? '' : html` / ${named(record.host)}`}`,
     ],
-    ['Account', given(account)],
+    ['Account', named(account)],
     ['Created', html`${clockTime(record.createdAt)} <span class="soft">${ago(record.createdAt, now)}</span>`],
     [
       'SSH',
@@ -149,7 +150,7 @@ function timeline(events: readonly HistoryEvent[]): Html {
 }
 
 function moment(event: HistoryEvent, before: HistoryEvent | undefined): Html {
-  const { at, toStatus, fromStatus, detail, calls, tookMs } = event;
+  const { at, toStatus, fromStatus, detail, calls, tookMs, by } = event;
   const tone: Tone = toStatus !== null ? toneOf(toStatus) : detail === null ? 'none' : 'wait';
   const moved =
     toStatus === null
@@ -160,21 +161,21 @@ function moment(event: HistoryEvent, before: HistoryEvent | undefined): Html {
   }</div>
 <div class="what"><div>${moved}<strong>${causeOf(event)}</strong>${
     tookMs === null ? '' : html` <span class="soft">took ${took(tookMs)}</span>`
-  }${event.next === null || event.next === 'finish' ? '' : html` <span class="soft">then: ${event.next}</span>`}</div>
+  }${event.next === null || event.next === 'finish' ? '' : html` <span class="soft">then: ${event.next}</span>`}${by === null ? '' : html` <span class="soft">by ${given(tellBy(by))}</span>`}</div>
 ${detail === null ? '' : html`<div>${given(detail)}</div>`}
 ${calls.length === 0 ? '' : html`<ul class="calls">${calls.map(callLine)}</ul>`}</div></li>`;
 }
 
 function causeOf({ cause, attempt, fromStatus, toStatus }: HistoryEvent): string {
   if (cause === 'request')
-    return fromStatus === null ? 'asked for' : (REQUESTS[toStatus ?? ''] ?? 'a client asked');
+    return toStatus !== null && fromStatus === null ? 'asked for' : (REQUESTS[toStatus ?? ''] ?? 'asked');
   if (cause === 'attach') return 'for a volume that is attached while it is stopped';
   return attempt === null || attempt <= 1 ? cause : `${cause}, try ${attempt}`;
 }
 
 const REQUESTS: Readonly<Record<string, string>> = {
-  STOPPING: 'its owner asked to stop it',
-  DESTROYING: 'its owner asked to delete it',
+  STOPPING: 'asked to stop',
+  DESTROYING: 'asked to delete',
 };
 
 function callLine({ call, outcome, tookMs, detail }: PlatformCall): Html {

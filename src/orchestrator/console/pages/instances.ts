@@ -1,12 +1,15 @@
+import { compareNames, sortNames } from '../../../contract/compare-names.ts';
 import { instanceStatusSchema } from '../../../contract/instance.ts';
 import {
   ago,
   type Column,
   choice,
   count,
+  cutName,
   given,
   html,
   live,
+  named,
   table,
   withQuery,
 } from '../../../operators/console/parts.ts';
@@ -41,23 +44,24 @@ export const instancesPage: Page = async ({ store: { read }, catalog, platforms 
     order: wanted.order ?? 'newest',
     after: after !== undefined && isAfter(after) ? after : undefined,
   });
-  const names = new Map((await read.credentials.listAccounts()).map(({ id, name }) => [id, name]));
+  const accounts = (await read.credentials.listAccounts()).toSorted((a, b) => compareNames(a.name, b.name));
+  const names = new Map(accounts.map(({ id, name }) => [id, name]));
   const first = withQuery('/console/instances', wanted);
   const form = html`<form class="card filter" action="/console/instances">
 <label class="field grow"><span>Id, name, owner ref, error or address</span><input type="search" name="q" value="${wanted.q ?? ''}"></label>
 ${choice('status', 'Status', STATUSES, wanted.status)}
-${choice('offer', 'Offer', [...catalog.offers.keys()], wanted.offer)}
-${choice('region', 'Region', [...catalog.regions.keys()], wanted.region)}
-${platforms.size > 1 ? choice('platform', 'Platform', [...platforms.keys()], wanted.platform) : ''}
+${choice('offer', 'Offer', sortNames(catalog.offers.keys()), wanted.offer)}
+${choice('region', 'Region', sortNames(catalog.regions.keys()), wanted.region)}
+${platforms.size > 1 ? choice('platform', 'Platform', sortNames(platforms.keys()), wanted.platform) : ''}
 ${wanted.host === undefined ? '' : choice('host', 'Host', [wanted.host], wanted.host)}
-${choice('account', 'Account', [...names.keys()], wanted.account, (id) => names.get(id) ?? id)}
+${choice('account', 'Account', [...names.keys()], wanted.account, (id) => cutName(names.get(id) ?? id))}
 ${choice('order', 'Order', ['oldest'], wanted.order, () => 'oldest first', 'newest first')}
 <button class="primary">Find</button>
 <a class="button" href="/console/instances">Clear</a>
 </form>`;
   const body = html`<div class="head"><h1>Instances</h1><span class="soft">${count(total)} found</span></div>
 ${form}
-${live('instances', html`${table(columnsAt(now, names), instances, 'No instance is found.')}`)}
+${live('instances', html`${table(columnsAt(now), instances, 'No instance is found.')}`)}
 <nav class="pager" aria-label="Pages of the list">
 ${after === undefined ? '' : html`<a class="button" href="${first}">« First page</a>`}
 ${next === null ? '' : html`<a class="button" rel="next" href="${withQuery('/console/instances', { ...wanted, after: next })}">Next ${count(instances.length)} »</a>`}
@@ -65,13 +69,13 @@ ${next === null ? '' : html`<a class="button" rel="next" href="${withQuery('/con
   return { title: 'Instances', body };
 };
 
-function columnsAt(now: number, accounts: ReadonlyMap<string, string>): readonly Column<InstanceRow>[] {
+function columnsAt(now: number): readonly Column<InstanceRow>[] {
   return [
     { head: 'Status', cell: ({ status }) => statusBadge(status) },
     {
       head: 'Instance',
       cell: ({ id, name, error }) =>
-        html`${instanceLink(id)}${name === null ? '' : html`<span class="why">${given(name)}</span>`}${
+        html`${instanceLink(id)}${name === null ? '' : html`<span class="why">${named(name)}</span>`}${
           error === null ? '' : html`<span class="why">${given(error)}</span>`
         }`,
     },
@@ -83,9 +87,9 @@ function columnsAt(now: number, accounts: ReadonlyMap<string, string>): readonly
     {
       head: 'Where',
       cell: ({ platform, host }) =>
-        html`${platform}${host === null ? '' : html`<span class="why nowrap">${given(host)}</span>`}`,
+        html`${platform}${host === null ? '' : html`<span class="why nowrap">${named(host)}</span>`}`,
     },
-    { head: 'Account', cell: ({ account_id }) => given(accounts.get(account_id) ?? account_id) },
+    { head: 'Account', cell: ({ account }) => named(account) },
     { head: 'Created', cell: ({ created_at }) => ago(created_at, now) },
     { head: 'Changed', cell: ({ updated_at }) => ago(updated_at, now) },
   ];

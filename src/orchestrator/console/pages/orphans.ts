@@ -1,4 +1,13 @@
-import { ago, badge, type Column, given, html, live, table } from '../../../operators/console/parts.ts';
+import {
+  ago,
+  badge,
+  type Column,
+  given,
+  html,
+  live,
+  named,
+  table,
+} from '../../../operators/console/parts.ts';
 import { listOrphans, type Orphan } from '../../operate/views/alarms.ts';
 import type { Page } from '../deps.ts';
 import { remedyOf } from './alarms.ts';
@@ -18,7 +27,7 @@ ${live('orphans', table(columnsAt(now), orphans, 'There is none: every machine a
 function columnsAt(now: number): readonly Column<Orphan>[] {
   return [
     { head: 'What', cell: ({ kind }) => badge(kind === 'row_lost' ? 'lost row' : kind, 'wait') },
-    { head: 'Its name there', cell: ({ ref }) => html`<code>${given(ref)}</code>` },
+    { head: 'Its name there', cell: ({ ref }) => html`<code>${named(ref)}</code>` },
     { head: 'Platform', cell: ({ platform }) => given(platform) },
     { head: 'Since', cell: ({ since }) => ago(since, now) },
     {

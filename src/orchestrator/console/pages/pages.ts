@@ -1,5 +1,5 @@
 import { auditPageOf } from '../../../operators/console/audit-page.ts';
-import { given } from '../../../operators/console/parts.ts';
+import { named } from '../../../operators/console/parts.ts';
 import type { Page } from '../deps.ts';
 import { instanceLink } from '../instance-parts.ts';
 import { accountsPage } from './accounts.ts';
@@ -31,6 +31,6 @@ export const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/accounts', accountsPage],
   [
     '/audit',
-    auditPageOf((subject) => (subject.startsWith('inst-') ? instanceLink(subject) : given(subject))),
+    auditPageOf((subject) => (subject.startsWith('inst-') ? instanceLink(subject) : named(subject))),
   ],
 ];

@@ -7,6 +7,7 @@ import {
   type Html,
   html,
   live,
+  named,
   table,
   withQuery,
 } from '../../../operators/console/parts.ts';
@@ -72,7 +73,7 @@ ${table(
       cell: ({ host }) =>
         host === null
           ? html`<span class="soft">not told</span>`
-          : html`<a href="${withQuery('/console/instances', { platform: name, host })}">${given(host)}</a>`,
+          : html`<a href="${withQuery('/console/instances', { platform: name, host })}">${named(host)}</a>`,
     },
     { head: 'State', cell: stateOf },
     { head: 'vCPU', cell: ({ vcpus }) => shareOf(vcpus), isNumber: true },

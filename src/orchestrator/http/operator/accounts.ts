@@ -89,7 +89,7 @@ const deleteRoute = closingRoute({
   operationId: 'deleteAccount',
   summary: 'End an account for good',
   description:
-    'Its instances are deleted, then its volumes: ask again until `deleted`. Its row stays as long as those of what it had.',
+    'Its instances are deleted, then its volumes: ask again until `deleted`. It gets no key any more. Its row and its name stay as long as the rows of what it had.',
 });
 
 const keysRoute = createRoute({
@@ -126,6 +126,7 @@ const createKeyRoute = createRoute({
   responses: errors.replies(201, 'The key.', z.object({ id: z.string(), api_key: z.string() }), [
     'unauthorized',
     'not_found',
+    'invalid_state',
     ...errors.ofBodies,
   ]),
 });
@@ -196,7 +197,8 @@ export function accountRoutes(deps: Pick<OperatorDeps, 'store' | 'clock' | 'rand
       return context.json({ keys: await listApiKeys(read, deps.clock.now(), owner?.id) }, 200);
     })
     .openapi(createKeyRoute, async (context) => {
-      const { name } = await accountOf(context.req.valid('param').account);
+      const { account } = context.req.valid('param');
+      const name = (await findAccount(read, account))?.name ?? account;
       const { label, expires_at: expires } = context.req.valid('json');
       const expiresAt = expires === undefined ? null : Date.parse(expires);
       const action = { action: 'key.create', subject: name, detail: label === undefined ? {} : { label } };
@@ -207,8 +209,6 @@ export function accountRoutes(deps: Pick<OperatorDeps, 'store' | 'clock' | 'rand
     })
     .openapi(revokeKeyRoute, async (context) => {
       const { keyId: id } = context.req.valid('param');
-      const isKnown = (await read.credentials.listKeys()).some((key) => key.id === id);
-      if (!isKnown) throw new ApiError('not_found', 'There is no key with this id.');
       const action = { action: 'key.revoke', subject: id };
       const { revokedAt } = await audited(deps, actorOf(context), action, (store) =>
         revokeKey({ ...deps, store }, id),

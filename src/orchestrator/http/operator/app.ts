@@ -1,5 +1,6 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { assembleOperatorApp, type OperatorEnv } from '../../../operators/http/router.ts';
+import { AccountsError } from '../../accounts/accounts.ts';
 import { ActionRefused } from '../../operate/actions/refused.ts';
 import { errors } from '../errors.ts';
 import { accountRoutes } from './accounts.ts';
@@ -25,7 +26,8 @@ export function createOperatorApp(
       actionRoutes(deps),
       lossRoutes(deps),
     ],
-    codeOf: (refused) => (refused instanceof ActionRefused ? refused.code : undefined),
+    codeOf: (refused) =>
+      refused instanceof ActionRefused || refused instanceof AccountsError ? refused.code : undefined,
     about: {
       title: 'Berth operator API',
       description:

@@ -22,7 +22,8 @@ const instancesRoute = createRoute({
   path: '/instances',
   operationId: 'findInstances',
   summary: 'Instances of all accounts, page by page',
-  description: 'Those that are not destroyed. `q` is looked for in id, name, owner ref, error and endpoint.',
+  description:
+    'Those that are not destroyed. `q` is looked for in id, name, owner ref, endpoint, error and why it failed.',
   request: {
     query: z.object({
       account: z.string().optional().meta({ description: 'The name or the id of an account.' }),

@@ -1,6 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { timestampSchema } from '../../../contract/values.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { auditedLookup } from '../../../operators/audit.ts';
 import { actorOf, createOperatorRouter } from '../../../operators/http/router.ts';
 import { toTime } from '../../../operators/views/values.ts';
 import { acceptLosses, readLosses, thawPlatform } from '../../operate/actions/losses.ts';
@@ -88,14 +89,21 @@ export function lossRoutes({ store, clock, platforms, maxLosses }: OperatorDeps)
     })
     .openapi(acceptRoute, async (context) => {
       const { platform, for_s: seconds } = context.req.valid('json');
-      const order = { platforms: known(platform), forMs: seconds * 1000 };
-      const until = await acceptLosses({ store, clock }, actorOf(context), order);
+      const actor = actorOf(context);
+      const action = { action: 'losses.accept', subject: platform ?? '' };
+      const platforms = await auditedLookup({ store, clock }, actor, action, () => known(platform));
+      const order = { platforms, forMs: seconds * 1000 };
+      const until = await acceptLosses({ store, clock }, actor, order);
       return context.json({ platforms: order.platforms, accepted_until: toTime(until) }, 200);
     })
     .openapi(thawRoute, async (context) => {
       const { dry_run: isDry, for_s: seconds } = context.req.valid('json');
-      const [platform = ''] = known(context.req.valid('param').platform);
+      const actor = actorOf(context);
+      const { platform } = context.req.valid('param');
+      const action = { action: 'platform.thaw', subject: platform };
+      if (isDry) known(platform);
+      else await auditedLookup({ store, clock }, actor, action, () => known(platform));
       const order = { platform, forMs: seconds * 1000, isDone: !isDry };
-      return context.json(toThawRow(await thawPlatform({ store, clock }, actorOf(context), order)), 200);
+      return context.json(toThawRow(await thawPlatform({ store, clock }, actor, order)), 200);
     });
 }

@@ -2,9 +2,11 @@ import { createRoute } from '@hono/zod-openapi';
 import { ApiError } from '../../../contract/errors.ts';
 import { tokenRequestSchema, tokenSchema } from '../../../contract/token.ts';
 import { jsonContent } from '../../../http/api/create-app.ts';
+import type { Owner } from '../../accounts/authenticate.ts';
 import { issueToken } from '../../accounts/issue-token.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
+import { nameOf, namingRefused } from '../who.ts';
 
 const issueTokenRoute = createRoute({
   method: 'post',
@@ -33,12 +35,14 @@ export function authRoutes(deps: HttpDeps) {
   const { rateLimits, failedLogins } = deps;
   return createRouter().openapi(issueTokenRoute, async (context) => {
     const request = context.req.valid('json');
-    const address = context.get('address');
+    const address = context.get('network');
     const { signal } = context.req.raw;
     context.header('Cache-Control', 'no-store');
     try {
       const admit = (accountId: string) => rateLimits.admitToken(accountId);
-      return context.json(await issueToken(deps, request, { address, signal, admit }), 200);
+      const name = (owner: Owner) => context.set('who', nameOf(owner));
+      const issued = issueToken(deps, request, { address, signal, admit, name });
+      return context.json(await namingRefused(context, issued), 200);
     } catch (error) {
       const isWrong = error instanceof ApiError && error.code === 'unauthorized';
       if (isWrong) await failedLogins.delay(request.username, address, signal);

@@ -9,6 +9,7 @@ import { resizeVolume } from '../../volumes/resize.ts';
 import { toVolume } from '../../volumes/transition.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
+import { asked } from '../who.ts';
 
 const shared = {
   tags: ['Beyond the contract'],
@@ -77,7 +78,11 @@ export function extensionRoutes(deps: HttpDeps) {
   return createRouter()
     .openapi(restartRoute, async (context) => {
       const { accountId } = context.get('principal');
-      const record = await restartInstance(deps, accountId, context.req.valid('param').instanceId);
+      const record = await restartInstance(
+        asked(deps, context),
+        accountId,
+        context.req.valid('param').instanceId,
+      );
       return context.json(toInstance(record), 200);
     })
     .openapi(restartStatusRoute, async (context) => {

@@ -20,6 +20,7 @@ import { stopInstance } from '../../instances/stop.ts';
 import { breakOff, createHeaders, markReplay, respondPrepared, respondStreamed } from '../conditional.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
+import { asked, requestedBy } from '../who.ts';
 
 /** O: Instances, rule 1: ids are globally unique, so `region` is ignored, whatever it is. */
 const ignoredRegion = z
@@ -198,8 +199,12 @@ export function instanceRoutes(deps: HttpDeps) {
         rateLimits.admitCreate(accountId);
         const { 'idempotency-key': key } = context.req.valid('header');
         const requestId = context.get('requestId');
-        const created = await createInstance(deps, principal, context.req.valid('json'), { key, requestId });
-        context.set('made', { instance: created.record.id, account: accountId });
+        const created = await createInstance(deps, principal, context.req.valid('json'), {
+          key,
+          requestId,
+          createdBy: requestedBy(context),
+        });
+        context.set('made', { instance: created.record.id });
         return context.json(toInstance(markReplay(context, created)), 201);
       },
       (result, { req }) => (result.success ? undefined : refuseCreate(deps, toIssues(result), req.json())),
@@ -214,7 +219,7 @@ export function instanceRoutes(deps: HttpDeps) {
     })
     .openapi(destroyRoute, async (context) => {
       const record = await destroyInstance(
-        deps,
+        asked(deps, context),
         context.get('principal').accountId,
         context.req.valid('param').instanceId,
       );
@@ -222,7 +227,7 @@ export function instanceRoutes(deps: HttpDeps) {
     })
     .openapi(startRoute, async (context) => {
       const record = await startInstance(
-        deps,
+        asked(deps, context),
         context.get('principal').accountId,
         context.req.valid('param').instanceId,
       );
@@ -230,7 +235,7 @@ export function instanceRoutes(deps: HttpDeps) {
     })
     .openapi(stopRoute, async (context) => {
       const record = await stopInstance(
-        deps,
+        asked(deps, context),
         context.get('principal').accountId,
         context.req.valid('param').instanceId,
       );

@@ -16,6 +16,7 @@ import { toVolume } from '../../volumes/transition.ts';
 import { createHeaders, markReplay } from '../conditional.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
+import { asked } from '../who.ts';
 
 const oneVolume = z.object({ volumeId: z.string() });
 const shared = { tags: ['Volumes'], security: bearer };
@@ -127,7 +128,7 @@ export function volumeRoutes(deps: HttpDeps) {
       const { 'idempotency-key': key } = context.req.valid('header');
       const requestId = context.get('requestId');
       const created = await createVolume(deps, principal, context.req.valid('json'), { key, requestId });
-      context.set('made', { volume: created.record.id, account: accountId });
+      context.set('made', { volume: created.record.id });
       return context.json(await toVolume(volumes, markReplay(context, created)), 201);
     })
     .openapi(getRoute, async (context) => {
@@ -145,7 +146,7 @@ export function volumeRoutes(deps: HttpDeps) {
     .openapi(attachRoute, async (context) => {
       const { instance_ids: instanceIds } = context.req.valid('json');
       const record = await attachVolume(
-        deps,
+        asked(deps, context),
         context.get('principal').accountId,
         context.req.valid('param').volumeId,
         instanceIds,
@@ -155,7 +156,7 @@ export function volumeRoutes(deps: HttpDeps) {
     .openapi(detachRoute, async (context) => {
       const { instance_ids: instanceIds } = context.req.valid('json');
       const record = await detachVolume(
-        deps,
+        asked(deps, context),
         context.get('principal').accountId,
         context.req.valid('param').volumeId,
         instanceIds,

@@ -1,9 +1,14 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
 import { startPlainOrchestrator } from '../../../../test/support/fakes/plain-orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../../../../test/support/http/requests.ts';
+import { digestSecret } from '../../../keys/api-key.ts';
 import { systemRandom } from '../../../runtime/system.ts';
-import { createKey } from '../../accounts/accounts.ts';
-import { deleteAccount, disableAccount } from './close-account.ts';
+import { instance } from '../../../store/records.fixture.ts';
+import { openMemoryStore } from '../../../store/sqlite/store.ts';
+import { createAccount, createKey, ensureAccess, setPassword } from '../../accounts/accounts.ts';
+import { Authenticator } from '../../accounts/authenticate.ts';
+import { closeAccount, deleteAccount, disableAccount } from './close-account.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -51,6 +56,25 @@ describe('an account that is disabled', () => {
     },
   );
 
+  it('gets nothing by a create with BERTH_API_KEY that was seen valid before deleteAccount [create-after-close-environment]', async () => {
+    const environmentKey = { digest: digestSecret('the-environment-key'), accountId: '' };
+    await using berth = await startPlainOrchestrator(() => 'none', { environmentKey });
+    const { orchestrator, clock } = berth;
+    environmentKey.accountId = orchestrator.account.id;
+    const deps = { store: orchestrator.store, clock };
+    const by = { key: 'the-environment-key' };
+    // Its row is kept for that of an instance that it had.
+    const id = await berth.create();
+    await disableAccount(deps, 'default', { drain: true });
+    await clock.advance(MINUTE_MS);
+    expect((await deps.store.read.instances.byId(id))?.status).toBe('DESTROYED');
+    expect((await orchestrator.request('GET', '/configurations', by)).status).toBe(200);
+    expect(await deleteAccount(deps, 'default', { drain: false })).toMatchObject({ isDeleted: false });
+    const create = { ...by, body: instanceRequest() };
+    expect((await orchestrator.request('POST', '/instances', create)).status).toBe(401);
+    expect(await deps.store.read.instances.countByAccount()).toEqual([]);
+  });
+
   it('is refused where there is none of the name', async () => {
     const { berth, deps } = await start();
     await using _ = berth;
@@ -76,12 +100,60 @@ describe('an account that is deleted', () => {
     await berth.clock.advance(MINUTE_MS);
     expect(berth.platform.volumes.size).toBe(0);
     expect(await end(false)).toEqual({ instances: 0, volumes: 0, isDeleted: false });
-    expect(await account()).not.toBeNull();
+    expect(await account()).toMatchObject({ closedAt: expect.any(Number) });
+    const parts = { ...deps, random: systemRandom };
+    const doors = [
+      () => createKey(parts, 'default'),
+      () => setPassword(parts, 'default', 'a long password'),
+      () => ensureAccess(parts, undefined).then(({ apiKey }) => Promise.reject(new Error(`key ${apiKey}`))),
+    ];
+    await expect(doors[0]?.()).rejects.toThrow(/was deleted for good at 20.*: it gets no key/);
+    await expect(doors[1]?.()).rejects.toThrow(/was deleted for good/);
+    await expect(doors[2]?.()).rejects.toThrow('key null');
+    await expect(createAccount(parts, 'default')).rejects.toThrow(/name "default" is taken until the rows/);
+    for (const isDone of [false, true]) {
+      const order = { account: 'default', closing: 'disable', drain: false, isDone } as const;
+      const disabled = closeAccount(deps, { name: 'mara', source: 'cli', address: null }, order);
+      await expect(disabled).rejects.toThrow('"default" was deleted for good: it cannot be disabled.');
+    }
+    expect(await deps.store.read.credentials.listKeys()).toMatchObject([{ revokedAt: expect.any(Number) }]);
     await deps.store.transact(async (tx) => {
       for (const resources of [tx.instances, tx.volumes])
         await resources.prune({ platform: 'default', endedBefore: deps.clock.now() + DAY_MS, limit: 10 });
     });
-    expect(await end(false)).toEqual({ instances: 0, volumes: 0, isDeleted: true });
+    await berth.clock.advance(MINUTE_MS);
     expect(await account()).toBeNull();
+    await createAccount(parts, 'default');
+    const { key } = await createKey(parts, 'default');
+    expect((await berth.orchestrator.request('GET', '/configurations', { key })).status).toBe(200);
+  });
+
+  it('is not opened by BERTH_API_KEY, and neither is another in its place [environment-key-of-closed]', async () => {
+    const store = openMemoryStore();
+    onTestFinished(() => store.close());
+    const parts = { store, clock: new VirtualClock(), random: systemRandom };
+    const digest = digestSecret('the-environment-key');
+    const { accountId = '' } = await ensureAccess(parts, digest);
+    await createAccount(parts, 'other');
+    const authenticator = new Authenticator({
+      ...parts,
+      environmentKey: { digest, accountId: String(accountId) },
+    });
+    const knock = () => authenticator.authenticate('Bearer the-environment-key');
+    expect(await knock()).toMatchObject({ accountId });
+    await store.transact(async (tx) => {
+      await tx.instances.insert(
+        instance('a', { accountId: String(accountId), status: 'DESTROYED', createOpenUntil: null }),
+      );
+    });
+    await deleteAccount(parts, 'default', { drain: false });
+    await expect(knock()).rejects.toMatchObject({ code: 'unauthorized' });
+    expect(await ensureAccess(parts, digest)).toEqual({ apiKey: null, accountId: null });
+    await store.transact((tx) =>
+      tx.instances.prune({ platform: 'default', endedBefore: Number.MAX_SAFE_INTEGER, limit: 10 }),
+    );
+    await store.transact((tx) => tx.credentials.deleteClosedAccounts());
+    expect(await store.read.credentials.accountByName('default')).toBeNull();
+    expect(await ensureAccess(parts, digest)).toEqual({ apiKey: null, accountId: null });
   });
 });

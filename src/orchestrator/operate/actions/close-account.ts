@@ -1,12 +1,15 @@
 import { counted } from '../../../contract/counted.ts';
-import { audited, within } from '../../../operators/audit.ts';
+import { audited, auditedLookup, within } from '../../../operators/audit.ts';
 import type { Actor } from '../../../operators/model.ts';
 import type { Clock } from '../../../ports/clock.ts';
+import { DEFAULT_ACCOUNT } from '../../accounts/accounts.ts';
+import { askedBy } from '../../accounts/asked-by.ts';
 import { destroyInstance } from '../../instances/destroy.ts';
 import type { AccountRecord } from '../../model/records.ts';
 import type { Store, Transaction } from '../../model/store.ts';
 import { deleteVolume } from '../../volumes/delete.ts';
 import { findAccount } from '../views/accounts.ts';
+import { toRequestedBy } from './instances.ts';
 import { ActionRefused } from './refused.ts';
 
 interface Deps {
@@ -23,7 +26,7 @@ interface Closed {
   isDeleted: boolean;
 }
 
-/** How an account is closed: until it is given a new key, or for good. */
+/** How an account is shut: until it is given a new key, or for good. */
 export type Closing = 'disable' | 'delete';
 
 export interface ClosingOrder {
@@ -52,9 +55,15 @@ export async function closeAccount(
   { account: nameOrId, closing, drain, isDone }: ClosingOrder,
 ): Promise<ClosingPlan> {
   const { read } = deps.store;
-  const account = await findAccount(read, nameOrId);
-  if (account === null) throw noAccount(nameOrId);
-  const { id, name } = account;
+  const find = async (): Promise<AccountRecord> => {
+    const found = await findAccount(read, nameOrId);
+    if (found === null) throw noAccount(nameOrId);
+    if (closing === 'disable' && found.closedAt !== null)
+      throw new ActionRefused(`Account "${found.name}" was deleted for good: it cannot be disabled.`);
+    return found;
+  };
+  const action = { action: `account.${closing}`, subject: nameOrId, detail: { drain } };
+  const { id, name } = await (isDone ? auditedLookup(deps, actor, action, find) : find());
   if (!isDone) {
     const instances = await read.instances.countFound({ accountId: id });
     const volumes = closing === 'delete' ? (await read.volumes.liveIdsOf(id)).length : 0;
@@ -62,9 +71,8 @@ export async function closeAccount(
     const effect = effectOf(closing, { instances, volumes });
     return { account: name, id, instances, volumes, isDeleted: false, effect, isDone };
   }
-  const action = { action: `account.${closing}`, subject: name, detail: { drain } };
-  const closed = await audited(deps, actor, action, async (store) => {
-    const inside = { ...deps, store };
+  const closed = await audited(deps, actor, { ...action, subject: name }, async (store) => {
+    const inside = { ...deps, store: askedBy(store, toRequestedBy(actor)) };
     if (closing === 'delete') return deleteAccount(inside, name, { drain });
     return { ...(await disableAccount(inside, name, { drain })), volumes: 0, isDeleted: false };
   });
@@ -78,7 +86,7 @@ function effectOf(closing: Closing, { instances, volumes }: Pick<Closed, 'instan
   if (closing === 'disable')
     return `${access}, so that it can do nothing until it is given a new one${machines}`;
   const storage = volumes > 0 ? `, its ${counted(volumes, 'volume')} after that` : '';
-  return `${access}${machines}${storage}; asked for again, its row goes when those of all that it had are gone`;
+  return `${access}${machines}${storage}; it gets no key any more, and its row and its name go when those of all that it had are gone`;
 }
 
 /**
@@ -102,7 +110,8 @@ export async function disableAccount(
 
 /**
  * Deletes an account. With `drain` its instances are deleted first, then its volumes, each by its own work: it is asked for
- * again until they are gone. As long as the rows of what it had are kept, so is its own: a 404 is told to their owner alone.
+ * again until they are gone. It is closed at once, for good. As long as the rows of what it had are kept, so is its own: a
+ * 404 is answered to their owner only. Housekeeping deletes it after that.
  *
  * @throws {ActionRefused} while it has instances or volumes, unless these are deleted with it.
  */
@@ -115,14 +124,17 @@ export async function deleteAccount(
     const account = await lockAccount(tx, name);
     const instances = await deleteInstances(deps, tx, account, drain);
     const volumes = await deleteVolumes(deps, tx, account, { drain, areHeld: instances > 0 });
-    await tx.credentials.endAccess(account.id, deps.clock.now());
+    const now = deps.clock.now();
+    await tx.credentials.endAccess(account.id, now);
+    await tx.credentials.closeAccount(account.id, now);
+    if (account.name === DEFAULT_ACCOUNT) await tx.marks.put('default_account_closed', now);
     const isDeleted = instances + volumes === 0 && (await tx.credentials.deleteAccount(account.id));
     return { instances, volumes, isDeleted };
   });
 }
 
 function noAccount(nameOrId: string): ActionRefused {
-  return new ActionRefused(`There is no account "${nameOrId}": see \`berth accounts list\`.`, 'not_found');
+  return new ActionRefused(`There is no account "${nameOrId}": see \`berth accounts ls\`.`, 'not_found');
 }
 
 /** @throws {ActionRefused} while it has something that is not to be deleted with it. */
@@ -134,7 +146,7 @@ function assertDrained(
   if (drain || instances + volumes === 0) return;
   const what = instances > 0 ? counted(instances, 'instance') : counted(volumes, 'volume');
   throw new ActionRefused(
-    `Account "${name}" has ${what}: delete them first, or have them deleted with it (\`drain\`).`,
+    `Account "${name}" has ${what}: delete them first, or have them deleted with it: \`--drain\`, or "drain": true in the operators' API.`,
   );
 }
 

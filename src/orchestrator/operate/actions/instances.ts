@@ -2,7 +2,9 @@ import type { InstanceStatus } from '../../../contract/instance.ts';
 import { audited } from '../../../operators/audit.ts';
 import type { Actor } from '../../../operators/model.ts';
 import type { Clock } from '../../../ports/clock.ts';
+import { askedBy } from '../../accounts/asked-by.ts';
 import { transition } from '../../instances/transition.ts';
+import type { RequestedBy } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import { putInstanceWork } from '../../model/rows.ts';
 import type { Reader, Store } from '../../model/store.ts';
@@ -12,6 +14,11 @@ import { ActionRefused } from './refused.ts';
 interface Deps {
   store: Store;
   clock: Pick<Clock, 'now'>;
+}
+
+/** An operator, as the history of an instance names them. */
+export function toRequestedBy({ name: operator, address }: Actor): RequestedBy {
+  return { operator, address };
 }
 
 /** What would be done about an instance, or was. */
@@ -46,9 +53,10 @@ export async function retryInstance(deps: Deps, actor: Actor, { id, isDone }: Or
   };
   if (!isDone) return plan(deps.store.read);
   return audited(deps, actor, { action: 'instance.retry', subject: id }, (inside) =>
-    inside.transact(async (tx) => {
+    askedBy(inside, toRequestedBy(actor)).transact(async (tx) => {
       const planned = await plan(tx);
       const now = deps.clock.now();
+      await tx.history.asked({ instanceId: id, at: now, what: 'retry' });
       if (planned.step === null) await putInstanceWork(tx, id, 'observe', now);
       else await tx.work.makeDue(id, now);
       return planned;
@@ -94,7 +102,7 @@ export async function forceDestroyInstance(
   if (!isDone) return withoutRecord(await plan(deps.store.read));
   const detail = reason === null ? {} : { reason };
   return audited(deps, actor, { action: 'instance.destroy', subject: id, detail }, (inside) =>
-    inside.transact(async (tx) => {
+    askedBy(inside, toRequestedBy(actor)).transact(async (tx) => {
       const planned = await plan(tx);
       const now = deps.clock.now();
       if (planned.record.status !== 'DESTROYING')
@@ -122,9 +130,11 @@ export async function releaseInstance(deps: Deps, actor: Actor, { id, isDone }: 
   };
   if (!isDone) return plan(deps.store.read);
   return audited(deps, actor, { action: 'instance.release', subject: id }, (inside) =>
-    inside.transact(async (tx) => {
+    askedBy(inside, toRequestedBy(actor)).transact(async (tx) => {
       const planned = await plan(tx);
-      await putInstanceWork(tx, id, 'destroy', deps.clock.now());
+      const now = deps.clock.now();
+      await tx.history.asked({ instanceId: id, at: now, what: 'release' });
+      await putInstanceWork(tx, id, 'destroy', now);
       return planned;
     }),
   );

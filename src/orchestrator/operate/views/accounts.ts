@@ -11,6 +11,9 @@ export const accountRowSchema = z
     name: z.string(),
     has_password: z.boolean(),
     created_at: timestampSchema,
+    closed_at: timeOrNullSchema.meta({
+      description: 'When it was deleted for good: it opens nothing. Null: it is open.',
+    }),
     instances: z.int().meta({ description: 'Those that are not destroyed.' }),
   })
   .meta({ id: 'Account' });
@@ -27,11 +30,12 @@ export async function listAccounts(read: Pick<Reader, 'credentials' | 'instances
     read.instances.countByAccount(),
   ]);
   const byAccount = new Map(counts.map(({ accountId, count }) => [accountId, count]));
-  return accounts.map(({ id, name, passwordHash, createdAt }) => ({
+  return accounts.map(({ id, name, passwordHash, createdAt, closedAt }) => ({
     id,
     name,
     has_password: passwordHash !== null,
     created_at: toTime(createdAt),
+    closed_at: toTime(closedAt),
     instances: byAccount.get(id) ?? 0,
   }));
 }

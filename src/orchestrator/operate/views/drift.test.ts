@@ -29,10 +29,13 @@ beforeEach(async () => {
     await put('off', { status: 'ONLINE' });
     await put('moved', { status: 'ONLINE' });
     await put('on-silent', { status: 'ONLINE', host: 'kvm-2' });
+    await put('full', { status: 'ONLINE' });
+    await put('cut-off', { status: 'ONLINE' });
     await put('left', { status: 'ERROR' });
     await put('kept', { status: 'ERROR' });
     await put('new', { status: 'ONLINE', updatedAt: NOW });
     await put('elsewhere', { status: 'ONLINE', platform: 'west' });
+    await tx.work.put({ ...dueWork, resourceId: 'full', kind: 'observe', notBefore: NOW + 1 });
     await tx.work.put({ ...dueWork, resourceId: 'kept', kind: 'hold', notBefore: NOW + 1 });
   });
 });
@@ -64,6 +67,8 @@ it('tells where rows and machines differ, and nothing of what is under way, sile
     machine('fine'),
     machine('off', { power: 'stopped' }),
     machine('moved', { endpoint: { ...endpoint, publicIp: '203.0.113.8' } }),
+    machine('full', { power: 'paused', detail: 'no space left' }),
+    machine('cut-off', { fault: { finding: 'its card is on no bridge', remedy: 'put it back' } }),
     machine('left'),
     machine('kept'),
     machine('row-lost', { note: noteOf('row-lost', 'here') }),
@@ -75,6 +80,8 @@ it('tells where rows and machines differ, and nothing of what is under way, sile
     (await find({ answer: 'listed', items, hosts: { answered: ['kvm-1'], silent: ['kvm-2'] } })).sort(),
   ).toEqual([
     'host kvm-2 warning: it does not answer: its machines cannot be compared',
+    'instance cut-off broken: its machine berth-cut-off has a fault: its card is on no bridge',
+    'instance full broken: it is ONLINE, and its machine berth-full is paused: no space left',
     'instance left broken: it is ERROR, and its machine berth-left is running: it may be costing money',
     'instance lost broken: it is ONLINE, and the platform does not list its machine berth-lost',
     'instance moved warning: its tenant is told 203.0.113.7:22, and its machine is at 203.0.113.8:22',

@@ -42,7 +42,10 @@ export async function findDrift(read: DriftReader, listed: Listed): Promise<Diag
     rows.add(row.ownerRef);
     const isUnseen = row.host !== null && silent.has(row.host);
     if (isUnseen || row.updatedAt > listed.askedAt - SETTLED_AFTER_MS) continue;
-    const drift = compare(row, machines.get(row.ownerRef));
+    const machine = machines.get(row.ownerRef);
+    const trouble = troubleOf(row, machine);
+    if (trouble !== undefined) found.push(trouble);
+    const drift = trouble === undefined ? compare(row, machine) : undefined;
     if (drift !== undefined && (await read.work.of(row.id)) === null) found.push(drift);
   }
   found.push(...(await withoutRow(read, listed, [...machines.values()], rows)));
@@ -92,6 +95,25 @@ function compare(
     `its tenant is told ${endpoint?.publicIp}:${endpoint?.sshPort}, and its machine is at ${publicIp}:${sshPort}`,
     retry,
   );
+}
+
+/** What the platform says is wrong with a machine that has its row. Work on it does not mend that. */
+function troubleOf(
+  { id, status }: LiveInstance,
+  machine: ObservedMachine | undefined,
+): Diagnosis | undefined {
+  if (machine === undefined || (status !== 'ONLINE' && status !== 'STOPPED')) return undefined;
+  const subject = `instance ${id}`;
+  const { ref, power, detail, fault } = machine;
+  if (power === 'paused')
+    return broken(
+      subject,
+      `it is ${status}, and its machine ${ref} is paused: ${detail ?? 'the platform does not say why'}`,
+      status === 'ONLINE'
+        ? 'End the cause and resume it on the platform. After a minute it is STOPPED.'
+        : "End the cause. The tenant's start resumes it: do not resume it on the platform, that would have it shut down.",
+    );
+  return fault && broken(subject, `its machine ${ref} has a fault: ${fault.finding}`, fault.remedy);
 }
 
 /** Machines with our tag that no live row owns; those of another installation are its own. */

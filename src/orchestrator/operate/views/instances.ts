@@ -24,6 +24,7 @@ export const instanceRowSchema = z
     region: z.string(),
     platform: z.string(),
     host: z.string().nullable().meta({ description: 'Null: the platform has not told.' }),
+    account: z.string().meta({ description: 'Its name.' }),
     account_id: z.string(),
     created_at: timestampSchema,
     updated_at: timestampSchema,
@@ -50,16 +51,17 @@ export interface InstanceQuery extends InstanceSearch {
 
 /** The instances that are not destroyed, page by page. What is made or destroyed meanwhile moves no other to another page. */
 export async function listInstances(
-  read: Pick<Reader, 'instances'>,
+  read: Pick<Reader, 'instances' | 'credentials'>,
   { order = 'oldest', after, limit = USUAL_PAGE, ...of }: InstanceQuery,
 ): Promise<InstancePage> {
   const place = after === undefined ? undefined : toPlace(after);
-  const [found, total] = await Promise.all([
+  const [found, total, nameOf] = await Promise.all([
     read.instances.search({ ...of, order, limit: limit + 1, ...(place !== undefined && { after: place }) }),
     read.instances.countFound(of),
+    accountNames(read),
   ]);
   const { rows, next } = cutPage(found, limit, ({ createdAt, id }) => `${createdAt}.${id}`);
-  return { instances: rows.map(toInstanceRow), total, next };
+  return { instances: rows.map((record) => toInstanceRow(record, nameOf(record.accountId))), total, next };
 }
 
 const AFTER = /^(\d{1,15})\.(.{1,200})$/;
@@ -74,7 +76,22 @@ function toPlace(text: string): ListedInstance | undefined {
   return createdAt === undefined || id === undefined ? undefined : { createdAt: Number(createdAt), id };
 }
 
-function toInstanceRow(record: InstanceRecord): InstanceRow {
+async function accountNames({ credentials }: Pick<Reader, 'credentials'>): Promise<(id: string) => string> {
+  const names = new Map((await credentials.listAccounts()).map(({ id, name }) => [id, name]));
+  return (id) => names.get(id) ?? id;
+}
+
+/** Those that an operator means with an id or a name: the one with that id, or else all with that name that are not destroyed. */
+export async function findInstances(
+  read: Pick<Reader, 'instances' | 'credentials'>,
+  idOrName: string,
+): Promise<InstanceRow[]> {
+  const record = await read.instances.byId(idOrName);
+  if (record === null) return (await listInstances(read, { name: idOrName })).instances;
+  return [toInstanceRow(record, (await accountNames(read))(record.accountId))];
+}
+
+function toInstanceRow(record: InstanceRecord, account: string): InstanceRow {
   return {
     id: record.id,
     name: record.name,
@@ -83,6 +100,7 @@ function toInstanceRow(record: InstanceRecord): InstanceRow {
     region: record.region,
     platform: record.platform,
     host: record.host,
+    account,
     account_id: record.accountId,
     created_at: toTime(record.createdAt),
     updated_at: toTime(record.updatedAt),
@@ -92,6 +110,13 @@ function toInstanceRow(record: InstanceRecord): InstanceRow {
 
 /** Not by its name in the document: a reference cannot be null. */
 const statusOrNullSchema = z.enum(instanceStatusSchema.options).nullable();
+
+const bySchema = z.object({
+  account: z.string().optional(),
+  operator: z.string().optional(),
+  key: z.string().optional().meta({ description: 'The id of the key, or `password` or `environment`.' }),
+  address: z.string().nullable().meta({ description: 'Null: the machine of the database.' }),
+});
 
 /** What happened to an instance. */
 export const eventSchema = z
@@ -104,7 +129,9 @@ export const eventSchema = z
     from: statusOrNullSchema,
     to: statusOrNullSchema.meta({ description: 'Null: the status stayed.' }),
     next: z.string().nullable().meta({ description: 'What follows: another step, `again` or `finish`.' }),
-    detail: z.string().nullable(),
+    detail: z.string().nullable().meta({
+      description: 'Why it failed; of a request that does not change the status, what was asked for.',
+    }),
     calls: z.array(
       z.object({
         call: z.string(),
@@ -115,6 +142,9 @@ export const eventSchema = z
     ),
     console: z.string().nullable().meta({ description: 'The end of the console of a machine that failed.' }),
     took_ms: z.number().nullable(),
+    by: bySchema
+      .nullable()
+      .meta({ description: 'Who asked for it. Null: a step did it, or it was not kept.' }),
   })
   .meta({ id: 'InstanceEvent' });
 export type EventView = z.infer<typeof eventSchema>;
@@ -143,14 +173,18 @@ export type InstanceDetail = z.infer<typeof instanceDetailSchema>;
 
 /** Null: there is no such row. One that is destroyed has one until its tombstone is pruned. */
 export async function readInstance(
-  read: Pick<Reader, 'instances' | 'work' | 'history'>,
+  read: Pick<Reader, 'instances' | 'work' | 'history' | 'credentials'>,
   id: string,
 ): Promise<InstanceDetail | null> {
   const record = await read.instances.byId(id);
   if (record === null) return null;
-  const [work, events] = await Promise.all([read.work.of(id), read.history.of(id)]);
+  const [work, events, nameOf] = await Promise.all([
+    read.work.of(id),
+    read.history.of(id),
+    accountNames(read),
+  ]);
   return {
-    ...toInstanceRow(record),
+    ...toInstanceRow(record, nameOf(record.accountId)),
     ...toWorkFacts(record, work),
     dossier: toDossier(record, events),
     events: [createdEvent(record), ...events].map(toEvent),
@@ -189,7 +223,7 @@ function toWorkFacts(record: InstanceRecord, work: Work | null) {
 }
 
 /** The create is not stored in the history, since the row has it. */
-export function createdEvent({ id, createdAt }: InstanceRecord): HistoryEvent {
+export function createdEvent({ id, createdAt, spec }: InstanceRecord): HistoryEvent {
   return {
     instanceId: id,
     at: createdAt,
@@ -202,7 +236,15 @@ export function createdEvent({ id, createdAt }: InstanceRecord): HistoryEvent {
     calls: [],
     console: null,
     tookMs: null,
+    by: spec.createdBy ?? null,
   };
+}
+
+/** Who asked, in some words. */
+export function tellBy({ account, operator, key, address }: NonNullable<EventView['by']>): string {
+  const who = operator === undefined ? (account ?? '') : `operator ${operator}`;
+  const withKey = key === undefined ? '' : ` ${key}`;
+  return `${who}${withKey}${address === null ? '' : ` from ${address}`}`;
 }
 
 function toEvent(event: HistoryEvent): EventView {
@@ -217,5 +259,6 @@ function toEvent(event: HistoryEvent): EventView {
     calls: event.calls.map(({ tookMs: took_ms, ...call }) => ({ ...call, took_ms })),
     console: event.console,
     took_ms: event.tookMs,
+    by: event.by,
   };
 }

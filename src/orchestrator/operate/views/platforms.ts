@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { compareNames, sortNames } from '../../../contract/compare-names.ts';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
 import { deviceStates, hostStates, type ObservedHost } from '../../model/platform-driver.ts';
 import { type HostUse, markOf, type Reader } from '../../model/store.ts';
@@ -82,7 +83,7 @@ export async function listPlatforms(
   configured: ReadonlyMap<string, PlatformFacts>,
 ): Promise<PlatformView[]> {
   const hosts = Map.groupBy(await read.instances.countByHost(), ({ platform }) => platform);
-  const names = new Set([...configured.keys(), ...hosts.keys()]);
+  const names = new Set([...configured.keys(), ...sortNames(hosts.keys())]);
   return Promise.all(
     [...names].map(async (platform) => {
       const facts = configured.get(platform);
@@ -108,8 +109,12 @@ function toHostRows(
   observed: readonly ObservedHost[],
 ): HostRow[] {
   const told = new Map(observed.map((one) => [one.host, one]));
-  const names = new Set([...[...told.keys()].sort(), ...instances.keys()]);
-  return [...names].map((host) => {
+  const names = new Set([...told.keys(), ...instances.keys()]);
+  // Instances without a host come last.
+  const sorted = [...names].sort((a, b) =>
+    a === null || b === null ? Number(a === null) - Number(b === null) : compareNames(a, b),
+  );
+  return sorted.map((host) => {
     const found = host === null ? undefined : told.get(host);
     const counts = instances.get(host) ?? [];
     return {

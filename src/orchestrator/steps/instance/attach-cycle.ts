@@ -20,7 +20,7 @@ export async function beginAttachCycle(
   instance: InstanceRecord,
 ): Promise<void> {
   const now = clock.now();
-  await transition(tx, instance, 'STOPPING', now, { attachCycle: true }, 'attach');
+  await transition(tx, instance, 'STOPPING', now, { attachCycle: true }, { cause: 'attach' });
   await putInstanceWork(tx, instance.id, 'stop', now);
 }
 

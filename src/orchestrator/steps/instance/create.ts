@@ -87,10 +87,7 @@ async function notMade(
   failed: Failed,
 ): Promise<Next> {
   const reason = describeFailure(failed);
-  if (isRefused(failed)) {
-    const text = `The platform could not make the machine (${reason}).`;
-    return failInstance(context, tx, record, failed.code, text);
-  }
+  if (isRefused(failed)) return failInstance(context, tx, record, failed.code, reason);
   const isKnown = !isInconclusive(failed) && failed.sideEffect !== 'possible';
   if (isKnown && isPastDeadline(lease, context.clock.now()))
     return failInstance(context, tx, record, 'late', lateText(record, reason));
@@ -144,6 +141,7 @@ function adopt(machine: ObservedMachine): Attempted {
         detail: 'the platform is removing the machine',
       };
     case 'running':
+    case 'paused':
     case 'stopping':
     case 'stopped':
       return { outcome: 'done', value: machine };
@@ -186,5 +184,5 @@ export function toHostname(name: string | null, id: string): string {
 }
 
 function lateText(record: InstanceRecord, what: string): string {
-  return `The instance was not ONLINE within ${describeWindow(record)}: ${what}.`;
+  return `it was not ONLINE within ${describeWindow(record)}: ${what}`;
 }

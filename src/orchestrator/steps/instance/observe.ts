@@ -10,6 +10,11 @@ import { onMachineFailed, onMachineGone, recordLoss } from '../fail.ts';
 import { retry } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
 import { afterStop } from './attach-cycle.ts';
+import { isDown } from './stop.ts';
+
+/** A machine that is paused for longer is STOPPED for its tenant. */
+const PAUSED_GRACE_MS = 60_000;
+const PAUSED_POLL_MS = 5_000;
 
 /** Reads the machine after a listing differed from the row, and applies what is certain. */
 export async function stepObserve(
@@ -35,14 +40,15 @@ async function applyMachine(
   machine: ObservedMachine,
 ): Promise<Next> {
   const now = context.clock.now();
-  if (record.status === 'STOPPED')
-    return machine.power === 'running' ? { step: 'stop' } : afterStop(context, tx, record);
+  if (record.status === 'STOPPED') return applyToStopped(context, lease, tx, record, machine);
   if (record.status !== 'ONLINE') return finish;
   switch (machine.power) {
     case 'stopped':
       await transition(tx, record, 'STOPPED', now);
       if (record.spec.onStop === 'release') await tx.claims.release(record.id);
       return finish;
+    case 'paused':
+      return applyPause(context, lease, tx, record);
     case 'failed':
       return onMachineFailed(context, lease, tx, record, machine);
     case 'destroying':
@@ -57,4 +63,41 @@ async function applyMachine(
     default:
       return finish;
   }
+}
+
+/**
+ * STOPPED after a grace that the deadline of the work measures, so it also goes on after a restart of this process. The
+ * claim is kept whatever the offer says: a paused machine still has its memory and its GPUs.
+ */
+async function applyPause(
+  { clock }: ReconcileContext,
+  { attempt, deadlineAt }: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+): Promise<Next> {
+  const now = clock.now();
+  const graceEndsAt = now + PAUSED_GRACE_MS;
+  // A deadline beyond the grace was written by a clock that was ahead.
+  if (deadlineAt === null || deadlineAt > graceEndsAt)
+    return { step: 'observe', deadlineAt: graceEndsAt, afterMs: PAUSED_POLL_MS };
+  if (now >= deadlineAt) await transition(tx, record, 'STOPPED', now);
+  const afterMs = Math.max(0, Math.min(deadlineAt - now, PAUSED_POLL_MS));
+  // Waiting is no failure: it does not count towards the alarm of a step that keeps failing.
+  return { step: 'again', afterMs, attempt: attempt - 1 };
+}
+
+/** One that was paused is read until it is off, which gives its claim back, or runs again, which is for its tenant to order. */
+async function applyToStopped(
+  context: ReconcileContext,
+  { attempt }: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  { power }: ObservedMachine,
+): Promise<Next> {
+  if (power === 'running') return { step: 'stop' };
+  if (power === 'paused')
+    return { step: 'again', afterMs: context.options.lastRetryMs, attempt: attempt - 1 };
+  if (isDown({ power }) && record.spec.onStop === 'release' && !record.attachCycle)
+    await tx.claims.release(record.id);
+  return afterStop(context, tx, record);
 }

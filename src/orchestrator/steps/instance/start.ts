@@ -7,7 +7,7 @@ import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
-import { failInstance, onMachineGone } from '../fail.ts';
+import { failInstance, onMachineGone, recordLoss } from '../fail.ts';
 import {
   describeFailure,
   isFinal,
@@ -20,6 +20,8 @@ import {
 import { type Next, settleInstance } from '../settle.ts';
 
 const STARTING_POLL_MS = 500;
+/** Nothing shows that it is over. */
+const DISK_LOST_FOR_MS = 24 * 60 * 60_000;
 
 type Attempted =
   | Step<ObservedMachine>
@@ -106,11 +108,31 @@ async function undoStart(
   attempted: Attempted,
 ): Promise<Next> {
   if (record.status === 'PROVISIONING') return notStarted(context, lease, tx, record, attempted);
+  if (attempted.outcome === 'failed' && attempted.code === 'disk_lost')
+    return diskLost(context, lease, tx, record, attempted.detail);
   const reason =
     attempted.outcome === 'failed' ? describeFailure(attempted) : 'the machine did not start in time';
   context.log.warn({ ...instanceLogNames(record), reason }, 'a start failed; the instance stays stopped');
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
   return { step: 'stop' };
+}
+
+/** A start can never succeed, and nothing is left to keep. As a loss it counts against the cap. */
+async function diskLost(
+  context: ReconcileContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  detail: string,
+): Promise<Next> {
+  const { alarms, log, platform } = context;
+  return recordLoss(context, lease, tx, record, () => {
+    const text = 'the disk of a stopped machine is lost: its start ended the instance in ERROR';
+    const fields = { ...instanceLogNames(record), detail };
+    const forMs = DISK_LOST_FOR_MS;
+    alarms.raise({ kind: 'disk_lost', subject: record.id, platform, text, detail, fields, forMs }, log);
+    return failInstance(context, tx, record, 'disk_lost', detail);
+  });
 }
 
 /** A create that needed a start: what is certain ends it, everything else is left to its deadline. */
@@ -123,6 +145,6 @@ async function notStarted(
 ): Promise<Next> {
   if (attempted.outcome !== 'failed' || !isFinal(attempted))
     return { step: 'verify', deadlineAt: lease.deadlineAt };
-  const text = `The machine powered itself off and could not be started again (${describeFailure(attempted)}).`;
-  return failInstance(context, tx, record, attempted.code, text);
+  const reason = `the machine powered itself off and could not be started again (${describeFailure(attempted)})`;
+  return failInstance(context, tx, record, 'powered_off', reason);
 }

@@ -63,7 +63,8 @@ async function findOrStop(
   return step.outcome === 'failed' ? { step, found: await confirmMachine(context, record) } : { step };
 }
 
-function isDown({ power }: ObservedMachine): boolean {
+/** Whether it runs nothing and boots nothing. */
+export function isDown({ power }: Pick<ObservedMachine, 'power'>): boolean {
   return power === 'stopped' || power === 'failed';
 }
 
@@ -75,8 +76,7 @@ async function notStopped(
   failed: Failed,
 ): Promise<Next> {
   if (!isFinal(failed) || record.status !== 'STOPPING') return retryFailed(context, lease, failed);
-  const text = `The instance could not be stopped (${describeFailure(failed)}).`;
-  return failInstance(context, tx, record, failed.code, text);
+  return failInstance(context, tx, record, 'not_stopped', describeFailure(failed));
 }
 
 async function stopped(context: ReconcileContext, tx: Transaction, record: InstanceRecord): Promise<Next> {

@@ -1,9 +1,9 @@
 import type { ProbeResult } from '../../../ports/ssh-probe.ts';
 import { amend, transition } from '../../instances/transition.ts';
+import type { FailureCause } from '../../model/failure.ts';
 import type { Endpoint, ObservedMachine, Presence } from '../../model/platform-driver.ts';
 import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
-import type { FailureCause } from '../../model/telemetry.ts';
 import type { Lease } from '../../model/work.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
@@ -58,6 +58,11 @@ function isAtSameEndpoint({ endpoint }: InstanceRecord, found: Presence<Observed
   return found.value.endpoint !== undefined && !hasMoved(endpoint, found.value.endpoint);
 }
 
+/** When the window of a create began: an outage of the platform moves it, with its end. */
+function windowBegan({ createdAt, spec }: InstanceRecord, { deadlineAt }: Lease): number {
+  return deadlineAt === null ? createdAt : Math.max(createdAt, deadlineAt - spec.onlineWithinMs);
+}
+
 async function proved(
   context: ReconcileContext,
   lease: Lease,
@@ -68,10 +73,12 @@ async function proved(
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const changes = { hostKeyFingerprint, attachCycle: false };
     const online = await transition(tx, current, 'ONLINE', clock.now(), changes);
-    const afterMs = clock.now() - online.createdAt;
-    log.info({ ...instanceLogNames(online), afterMs }, 'instance is online');
-    if (context.trace !== undefined && current.status === 'PROVISIONING')
+    const now = clock.now();
+    log.info({ ...instanceLogNames(online), afterMs: now - online.createdAt }, 'instance is online');
+    if (context.trace !== undefined && current.status === 'PROVISIONING') {
+      const afterMs = Math.max(0, now - windowBegan(online, lease));
       context.trace.verdict = { status: 'ONLINE', offerId: online.offerId, afterMs };
+    }
     return { step: 'finish' };
   };
   await settleInstance(context, lease, settle, visibility && { visibility });
@@ -153,8 +160,7 @@ async function giveUp(
   cause: FailureCause,
   reason: string,
 ): Promise<Next> {
-  if (record.status === 'PROVISIONING')
-    return failInstance(context, tx, record, cause, `The instance could not be brought online: ${reason}.`);
+  if (record.status === 'PROVISIONING') return failInstance(context, tx, record, cause, reason);
   context.log.warn({ ...instanceLogNames(record), reason }, 'a start failed; the instance stays stopped');
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
   return { step: 'stop' };

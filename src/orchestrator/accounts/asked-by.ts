@@ -1,0 +1,17 @@
+import { withOverrides } from '../../ports/with-overrides.ts';
+import type { RequestedBy } from '../model/history.ts';
+import type { Store } from '../model/store.ts';
+
+/** The store, in whose transactions each event of the history that is no step names who asked for it. */
+export function askedBy(store: Store, by: RequestedBy): Store {
+  const transact: Store['transact'] = (body) =>
+    store.transact((tx) => {
+      const { history } = tx;
+      const named = withOverrides(history, {
+        moved: (event) => history.moved({ ...event, by }),
+        asked: (event) => history.asked({ ...event, by }),
+      });
+      return body(withOverrides(tx, { history: named }));
+    });
+  return withOverrides(store, { transact });
+}

@@ -1,0 +1,35 @@
+import type { FailureCode } from './platform-driver.ts';
+
+/** The codes of a driver after which the same step cannot succeed. */
+const finalTexts = {
+  capacity: 'The provider has no capacity left for this instance.',
+  quota: 'The provider has no quota left for this instance.',
+  invalid: 'The platform refused the configuration of this instance.',
+  unsupported: 'The platform does not support the configuration of this instance.',
+  image_missing: 'The image of this instance is not available.',
+  boot_failed: 'The machine of this instance did not boot.',
+  device_fault: 'A device of the machine failed, such as its GPU.',
+  disk_lost: 'The disk of this instance is lost.',
+} satisfies Partial<Record<FailureCode, string>>;
+export type FinalCode = keyof typeof finalTexts;
+
+/**
+ * Why an instance goes to ERROR, and the sentence that its tenant reads as `error`. It names no host and nothing else of the
+ * platform, and has no advice for an operator: the reason in the driver's words is in the history, the log and the dossier.
+ */
+export const tenantTexts = {
+  ...finalTexts,
+  late: 'The instance was not ready in time.',
+  ssh: 'SSH with the injected keys was not ready in time; check the image, and what cloud_init changes.',
+  machine_failed: 'The machine of this instance failed.',
+  machine_gone: 'The machine of this instance no longer exists.',
+  powered_off: 'The machine powered itself off before SSH was ready.',
+  not_stopped: 'The instance could not be stopped.',
+} as const;
+export type FailureCause = keyof typeof tenantTexts;
+
+export const failureCauses = Object.keys(tenantTexts) as FailureCause[];
+
+export function isFinalCode(code: FailureCode): code is FinalCode {
+  return code in finalTexts;
+}

@@ -1,0 +1,17 @@
+/** Which instance runs at each address and port, by platform, as each was listed last: two platforms may be behind one address. */
+export class RunningEndpoints {
+  readonly #ids = new Map<string, ReadonlyMap<string, string>>();
+
+  replace(platform: string, ids: ReadonlyMap<string, string>): void {
+    this.#ids.set(platform, ids);
+  }
+
+  /** The instance of another platform that runs there. */
+  elsewhere(platform: string, subject: string): string | undefined {
+    for (const [other, ids] of this.#ids) {
+      const id = other === platform ? undefined : ids.get(subject);
+      if (id !== undefined) return id;
+    }
+    return undefined;
+  }
+}
