@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi';
+import { isNestedTooDeeply } from '../../contract/parse-json.ts';
 
 /** Fields whose values are secrets, wherever they stand in a body. */
 const SECRETS = new Set(['api_key', 'password', 'access_token']);
@@ -56,6 +57,7 @@ function pickHeaders(headers: Headers, names: readonly string[]): Record<string,
 /** A body as it is shown: JSON without the values of secrets, all else as text. Undefined: there is none. */
 export function toBody(text: string | undefined): unknown {
   if (text === undefined || text === '') return undefined;
+  if (isNestedTooDeeply(text)) return '[nested too deeply]';
   try {
     return JSON.parse(text, (key, value) =>
       SECRETS.has(key) && typeof value === 'string' ? '[hidden]' : value,

@@ -92,6 +92,18 @@ it('shows no secret', async () => {
   expect(JSON.stringify(entry)).not.toContain('secret');
 });
 
+it('shows nothing of JSON that is nested so deep that its secrets are not found', async () => {
+  const { journal, send } = start();
+  const deep = `{"access_token":"secret-1","more":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+  await send(
+    'POST',
+    '/v1/auth/token',
+    new Response(deep, { headers: { 'Content-Type': 'application/json' } }),
+  );
+  const [entry] = await journal.entries();
+  expect(entry?.response.body).toBe('[nested too deeply]');
+});
+
 it('says why no whole answer came: a connection that broke, and a body that did', async () => {
   const { journal, send } = start();
   await expect(send('GET', '/v1/instances', new Error('connection reset'))).rejects.toThrow('reset');

@@ -1,3 +1,4 @@
+import { parseJson } from '../../contract/parse-json.ts';
 import { editDistance } from '../most-like.ts';
 import type { RecordedExchange } from './recording-format.ts';
 
@@ -52,11 +53,7 @@ export class Replay {
 
 async function bodyOf(request: Request): Promise<unknown> {
   const text = request.body === null ? '' : await request.text();
-  try {
-    return text === '' ? undefined : JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return text === '' ? undefined : (parseJson(text) ?? text);
 }
 
 /** The order of query parameters means nothing. */

@@ -39,6 +39,11 @@ export const machineFaults = {
     'The guest switches itself off.',
     'O: a guest that powers itself off: ONLINE → STOPPED.',
   ),
+  'machine-paused': eventFault(
+    'suspend',
+    'The platform pauses a running machine: its disk has no space left.',
+    'Design: an alarm, and after a minute ONLINE → STOPPED with its disk; a start resumes it.',
+  ),
   'machine-breaks': eventFault('breakDown', 'A running machine fails.', 'O: ONLINE → ERROR, with an error.'),
   'machine-lost': eventFault(
     'loss',

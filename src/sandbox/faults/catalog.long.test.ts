@@ -603,6 +603,15 @@ const proofs: Record<FaultName, (name: FaultName) => Proof> = {
       await arm(name, { instance: id });
       await until(id, 'STOPPED');
     },
+  'machine-paused':
+    (name) =>
+    async ({ make, arm, until, ask }) => {
+      const id = await make();
+      await arm(name, { instance: id });
+      await until(id, 'STOPPED');
+      await ask('POST', `/instances/${id}/start`);
+      await until(id, 'ONLINE');
+    },
   'machine-breaks':
     (name) =>
     async ({ make, arm, until }) => {
