@@ -39,7 +39,7 @@ describe('an API key (M: Authentication, 1)', () => {
     await expect(createKey(deps(), email)).rejects.toThrow('may not have keys');
     await changeUser(deps(), email, { mayMakeKeys: true });
     const { key, record } = await createKey(deps(), email, { label: 'laptop' });
-    expect(await whose(key)).toEqual({ userId: id });
+    expect(await whose(key)).toEqual({ userId: id, keyId: record.id });
     expect(JSON.stringify(await store.read.keys.ofUser(id))).not.toContain(key);
     expect(record.label).toBe('laptop');
     await expect(whose(`${key}x`)).rejects.toMatchObject(refused);

@@ -25,15 +25,17 @@ export async function startMarketConsole({ clock = systemClock }: { clock?: Cloc
   const store = openMarketplaceSqliteStore(path);
   const deps = { store, clock, random: systemRandom };
   const { key } = await createOperatorKey(deps, 'mara');
+  const errors: object[] = [];
   const answers: ProviderFacts = {
     catalogReadAt: clock.now() - 9_000,
+    certificateEndsAt: clock.now() + 60 * 86_400_000,
     offers: 31,
     offersInStock: 22,
     problems: [],
   };
   const built = createConsole({
     ...deps,
-    operators: new Operators(deps),
+    operators: new Operators({ ...deps, log: { warn: () => undefined } }),
     providers: () =>
       new Map([
         ['provider-a', answers],
@@ -41,7 +43,7 @@ export async function startMarketConsole({ clock = systemClock }: { clock?: Cloc
         ['provider-c', { ...answers, problems: ['calls about deployments fail: unauthorized'] }],
       ]),
     maxLosses: defaultOptions.maxLosses,
-    log: { debug: silent, info: silent, warn: silent, error: silent },
+    log: { debug: silent, info: silent, warn: silent, error: (fields) => void errors.push(fields) },
     version: packageVersion(),
     server: 'market-1',
     trustedProxies: 0,
@@ -50,6 +52,8 @@ export async function startMarketConsole({ clock = systemClock }: { clock?: Cloc
   let served: Awaited<ReturnType<typeof startServer>> | undefined;
   return {
     store,
+    /** What the log has at error. */
+    errors,
     clock,
     key,
     request: (to: string, init?: RequestInit) => app.request(`http://console.test${to}`, init),

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { brokenForms, hostileForms, hostileReads } from '../../../test/support/http/hostile-requests.ts';
 import { deployment } from '../../store/marketplace/records.fixture.ts';
 import { pages } from './app.ts';
 import { startMarketConsole, type TestMarketConsole } from './console.fixture.ts';
@@ -123,4 +124,34 @@ describe('the console of the marketplace', () => {
       expect.stringContaining('is not sent twice'),
     ]);
   });
+});
+
+it('answers no hostile request with a 5xx or an error line [market-console-hostile]', async () => {
+  const csrf = /name="csrf" value="([^"]+)"/.exec(await read('/console'))?.[1] ?? '';
+  const names = [
+    'id',
+    'q',
+    'state',
+    'status',
+    'provider',
+    'team',
+    'after',
+    'before',
+    'actor',
+    'action',
+    'subject',
+    'next',
+  ];
+  const pagePaths = pages.map(([path]) => `/console${path}`);
+  const requests = [
+    ...hostileReads([...pagePaths, '/console/assets/:name', '/console/login', '/console/:none'], names),
+    ...brokenForms(['/console/login', '/console/mails/resend', '/console/none']),
+    ...hostileForms(['/console/mails/resend', '/console/login', '/console/none'], names, csrf),
+    ...hostileForms(['/console/logout'], names, 'x'),
+  ];
+  for (const { path, init } of requests) {
+    const { status } = await shown.request(path, { ...init, headers: { cookie, ...init?.headers } });
+    const what = [path.slice(0, 100), String(init?.body ?? '').slice(0, 100), JSON.stringify(init?.headers)];
+    expect([...what, status < 500, shown.errors]).toEqual([...what, true, []]);
+  }
 });

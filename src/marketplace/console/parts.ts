@@ -1,4 +1,4 @@
-import { badge, given, type Html, html, type Tone } from '../../operators/console/parts.ts';
+import { badge, type Html, html, named, type Tone } from '../../operators/console/parts.ts';
 import type { DeploymentStatus } from '../contract/deployment.ts';
 import type { ProviderRow } from '../operate/views/providers.ts';
 
@@ -48,11 +48,11 @@ export function billLink(id: string, text: string): Html {
 }
 
 export function teamLink(id: string, name = id): Html {
-  return html`<a href="/console/teams/${encodeURIComponent(id)}">${given(name)}</a>`;
+  return html`<a href="/console/teams/${encodeURIComponent(id)}">${named(name)}</a>`;
 }
 
 /** What a row of the audit log is about. */
 export function subjectLink(subject: string): Html | '' {
   if (subject.startsWith('dep-')) return deploymentLink(subject);
-  return subject.startsWith('team-') ? teamLink(subject) : given(subject);
+  return subject.startsWith('team-') ? teamLink(subject) : named(subject);
 }

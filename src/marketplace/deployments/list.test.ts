@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { deployment, member, team } from '../../store/marketplace/records.fixture.ts';
-import { type DeploymentFilter, deploymentStatuses } from '../contract/deployment.ts';
+import { type Deployment, type DeploymentFilter, deploymentStatuses } from '../contract/deployment.ts';
 import { caller, type Market, openMarket, stranger } from './market.fixture.ts';
-import { type DeploymentListFilter, listDeployments, readDeployment } from './read.ts';
+import { type DeploymentListFilter, pagesOfDeployments, readDeployment } from './read.ts';
 
 let market: Market;
 beforeEach(async () => {
@@ -25,8 +25,14 @@ beforeEach(async () => {
 });
 afterEach(() => market.close());
 
+async function listDeployments(by: typeof caller, filter: DeploymentListFilter): Promise<Deployment[]> {
+  const items: string[] = [];
+  for await (const page of pagesOfDeployments(market.deps, by, filter)) items.push(...page.items);
+  return items.map((item) => JSON.parse(item) as Deployment);
+}
+
 const list = async (filter: DeploymentListFilter = {}, by = caller) =>
-  (await listDeployments(market.deps, by, filter)).map(({ id }) => id.replace('dep-', ''));
+  (await listDeployments(by, filter)).map(({ id }) => id.replace('dep-', ''));
 
 it('lists all of the caller’s teams, the newest first', async () => {
   expect(await list()).toEqual(['theirs', ...[...deploymentStatuses].reverse()]);
@@ -71,7 +77,7 @@ it('lists one team: 403 for another’s, 404 for an unknown one [list-team-tenan
 it('reads one with its extras, which a list leaves out [read-with-extras]', async () => {
   const one = await readDeployment(market.deps, caller, 'dep-running');
   expect(one.extras).toEqual({ deployment_type: 'vm', networking_type: 'public' });
-  const [listed] = await listDeployments(market.deps, caller, { status: 'stopped' });
+  const [listed] = await listDeployments(caller, { status: 'stopped' });
   expect(listed).not.toHaveProperty('extras');
   await expect(readDeployment(market.deps, caller, 'dep-hidden')).rejects.toMatchObject({ status: 403 });
   await expect(readDeployment(market.deps, caller, 'dep-9')).rejects.toMatchObject({ status: 404 });

@@ -9,6 +9,7 @@ import {
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
+import type { PageEnd } from '../model/store.ts';
 import { type OwnershipFilter, toOwners } from '../teams/access.ts';
 import { showDeployment, showDeployments } from './to-deployment.ts';
 
@@ -33,26 +34,59 @@ export interface DeploymentListFilter extends OwnershipFilter {
   page?: number | undefined;
 }
 
+/** One page of a list in JSON; `isAll`: there is no more. */
+interface DeploymentPage {
+  items: readonly string[];
+  isAll: boolean;
+}
+
+/** How many rows are read at once, or fewer where they are large. */
+const PAGE_ROWS = 100;
+const PAGE_BYTES = 128 * 1024;
+
 /**
  * M: GET /api/deployments: the newest first; without a filter all of the caller's teams. A page beyond the last one is
- * empty; M: names no pages here, so nothing is cut unless a `limit` was sent.
+ * empty; M: names no pages here, so nothing is cut unless a `limit` was sent. In parts: a name has no limit of its own (M:), so that a list of a few
+ * deployments can have many megabytes. The first page is all of a short list.
  *
  * @throws {ApiError} FORBIDDEN or NOT_FOUND
  */
-export async function listDeployments(
+export async function* pagesOfDeployments(
   { store, clock, providers }: Pick<Deps, 'store' | 'clock' | 'providers'>,
   caller: Caller,
-  { status, limit, page = 1, ...filter }: DeploymentListFilter,
-): Promise<Deployment[]> {
+  { status, limit: most = Number.POSITIVE_INFINITY, page = 1, ...filter }: DeploymentListFilter,
+): AsyncGenerator<DeploymentPage, void> {
   const statuses = status === undefined ? undefined : toStatuses(status);
-  const owners = await toOwners(store.read, caller, filter);
-  if (limit === undefined && page > 1) return [];
-  const records = await store.read.deployments.list({
-    ...owners,
-    ...(statuses && { statuses }),
-    ...(limit !== undefined && { page: { limit, offset: (page - 1) * limit } }),
-  });
-  return showDeployments({ store, clock, providers }, records);
+  const owners = { ...(await toOwners(store.read, caller, filter)), ...(statuses && { statuses }) };
+  let after: PageEnd | undefined;
+  let left = page > 1 && !Number.isFinite(most) ? 0 : most;
+  if (page > 1 && left > 0) {
+    const [before] = await store.read.deployments.list({
+      ...owners,
+      page: { limit: 1, offset: (page - 1) * most - 1 },
+    });
+    if (before === undefined) left = 0;
+    else after = { at: before.createdAt, id: before.id };
+  }
+  let atOnce = PAGE_ROWS;
+  while (left > 0) {
+    const limit = Math.min(atOnce, left);
+    const records = await store.read.deployments.list({ ...owners, page: { limit, after } });
+    const shown = await showDeployments({ store, clock, providers }, records);
+    const items = shown.map((one) => JSON.stringify(one));
+    const bytes = items.reduce((sum, item) => sum + item.length, 0);
+    const isAll = records.length < limit || limit === left;
+    if (bytes <= 2 * PAGE_BYTES || limit === 1) {
+      yield { items, isAll };
+      left -= records.length;
+      const last = records.at(-1);
+      if (isAll || last === undefined) return;
+      after = { at: last.createdAt, id: last.id };
+    }
+    // What was too large is read again in smaller parts, so that a reader that does not read holds one part at most.
+    const fitting = Math.floor(PAGE_BYTES / Math.max(1, bytes / Math.max(1, records.length)));
+    atOnce = Math.min(PAGE_ROWS, Math.max(1, fitting));
+  }
 }
 
 function toStatuses(filter: DeploymentFilter): readonly DeploymentStatus[] {

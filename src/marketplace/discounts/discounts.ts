@@ -25,7 +25,7 @@ export async function assignDiscount(
     if (from < now) throw new OperatorError('A discount starts now or later.');
     if (endsAt !== null && endsAt <= from) throw new OperatorError('A discount ends after it has started.');
     if ((await tx.teams.byId(teamId)) === null)
-      throw new OperatorError(`There is no team "${teamId}": see \`berth marketplace teams list\`.`);
+      throw new OperatorError(`There is no team "${teamId}": see \`berth marketplace teams ls\`.`);
     const record: DiscountRecord = {
       id: newId(random, 'disc'),
       teamId,
@@ -59,7 +59,7 @@ export async function endDiscount(
   return store.transact(async (tx) => {
     const record = await tx.discounts.byId(id);
     if (record === null)
-      throw new OperatorError(`There is no discount "${id}": see \`berth marketplace discounts list\`.`);
+      throw new OperatorError(`There is no discount "${id}": see \`berth marketplace discounts ls\`.`);
     if (record.source === 'volume')
       throw new OperatorError(`The discount "${id}" follows from what the team spends; it cannot be ended.`);
     const now = clock.now();

@@ -5,7 +5,7 @@ import { assembleApp } from '../../http/api/create-app.ts';
 import { appListener } from '../../http/api/listener.ts';
 import type { FindProblem } from '../../http/api/operations.ts';
 import { requestContext } from '../../http/api/request-context.ts';
-import { clientAddress } from '../../http/wire/client-address.ts';
+import { clientOf } from '../../http/wire/client-address.ts';
 import type { Log } from '../../ports/log.ts';
 import { admission, setRateLimitHeaders, stillAdmitted } from './authentication.ts';
 import type { HttpDeps, HttpEnv } from './deps.ts';
@@ -34,8 +34,8 @@ export function createApp(
     mountAt: '/',
     routes: api,
     document: () => openApiDocument(api),
-    requestContext: requestContext<HttpEnv>({ ...deps, nextId }, (context, address) =>
-      setRateLimitHeaders(context, rateLimits.peek('other', address)),
+    requestContext: requestContext<HttpEnv>({ ...deps, nextId }, (context, network) =>
+      setRateLimitHeaders(context, rateLimits.peek('other', network)),
     ),
     errors,
     log,
@@ -60,15 +60,22 @@ function createApi(deps: HttpDeps): OpenAPIHono<HttpEnv> {
   return api;
 }
 
+interface ListenerDeps {
+  log: Log;
+  rateLimits: RateLimits;
+  nextId: () => string;
+  trustedProxies: number;
+}
+
 /** What node:http calls: every reply carries the rate-limit headers, also to what is no request to the app (M: Limits). */
 export function createListener(
   app: OpenAPIHono<HttpEnv>,
-  { log, rateLimits, nextId }: { log: Log; rateLimits: RateLimits; nextId: () => string },
+  { log, rateLimits, nextId, trustedProxies }: ListenerDeps,
 ): RequestListener {
-  const listener = appListener(app.fetch, { errors, log, nextId });
+  const listener = appListener(app.fetch, { errors, log, nextId, trustedProxies });
   return (request, response) => {
-    const address = clientAddress(request.socket.remoteAddress, undefined, 0);
-    const headers = rateLimitHeaders(rateLimits.peek('other', address));
+    const { network } = clientOf(request.socket.remoteAddress, undefined, 0);
+    const headers = rateLimitHeaders(rateLimits.peek('other', network));
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     return listener(request, response);
   };

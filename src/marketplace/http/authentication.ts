@@ -1,4 +1,5 @@
 import type { Context, MiddlewareHandler, Next } from 'hono';
+import { KeyRefused } from '../teams/authenticate.ts';
 import type { HttpDeps, HttpEnv } from './deps.ts';
 import { type RateLimitStatus, rateLimitHeaders } from './rate-limits.ts';
 
@@ -19,7 +20,7 @@ export function admission(deps: Deps): MiddlewareHandler<HttpEnv> {
     const { method, path } = context.req;
     const window = rateLimits.windowOf(method, path);
     if (window === null) return admitCreate(deps, context, next);
-    const rateLimit = await rateLimits.countAddress(window, context.get('address'));
+    const rateLimit = await rateLimits.countAddress(window, context.get('network'));
     setRateLimitHeaders(context, rateLimit);
     rateLimits.assertWithin(rateLimit);
     const isReadOnly = method === 'GET' || method === 'HEAD';
@@ -44,7 +45,7 @@ async function admitCreate(deps: Deps, context: Context<HttpEnv>, next: Next): P
     await authenticate(deps, context);
   } catch (error) {
     rateLimits.assertWithin(
-      setRateLimitHeaders(context, await rateLimits.countAddress('other', context.get('address'))),
+      setRateLimitHeaders(context, await rateLimits.countAddress('other', context.get('network'))),
     );
     throw error;
   }
@@ -58,7 +59,15 @@ async function admitCreate(deps: Deps, context: Context<HttpEnv>, next: Next): P
 
 async function authenticate({ authenticator }: Deps, context: Context<HttpEnv>): Promise<void> {
   context.header('Cache-Control', 'private, no-store');
-  context.set('caller', await authenticator.authenticate(context.req.header('authorization')));
+  try {
+    const { keyId: key, ...caller } = await authenticator.authenticate(context.req.header('authorization'));
+    const who = { user: caller.userId, key };
+    context.set('who', who);
+    context.set('caller', { ...caller, actsFor: (team) => context.set('who', { ...who, team }) });
+  } catch (error) {
+    if (error instanceof KeyRefused) context.set('who', { user: error.owner.userId, key: error.owner.id });
+    throw error;
+  }
 }
 
 /** M: Limits: "Rate-limit headers on every response". */

@@ -2,7 +2,7 @@ import type { OpenAPIHono } from '@hono/zod-openapi';
 import { toIssues } from '../../contract/issue-words.ts';
 import { newRouter } from '../../http/api/create-app.ts';
 import { ApiErrors } from '../../http/api/errors.ts';
-import { clientAddress } from '../../http/wire/client-address.ts';
+import { clientOf } from '../../http/wire/client-address.ts';
 import type { WireProblem, WireRefusal } from '../../http/wire/server.ts';
 import {
   ApiError,
@@ -41,7 +41,7 @@ export function refuseWire(
   rateLimits: Pick<RateLimits, 'peek'>,
 ): (problem: WireProblem, remoteAddress: string | undefined) => WireRefusal {
   return (problem, remoteAddress) => {
-    const rateLimit = rateLimits.peek('other', clientAddress(remoteAddress, undefined, 0));
+    const rateLimit = rateLimits.peek('other', clientOf(remoteAddress, undefined, 0).network);
     return { ...errors.refuseWire(problem), headers: rateLimitHeaders(rateLimit) };
   };
 }

@@ -1,5 +1,10 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { SMTPServerOptions } from 'smtp-server';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
+import { DAY_MS } from '../../ports/clock.ts';
+import { mail } from '../../store/marketplace/records.fixture.ts';
+import { MailDispatcher } from '../mail/dispatch.ts';
+import { startSmtpServer } from '../mail/smtp.fixture.ts';
 import { keepVerdict } from '../operate/views/books.ts';
 import { accept, MINUTE_MS, openProviderWorkers, read, type Tended } from '../sync/sync.fixture.ts';
 import { Metrics } from './metrics.ts';
@@ -14,7 +19,9 @@ beforeEach(async () => {
     store,
     clock,
     providers: deps.providers,
+    workers: setup.workers,
     writes: { areWritesTaken: true },
+    certificates: { list: () => [] },
   });
 });
 afterEach(() => setup.close());
@@ -56,6 +63,55 @@ it('a provider that never told what it sells is silent since the start, not beyo
   });
 });
 
+async function toldOfMails(): Promise<{ overdue: number; waiting: number; givenUp: number }> {
+  const { text } = await metrics.render();
+  const figure = (name: string) =>
+    Number(new RegExp(`^berth_marketplace_${name} (\\S+)$`, 'm').exec(text)?.[1]);
+  return {
+    overdue: figure('mail_overdue_seconds'),
+    waiting: figure('mails_waiting'),
+    givenUp: figure('mails_given_up'),
+  };
+}
+
+const refuse = (address: string, code: number): Pick<SMTPServerOptions, 'onRcptTo'> => ({
+  onRcptTo: (to, _session, done) =>
+    done(to.address === address ? Object.assign(new Error('not here'), { responseCode: code }) : null),
+});
+
+it.each([
+  ['one recipient', refuse('ada@example.com', 550), 1],
+  ['every mail', { answer: () => ({ code: 554, text: 'relaying denied' }) }, 2],
+  [
+    'every connection',
+    { onConnect: (_session, done) => done(Object.assign(new Error('closed'), { responseCode: 421 })) },
+    2,
+  ],
+] satisfies [string, Parameters<typeof startSmtpServer>[0], number][])(
+  'mails are overdue since they were written where the server refuses %s, until they are given up',
+  async (_what, options, refused) => {
+    const { store, clock, deps } = setup;
+    const server = await startSmtpServer(options);
+    const dispatcher = new MailDispatcher({ ...deps, mailer: server.mailer() });
+    const [createdAt, dueAt] = [clock.now(), clock.now()];
+    await store.transact(async (tx) => {
+      await tx.mail.insert(mail({ id: 'mail-1', to: 'ada@example.com', createdAt, dueAt }));
+      await tx.mail.insert(mail({ id: 'mail-2', to: 'bob@example.com', createdAt, dueAt }));
+    });
+    for (let minute = 0; minute < 60; minute += 10) {
+      await dispatcher.run();
+      await clock.advance(10 * MINUTE_MS);
+    }
+    expect(await toldOfMails()).toEqual({ overdue: 3600, waiting: refused, givenUp: 0 });
+    await clock.advance(3 * DAY_MS);
+    await dispatcher.run();
+    expect(await toldOfMails()).toEqual({ overdue: 0, waiting: 0, givenUp: refused });
+    await clock.advance(DAY_MS + MINUTE_MS);
+    expect(await toldOfMails()).toEqual({ overdue: 0, waiting: 0, givenUp: 0 });
+    await dispatcher.stop();
+  },
+);
+
 it('what the last check of the books found, and how long ago that was', async () => {
   const { store, clock } = setup;
   const figure = async (name: string): Promise<number> => {
@@ -93,4 +149,55 @@ it('losses that are held beyond the cap are told by provider, until the provider
   plain.faults.plan = () => 'none';
   await clock.advance(10 * MINUTE_MS);
   expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
+});
+
+describe('calls about instances that fail while the catalog is read', () => {
+  /** What is not 0. */
+  async function failing(): Promise<Record<string, number>> {
+    const { text } = await metrics.render();
+    const name = 'berth_marketplace_provider_calls_failing_seconds';
+    const lines = [
+      ...text.matchAll(new RegExp(`^${name}\\{provider="([^"]+)",problem="([^"]+)"\\} (\\S+)$`, 'gm')),
+    ];
+    expect(lines).toHaveLength(2 * 5);
+    const figures = lines.map(([, provider, problem, value]) => [`${provider} ${problem}`, Number(value)]);
+    return Object.fromEntries(figures.filter(([, value]) => value !== 0));
+  }
+  const isAboutInstances = (method: string) => method === 'getInstance' || method === 'listInstances';
+
+  it.each(['unauthorized', 'failed', 'timeout'] as const)(
+    '%s: told by provider and problem for how long, until they succeed [provider-calls-fail]',
+    async (problem) => {
+      const { clock, plain, workers } = setup;
+      await accept(setup);
+      workers.start();
+      await clock.advance(2 * MINUTE_MS);
+      expect(await failing()).toEqual({});
+      plain.faults.plan = (method) =>
+        isAboutInstances(method) ? { error: new ProviderError(problem, 'broken') } : 'none';
+      await clock.advance(7 * MINUTE_MS);
+      const { [`provider-x ${problem}`]: seconds = 0, ...others } = await failing();
+      expect(others).toEqual({});
+      expect(seconds).toBeGreaterThan(360);
+      expect(seconds).toBeLessThanOrEqual(420);
+      plain.faults.plan = () => 'none';
+      await clock.advance(3 * MINUTE_MS);
+      expect(await failing()).toEqual({});
+    },
+  );
+
+  it('one call of each deployment in three that fails is no outage', async () => {
+    const { clock, plain, workers } = setup;
+    for (const number of [1, 2, 3]) await accept(setup, { number });
+    workers.start();
+    await clock.advance(2 * MINUTE_MS);
+    let calls = 0;
+    plain.faults.plan = (method) =>
+      isAboutInstances(method) && ++calls % 3 === 0 ? { error: new ProviderError('failed', '500') } : 'none';
+    for (let minute = 0; minute < 20; minute++) {
+      await clock.advance(MINUTE_MS);
+      for (const seconds of Object.values(await failing())) expect(seconds).toBeLessThan(180);
+    }
+    expect(calls).toBeGreaterThan(100);
+  });
 });

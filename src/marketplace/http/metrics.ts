@@ -1,16 +1,28 @@
-import { answerOf, cachedFigure, orZero, ServerMetrics, secondsOverdue } from '../../http/api/metrics.ts';
-import type { Clock } from '../../ports/clock.ts';
+import {
+  answerOf,
+  type CertificateList,
+  cachedFigure,
+  orZero,
+  ServerMetrics,
+  secondsOverdue,
+} from '../../http/api/metrics.ts';
+import { type Clock, DAY_MS } from '../../ports/clock.ts';
 import { activeStatuses } from '../contract/deployment.ts';
-import type { Store } from '../model/store.ts';
+import type { Reader, Store } from '../model/store.ts';
 import { readVerdict } from '../operate/views/books.ts';
 import type { Providers } from '../providers/provider.ts';
+import { providerWideProblems } from '../sync/provider-health.ts';
+import type { ProviderWorkers } from '../sync/provider-workers.ts';
 
 interface Deps {
   version: string;
   store: Store;
   clock: Clock;
   providers: Providers;
+  workers: Pick<ProviderWorkers, 'failingMs'>;
   writes: { areWritesTaken: boolean };
+  diskRoom?: (() => Promise<{ free: number; size: number } | undefined>) | undefined;
+  certificates: CertificateList;
 }
 
 /** What /metrics tells. */
@@ -18,6 +30,8 @@ export class Metrics extends ServerMetrics {
   constructor(deps: Deps) {
     super({
       version: deps.version,
+      clock: deps.clock,
+      certificates: deps.certificates,
       prefix: 'berth_marketplace',
       requests: 'Requests answered.',
       buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30],
@@ -25,13 +39,15 @@ export class Metrics extends ServerMetrics {
     });
     this.#tellStore(deps);
     this.#tellProviders(deps);
+    this.tellDisk('berth_marketplace', async () => deps.diskRoom?.());
   }
 
   #tellStore({ store: { read }, clock, writes }: Deps): void {
     this.gauge(
       'berth_marketplace_store_up',
       'Whether the database answers and takes writes. While it does not answer, what is counted in it is not told.',
-      async () => Number((await answerOf(read.mail.nextDueAt())) !== undefined && writes.areWritesTaken),
+      async () =>
+        Number((await answerOf(read.settings.get('installation_id'))) !== undefined && writes.areWritesTaken),
     );
     const countActive = cachedFigure(clock, () => read.deployments.countActive());
     this.gaugeBy('status', 'berth_marketplace_deployments', 'Deployments that are not over.', async () =>
@@ -40,9 +56,7 @@ export class Metrics extends ServerMetrics {
         (await countActive())?.map(({ status, count }) => [status, count]),
       ),
     );
-    this.gauge('berth_marketplace_mail_overdue_seconds', 'How long the oldest mail has been due.', async () =>
-      secondsOverdue(await answerOf(read.mail.nextDueAt()), clock.now()),
-    );
+    this.#tellMails(read, clock);
     const verdict = cachedFigure(clock, () => readVerdict(read));
     this.gauge(
       'berth_marketplace_ledger_findings',
@@ -56,8 +70,28 @@ export class Metrics extends ServerMetrics {
     );
   }
 
+  #tellMails(read: Reader, clock: Clock): void {
+    const waiting = cachedFigure(clock, () => read.mail.waiting());
+    const givenUp = cachedFigure(clock, () => read.mail.countGivenUpSince(clock.now() - DAY_MS));
+    this.gauge(
+      'berth_marketplace_mail_overdue_seconds',
+      'How long ago the mail that waits longest was written, however often it was tried since.',
+      async () => secondsOverdue((await waiting())?.oldestCreatedAt, clock.now()),
+    );
+    this.gauge(
+      'berth_marketplace_mails_waiting',
+      'Mails that are neither sent nor given up.',
+      async () => (await waiting())?.count ?? Number.NaN,
+    );
+    this.gauge(
+      'berth_marketplace_mails_given_up',
+      'Mails that were given up in the last 24 hours: three days after they were written.',
+      async () => (await givenUp()) ?? Number.NaN,
+    );
+  }
+
   /** What an operator may have to look at, by provider. */
-  #tellProviders({ store: { read }, clock, providers }: Deps): void {
+  #tellProviders({ store: { read }, clock, providers, workers }: Deps): void {
     const startedAt = clock.now();
     this.gaugeBy(
       'provider',
@@ -67,6 +101,19 @@ export class Metrics extends ServerMetrics {
         providers.ids().map((id) => {
           const heardAt = providers.get(id)?.catalog.refreshedAt ?? startedAt;
           return [id, (clock.now() - heardAt) / 1000];
+        }),
+    );
+    this.gaugeByAll(
+      ['provider', 'problem'],
+      'berth_marketplace_provider_calls_failing_seconds',
+      'How long the calls about one deployment, or those that list the instances, have failed without one that succeeded: the longest such time, by what was wrong last; 0: none fail. Only the server that syncs the provider knows it.',
+      async () =>
+        providers.ids().flatMap((provider) => {
+          const failing = workers.failingMs(provider);
+          return providerWideProblems.map((problem) => [
+            { provider, problem },
+            (failing.get(problem) ?? 0) / 1000,
+          ]);
         }),
     );
     const tellCounts = (

@@ -1,7 +1,9 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { SMTPServerOptions } from 'smtp-server';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { hasOpenSsl, makeCertificate } from '../../../conformance/http/certificates.fixture.ts';
-import { MailRefused } from './mailer.ts';
+import { MailRefused, SmtpMailer } from './mailer.ts';
 import { startSmtpServer } from './smtp.fixture.ts';
 
 const mail = { id: 'mail-1', to: 'ada@example.com', subject: 'Hello', text: 'A text.\n.\nAnother line.\n' };
@@ -62,4 +64,25 @@ it('lets nothing in a mail become a header or a recipient', async () => {
   const headers = received?.raw.slice(0, received.raw.indexOf('\r\n\r\n')) ?? '';
   expect(headers).not.toMatch(/^bcc:/im);
   expect(headers).toMatch(/^Auto-Submitted: auto-generated$/im);
+});
+
+it('gives up on a server that accepts the connection and says nothing: it was not reached, and refused no mail', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const mailer = new SmtpMailer({ host: '127.0.0.1', port, secure: false, from: 'no-reply@berth.example' });
+  try {
+    const sent = mailer.send(mail).catch((error: unknown) => error);
+    const [socket] = (await once(server, 'connection')) as [Socket];
+    socket.resume();
+    await vi.advanceTimersByTimeAsync(10_000);
+    const error = await sent;
+    expect(error).not.toBeInstanceOf(MailRefused);
+    expect(error).toMatchObject({ message: expect.stringContaining('Greeting never received') });
+  } finally {
+    vi.useRealTimers();
+    mailer.close();
+    server.close();
+  }
 });

@@ -101,7 +101,7 @@ export async function subscribeToStock(
   return store.transact(async (tx) => {
     // Locks the user, so that two at once do not both add one.
     if ((await tx.users.byId(userId)) === null)
-      throw new OperatorError(`There is no user "${userId}": see \`berth marketplace users list\`.`);
+      throw new OperatorError(`There is no user "${userId}": see \`berth marketplace users ls\`.`);
     const known = (await tx.stockAlerts.ofUser(userId)).find(
       (alert) => alert.providerId === providerId && alert.offerId === offerId && alert.region === region,
     );

@@ -12,11 +12,12 @@ import type { VolumeRecord } from './volume-record.ts';
  */
 export async function ownDeployment(
   read: Pick<Reader, 'deployments' | 'teams'>,
-  { userId }: Caller,
+  { userId, actsFor }: Caller,
   id: string,
 ): Promise<DeploymentRecord> {
   const record = await read.deployments.byId(id);
   if (record === null) throw notFound('deployment');
+  actsFor?.(record.teamId);
   if ((await read.teams.member(record.teamId, userId)) === null) throw forbidden('deployment');
   return record;
 }
@@ -28,11 +29,12 @@ export async function ownDeployment(
  */
 export async function ownVolume(
   read: Pick<Reader, 'volumes' | 'teams'>,
-  { userId }: Caller,
+  { userId, actsFor }: Caller,
   volumeId: string,
 ): Promise<VolumeRecord> {
   const record = await read.volumes.byVolumeId(volumeId);
   if (record === null) throw notFound('volume');
+  actsFor?.(record.teamId);
   if ((await read.teams.member(record.teamId, userId)) === null) throw forbidden('volume');
   return record;
 }
@@ -55,7 +57,7 @@ export async function findTeam(teams: TeamReader, idOrSlug: string): Promise<Tea
 
 export function noSuchTeam(idOrSlug: string): OperatorError {
   return new OperatorError(
-    `There is no team "${idOrSlug}": see \`berth marketplace teams list\`.`,
+    `There is no team "${idOrSlug}": see \`berth marketplace teams ls\`.`,
     'not_found',
   );
 }
@@ -63,6 +65,8 @@ export function noSuchTeam(idOrSlug: string): OperatorError {
 /** Who sends a request. What else is known of them is read where it is needed, in the transaction that needs it. */
 export interface Caller {
   userId: string;
+  /** Told the team of what the request is about, for the log. */
+  actsFor?: (teamId: string) => void;
 }
 
 /** An operator asked for what cannot be done; the message says why, and what to do. */

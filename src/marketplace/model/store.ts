@@ -173,8 +173,8 @@ export interface DeploymentReader {
     userId?: string;
     providerId?: string;
     statuses?: readonly DeploymentStatus[];
-    /** Absent: all of them. `offset` of those that fit are left out before. */
-    page?: { limit: number; offset: number };
+    /** Absent: all of them. `offset` of those that fit are left out before, or those up to the end of a page. */
+    page?: { limit: number; offset: number } | { limit: number; after?: PageEnd | undefined };
   }): Promise<DeploymentRecord[]>;
   /** Of every team, the newest first, a page at a time. */
   search(of: DeploymentSearch): Promise<DeploymentRecord[]>;
@@ -390,7 +390,6 @@ export type MailState = 'waiting' | 'sent' | 'given_up';
 export interface MailReader {
   /** What has to be sent by then, the oldest first. */
   due(now: number, limit: number): Promise<MailRecord[]>;
-  nextDueAt(): Promise<number | null>;
   /** The newest first. `waiting`: neither sent nor given up. */
   list(filter: {
     to?: string | undefined;
@@ -398,7 +397,9 @@ export interface MailReader {
     after?: PageEnd | undefined;
     limit: number;
   }): Promise<MailRecord[]>;
-  countWaiting(): Promise<number>;
+  /** What is neither sent nor given up: when the oldest was written, and when the next is tried. */
+  waiting(): Promise<{ count: number; oldestCreatedAt: number | null; nextDueAt: number | null }>;
+  countGivenUpSince(time: number): Promise<number>;
 }
 export interface MailWriter extends MailReader {
   byId(id: string): Promise<MailRecord | null>;

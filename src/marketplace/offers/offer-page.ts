@@ -1,3 +1,4 @@
+import { compareNames } from '../../contract/compare-names.ts';
 import { invalid } from '../contract/errors.ts';
 import type { OfferGroup, OfferPage, OfferQuery, ReservedOfferQuery, SortKey } from '../contract/offer.ts';
 import type { Providers } from '../providers/provider.ts';
@@ -46,8 +47,6 @@ function matches({ gpuType, gpuModel, displayName }: OfferRow, search = ''): boo
   return [gpuType, gpuModel, displayName].some((text) => text.toLowerCase().includes(wanted));
 }
 
-const collator = new Intl.Collator('en', { numeric: true });
-
 /** A row without the figure, since nothing of it is in stock, comes last in both directions. */
 function byKey(key: SortKey, direction: 1 | -1): (a: OfferGroup, b: OfferGroup) => number {
   return (a, b) => {
@@ -56,12 +55,12 @@ function byKey(key: SortKey, direction: 1 | -1): (a: OfferGroup, b: OfferGroup) 
       left === undefined || right === undefined
         ? Number(left === undefined) - Number(right === undefined)
         : direction * compare(left, right);
-    return byFigure || collator.compare(a.gpuType, b.gpuType);
+    return byFigure || compareNames(a.gpuType, b.gpuType);
   };
 }
 
 function compare(a: string | number, b: string | number): number {
-  return typeof a === 'number' && typeof b === 'number' ? a - b : collator.compare(String(a), String(b));
+  return typeof a === 'number' && typeof b === 'number' ? a - b : compareNames(String(a), String(b));
 }
 
 /** M: "Pagination defaults: Offers: page 1, limit 10". */

@@ -61,10 +61,7 @@ export function resendMail(deps: Deps, actor: Actor, id: string): Promise<MailRe
     store.transact(async (tx) => {
       const record = await tx.mail.byId(id);
       if (record === null)
-        throw new OperatorError(
-          `There is no mail "${id}": see \`berth marketplace mail list\`.`,
-          'not_found',
-        );
+        throw new OperatorError(`There is no mail "${id}": see \`berth marketplace mail ls\`.`, 'not_found');
       if (record.sentAt !== null) throw new OperatorError(`The mail "${id}" was sent: it is not sent twice.`);
       const now = deps.clock.now();
       const createdAt = record.failedAt === null ? record.createdAt : now;

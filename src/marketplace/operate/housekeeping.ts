@@ -8,7 +8,7 @@ const PRUNED_AT_ONCE = 200;
 
 interface Deps {
   /** Those that know when each key was used last. */
-  authenticators: readonly { recordUses(): Promise<void> }[];
+  authenticators: readonly { recordUses(round: { isLast: boolean }): Promise<void> }[];
   /** Absent: there are no operators, and nothing of theirs is kept. */
   audit?: { store: Pick<Store, 'transact'>; keptMs: number } | undefined;
   clock: Clock;
@@ -27,7 +27,7 @@ export class Housekeeping {
 
   start(): void {
     this.#timer = this.#deps.clock.setTimer(EVERY_MS, () => {
-      this.#running = this.#run();
+      this.#running = this.#run({ isLast: false });
       this.start();
     });
   }
@@ -36,13 +36,13 @@ export class Housekeeping {
   async stop(): Promise<void> {
     this.#timer?.cancel();
     await this.#running;
-    await this.#run();
+    await this.#run({ isLast: true });
   }
 
-  async #run(): Promise<void> {
+  async #run(round: { isLast: boolean }): Promise<void> {
     const { authenticators, audit, clock, log } = this.#deps;
     try {
-      for (const authenticator of authenticators) await authenticator.recordUses();
+      for (const authenticator of authenticators) await authenticator.recordUses(round);
       if (audit === undefined) return;
       const before = clock.now() - audit.keptMs;
       await audit.store.transact((tx) => tx.audit.pruneOldest(before, PRUNED_AT_ONCE));

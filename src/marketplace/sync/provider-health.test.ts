@@ -1,4 +1,4 @@
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ProviderHealth } from './provider-health.ts';
@@ -50,4 +50,33 @@ it('tells of what one instance says until it says something else', () => {
   health.answered('dep-1');
   health.ignored('dep-1', 'no address');
   expect(told).toEqual(['invalid: status: unknown', 'invalid: status: unknown', 'no address', 'no address']);
+});
+
+describe('for how long calls fail', () => {
+  it('counts each subject alone, and takes the longest', async () => {
+    health.failed('dep-1', down);
+    await clock.advance(100_000);
+    health.failed('dep-1', down);
+    health.failed('dep-2', down);
+    await clock.advance(50_000);
+    health.failed('dep-2', down);
+    expect(Object.fromEntries(health.failingMs)).toEqual({ timeout: 100_000 });
+    health.answered('dep-1');
+    expect(Object.fromEntries(health.failingMs)).toEqual({ timeout: 50_000 });
+    health.failed('dep-2', unreadable);
+    expect(health.failingMs.size).toBe(0);
+  });
+
+  it('drops a subject that is no longer called, and all of them where another process calls', async () => {
+    health.failed('dep-1', down);
+    await clock.advance(14 * 60_000);
+    health.failed('dep-1', down);
+    await clock.advance(14 * 60_000);
+    expect(Object.fromEntries(health.failingMs)).toEqual({ timeout: 14 * 60_000 });
+    await clock.advance(60_000);
+    expect(health.failingMs.size).toBe(0);
+    health.failed('dep-2', down);
+    health.clear();
+    expect([health.failingMs.size, health.problems]).toEqual([0, []]);
+  });
 });

@@ -4,9 +4,19 @@ import type { Log } from '../../ports/log.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 
 /** These problems concern the whole provider; all others concern the resource of the call. */
-const OF_ALL: readonly ProviderProblem[] = ['unreachable', 'timeout', 'unauthorized', 'limited', 'failed'];
+export const providerWideProblems = [
+  'unreachable',
+  'timeout',
+  'unauthorized',
+  'limited',
+  'failed',
+] as const satisfies readonly ProviderProblem[];
+export type ProviderWideProblem = (typeof providerWideProblems)[number];
+
 /** A problem is over after so long without it, so that an intermittent one is logged once. */
 const OVER_AFTER_MS = 60_000;
+/** Two calls about one subject are never this far apart: after that, the subject is no longer called. */
+const ABANDONED_AFTER_MS = 15 * 60_000;
 
 /** What a call was about: a deployment, or anything else by its id. */
 type Subject = Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'> | string;
@@ -15,7 +25,9 @@ type Subject = Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'> | string;
 export class ProviderHealth {
   readonly #providerId: string;
   readonly #deps: { clock: Clock; log: Log };
-  readonly #problems = new Map<ProviderProblem, number>();
+  readonly #problems = new Map<ProviderWideProblem, number>();
+  /** Since when the calls about a subject have failed without one that succeeded, and until when. */
+  readonly #failing = new Map<string, { problem: ProviderWideProblem; since: number; until: number }>();
   readonly #ignoredAnswers = new Map<string, string>();
 
   constructor(deps: { clock: Clock; log: Log }, providerId: string) {
@@ -24,28 +36,47 @@ export class ProviderHealth {
   }
 
   /** What is wrong with calls to the provider now. */
-  get problems(): ProviderProblem[] {
+  get problems(): ProviderWideProblem[] {
     return [...this.#problems.keys()];
+  }
+
+  /**
+   * For how long calls have failed, in milliseconds, by what the last failure was. Counted for each subject alone and
+   * the longest taken: one call in a hundred that fails counts as nothing, and a region that fails counts.
+   */
+  get failingMs(): ReadonlyMap<ProviderWideProblem, number> {
+    const now = this.#deps.clock.now();
+    const longest = new Map<ProviderWideProblem, number>();
+    for (const [subject, { problem, since, until }] of this.#failing) {
+      if (now - until >= ABANDONED_AFTER_MS) this.#failing.delete(subject);
+      else longest.set(problem, Math.max(longest.get(problem) ?? 0, until - since));
+    }
+    return longest;
   }
 
   /** A call about `subject` did not succeed. */
   failed(subject: Subject, error: ProviderError): void {
-    if (!OF_ALL.includes(error.problem)) {
-      this.ignored(subject, `${error.problem}: ${error.message}`);
+    const { problem, message } = error;
+    if (!isProviderWide(problem)) {
+      this.ignored(subject, `${problem}: ${message}`);
       return;
     }
-    if (!this.#problems.has(error.problem))
+    if (!this.#problems.has(problem))
       this.#deps.log.warn(
-        { provider: this.#providerId, problem: error.problem, detail: error.message },
+        { provider: this.#providerId, problem, detail: message },
         'calls to the provider fail: what is known of it is kept until it answers again',
       );
-    this.#problems.set(error.problem, this.#deps.clock.now());
+    const now = this.#deps.clock.now();
+    const id = typeof subject === 'string' ? subject : subject.id;
+    this.#problems.set(problem, now);
+    this.#failing.set(id, { problem, since: this.#failing.get(id)?.since ?? now, until: now });
   }
 
   /** An answer about `subject` is ignored, at least for now. */
   ignored(subject: Subject, reason: string): void {
     const [id, names] =
       typeof subject === 'string' ? [subject, { subject }] : [subject.id, logNames(subject)];
+    this.#failing.delete(id);
     if (this.#ignoredAnswers.get(id) === reason) return;
     this.#ignoredAnswers.set(id, reason);
     this.#deps.log.warn(
@@ -56,7 +87,7 @@ export class ProviderHealth {
 
   /** An answer about `subject` was usable. */
   answered(subject: string): void {
-    this.#ignoredAnswers.delete(subject);
+    this.forget(subject);
     const now = this.#deps.clock.now();
     for (const [problem, seenAt] of this.#problems) {
       if (now - seenAt < OVER_AFTER_MS) continue;
@@ -68,5 +99,17 @@ export class ProviderHealth {
   /** `subject` is no longer polled. */
   forget(subject: string): void {
     this.#ignoredAnswers.delete(subject);
+    this.#failing.delete(subject);
   }
+
+  /** Another process calls the provider now. */
+  clear(): void {
+    this.#problems.clear();
+    this.#failing.clear();
+    this.#ignoredAnswers.clear();
+  }
+}
+
+function isProviderWide(problem: ProviderProblem): problem is ProviderWideProblem {
+  return (providerWideProblems as readonly ProviderProblem[]).includes(problem);
 }

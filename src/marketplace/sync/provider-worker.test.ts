@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ProviderWorkers } from './provider-workers.ts';
 import {
   accept,
@@ -158,9 +159,16 @@ describe('an end', () => {
 
   it('of the lease ends the work', async () => {
     await running(setup);
+    setup.plain.faults.plan = (method) =>
+      method === 'getInstance' ? { error: new ProviderError('failed', '500') } : 'none';
+    await setup.clock.advance(MINUTE_MS);
+    expect(setup.workers.problemsOf('provider-x')).toEqual(['calls about deployments fail: failed']);
     const { transact } = setup.store;
     setup.store.transact = () => Promise.reject(new Error('the database does not answer'));
     await setup.clock.advance(40_000);
+    // Whoever has the lease now says what is wrong.
+    expect(setup.workers.problemsOf('provider-x')).toEqual([]);
+    expect(setup.workers.failingMs('provider-x').size).toBe(0);
     const polls = setup.plain.faults.countOf('getInstance');
     await setup.clock.advance(2 * MINUTE_MS);
     expect(setup.plain.faults.countOf('getInstance')).toBe(polls);

@@ -13,7 +13,7 @@ import { findLaunched } from './find-launched.ts';
 import { launch } from './launch.ts';
 import { poll } from './poll.ts';
 import { proveSsh } from './prove-ssh.ts';
-import { ProviderHealth } from './provider-health.ts';
+import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
 import { SshAlarm } from './ssh-alarm.ts';
 import { Sweep } from './sweep.ts';
@@ -80,6 +80,11 @@ export class ProviderWorker {
     return this.#health.problems.map((problem) => `calls about deployments fail: ${problem}`);
   }
 
+  /** For how long calls have failed, in milliseconds, by what is wrong with them. */
+  get failingMs(): ReadonlyMap<ProviderWideProblem, number> {
+    return this.#health.failingMs;
+  }
+
   start(): void {
     this.#lease.start();
   }
@@ -128,6 +133,7 @@ export class ProviderWorker {
 
   #end(): void {
     this.#context = undefined;
+    this.#health.clear();
     this.#deps.log.warn(
       { provider: this.#provider.id },
       'the lease of the provider is lost: another process may work on it now',

@@ -1,4 +1,5 @@
 import type { SyncDeps } from './context.ts';
+import type { ProviderWideProblem } from './provider-health.ts';
 import { ProviderWorker } from './provider-worker.ts';
 
 /** One worker per provider: a provider that hangs delays no other. */
@@ -32,6 +33,11 @@ export class ProviderWorkers {
   /** What is wrong with calls to a provider, as far as this process makes them. */
   problemsOf(providerId: string): readonly string[] {
     return this.#workers.get(providerId)?.problems ?? [];
+  }
+
+  /** For how long calls to a provider have failed, in milliseconds, by what is wrong; as far as this process makes them. */
+  failingMs(providerId: string): ReadonlyMap<ProviderWideProblem, number> {
+    return this.#workers.get(providerId)?.failingMs ?? new Map();
   }
 
   /** Lets what runs come to its end. */

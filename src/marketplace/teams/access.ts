@@ -19,15 +19,18 @@ export async function resolveTeam(
 ): Promise<string> {
   const { read } = deps.store;
   if (teamId !== undefined) return (await assertMember(read, caller, teamId)).teamId;
-  return (await currentTeam(read, caller)) ?? createPersonalTeam(deps, caller);
+  const current = (await currentTeam(read, caller)) ?? (await createPersonalTeam(deps, caller));
+  caller.actsFor?.(current);
+  return current;
 }
 
 /** @throws {ApiError} NOT_FOUND, or FORBIDDEN where the caller is no member */
 export async function assertMember(
   { teams }: Pick<Reader, 'teams'>,
-  { userId }: Caller,
+  { userId, actsFor }: Caller,
   teamId: string,
 ): Promise<MemberRecord> {
+  actsFor?.(teamId);
   const member = await teams.member(teamId, userId);
   if (member !== null) return member;
   throw (await teams.byId(teamId)) === null ? notFound('team') : forbidden('team');

@@ -11,7 +11,22 @@ import type { Store } from '../model/store.ts';
 const RECHECK_AFTER_MS = 2_000;
 const MAX_REMEMBERED = 10_000;
 
+const NOT_VALID = 'The API key is not valid.';
+
 type Key = Pick<ApiKeyRecord, 'id' | 'userId' | 'expiresAt'>;
+/** Revoked or expired. */
+type Refused = Key & { isRefused: true };
+
+/** A refusal of a key that is known. */
+export class KeyRefused extends ApiError {
+  /** Whose it is, for the log alone. */
+  readonly owner: Pick<ApiKeyRecord, 'id' | 'userId'>;
+
+  constructor(owner: Pick<ApiKeyRecord, 'id' | 'userId'>) {
+    super('UNAUTHORIZED', NOT_VALID);
+    this.owner = owner;
+  }
+}
 
 /** M: Authentication: an API key as a bearer, with an expiry, revocable. It is looked up by the SHA-256 of all of it. */
 export class Authenticator {
@@ -26,14 +41,15 @@ export class Authenticator {
   }
 
   /** @throws {ApiError} `UNAUTHORIZED`, with the same words for every reason */
-  async authenticate(authorization: string | undefined): Promise<Caller> {
+  async authenticate(authorization: string | undefined): Promise<Caller & { keyId: string }> {
     if (authorization === undefined)
       throw new ApiError('UNAUTHORIZED', 'Send "Authorization: Bearer <API_KEY>".');
     const token = bearerToken(authorization);
     const key = token === undefined ? undefined : await this.#find(digestSecret(token));
-    if (key === undefined) throw new ApiError('UNAUTHORIZED', 'The API key is not valid.');
+    if (key === undefined || 'isRefused' in key)
+      throw key === undefined ? new ApiError('UNAUTHORIZED', NOT_VALID) : new KeyRefused(key);
     this.#uses.note(key.id, this.#clock.now());
-    return { userId: key.userId };
+    return { userId: key.userId, keyId: key.id };
   }
 
   /** Writes the times of last use that have come together since the last call; kept for the next one if it cannot. */
@@ -45,16 +61,16 @@ export class Authenticator {
     );
   }
 
-  async #find(digest: Buffer): Promise<Key | undefined> {
+  async #find(digest: Buffer): Promise<Key | Refused | undefined> {
     const now = this.#clock.now();
     const name = digest.toString('base64');
     const entry = this.#remembered.get(name);
     if (entry !== undefined && now - entry.checkedAt < RECHECK_AFTER_MS)
-      return hasExpired(entry.key, now) ? undefined : entry.key;
+      return hasExpired(entry.key, now) ? { ...entry.key, isRefused: true } : entry.key;
     const key = await this.#store.read.keys.byDigest(digest);
     if (key === null || key.revokedAt !== null || hasExpired(key, now)) {
       this.#remembered.delete(name);
-      return undefined;
+      return key === null ? undefined : { ...key, isRefused: true };
     }
     if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear();
     this.#remembered.set(name, { key, checkedAt: now });

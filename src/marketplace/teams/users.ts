@@ -85,7 +85,7 @@ export async function changeUser(
 export async function findUser(users: UserReader, emailOrId: string): Promise<UserRecord> {
   const user = (await users.byEmail(emailOrId.trim().toLowerCase())) ?? (await users.byId(emailOrId));
   if (user === null)
-    throw new OperatorError(`There is no user "${emailOrId}": see \`berth marketplace users list\`.`);
+    throw new OperatorError(`There is no user "${emailOrId}": see \`berth marketplace users ls\`.`);
   return user;
 }
 

@@ -7,6 +7,7 @@ import {
   given,
   html,
   live,
+  named,
   table,
   withQuery,
 } from '../../../operators/console/parts.ts';
@@ -66,12 +67,12 @@ function columnsAt(now: number): readonly Column<DeploymentRow>[] {
     {
       head: 'Deployment',
       cell: ({ id, name, failure_reason: reason }) =>
-        html`${deploymentLink(id)}<span class="why">${given(name)}</span>${reason === null ? '' : html`<span class="why">${reason}</span>`}`,
+        html`${deploymentLink(id)}<span class="why">${named(name)}</span>${reason === null ? '' : html`<span class="why">${reason}</span>`}`,
     },
     {
       head: 'Offer and region',
       cell: ({ offer, region }) =>
-        html`<span class="nowrap">${given(offer)}</span><span class="why">${given(region)}</span>`,
+        html`<span class="nowrap">${named(offer)}</span><span class="why">${named(region)}</span>`,
     },
     { head: 'Provider', cell: ({ provider }) => provider },
     { head: 'Team', cell: ({ team_id: team }) => teamLink(team) },
@@ -95,7 +96,7 @@ export const deploymentPage: Page = async ({ store: { read } }, { params, now })
   ] as const;
   return {
     title: id,
-    body: html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${statusBadge(status)}<span class="soft">${given(name)}</span></div>
+    body: html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${statusBadge(status)}<span class="soft">${named(name)}</span></div>
 ${live('why', reason === null ? '' : html`<div class="notice bad"><h2>It failed: ${reason}</h2><p>${given(details)}</p></div>`, '')}
 <div class="columns">
 ${live(
@@ -103,8 +104,8 @@ ${live(
   html`<h2>What it is</h2>${facts([
     ['Team', teamLink(found.team_id)],
     ['User', found.user_id],
-    ['Offer', given(found.offer)],
-    ['Region', given(found.region)],
+    ['Offer', named(found.offer)],
+    ['Region', named(found.region)],
     ['GPU', given(found.gpu)],
     ['Instance type', found.instance_type],
     ['SSH', found.endpoint === null ? 'no address yet' : html`<code>${given(found.endpoint)}</code>`],
@@ -118,7 +119,7 @@ ${live(
   html`<h2>At its provider</h2>${facts([
     ['Provider', found.provider],
     ['Instance', html`<code>${given(found.provider_instance_id ?? 'none yet')}</code>`],
-    ['Its name there', html`<code>${given(found.provider_name)}</code>`],
+    ['Its name there', html`<code>${named(found.provider_name)}</code>`],
     ['Launch', found.launch],
     ['Request', given(found.request_id)],
     ['Change under way', given(found.action)],

@@ -8,6 +8,7 @@ import {
   given,
   html,
   live,
+  named,
   table,
   withQuery,
 } from '../../../operators/console/parts.ts';
@@ -45,12 +46,12 @@ function columnsAt(now: number, csrf: string): readonly Column<MailRow>[] {
     {
       head: 'Mail',
       cell: ({ subject, kind, last_error: error }) =>
-        html`${given(subject)}<span class="why">${kind}</span>${error === null ? '' : html`<span class="why">${given(error)}</span>`}`,
+        html`${named(subject)}<span class="why">${kind}</span>${error === null ? '' : html`<span class="why">${given(error)}</span>`}`,
     },
-    { head: 'To', cell: ({ to }) => given(to) },
+    { head: 'To', cell: ({ to }) => named(to) },
     { head: 'Written', cell: ({ created_at: at }) => ago(at, now) },
     {
-      head: 'Sent or due',
+      head: 'Sent, given up or next try',
       cell: ({ sent_at: sent, failed_at: failed, due_at: due }) => ago(sent ?? failed ?? due, now),
     },
     { head: 'Tries', cell: ({ attempts }) => attempts, isNumber: true },

@@ -10,17 +10,20 @@ import { burnColumns } from './teams.ts';
 
 const TEAMS_SHOWN = 8;
 const CAUSES_SHOWN = 8;
+/** A mail that waits longer was refused, or no mail server answers: the first retry is a minute after it. */
+const LATE_MAIL_MS = 5 * 60_000;
 
 /** The whole marketplace at a glance. */
 export const overviewPage: Page = async ({ store: { read }, providers: knownOf, maxLosses }, { now }) => {
   const spending = await read.teams.spending();
   const [status, providers, teams] = await Promise.all([
-    readStatus(read, spending),
+    readStatus(read, spending, now),
     listProviders(read, { known: knownOf(), maxLosses, now }),
     firstToRunOut(read, spending, TEAMS_SHOWN, now),
   ]);
   const { mails, books } = status;
-  const isLate = mails.oldest_due_at !== null && Date.parse(mails.oldest_due_at) < now - 60_000;
+  const { oldest_created_at: writtenAt } = mails;
+  const isLate = writtenAt !== null && Date.parse(writtenAt) < now - LATE_MAIL_MS;
   const figures = html`${activeStatuses.map((one) => {
     const n = status.deployments[one] ?? 0;
     const href = `/console/deployments?status=${one}`;
@@ -29,6 +32,7 @@ export const overviewPage: Page = async ({ store: { read }, providers: knownOf, 
 ${figure(usdToDollars(status.teams.burn_usd_per_hour), 'an hour, before discounts')}
 ${figure(count(status.teams.spending), `of ${count(status.teams.count)} teams spend`, { href: '/console/teams' })}
 ${figure(count(mails.waiting), 'mails wait', { href: '/console/mails?state=waiting', tone: isLate ? 'wait' : undefined })}
+${mails.given_up === 0 ? '' : figure(count(mails.given_up), 'mails given up in 24 hours', { href: '/console/mails?state=given_up', tone: 'bad' })}
 ${figure(count(status.losses_held), 'losses held', { href: '/console/providers', tone: status.losses_held > 0 ? 'bad' : undefined })}
 ${figure(books.findings === null ? '–' : count(books.findings), 'findings in the books', {
   href: '/console/books',

@@ -8,6 +8,7 @@ import {
   given,
   html,
   live,
+  named,
   table,
   withQuery,
 } from '../../../operators/console/parts.ts';
@@ -22,9 +23,9 @@ const PATH = '/console/teams';
 export const burnColumns: readonly Column<TeamRow>[] = [
   {
     head: 'Team',
-    cell: ({ id, slug, name }) => html`${teamLink(id, slug)}<span class="why">${given(name)}</span>`,
+    cell: ({ id, slug, name }) => html`${teamLink(id, slug)}<span class="why">${named(name)}</span>`,
   },
-  { head: 'Owner', cell: ({ owner }) => given(owner) },
+  { head: 'Owner', cell: ({ owner }) => named(owner) },
   { head: 'Balance', cell: ({ balance_usd: usd }) => usdToDollars(usd), isNumber: true },
   {
     head: 'An hour',
@@ -59,7 +60,7 @@ export const teamPage: Page = async ({ store: { read } }, { params, now }) => {
   const { id, slug, name } = team;
   return {
     title: slug,
-    body: html`<div class="head" id="head" data-live><h1>${given(name)}</h1>${hoursLeft(team.hours_left)}<span class="soft mono">${id}</span></div>
+    body: html`<div class="head" id="head" data-live><h1>${named(name)}</h1>${hoursLeft(team.hours_left)}<span class="soft mono">${id}</span></div>
 <div class="columns">
 ${live(
   'money',
@@ -79,8 +80,8 @@ ${live('booked', html`<h2>The newest rows of its books</h2>${table(bookedColumns
 };
 
 const memberColumns: readonly Column<TeamDetail['members'][number]>[] = [
-  { head: 'E-mail', cell: ({ email }) => given(email) },
-  { head: 'Name', cell: ({ name }) => given(name) },
+  { head: 'E-mail', cell: ({ email }) => named(email) },
+  { head: 'Name', cell: ({ name }) => named(name) },
   { head: 'Role', cell: ({ role }) => role },
 ];
 

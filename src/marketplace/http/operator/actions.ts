@@ -1,6 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { timestampSchema } from '../../../contract/values.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { auditedLookup } from '../../../operators/audit.ts';
 import { actorOf, createOperatorRouter } from '../../../operators/http/router.ts';
 import { toTime } from '../../../operators/views/values.ts';
 import { findTeam } from '../../model/own-rows.ts';
@@ -109,11 +110,16 @@ export function actionRoutes(deps: Pick<OperatorDeps, 'store' | 'clock' | 'rando
   return createOperatorRouter()
     .openapi(creditRoute, async (context) => {
       const { kind, amount_usd: usd, ...of } = context.req.valid('json');
-      const { id: teamId } = await findTeam(deps.store.read.teams, context.req.valid('param').team);
+      const actor = actorOf(context);
+      const { team } = context.req.valid('param');
+      const action = { action: `credit.${kind}`, subject: team };
+      const { id: teamId } = await auditedLookup(deps, actor, action, () =>
+        findTeam(deps.store.read.teams, team),
+      );
       const amountMicroUsd = Math.round(usd * 1_000_000);
       // The schema has seen to what each kind needs.
       const booking = { kind, teamId, amountMicroUsd, ...of } as Booking;
-      const { id, memo } = await bookCredit(deps, actorOf(context), booking);
+      const { id, memo } = await bookCredit(deps, actor, booking);
       return context.json({ id, team_id: teamId, memo }, 201);
     })
     .openapi(acceptRoute, async (context) => {

@@ -170,7 +170,7 @@ export function viewRoutes({
 }: Pick<OperatorDeps, 'store' | 'clock' | 'providers' | 'maxLosses'>) {
   return createOperatorRouter()
     .openapi(statusRoute, async (context) =>
-      context.json(await readStatus(read, await read.teams.spending()), 200),
+      context.json(await readStatus(read, await read.teams.spending(), clock.now()), 200),
     )
     .openapi(providersRoute, async (context) => {
       const seen = { known: providers(), maxLosses, now: clock.now() };

@@ -1,18 +1,23 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import type { Context, TypedResponse } from 'hono';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { ListStreams } from '../../../http/api/list-streams.ts';
+import type { Log } from '../../../ports/log.ts';
 import {
   createDeploymentSchema,
+  type Deployment,
   deploymentFilters,
   deploymentSchema,
   renameDeploymentSchema,
   terminatedSchema,
   terminationCheckSchema,
 } from '../../contract/deployment.ts';
+import { RateLimited } from '../../contract/errors.ts';
 import { limitSchema, pageSchema } from '../../contract/values.ts';
 import { createDeployment } from '../../deployments/create.ts';
-import { listDeployments, readDeployment, renameDeployment } from '../../deployments/read.ts';
+import { pagesOfDeployments, readDeployment, renameDeployment } from '../../deployments/read.ts';
 import { canTerminate, terminateDeployment } from '../../deployments/terminate.ts';
-import type { HttpDeps } from '../deps.ts';
+import type { HttpDeps, HttpEnv } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 
 const oneDeployment = z.object({ deploymentId: z.string() });
@@ -117,20 +122,59 @@ const canTerminateRoute = createRoute({
   responses: errors.replies(200, 'The check.', terminationCheckSchema, ofOthers),
 });
 
+const NONE = { items: [], isAll: true };
+
+async function* following<Page>(first: Page, rest: AsyncIterable<Page>): AsyncGenerator<Page, void> {
+  yield first;
+  yield* rest;
+}
+
+/** A list that is JSON already. */
+function respond(
+  context: Context<HttpEnv>,
+  body: string | ReadableStream | null,
+): TypedResponse<Deployment[], 200, 'json'> {
+  const headers = { 'Content-Type': 'application/json' };
+  const response =
+    typeof body === 'string' ? context.body(body, 200, headers) : context.newResponse(body, 200, headers);
+  return response as unknown as TypedResponse<Deployment[], 200, 'json'>;
+}
+
+/** Ends the connection of a list that cannot go on: what came until then must not look complete. */
+function breakOff(context: Context<HttpEnv>, error: unknown, log: Log): boolean {
+  errors.log(log, errors.from(error), { request_id: context.get('requestId'), path: context.req.path });
+  const outgoing = context.env?.outgoing;
+  outgoing?.destroy();
+  return outgoing !== undefined;
+}
+
 /** M: Deployments, but for the lifecycle. */
 export function deploymentRoutes(deps: HttpDeps) {
+  const listStreams = new ListStreams(
+    (_limit, seconds) => new RateLimited({ windowSeconds: seconds, retryAfterSeconds: seconds }),
+  );
   return createRouter()
     .openapi(createRouteOfDeployment, async (context) => {
       const requestId = context.get('requestId');
       const made = await createDeployment(deps, context.get('caller'), context.req.valid('json'), {
         requestId,
       });
-      context.set('made', { deployment: made.id, team: made.teamId });
+      context.set('made', { deployment: made.id });
       return context.json(made, 201);
     })
-    .openapi(listRoute, async (context) =>
-      context.json(await listDeployments(deps, context.get('caller'), context.req.valid('query')), 200),
-    )
+    .openapi(listRoute, async (context) => {
+      const caller = context.get('caller');
+      const pages = pagesOfDeployments(deps, caller, context.req.valid('query'));
+      const { value: first = NONE } = await pages.next();
+      if (first.isAll) return respond(context, `[${first.items.join()}]`);
+      if (context.req.method === 'HEAD') return respond(context, null);
+      const list = { head: '[', pages: following(first, pages), tail: ']' };
+      const { signal } = context.req.raw;
+      return respond(
+        context,
+        listStreams.open(caller.userId, list, signal, (error) => breakOff(context, error, deps.log)),
+      );
+    })
     .openapi(readRoute, async (context) => {
       const { deploymentId } = context.req.valid('param');
       return context.json(await readDeployment(deps, context.get('caller'), deploymentId), 200);

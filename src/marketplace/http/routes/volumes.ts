@@ -134,7 +134,7 @@ export function volumeRoutes(deps: HttpDeps) {
     .openapi(createRouteOfVolume, async (context) => {
       const requestId = context.get('requestId');
       const made = await createVolume(deps, context.get('caller'), context.req.valid('json'), { requestId });
-      context.set('made', { volume: made.volumeId, team: made.teamId });
+      context.set('made', { volume: made.volumeId });
       return context.json(made, 201);
     })
     .openapi(pricingRoute, (context) =>

@@ -52,10 +52,10 @@ export async function listMails(
 ): Promise<MailPage> {
   const [found, waiting] = await Promise.all([
     mail.list({ ...of, after: toPageEnd(after), limit: limit + 1 }),
-    mail.countWaiting(),
+    mail.waiting(),
   ]);
   const { rows, next } = cutPage(found, limit, ({ createdAt: at, id }) => fromPageEnd({ at, id }));
-  return { mails: rows.map(toMailRow), waiting, next };
+  return { mails: rows.map(toMailRow), waiting: waiting.count, next };
 }
 
 export function toMailRow(record: MailRecord): MailRow {

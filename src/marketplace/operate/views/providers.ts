@@ -11,6 +11,8 @@ export interface ProviderFacts {
   catalogReadAt: number | null;
   offers: number;
   offersInStock: number;
+  /** When the TLS certificate ends that it showed last; null: none was seen. */
+  certificateEndsAt: number | null;
   /** What is wrong with its answers now. */
   problems: readonly string[];
 }
@@ -28,10 +30,13 @@ export const providerRowSchema = z
     provider: z.string(),
     state: z.enum(providerStates).meta({
       description:
-        '`failing`: calls fail, or losses are held · `stale`: what is known of it is older than five minutes · `not_configured`: rows name it, and nobody calls it · `unknown`: it runs nothing that tells, and only a server that runs knows whether it answers.',
+        '`failing`: calls fail, or losses are held · `stale`: what is known of it is older than five minutes · `not_configured`: rows name it, and nobody calls it · `unknown`: it was not called, as on a command line without `--ask`.',
     }),
     problems: z.array(z.string()),
     catalog_read_at: timeOrNullSchema.meta({ description: 'By this server; null: never since its start.' }),
+    certificate_ends_at: timeOrNullSchema.meta({
+      description: 'Of the TLS certificate that it showed last; null: none was seen.',
+    }),
     offers: z.int().nullable(),
     offers_in_stock: z.int().nullable(),
     deploying: z.int(),
@@ -120,7 +125,10 @@ function toOutcomes(rows: readonly DeploymentOutcomes[]) {
   };
 }
 
-type Health = Pick<ProviderRow, 'state' | 'problems' | 'catalog_read_at' | 'offers' | 'offers_in_stock'>;
+type Health = Pick<
+  ProviderRow,
+  'state' | 'problems' | 'catalog_read_at' | 'certificate_ends_at' | 'offers' | 'offers_in_stock'
+>;
 
 function toHealth(
   row: Pick<ProviderRow, 'losses_held' | 'losses_accepted_until' | 'confirmed_until'>,
@@ -130,11 +138,12 @@ function toHealth(
   const held = row.losses_held === 0 ? [] : [`${row.losses_held} losses are held until an operator decides`];
   const problems = [...(facts?.problems ?? []), ...held];
   const confirmedAt = row.confirmed_until === null ? now : Date.parse(row.confirmed_until);
-  const oldest = Math.min(confirmedAt, facts === null ? now : (facts?.catalogReadAt ?? 0));
+  const oldest = Math.min(confirmedAt, facts?.catalogReadAt ?? 0);
   return {
     state: stateOf(),
     problems,
     catalog_read_at: toTime(facts?.catalogReadAt ?? null),
+    certificate_ends_at: toTime(facts?.certificateEndsAt ?? null),
     offers: facts?.offers ?? null,
     offers_in_stock: facts?.offersInStock ?? null,
   };
@@ -142,7 +151,7 @@ function toHealth(
   function stateOf(): ProviderRow['state'] {
     if (facts === undefined) return 'not_configured';
     if (problems.length > 0) return 'failing';
-    if (facts === null && row.confirmed_until === null) return 'unknown';
+    if (facts === null) return 'unknown';
     return now - oldest > STALE_MS ? 'stale' : 'ok';
   }
 }

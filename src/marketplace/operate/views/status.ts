@@ -1,8 +1,19 @@
 import { z } from 'zod';
 import { usdFromMicroUsd } from '../../../contract/values.ts';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
+import { DAY_MS } from '../../../ports/clock.ts';
 import type { Reader, TeamWithLoad } from '../../model/store.ts';
 import { readVerdict } from './books.ts';
+
+const mailsViewSchema = z.object({
+  waiting: z.int(),
+  oldest_created_at: timeOrNullSchema.meta({
+    description: 'When the one that waits longest was written, however often it was tried since.',
+  }),
+  next_try_at: timeOrNullSchema.meta({ description: 'When one of them is tried next; null: none waits.' }),
+  given_up: z.int().meta({ description: 'Those that were given up in the last 24 hours.' }),
+});
+export type MailsView = z.infer<typeof mailsViewSchema>;
 
 /** What there is, in figures. */
 export const statusViewSchema = z
@@ -14,7 +25,7 @@ export const statusViewSchema = z
       without_balance: z.int().meta({ description: 'Of these, those whose stored balance is used up.' }),
       burn_usd_per_hour: z.number().meta({ description: 'Of all of them, before discounts.' }),
     }),
-    mails: z.object({ waiting: z.int(), oldest_due_at: timeOrNullSchema }),
+    mails: mailsViewSchema,
     losses_held: z.int(),
     books: z.object({
       verified_at: timeOrNullSchema,
@@ -25,12 +36,15 @@ export const statusViewSchema = z
 export type StatusView = z.infer<typeof statusViewSchema>;
 
 /** `spending`: the teams that are billed for something. */
-export async function readStatus(read: Reader, spending: readonly TeamWithLoad[]): Promise<StatusView> {
-  const [active, count, waiting, dueAt, held, verdict] = await Promise.all([
+export async function readStatus(
+  read: Reader,
+  spending: readonly TeamWithLoad[],
+  now: number,
+): Promise<StatusView> {
+  const [active, count, mails, held, verdict] = await Promise.all([
     read.deployments.countActive(),
     read.teams.count(),
-    read.mail.countWaiting(),
-    read.mail.nextDueAt(),
+    readMails(read, now),
     read.losses.countHeld(),
     readVerdict(read),
   ]);
@@ -44,8 +58,22 @@ export async function readStatus(read: Reader, spending: readonly TeamWithLoad[]
         spending.reduce((sum, { openRateMilliUsd }) => sum + openRateMilliUsd * 1000, 0),
       ),
     },
-    mails: { waiting, oldest_due_at: toTime(dueAt) },
+    mails,
     losses_held: held.reduce((sum, { count: n }) => sum + n, 0),
     books: { verified_at: verdict?.at ?? null, findings: verdict?.counts['findings'] ?? null },
+  };
+}
+
+/** The state of the outbox. */
+export async function readMails({ mail }: Pick<Reader, 'mail'>, now: number): Promise<MailsView> {
+  const [{ count, oldestCreatedAt, nextDueAt }, givenUp] = await Promise.all([
+    mail.waiting(),
+    mail.countGivenUpSince(now - DAY_MS),
+  ]);
+  return {
+    waiting: count,
+    oldest_created_at: toTime(oldestCreatedAt),
+    next_try_at: toTime(nextDueAt),
+    given_up: givenUp,
   };
 }
