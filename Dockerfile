@@ -15,6 +15,8 @@ ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=build /package ./
 COPY --from=build /build/node_modules ./node_modules
+# `docker exec CONTAINER berth …`, as the first lines of a server say it.
+RUN chmod +x dist/main.js && ln -s /app/dist/main.js /usr/local/bin/berth
 RUN mkdir /data && chown node:node /data
 USER node
 VOLUME /data

@@ -2,9 +2,11 @@
 import { realpathSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { commandsOf } from './cli/commands.ts';
-import { createProgram, loadCommands, sentenceOf, sentenceOfOldNode } from './cli/program.ts';
+import { createProgram, loadCommands, printFailure, sentenceOfOldNode } from './cli/program.ts';
 import type { ServePorts } from './compose/serve-orchestrator.ts';
 import { packageVersion } from './config/package-root.ts';
+import { ignoreClosedPipes, printError } from './runtime/print.ts';
+import { withoutEchoes } from './runtime/signals.ts';
 import { nameSourcesInStacks } from './runtime/sources.ts';
 
 /** Runs the command line. A failure is a sentence on standard error and exit code 1. */
@@ -15,16 +17,18 @@ export async function main(argv: readonly string[], ports: ServePorts = {}): Pro
     // A program of its own: it reads its arguments.
     const { conformance } = await import('../conformance/cli.ts');
     const asked = args[0] === 'help' ? [...args.slice(2), '--help'] : args.slice(1);
-    process.exitCode = await conformance(asked);
+    process.exitCode = await conformance(asked, { signals: withoutEchoes(process) });
     return;
   }
+  // A script that completes command lines has every command.
+  const isWhole = called === 'completion';
   const program = createProgram(
     [
       ...(await loadCommands(
-        commandsOf((name) => argv.includes(name), ports),
-        (name) => name === called,
+        commandsOf((name) => isWhole || argv.includes(name), ports),
+        (name) => isWhole || name === called,
       )),
-      new Command('conformance').description('test a provider orchestrator, in whatever language'),
+      await conformanceCommand(isWhole),
     ],
     packageVersion(),
   );
@@ -35,10 +39,14 @@ export async function main(argv: readonly string[], ports: ServePorts = {}): Pro
       process.exitCode = error.exitCode;
       return;
     }
-    const fault = `a fault of the program: ${error instanceof Error ? error.stack : error}`;
-    process.stderr.write(`berth: ${sentenceOf(error) ?? fault}\n`);
+    printFailure(error);
     process.exitCode = 1;
   }
+}
+
+async function conformanceCommand(isWhole: boolean): Promise<Command> {
+  const suite = isWhole ? (await import('../conformance/cli.ts')).suiteCommand() : new Command('conformance');
+  return suite.description('test a provider orchestrator, in whatever language');
 }
 
 /** The command that is run, or that `help` is asked about. No option of `berth` itself has a value. */
@@ -51,13 +59,16 @@ function calledCommand(args: readonly string[]): string | undefined {
 const isProgram = import.meta.main ?? import.meta.filename === realpathSync(process.argv[1] ?? '.');
 const oldNode = sentenceOfOldNode(process.versions.node, calledCommand(process.argv.slice(2)));
 if (oldNode !== null) {
-  process.stderr.write(`berth: ${oldNode}\n`);
+  printError(`berth: ${oldNode}\n`);
   process.exitCode = 1;
 } else if (isProgram) {
   nameSourcesInStacks();
-  // Whoever reads may stop early, as `head` does: the rest is for nobody.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-  });
+  ignoreClosedPipes();
+  // Node would print the message of the error as it is. The suite cleans up first, by itself.
+  if (calledCommand(process.argv.slice(2)) !== 'conformance')
+    process.on('uncaughtException', (error) => {
+      printFailure(error);
+      process.exit(1);
+    });
   await main(process.argv);
 }

@@ -6,59 +6,86 @@ import { audited } from '../operators/audit.ts';
 import { createAccount, setPassword } from '../orchestrator/accounts/accounts.ts';
 import { type ClosingPlan, closeAccount } from '../orchestrator/operate/actions/close-account.ts';
 import { type AccountRow, listAccounts } from '../orchestrator/operate/views/accounts.ts';
-import { printLine } from '../runtime/print.ts';
+import { printError } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { fieldColumns, type JsonFlag, printRecords, withJson } from './print-records.ts';
+import {
+  fieldColumns,
+  type ListFlags,
+  type OutputFlag,
+  printDone,
+  printRecords,
+  withList,
+  withOutput,
+} from './print-records.ts';
 
 /** `berth accounts`: tenants that cannot see each other. */
 export function accountsCommand(): Command {
   const accounts = new Command('accounts');
-  onDatabase(accounts.command('create <name>'), async (deps, name: string, flags: { id?: string }) => {
-    const action = { action: 'account.create', subject: name };
-    const { id } = await audited(deps, localActor(), action, (store) =>
-      createAccount({ ...deps, store }, name, flags.id),
-    );
-    printLine(`Account ${name} (${id}) is created. Give it a key: berth keys create --account ${name}`);
-  })
+  withOutput(
+    onDatabase(
+      accounts.command('create <name>'),
+      async (deps, name: string, flags: OutputFlag & { id?: string }) => {
+        const action = { action: 'account.create', subject: name };
+        const { id } = await audited(deps, localActor(), action, (store) =>
+          createAccount({ ...deps, store }, name, flags.id),
+        );
+        const sentence = `Account ${name} (${id}) is created. Give it a key: berth keys create --account ${name}`;
+        printDone(flags, { id, name }, sentence);
+      },
+    ),
+  )
     .description('create an account')
     .option('--id <id>', 'the id that it had, where the database was restored and lacks it');
-  withJson(
-    onDatabase(accounts.command('list'), async ({ store }, flags: JsonFlag) => {
+  withList(
+    onDatabase(accounts.command('ls'), async ({ store }, flags: ListFlags) => {
       printRecords(await listAccounts(store.read), accountColumns, flags);
     }),
   ).description('list the accounts');
-  onDatabase(accounts.command('set-password <name>'), async (deps, name: string) => {
-    const password = await readPassword();
-    const action = { action: 'account.set_password', subject: name };
-    await audited(deps, localActor(), action, (store) => setPassword({ ...deps, store }, name, password));
-    printLine(`The password of account ${name} is set.`);
-  }).description(
+  withOutput(
+    onDatabase(accounts.command('set-password <name>'), async (deps, name: string, flags: OutputFlag) => {
+      const password = await readPassword();
+      const action = { action: 'account.set_password', subject: name };
+      await audited(deps, localActor(), action, (store) => setPassword({ ...deps, store }, name, password));
+      printDone(flags, { name }, `The password of account ${name} is set.`);
+    }),
+  ).description(
     'set the password for POST /auth/token, read from the terminal or from standard input; tokens bought with the old one end',
   );
   const closing = { drain: 'delete its instances first, with their disks' };
-  onDatabase(accounts.command('disable <name>'), async (deps, name: string, { drain = false }: DrainFlag) => {
-    const order = { account: name, closing: 'disable', drain, isDone: true } as const;
-    const { instances } = await closeAccount(deps, localActor(), order);
-    printLine(`Account ${name} can do nothing until it is given a key or a password.`);
-    printLine('A key that a server has from BERTH_API_KEY stays: take it out there, and restart the server.');
-    if (instances > 0) printLine(`Being deleted: ${counted(instances, 'instance')}.`);
-  })
+  withOutput(
+    onDatabase(accounts.command('disable <name>'), async (deps, name: string, flags: DrainFlag) => {
+      const { drain = false } = flags;
+      const order = { account: name, closing: 'disable', drain, isDone: true } as const;
+      const { instances } = await closeAccount(deps, localActor(), order);
+      printDone(
+        flags,
+        { name, deleted: false, instances },
+        `Account ${name} can do nothing until it is given a key or a password.`,
+        'A key that a server has from BERTH_API_KEY stays: take it out there, and restart the server.',
+        ...(instances > 0 ? [`Being deleted: ${counted(instances, 'instance')}.`] : []),
+      );
+    }),
+  )
     .description(
       'end all keys of an account, its password and its tokens; refused while it has instances, which it could not delete any more',
     )
     .option('--drain', closing.drain);
-  onDatabase(accounts.command('delete <name>'), async (deps, name: string, { drain = false }: DrainFlag) => {
-    const order = { account: name, closing: 'delete', drain, isDone: true } as const;
-    const closed = await closeAccount(deps, localActor(), order);
-    printLine(tellDeleted(name, closed));
-  })
+  withOutput(
+    onDatabase(accounts.command('rm <name>'), async (deps, name: string, flags: DrainFlag) => {
+      const { drain = false } = flags;
+      const order = { account: name, closing: 'delete', drain, isDone: true } as const;
+      const closed = await closeAccount(deps, localActor(), order);
+      const { instances, volumes, isDeleted } = closed;
+      printDone(flags, { name, deleted: isDeleted, instances, volumes }, tellDeleted(name, closed));
+    }),
+  )
     .description('end an account for good; refused while it has instances or volumes')
     .option('--drain', `${closing.drain}, and then its volumes: run it again until it is done`);
   return accounts;
 }
 
-interface DrainFlag {
+interface DrainFlag extends OutputFlag {
   drain?: boolean;
 }
 
@@ -67,7 +94,7 @@ function tellDeleted(name: string, { instances, volumes, isDeleted }: ClosingPla
   const ended = `Account ${name} can do nothing any more.`;
   return instances + volumes > 0
     ? `${ended} Still being deleted: ${counted(instances, 'instance')} and ${counted(volumes, 'volume')}. Run it again.`
-    : `${ended} Its row stays as long as those of its deleted instances and volumes (retention.tombstones_days): delete it again after that.`;
+    : `${ended} Its row and its name go with those of its deleted instances and volumes (retention.tombstones_days).`;
 }
 
 const accountColumns = fieldColumns<AccountRow>({
@@ -76,12 +103,13 @@ const accountColumns = fieldColumns<AccountRow>({
   PASSWORD: 'has_password',
   CREATED: 'created_at',
   INSTANCES: 'instances',
+  DELETED: 'closed_at',
 });
 
 /** One line of standard input; a terminal shows nothing of it. */
 async function readPassword(): Promise<string> {
   const { stdin } = process;
-  if (stdin.isTTY) process.stderr.write('New password: ');
+  if (stdin.isTTY) printError('New password: ');
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: stdin, output: silent, terminal: stdin.isTTY === true });
   try {
@@ -89,6 +117,6 @@ async function readPassword(): Promise<string> {
     return '';
   } finally {
     lines.close();
-    if (stdin.isTTY) process.stderr.write('\n');
+    if (stdin.isTTY) printError('\n');
   }
 }

@@ -2,18 +2,17 @@ import { Command } from 'commander';
 import { type AuditView, listAudit } from '../operators/views/audit.ts';
 import type { OnOperators } from './operators-command.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { parseLimit } from './parse.ts';
 import {
   type Column,
   fieldColumns,
-  type JsonFlag,
-  printJson,
+  isData,
+  type ListFlags,
+  printData,
   printRecords,
-  withJson,
+  withList,
 } from './print-records.ts';
 
-interface ListFlags extends JsonFlag {
-  limit: string;
+interface Flags extends ListFlags {
   actor?: string;
   action?: string;
   subject?: string;
@@ -27,14 +26,15 @@ export function auditCommand(): Command {
 /** What operators did, of the product whose database `on` opens. */
 export function auditCommandOn(on: OnOperators): Command {
   const audit = new Command('audit');
-  withJson(
-    on(audit.command('ls'), async ({ store: { read } }, { limit, json, ...of }: ListFlags) => {
-      const { entries } = await listAudit(read, { ...of, limit: parseLimit('--limit', limit) });
-      if (json) printJson(entries);
+  withList(
+    on(audit.command('ls'), async ({ store: { read } }, flags: Flags) => {
+      const { actor, action, subject, limit } = flags;
+      const { entries } = await listAudit(read, { actor, action, subject, limit });
+      if (isData(flags)) printData(flags, entries);
       else printRecords(entries, columns, {}, 'The audit log has no such entry.');
     }),
+    50,
   )
-    .option('--limit <count>', 'how many', '50')
     .option('--actor <name>', 'what one operator did')
     .option('--action <name>', 'one kind of action, such as alarm.acknowledge')
     .option('--subject <name>', 'what was done to one thing, such as the id of an instance')

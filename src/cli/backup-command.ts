@@ -1,28 +1,26 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { backUp, orchestratorStores } from '../compose/open-store.ts';
-import { printLine } from '../runtime/print.ts';
 import { systemClock } from '../runtime/system.ts';
+import { auditBeside } from './audit-beside.ts';
 import { checkDatabaseCommand } from './check-database-command.ts';
 import { withDatabase } from './database.ts';
 import { loadFor } from './orchestrator-database.ts';
-import { type JsonFlag, printJson, toJsonTime, withJson } from './print-records.ts';
+import { type OutputFlag, printDone, toJsonTime, withOutput } from './print-records.ts';
 
 /** `berth backup`: a copy of the database that `berth serve` may be writing to meanwhile. */
 export function backupCommand(): Command {
-  return withJson(
+  return withOutput(
     withDatabase(new Command('backup').argument('<file>', 'the copy; it must not exist yet')),
-  ).action(async (file: string, { json }: JsonFlag, command: Command) => {
+  ).action(async (file: string, flags: OutputFlag, command: Command) => {
     const { database } = loadFor(command);
     const target = resolve(file);
     const takenAt = systemClock.now();
-    const bytes = await backUp(database, target, takenAt);
+    const action = { action: 'database.backup', subject: target };
+    const bytes = await auditBeside(database, action, () => backUp(database, target, takenAt));
     const time = toJsonTime(takenAt);
-    if (json) printJson({ file: target, bytes, taken_at: time });
-    else
-      printLine(
-        `The database as of ${time} is in ${target} (${bytes} bytes). Keep it as secret as the database.`,
-      );
+    const sentence = `The database as of ${time} is in ${target} (${bytes} bytes). Keep it as secret as the database.`;
+    printDone(flags, { file: target, bytes, taken_at: time }, sentence);
   });
 }
 

@@ -1,18 +1,26 @@
 import { Command } from 'commander';
 import { checkConfig, configNotes } from '../config/check.ts';
 import { toLine } from '../config/findings.ts';
-import { printLine } from '../runtime/print.ts';
+import { printError, printLine } from '../runtime/print.ts';
+import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
 
 /** `berth check-config`: every finding names file, line and path. */
 export function checkConfigCommand(): Command {
-  return new Command('check-config')
+  return withOutput(new Command('check-config'))
     .option('--config <file>', 'berth.yaml or marketplace.yaml; without it the bundled catalog is checked')
-    .action(({ config }: { config?: string }) => {
+    .action((flags: OutputFlag & { config?: string }) => {
+      const { config } = flags;
       const file = config ?? (process.env['BERTH_CONFIG'] || undefined);
       const findings = checkConfig(file);
-      for (const finding of findings) process.stderr.write(`${toLine(finding)}\n`);
       if (findings.length > 0) process.exitCode = 1;
-      else {
+      if (isData(flags))
+        return printData(flags, {
+          ok: findings.length === 0,
+          findings,
+          notes: findings.length > 0 ? [] : configNotes(file),
+        });
+      for (const finding of findings) printError(`${toLine(finding)}\n`);
+      if (findings.length === 0) {
         for (const note of configNotes(file)) printLine(note);
         printLine(`${file ?? 'the bundled catalog'}: OK, no problems found`);
       }

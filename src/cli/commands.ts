@@ -165,5 +165,10 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
       description: 'serve the marketplace API on top of provider orchestrators; manage its users and teams',
       load: async () => (await import('./marketplace/marketplace-command.ts')).marketplaceCommand(isNamed),
     },
+    {
+      name: 'completion',
+      description: 'print the script by which bash or zsh completes `berth` at TAB',
+      load: async () => (await import('./completion-command.ts')).completionCommand(),
+    },
   ];
 }

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Argument, Command } from 'commander';
 import { cordonableOf } from '../compose/cordonable.ts';
 import type { StoreDeps } from '../compose/open-store.ts';
 import { loadCatalog } from '../config/load.ts';
@@ -21,7 +21,6 @@ import {
   toCordonRow,
   toDrainedRow,
 } from '../orchestrator/operate/views/actions.ts';
-import { Fatal } from '../ports/errors.ts';
 import { printLine, printTable } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
@@ -29,14 +28,18 @@ import { parseTime, parseTimeToCome } from './parse.ts';
 import {
   type Column,
   fieldColumns,
-  type JsonFlag,
-  printJson,
+  isData,
+  type ListFlags,
+  type OutputFlag,
+  printData,
+  printDone,
   printRecords,
   toTime,
-  withJson,
+  withList,
+  withOutput,
 } from './print-records.ts';
 
-interface Flags extends JsonFlag {
+interface Flags extends OutputFlag {
   platform?: string;
   reason?: string;
   until?: string;
@@ -44,71 +47,76 @@ interface Flags extends JsonFlag {
 
 /** `berth cordon`: nothing new is placed on a region, an offer, a platform or a host. */
 export function cordonCommand(): Command {
-  return onSubject(new Command('cordon'), async (deps, subject, { reason = null, until, json }) => {
+  return onSubject(new Command('cordon'), async (deps, subject, flags) => {
+    const { reason = null, until } = flags;
     const set = await cordon(deps, localActor(), { subject, until: toEnd(deps, until), reason });
-    if (json) return printJson(toCordonRow(set, deps.clock.now()));
-    printLine(`Nothing new is placed on ${describe(set)} until ${endOf(set)}; what runs there goes on.`);
+    const sentence = `Nothing new is placed on ${describe(set)} until ${endOf(set)}; what runs there goes on.`;
+    printDone(flags, toCordonRow(set, deps.clock.now()), sentence);
   });
 }
 
 /** `berth uncordon`. */
 export function uncordonCommand(): Command {
-  const command = withJson(onDatabase(new Command('uncordon'), (deps, ...args) => run(deps, args)));
+  const command = withOutput(onDatabase(new Command('uncordon'), (deps, ...args) => run(deps, args)));
   const run = async (deps: StoreDeps & { config: Config }, args: unknown[]) => {
-    const [kind, name, flags] = args as [string, string, Flags];
+    const [kind, name, flags] = args as [CordonKind, string, Flags];
     const ended = await uncordon(toDeps(deps), localActor(), toSubject(kind, name, flags));
-    if (flags.json) return printJson(ended.map((one) => toCordonRow(one, deps.clock.now())));
-    printLine(`${kind} ${name} is sold from again, as far as it has room.`);
+    const rows = ended.map((one) => toCordonRow(one, deps.clock.now()));
+    printDone(flags, rows, `${kind} ${name} is sold from again, as far as it has room.`);
   };
   return withPlatform(withSubject(command));
 }
 
 /** `berth drain`: cordons, and tells what is left. */
 export function drainCommand(): Command {
-  return onSubject(new Command('drain'), async (deps, subject, { reason = null, until, json }) => {
+  return onSubject(new Command('drain'), async (deps, subject, flags) => {
+    const { reason = null, until } = flags;
     const drained = await drain(deps, localActor(), { subject, until: toEnd(deps, until), reason });
-    if (json) return printJson(toDrainedRow(drained, deps.clock.now()));
+    if (isData(flags)) return printData(flags, toDrainedRow(drained, deps.clock.now()));
     tellDrained(drained);
   });
 }
 
 /** `berth cordons`: what is cordoned, and the maintenance that is planned. */
 export function cordonsCommand(): Command {
-  return withJson(
-    onDatabase(new Command('cordons'), async ({ store, clock }, flags: JsonFlag) => {
+  const cordons = new Command('cordons');
+  withList(
+    onDatabase(cordons.command('ls', { isDefault: true }), async ({ store, clock }, flags: ListFlags) => {
       const all = await listCordons(store.read, clock.now());
       printRecords(all, columns, flags, 'Nothing is cordoned.');
     }),
-  );
+  ).description('list what is cordoned, and the maintenance that is planned');
+  return cordons;
 }
 
 /** `berth maintenance`: windows that the catalog tells clients of. */
 export function maintenanceCommand(): Command {
   const maintenance = new Command('maintenance');
   onSubject(maintenance.command('plan'), async (deps, subject, flags: Flags & { from?: string }) => {
-    const { reason = null, until, from, json } = flags;
+    const { reason = null, until, from } = flags;
     const since = from === undefined ? deps.clock.now() : parseTime('--from', from, deps.clock.now());
     const end = until === undefined ? null : parseTime('--until', until, deps.clock.now());
     const planned = await planMaintenance(deps, localActor(), { subject, since, until: end, reason });
-    if (json) return printJson(toCordonRow(planned, deps.clock.now()));
-    printLine(
+    printDone(
+      flags,
+      toCordonRow(planned, deps.clock.now()),
       `${planned.id}: maintenance of ${describe(planned)} from ${toTime(planned.since)} until ${endOf(planned)}. Clients see it in extras.berth.maintenance_windows; nothing new is placed there then, and what runs goes on.`,
     );
   })
     .option('--from <time>', 'when it begins: 30m, 2h or 7d from now, or a time; default: now')
     .description('announce maintenance; nothing new is placed there in that time');
-  withJson(
+  withOutput(
     onDatabase(
       maintenance.command('cancel <id>'),
-      async ({ store, clock }, id: string, { json }: JsonFlag) => {
+      async ({ store, clock }, id: string, flags: OutputFlag) => {
         const ended = await cancelMaintenance({ store, clock }, localActor(), id);
-        if (json) return printJson(toCordonRow(ended, clock.now()));
-        printLine(`The maintenance of ${describe(ended)} is over, or taken back.`);
+        const sentence = `The maintenance of ${describe(ended)} is over, or taken back.`;
+        printDone(flags, toCordonRow(ended, clock.now()), sentence);
       },
     ),
   ).description('end a window of maintenance, or take back one that is to come');
-  withJson(
-    onDatabase(maintenance.command('ls'), async ({ store, clock }, flags: JsonFlag) => {
+  withList(
+    onDatabase(maintenance.command('ls'), async ({ store, clock }, flags: ListFlags) => {
       const windows = (await listCordons(store.read, clock.now())).filter(({ maintenance }) => maintenance);
       printRecords(windows, columns, flags, 'No maintenance is planned.');
     }),
@@ -119,16 +127,18 @@ export function maintenanceCommand(): Command {
 type OnSubject<F> = (deps: CordonDeps, subject: NamedSubject, flags: F) => Promise<void>;
 
 function onSubject<F extends Flags>(command: Command, body: OnSubject<F>): Command {
-  const whole = onDatabase(withSubject(command), (deps, kind: string, name: string, flags: F) =>
+  const whole = onDatabase(withSubject(command), (deps, kind: CordonKind, name: string, flags: F) =>
     body(toDeps(deps), toSubject(kind, name, flags), flags),
   );
-  return withJson(withPlatform(whole))
+  return withOutput(withPlatform(whole))
     .option('--reason <text>', 'why; clients see that of maintenance')
     .option('--until <time>', 'when it ends: 30m, 2h or 7d from now, or a time; default: when it is removed');
 }
 
 function withSubject(command: Command): Command {
-  return command.argument('<kind>', `what: ${cordonKinds.join(', ')}`).argument('<name>', 'its name');
+  return command
+    .addArgument(new Argument('<kind>', 'what').choices(cordonKinds))
+    .argument('<name>', 'its name');
 }
 
 function withPlatform(command: Command): Command {
@@ -140,11 +150,8 @@ function toDeps({ config, ...deps }: StoreDeps & { config: Config }): CordonDeps
   return { ...deps, sold: cordonableOf(config, catalog) };
 }
 
-/** @throws {Fatal} */
-function toSubject(kind: string, name: string, { platform }: Flags): NamedSubject {
-  if (!cordonKinds.includes(kind as CordonKind))
-    throw new Fatal(`${kind} cannot be cordoned: give one of ${cordonKinds.join(', ')}, and its name.`);
-  return { kind: kind as CordonKind, name, ...(platform !== undefined && { platform }) };
+function toSubject(kind: CordonKind, name: string, { platform }: Flags): NamedSubject {
+  return { kind, name, ...(platform !== undefined && { platform }) };
 }
 
 function toEnd({ clock }: Pick<CordonDeps, 'clock'>, until: string | undefined): number | null {

@@ -6,7 +6,7 @@ import { printLine } from '../runtime/print.ts';
 import { systemClock } from '../runtime/system.ts';
 import { withDatabase } from './database.ts';
 import { loadFor } from './orchestrator-database.ts';
-import { type JsonFlag, printJson, withJson } from './print-records.ts';
+import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
 
 const marks: Readonly<Record<DoctorFinding['verdict'], string>> = {
   ok: 'ok',
@@ -16,17 +16,18 @@ const marks: Readonly<Record<DoctorFinding['verdict'], string>> = {
 
 /** `berth doctor`: what `berth serve` with the same flags needs, looked at one by one. Exit status 1: something is broken. */
 export function doctorCommand(): Command {
-  return withJson(withDatabase(new Command('doctor'))).action(
-    async ({ json }: JsonFlag, command: Command) => {
+  return withOutput(withDatabase(new Command('doctor'))).action(
+    async (flags: OutputFlag, command: Command) => {
       const config = loadFor(command);
       const counts = { ok: 0, warning: 0, broken: 0 };
       const ports = { env: process.env, clock: systemClock, log: createLog('error') };
       for await (const finding of diagnose(config, ports)) {
         counts[finding.verdict]++;
-        if (json) printJson(finding);
+        if (isData(flags)) printData(flags, finding);
         else printFinding(finding);
       }
-      if (!json) printLine(`${counts.ok} ok, ${counts.warning} to look at, ${counts.broken} broken.`);
+      if (!isData(flags))
+        printLine(`${counts.ok} ok, ${counts.warning} to look at, ${counts.broken} broken.`);
       if (counts.broken > 0) process.exitCode = 1;
     },
   );

@@ -2,12 +2,13 @@ import { Command } from 'commander';
 import { type CheckReport, type DriverTest, openDriverTest } from '../compose/driver-test.ts';
 import { bundledCatalogFile } from '../config/load.ts';
 import { Fatal } from '../ports/errors.ts';
-import { printLine } from '../runtime/print.ts';
+import { printError, printLine } from '../runtime/print.ts';
+import { onFirstSignal } from '../runtime/signals.ts';
 import { remedyOf } from './driver-remedies.ts';
 import { parseCount } from './parse.ts';
-import { printJson } from './print-records.ts';
+import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
 
-interface Flags {
+interface Flags extends OutputFlag {
   url?: string;
   env: string[];
   catalog?: string;
@@ -16,7 +17,6 @@ interface Flags {
   patienceS: string;
   timeoutS: string;
   only: string[];
-  json?: true;
 }
 
 const MAX_SHOWN = 600;
@@ -27,19 +27,23 @@ export function driverCommand(): Command {
 }
 
 function testCommand(): Command {
-  return new Command('test')
+  return withOutput(new Command('test'))
     .description('try on a driver all that Berth relies on, and explain each failure')
     .argument('[program]', 'the driver; it is run without a shell')
     .argument('[args...]', 'its arguments')
     .option('--url <address>', 'instead of a program: where it answers; BERTH_DRIVER_TOKEN is its token')
-    .option('--env <names...>', 'variables that the program is given, beside PATH, HOME, LANG and TZ', [])
+    .option(
+      '--env <names>',
+      'variables that the program is given, beside PATH, HOME, LANG and TZ, such as TOKEN,ZONE',
+      addNames,
+      [],
+    )
     .option('--catalog <file>', 'the catalog whose offers it makes; default the bundled one')
     .option('--offer <id>', 'which offer is made; default the first')
     .option('--units <count>', 'how many machines the platform holds: tries one more than that')
     .option('--patience-s <seconds>', 'how long a step may take, from its first call to its end', '300')
     .option('--timeout-s <seconds>', 'how long one request may take', '7')
-    .option('--only <ids...>', 'run these checks only', [])
-    .option('--json', 'print one line of JSON a check')
+    .option('--only <ids>', 'run these checks only, such as notes,destroy', addNames, [])
     .passThroughOptions()
     .action(async (program: string | undefined, args: string[], flags: Flags) => {
       if ((program === undefined) === (flags.url === undefined))
@@ -59,26 +63,28 @@ function testCommand(): Command {
         only: flags.only,
       });
       try {
-        await runTest(test, flags.json === true);
+        await runTest(test, flags);
       } finally {
         await test.close();
       }
     });
 }
 
+/** The flag takes one word, so that it never takes the program; it may come again. */
+const addNames = (names: string, before: readonly string[]): string[] => [...before, ...names.split(',')];
+
 /** Runs until the end, or until the first signal; the check that runs then is ended and cleaned up after. */
-async function runTest(test: DriverTest, isJson: boolean): Promise<void> {
+async function runTest(test: DriverTest, flags: OutputFlag): Promise<void> {
   const reports: CheckReport[] = [];
   let isInterrupted = false;
-  const interrupt = (): void => {
+  onFirstSignal(() => {
     isInterrupted = true;
-    process.stderr.write('berth: ending after this check, which removes what it made.\n');
-  };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
-  if (!isJson) printHead(test);
+    printError('berth: ending after this check, which removes what it made.\n');
+  });
+  if (!isData(flags)) printHead(test);
   for await (const report of test.run()) {
     reports.push(report);
-    if (isJson) printJson(toJson(report));
+    if (isData(flags)) printData(flags, toJson(report));
     else printReport(report);
     if (isInterrupted) break;
   }
@@ -86,8 +92,8 @@ async function runTest(test: DriverTest, isJson: boolean): Promise<void> {
   const count = (outcome: string): number =>
     reports.filter(({ result }) => result.outcome === outcome).length;
   const isGood = count('failed') === 0 && leftovers.length === 0 && !isInterrupted;
-  if (isJson)
-    printJson({
+  if (isData(flags))
+    printData(flags, {
       ok: isGood,
       passed: count('passed'),
       failed: count('failed'),
@@ -95,8 +101,9 @@ async function runTest(test: DriverTest, isJson: boolean): Promise<void> {
       leftovers,
     });
   else {
-    if (leftovers.length > 0) printLine(`\nStill there, and to be removed by hand: ${leftovers.join(', ')}`);
-    printLine(`\n${count('passed')} passed, ${count('failed')} failed, ${count('untried')} not tried.`);
+    printLine('');
+    if (leftovers.length > 0) printLine(`Still there, and to be removed by hand: ${leftovers.join(', ')}`);
+    printLine(`${count('passed')} passed, ${count('failed')} failed, ${count('untried')} not tried.`);
   }
   if (!isGood) process.exitCode = 1;
 }

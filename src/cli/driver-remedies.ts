@@ -4,7 +4,9 @@ import type { FailedCheck } from '../compose/driver-test.ts';
 export const remedies: Readonly<Record<string, string>> = {
   manifest: 'Correct the capabilities in the answer to info.',
   'never-made': 'Answer get with gone where your platform says for certain that it has no such ref.',
-  listing: 'List what carries a ref, from the platform itself and not from memory; leave out what is gone.',
+  listing:
+    'List all that carries a ref, from the platform itself and not from memory, each at its own endpoint; leave out what is gone, and have get answer from the same source.',
+  'avoid-hosts': 'Leave out the hosts of spec.avoid_hosts; where no other has room, fail with code capacity.',
   create: 'Answer create with done only when the machine runs and has an endpoint; until then with pending.',
   'create-visible':
     'Make get and list show a machine from its first create on, as building; or tell create_visible_within_ms.',
@@ -23,7 +25,8 @@ export const remedies: Readonly<Record<string, string>> = {
   inventory: 'Count from what is there now. Each offer is counted as if it were the only one that is sold.',
   impossible: 'Check what the spec asks for before you make anything, and fail with the code that says why.',
   unreachable: 'Answer get and list with unknown where the platform does not answer.',
-  'stop-start': 'Keep disk, address and created_at over stop and start; stop what is stopped with done.',
+  'stop-start':
+    'Keep disk, address and created_at over stop and start; stop what is stopped with done; show it in get and list as stopped.',
   'power-of-none': 'Fail stop and start with code gone and side_effect none where there is no such machine.',
   'destroy-stopped': 'Destroy a machine whatever its power is.',
   restart: 'Remember the restart_id with the machine: the same id resets it once.',

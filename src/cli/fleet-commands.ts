@@ -10,30 +10,40 @@ import { onDatabase } from './orchestrator-database.ts';
 import {
   type Column,
   fieldColumns,
-  type JsonFlag,
-  printJson,
+  isData,
+  type ListFlags,
+  type OutputFlag,
+  printData,
   printRecords,
-  withJson,
+  withList,
+  withOutput,
 } from './print-records.ts';
 
 /** `berth capacity`: what is sold, what is free, and why nothing of an offer can be had. */
 export function capacityCommand(): Command {
-  return withJson(
-    onDatabase(new Command('capacity'), async ({ store: { read }, config, clock }, flags: JsonFlag) => {
-      const platforms = platformsOf(config).keys();
-      const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
-      const sale = await saleByRows(read, platforms);
-      const capacity = await readCapacity(read, { catalog, sale, now: clock.now() });
-      if (flags.json) return printJson(capacity);
-      printRecords(capacity.placements, placementColumns, {});
-      printTable(
-        ['STORAGE OF', 'GB', 'TAKEN GB'],
-        capacity.storage.map((one) => [one.region, String(one.storage_gb ?? '-'), String(one.claimed_gb)]),
-      );
-      printLine('By the rows and the catalog. What the platforms count themselves a server that runs tells:');
-      printLine('GET /operator/v1/capacity on its admin listener.');
-    }),
-  );
+  const capacity = new Command('capacity');
+  withOutput(
+    onDatabase(
+      capacity.command('ls', { isDefault: true }),
+      async ({ store: { read }, config, clock }, flags: OutputFlag) => {
+        const platforms = platformsOf(config).keys();
+        const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
+        const sale = await saleByRows(read, platforms);
+        const capacity = await readCapacity(read, { catalog, sale, now: clock.now() });
+        if (isData(flags)) return printData(flags, capacity);
+        printRecords(capacity.placements, placementColumns, {});
+        printTable(
+          ['STORAGE OF', 'GB', 'TAKEN GB'],
+          capacity.storage.map((one) => [one.region, String(one.storage_gb ?? '-'), String(one.claimed_gb)]),
+        );
+        printLine(
+          'These figures are from the rows and the catalog. A running server also has what the platforms count:',
+        );
+        printLine('GET /operator/v1/capacity on its admin listener.');
+      },
+    ),
+  ).description('list what is sold, what is free, and why nothing of an offer can be had');
+  return capacity;
 }
 
 const placementColumns: readonly Column<PlacementView>[] = [
@@ -54,16 +64,17 @@ const placementColumns: readonly Column<PlacementView>[] = [
 
 /** `berth platforms`: their health and their hosts, as the rows tell, or with `--ask` as the drivers do. */
 export function platformsCommand(): Command {
-  return withJson(
+  const all = new Command('platforms');
+  withOutput(
     onDatabase(
-      new Command('platforms'),
-      async ({ store: { read }, config, clock }, flags: JsonFlag & { ask?: true }) => {
+      all.command('ls', { isDefault: true }),
+      async ({ store: { read }, config, clock }, flags: OutputFlag & { ask?: true }) => {
         const ports = { env: process.env, clock, log: createLog('error') };
         // Loads the drivers: no other command here needs them.
         const { askPlatforms } = flags.ask ? await import('../compose/ask-platforms.ts') : {};
         const asked = await askPlatforms?.(config, read, ports);
         const platforms = await listPlatforms(read, asked ?? platformsOf(config));
-        if (flags.json) return printJson(platforms);
+        if (isData(flags)) return printData(flags, platforms);
         printRecords(platforms, platformColumns, {});
         tellHosts(platforms);
         for (const [platform, { problem }] of asked ?? [])
@@ -71,7 +82,10 @@ export function platformsCommand(): Command {
             printLine(`${platform} tells of no hosts: ${problem.replace(/\.$/, '')}.`);
       },
     ),
-  ).option('--ask', 'ask each driver for its hosts and their devices now, from here');
+  )
+    .option('--ask', 'ask each driver for its hosts and their devices now, from here')
+    .description('list the platforms: their health and their hosts');
+  return all;
 }
 
 function tellHosts(platforms: readonly PlatformView[]): void {
@@ -124,11 +138,13 @@ function toText(counts: Readonly<Record<string, number>>): string {
 
 /** `berth orphans`: what is on the platforms without a row that owns it, and rows that were lost. */
 export function orphansCommand(): Command {
-  return withJson(
-    onDatabase(new Command('orphans'), async ({ store: { read } }, flags: JsonFlag) => {
+  const orphans = new Command('orphans');
+  withList(
+    onDatabase(orphans.command('ls', { isDefault: true }), async ({ store: { read } }, flags: ListFlags) => {
       printRecords(await listOrphans(read), orphanColumns, flags, 'There is no orphan.');
     }),
-  );
+  ).description('list machines and volumes without a row that owns them, and rows that were lost');
+  return orphans;
 }
 
 const orphanColumns = fieldColumns<Orphan>({

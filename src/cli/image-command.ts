@@ -4,13 +4,12 @@ import { createLog } from '../runtime/log.ts';
 import { systemClock } from '../runtime/system.ts';
 import { printFinding } from './doctor-command.ts';
 import { loadFor } from './orchestrator-database.ts';
-import { printJson, withJson } from './print-records.ts';
+import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
 
-interface Flags {
+interface Flags extends OutputFlag {
   platform?: string;
   host?: string;
   replace?: true;
-  json?: true;
 }
 
 /** `berth image`: the base images of platforms whose driver can put them there. */
@@ -19,7 +18,7 @@ export function imageCommand(): Command {
 }
 
 function importCommand(): Command {
-  return withJson(new Command('import'))
+  return withOutput(new Command('import'))
     .description('check a base image and put it on each host of a platform')
     .argument('<name>', 'what the catalog and platform.images call it')
     .argument('<file>', 'a qcow2 file of this machine')
@@ -28,11 +27,11 @@ function importCommand(): Command {
     .option('--replace', 'replace another image of that name, if no disk is based on it')
     .option('--config <file>', 'berth.yaml; see berth.example.yaml')
     .action(async (name: string, file: string, flags: Flags, command: Command) => {
-      const { platform, host, replace = false, json } = flags;
+      const { platform, host, replace = false } = flags;
       const ports = { env: process.env, clock: systemClock, log: createLog('error') };
       const image = { name, file, platform, host, replace };
       for await (const step of importImage(loadFor(command), image, ports)) {
-        if (json) printJson(step);
+        if (isData(flags)) printData(flags, step);
         else printFinding(step);
         if (step.verdict === 'broken') process.exitCode = 1;
       }

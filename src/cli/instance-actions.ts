@@ -1,48 +1,56 @@
 import type { Command } from 'commander';
+import type { Reader } from '../orchestrator/model/store.ts';
 import { requestAdoption } from '../orchestrator/operate/actions/adopt.ts';
 import {
   forceDestroyInstance,
+  type Order,
   type Plan,
   releaseInstance,
   retryInstance,
 } from '../orchestrator/operate/actions/instances.ts';
 import { toPlanRow } from '../orchestrator/operate/views/actions.ts';
 import { printLine } from '../runtime/print.ts';
+import { instanceNamed } from './instance-named.ts';
 import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { type JsonFlag, printJson, toJsonTime, withJson } from './print-records.ts';
+import { isData, type OutputFlag, printData, printDone, toJsonTime, withOutput } from './print-records.ts';
 
-interface Flags extends JsonFlag {
+interface Flags extends OutputFlag {
   yes?: true;
   reason?: string;
 }
 
 /** What an operator does to one instance: each says first what it would do. */
 export function addInstanceActions(instances: Command): void {
-  const retry = onDatabase(instances.command('retry <id>'), async (deps, id: string, flags: Flags) =>
-    tell(await retryInstance(deps, localActor(), { id, isDone: flags.yes === true }), flags),
+  const retry = onDatabase(instances.command('retry <instance>'), async (deps, given: string, flags: Flags) =>
+    tell(await retryInstance(deps, localActor(), await toOrder(deps.store.read, given, flags)), flags),
   );
   withYes(retry).description(
     'try the open step of an instance again now, or read its machine again where none is open',
   );
-  const release = onDatabase(instances.command('release <id>'), async (deps, id: string, flags: Flags) =>
-    tell(await releaseInstance(deps, localActor(), { id, isDone: flags.yes === true }), flags),
+  const release = onDatabase(
+    instances.command('release <instance>'),
+    async (deps, given: string, flags: Flags) =>
+      tell(await releaseInstance(deps, localActor(), await toOrder(deps.store.read, given, flags)), flags),
   );
   withYes(release).description(
     'remove the machine of an instance that failed, which failed_instances.hold_minutes keeps for you',
   );
-  const destroy = onDatabase(instances.command('destroy <id>'), async (deps, id: string, flags: Flags) => {
-    const { yes, reason = null } = flags;
-    tell(await forceDestroyInstance(deps, localActor(), { id, isDone: yes === true, reason }), flags);
-  });
+  const destroy = onDatabase(
+    instances.command('rm <instance>'),
+    async (deps, given: string, flags: Flags) => {
+      const { reason = null } = flags;
+      const order = { ...(await toOrder(deps.store.read, given, flags)), reason };
+      tell(await forceDestroyInstance(deps, localActor(), order), flags);
+    },
+  );
   const adopt = onDatabase(instances.command('adopt <ref>'), async (deps, ref: string, flags: Flags) => {
     const { isDone, ...adoption } = await requestAdoption(deps, localActor(), {
       ref,
       isDone: flags.yes === true,
     });
-    if (flags.json) return printJson({ ...adoption, done: isDone });
-    printLine(adoption.problem);
-    printLine(isDone ? `Ordered: ${adoption.effect}.` : `A dry run; with --yes, ${adoption.effect}.`);
+    const outcome = isDone ? `Ordered: ${adoption.effect}.` : `A dry run; with --yes, ${adoption.effect}.`;
+    printDone(flags, { ...adoption, done: isDone }, adoption.problem, outcome);
   });
   withYes(adopt).description(
     'give a machine that no instance owns its row again, from the note on the platform',
@@ -52,12 +60,17 @@ export function addInstanceActions(instances: Command): void {
     .description('delete an instance of any account; it is DESTROYED only when its machine is proved gone');
 }
 
-function withYes(command: Command): Command {
-  return withJson(command.option('--yes', 'do it; without this flag, say what would be done'));
+/** An order for the instance of this id or name. */
+async function toOrder(read: Reader, given: string, { yes }: Flags): Promise<Order> {
+  return { id: await instanceNamed(read, given), isDone: yes === true };
 }
 
-function tell(plan: Plan, { json }: JsonFlag): void {
-  if (json) printJson(toPlanRow(plan));
+function withYes(command: Command): Command {
+  return withOutput(command.option('--yes', 'do it; without this flag, say what would be done'));
+}
+
+function tell(plan: Plan, flags: OutputFlag): void {
+  if (isData(flags)) printData(flags, toPlanRow(plan));
   else tellPlan(plan);
 }
 

@@ -1,7 +1,8 @@
-import { Command } from 'commander';
-import { instanceStatusSchema } from '../contract/instance.ts';
+import { Command, Option } from 'commander';
+import { type InstanceStatus, instanceStatusSchema } from '../contract/instance.ts';
 import { MAX_PAGE } from '../operators/views/values.ts';
 import type { Reader } from '../orchestrator/model/store.ts';
+import { findAccount } from '../orchestrator/operate/views/accounts.ts';
 import type { Dossier } from '../orchestrator/operate/views/dossier.ts';
 import {
   type EventView,
@@ -9,58 +10,76 @@ import {
   listInstances,
   readEvents,
   readInstance,
+  tellBy,
 } from '../orchestrator/operate/views/instances.ts';
 import { Fatal } from '../ports/errors.ts';
 import { printLine, printTable } from '../runtime/print.ts';
 import { addInstanceActions } from './instance-actions.ts';
+import { instanceNamed } from './instance-named.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { fieldColumns, type JsonFlag, printJson, printRecords, withJson } from './print-records.ts';
+import {
+  fieldColumns,
+  isData,
+  type ListFlags,
+  type OutputFlag,
+  printData,
+  printRecords,
+  withList,
+  withOutput,
+} from './print-records.ts';
 
-const STATUSES = instanceStatusSchema.options.join(', ');
+const STATUSES = instanceStatusSchema.options.filter((status) => status !== 'DESTROYED');
 
 /** `berth instances`: what there is, what is done about it, and what happened to it. */
 export function instancesCommand(): Command {
   const instances = new Command('instances');
-  withJson(
-    onDatabase(instances.command('ls'), async ({ store: { read } }, flags: ListFlags) => {
+  withList(
+    onDatabase(instances.command('ls'), async ({ store: { read } }, flags: Filters) => {
       const found = await list(read, flags);
-      if (flags.json) printJson(found);
-      else printRecords(found, columns, flags);
+      if (isData(flags)) printData(flags, found);
+      else printRecords(found, columns, flags, 'There is no such instance.');
     }),
   )
-    .option('--account <name>', 'those of one account')
+    .option('--account <account>', 'those of one account, by its name or id')
     .option('--region <token>', 'those of one region')
     .option('--offer <id>', 'those of one offer')
     .option(
       '--find <text>',
-      'those with a text in the id, the name, the owner ref, the error or the endpoint',
+      'those with a text in the id, the name, the owner ref, the endpoint, the error or why it failed',
     )
-    .option('--status <status>', `those with one status: ${STATUSES}`)
+    .addOption(new Option('--status <status>', 'those with one status').choices(STATUSES))
     .description('list the instances that are not destroyed, the oldest first');
-  withJson(
-    onDatabase(instances.command('show <id>'), async ({ store: { read } }, id: string, flags: JsonFlag) => {
-      const instance = await readInstance(read, id);
-      if (instance === null) throw nothingKnown(id);
-      if (flags.json) return printJson(instance);
-      const { events, dossier, ...facts } = instance;
-      printTable(
-        ['FACT', 'VALUE'],
-        Object.entries(facts).map(([name, value]) => [name, String(value ?? '-')]),
-      );
-      if (dossier !== null) tellDossier(dossier);
-      printLine('');
-      tellEvents(events);
-    }),
+  withOutput(
+    onDatabase(
+      instances.command('show <instance>'),
+      async ({ store: { read } }, given: string, flags: OutputFlag) => {
+        const id = await instanceNamed(read, given);
+        const instance = await readInstance(read, id);
+        if (instance === null) throw nothingKnown(id);
+        if (isData(flags)) return printData(flags, instance);
+        const { events, dossier, ...facts } = instance;
+        printTable(
+          ['FACT', 'VALUE'],
+          Object.entries(facts).map(([name, value]) => [name, String(value ?? '-')]),
+        );
+        if (dossier !== null) tellDossier(dossier);
+        printLine('');
+        tellEvents(events);
+      },
+    ),
   ).description(
     'show an instance: its row, the work that is open for it, its history, and of one that failed what there is to understand it',
   );
-  withJson(
-    onDatabase(instances.command('events <id>'), async ({ store: { read } }, id: string, flags: JsonFlag) => {
-      const events = await readEvents(read, id);
-      if (events.length === 0) throw nothingKnown(id);
-      if (flags.json) return printJson(events);
-      tellEvents(events);
-    }),
+  withOutput(
+    onDatabase(
+      instances.command('events <instance>'),
+      async ({ store: { read } }, id: string, flags: OutputFlag) => {
+        const events = await readEvents(read, await instanceNamed(read, id));
+        if (events.length === 0) throw nothingKnown(id);
+        if (isData(flags)) return printData(flags, events);
+        tellEvents(events);
+      },
+    ),
   ).description(
     'what happened to an instance: each change of its status with its cause, the calls to the platform and the SSH proofs',
   );
@@ -68,32 +87,30 @@ export function instancesCommand(): Command {
   return instances;
 }
 
-interface ListFlags extends JsonFlag {
+interface Filters extends ListFlags {
   account?: string;
   region?: string;
   offer?: string;
-  status?: string;
+  status?: InstanceStatus;
   find?: string;
 }
 
 /** @throws {Fatal} */
-async function list(read: Reader, flags: ListFlags): Promise<InstanceRow[]> {
-  const status = instanceStatusSchema.safeParse(flags.status);
-  if (flags.status !== undefined && !status.success)
-    throw new Fatal(`--status ${flags.status}: give one of ${STATUSES}.`);
-  const owner = flags.account === undefined ? undefined : await read.credentials.accountByName(flags.account);
-  if (owner === null) throw new Fatal(`There is no account ${flags.account}: see \`berth accounts list\`.`);
+async function list(read: Reader, flags: Filters): Promise<InstanceRow[]> {
+  const owner = flags.account === undefined ? undefined : await findAccount(read, flags.account);
+  if (owner === null) throw new Fatal(`There is no account ${flags.account}: see \`berth accounts ls\`.`);
   const of = {
     accountId: owner?.id,
     region: flags.region,
     offerId: flags.offer,
-    status: status.data,
+    status: flags.status,
     text: flags.find,
   };
   const found: InstanceRow[] = [];
   let after: string | null | undefined;
-  while (after !== null) {
-    const page = await listInstances(read, { ...of, after, limit: MAX_PAGE });
+  const { limit = Number.POSITIVE_INFINITY } = flags;
+  while (after !== null && found.length < limit) {
+    const page = await listInstances(read, { ...of, after, limit: Math.min(MAX_PAGE, limit - found.length) });
     found.push(...page.instances);
     after = page.next;
   }
@@ -107,12 +124,13 @@ function nothingKnown(id: string): Fatal {
 const columns = fieldColumns<InstanceRow>(
   {
     ID: 'id',
+    NAME: 'name',
     STATUS: 'status',
     OFFER: 'offer',
     REGION: 'region',
     PLATFORM: 'platform',
     HOST: 'host',
-    ACCOUNT: 'account_id',
+    ACCOUNT: 'account',
     CREATED: 'created_at',
     ERROR: 'error',
   },
@@ -121,8 +139,8 @@ const columns = fieldColumns<InstanceRow>(
 
 function tellEvents(events: readonly EventView[]): void {
   printTable(
-    ['TIME', 'CAUSE', 'STATUS', 'TOOK', 'CALLS', 'NEXT', 'DETAIL'],
-    events.map(({ at, cause, attempt, from, to, took_ms: tookMs, calls, next, detail }) => [
+    ['TIME', 'CAUSE', 'STATUS', 'TOOK', 'CALLS', 'NEXT', 'DETAIL', 'BY'],
+    events.map(({ at, cause, by, attempt, from, to, took_ms: tookMs, calls, next, detail }) => [
       at,
       attempt === null || attempt === 1 ? cause : `${cause} (${attempt})`,
       to === null ? '' : `${from ?? ''} → ${to}`.trim(),
@@ -130,16 +148,25 @@ function tellEvents(events: readonly EventView[]): void {
       calls.map(tellCall).join(', '),
       next ?? '',
       detail ?? '',
+      by === null ? '' : tellBy(by),
     ]),
   );
-  for (const { console } of events) if (console !== null) printLine(`\nThe end of its console:\n${console}`);
+  for (const { console } of events) if (console !== null) tellConsole(console);
+}
+
+/** Indented: what a guest wrote does not pass for a line of Berth's. */
+function tellConsole(console: string): void {
+  printLine('');
+  printLine('The end of its console:');
+  for (const line of console.split('\n')) printLine(`  ${line}`);
 }
 
 /** Why it failed, before the history and the console that it is read from. */
 function tellDossier({ cause, cloud_init: cloudInit, ssh, calls }: Dossier): void {
   const lastSsh = ssh.at(-1);
   const lastCall = calls.at(-1);
-  printLine('\nWhy it failed:');
+  printLine('');
+  printLine('Why it failed:');
   printTable(
     ['WHAT', 'FOUND'],
     [

@@ -5,7 +5,14 @@ import { type ApiKeyRow, listApiKeys } from '../orchestrator/operate/views/accou
 import { type NewKeyFlags, parseExpiry, printNewKey, printRevoked, withNewKeyFlags } from './keys.ts';
 import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { fieldColumns, type JsonFlag, printRecords, withJson } from './print-records.ts';
+import {
+  fieldColumns,
+  type ListFlags,
+  type OutputFlag,
+  printRecords,
+  withList,
+  withOutput,
+} from './print-records.ts';
 
 /** `berth keys`: several keys are valid at once, so that they rotate without downtime (O: Authentication, 2). */
 export function keysCommand(): Command {
@@ -27,18 +34,20 @@ export function keysCommand(): Command {
     },
   );
   withNewKeyFlags(create.option('--account <name>', 'the account that it opens', DEFAULT_ACCOUNT));
-  withJson(
-    onDatabase(keys.command('list'), async ({ store: { read }, clock }, flags: JsonFlag) => {
+  withList(
+    onDatabase(keys.command('ls'), async ({ store: { read }, clock }, flags: ListFlags) => {
       printRecords(await listApiKeys(read, clock.now()), columns, flags);
     }),
   ).description('list the keys');
-  onDatabase(keys.command('revoke <id>'), async (deps, id: string) => {
-    const action = { action: 'key.revoke', subject: id };
-    const { revokedAt } = await audited(deps, localActor(), action, (store) =>
-      revokeKey({ ...deps, store }, id),
-    );
-    printRevoked(id, revokedAt);
-  }).description('end a key, and every token bought with it; a running server follows within seconds');
+  withOutput(
+    onDatabase(keys.command('revoke <id>'), async (deps, id: string, flags: OutputFlag) => {
+      const action = { action: 'key.revoke', subject: id };
+      const { revokedAt } = await audited(deps, localActor(), action, (store) =>
+        revokeKey({ ...deps, store }, id),
+      );
+      printRevoked(flags, id, revokedAt);
+    }),
+  ).description('end a key, and every token bought with it; a running server follows within seconds');
   return keys;
 }
 

@@ -1,18 +1,16 @@
 import type { Command } from 'commander';
 import { stateOfKey } from '../orchestrator/operate/views/accounts.ts';
-import { printLine } from '../runtime/print.ts';
 import { parseTimeToCome } from './parse.ts';
-import { type Column, printJson, toJsonTime, toTime, withJson } from './print-records.ts';
+import { type Column, type OutputFlag, printDone, toJsonTime, toTime, withOutput } from './print-records.ts';
 
 /** What both products' `keys create` ask for. */
-export interface NewKeyFlags {
+export interface NewKeyFlags extends OutputFlag {
   label?: string;
   expires?: string;
-  json?: true;
 }
 
 export function withNewKeyFlags(command: Command): Command {
-  return withJson(
+  return withOutput(
     command
       .description('create a key and print it; it is shown only this once')
       .option('--label <text>', 'what it is for')
@@ -25,13 +23,18 @@ export function parseExpiry({ expires }: NewKeyFlags, now: number): number | nul
   return expires === undefined ? null : parseTimeToCome('--expires', expires, now);
 }
 
-export function printNewKey(key: string, id: string, { json }: NewKeyFlags): void {
-  if (json) printJson({ id, api_key: key });
-  else printLine(`${key}\n\nThis is key ${id}. Keep it now: it is not shown again.`);
+export function printNewKey(key: string, id: string, flags: NewKeyFlags): void {
+  printKey(flags, { id, api_key: key }, key, `key ${id}`);
 }
 
-export function printRevoked(id: string, revokedAt: number | null): void {
-  printLine(`Key ${id} is revoked since ${toTime(revokedAt)}.`);
+/** Prints a key for the only time. */
+export function printKey(flags: OutputFlag, value: object, key: string, what: string): void {
+  printDone(flags, value, key, '', `This is ${what}. Keep it now: it is not shown again.`);
+}
+
+export function printRevoked(flags: OutputFlag, id: string, revokedAt: number | null): void {
+  const sentence = `Key ${id} is revoked since ${toTime(revokedAt)}.`;
+  printDone(flags, { id, revoked_at: toJsonTime(revokedAt) }, sentence);
 }
 
 interface ShownKey {

@@ -35,11 +35,12 @@ it('lists accounts as JSON', async () => {
       name: 'ann',
       has_password: false,
       created_at: expect.stringMatching(TIME),
+      closed_at: null,
       instances: 0,
     },
   ]);
   expect(await run('accounts', 'list')).toMatch(
-    /^ID +NAME +PASSWORD +CREATED +INSTANCES\n.* ann +no +\d{4}-/,
+    /^ID +NAME +PASSWORD +CREATED +INSTANCES +DELETED\n.* ann +no +\d{4}-/,
   );
 });
 
@@ -107,7 +108,7 @@ it('lists instances, shows one, and tells what happened to it [instances-command
   expect(await listed()).toEqual(['inst-1', 'inst-2']);
   expect(await listed('--status', 'ERROR')).toEqual(['inst-1']);
   expect(await listed('--region', 'there', '--account', 'ann', '--offer', 'offer')).toEqual(['inst-2']);
-  expect(await run('instances', 'ls')).toMatch(/^ID +STATUS .*\ninst-1 +ERROR .* it did not boot\n/);
+  expect(await run('instances', 'ls')).toMatch(/^ID +NAME +STATUS .*\ninst-1 +- +ERROR .* it did not boot\n/);
   const created = { cause: 'request', to: 'PROVISIONING', at: new Date(at).toISOString() };
   const ended = {
     at: new Date(at + 5).toISOString(),
@@ -120,6 +121,7 @@ it('lists instances, shows one, and tells what happened to it [instances-command
     calls: [{ call: 'create', outcome: 'boot_failed', took_ms: 4, detail: 'no kernel' }],
     console: 'kernel panic',
     took_ms: 5,
+    by: null,
   };
   const events = [expect.objectContaining(created), ended];
   expect(JSON.parse(await run('instances', 'events', 'inst-1', '--json'))).toEqual(events);
@@ -133,7 +135,7 @@ it('lists instances, shows one, and tells what happened to it [instances-command
   expect(shown).toMatch(/\nerror +it did not boot\n/);
   expect(shown).toContain('create (2)  PROVISIONING → ERROR  5 ms');
   expect(shown).toContain('create boot_failed 4 ms (no kernel)');
-  expect(shown).toMatch(/console:\nkernel panic\n$/);
+  expect(shown).toMatch(/console:\n {2}kernel panic\n$/);
   expect(shown).toMatch(/Why it failed:\n.*\nplatform +create boot_failed: no kernel\n/);
   expect(await run('instances', 'show', 'inst-2')).toMatch(/\nwork +create\nattempt +0\n/);
 });
@@ -212,7 +214,7 @@ it('lists the alarms, and notes who is at one [alarms-command]', async () => {
 });
 
 it.each([
-  [['platform_up'], 'There is no kind of alarm platform_up'],
+  [['platform_up'], '<kind> platform_up: give one of platform_down'],
   [['clock_skew', 'elsewhere'], 'No alarm clock_skew elsewhere stands'],
 ])('refuses to acknowledge %j', async (args, sentence) => {
   const { code, stderr } = await runMain(['alarms', 'ack', ...args, '--database', database]);

@@ -3,6 +3,7 @@ import { toReconcileOptions } from '../compose/options.ts';
 import { platformsOf } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import { counted } from '../contract/counted.ts';
+import { auditedLookup } from '../operators/audit.ts';
 import {
   acceptLosses,
   type HeldInstance,
@@ -16,52 +17,65 @@ import { printLine, printTable } from '../runtime/print.ts';
 import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { withAcceptance } from './parse.ts';
-import { type JsonFlag, printJson, toJsonTime, toTime, withJson } from './print-records.ts';
+import {
+  isData,
+  type OutputFlag,
+  printData,
+  printDone,
+  toJsonTime,
+  toTime,
+  withOutput,
+} from './print-records.ts';
 
 const MINUTE_MS = 60_000;
 
 /** `berth losses`: what the platforms took, and the caps beyond which an operator decides. */
 export function lossesCommand(): Command {
-  const losses = new Command('losses').enablePositionalOptions();
-  withJson(
-    onDatabase(losses, async ({ store: { read }, clock, config }, { json }: JsonFlag) => {
-      const cap = toReconcileOptions(config).maxLosses;
-      const all = await readLosses(read, cap, [...platformsOf(config).keys()], clock.now());
-      if (json) return printJson(toJson(all, cap));
-      for (const platform of all) {
-        if (all.length > 1) printLine(`Platform ${platform.platform}:`);
-        tellCount(platform, cap);
-        tellTrouble(platform);
-      }
-      tellHeld(
-        all.flatMap(({ held }) => held),
-        all.length > 1,
-      );
-    }),
-  );
+  const losses = new Command('losses');
+  withOutput(
+    onDatabase(
+      losses.command('ls', { isDefault: true }),
+      async ({ store: { read }, clock, config }, flags: OutputFlag) => {
+        const cap = toReconcileOptions(config).maxLosses;
+        const all = await readLosses(read, cap, [...platformsOf(config).keys()], clock.now());
+        if (isData(flags)) return printData(flags, toJson(all, cap));
+        for (const platform of all) {
+          if (all.length > 1) printLine(`Platform ${platform.platform}:`);
+          tellCount(platform, cap);
+          tellTrouble(platform);
+        }
+        tellHeld(
+          all.flatMap(({ held }) => held),
+          all.length > 1,
+        );
+      },
+    ),
+  ).description('show how many instances ended as lost, how many may, and which are held');
   const accept = onDatabase(
     losses
       .command('accept')
       .option('--platform <name>', 'of several platforms, the one whose losses they are'),
     async ({ store, clock, config }, flags: AcceptFlags) => {
-      const platforms = platformsNamed(config, flags.platform);
-      const until = await acceptLosses({ store, clock }, localActor(), { platforms, forMs: flags.for });
-      if (flags.json) return printJson({ platforms, accepted_until: toJsonTime(until) });
-      printLine(
-        `Losses are accepted until ${toTime(until)}: a running server ends the instances that the platform no longer has within a minute.`,
+      const action = { action: 'losses.accept', subject: flags.platform ?? '' };
+      const platforms = await auditedLookup({ store, clock }, localActor(), action, () =>
+        platformsNamed(config, flags.platform),
       );
-      printLine(
+      const until = await acceptLosses({ store, clock }, localActor(), { platforms, forMs: flags.for });
+      printDone(
+        flags,
+        { platforms, accepted_until: toJsonTime(until) },
+        `Losses are accepted until ${toTime(until)}: a running server ends the instances that the platform no longer has within a minute.`,
         'They stay ended, even if their machines turn up again. To stop accepting earlier: berth losses accept --for 1m',
       );
     },
   );
-  withJson(withAcceptance(accept)).description(
+  withOutput(withAcceptance(accept)).description(
     'accept the losses: for this long, instances that the platform no longer has are ended',
   );
   return losses;
 }
 
-interface AcceptFlags extends JsonFlag {
+interface AcceptFlags extends OutputFlag {
   for: number;
   platform?: string;
 }
@@ -71,18 +85,22 @@ export function thawCommand(): Command {
   const thaw = onDatabase(
     new Command('thaw').argument('<platform>', 'its name; `default` where it is the only one'),
     async ({ store, clock, config }, name: string, flags: AcceptFlags & { yes?: true }) => {
-      const [platform = name] = platformsNamed(config, name);
+      const action = { action: 'platform.thaw', subject: name };
+      const look = () => platformsNamed(config, name);
+      const [platform = name] = flags.yes
+        ? await auditedLookup({ store, clock }, localActor(), action, look)
+        : look();
       const order = { platform, forMs: flags.for, isDone: flags.yes === true };
       const thawed = await thawPlatform({ store, clock }, localActor(), order);
       const { problems, effect, acceptedUntil } = thawed;
-      if (flags.json)
-        return printJson({ platform, problems, effect, accepted_until: toJsonTime(acceptedUntil) });
+      if (isData(flags))
+        return printData(flags, { platform, problems, effect, accepted_until: toJsonTime(acceptedUntil) });
       for (const problem of problems) printLine(problem);
       if (acceptedUntil === null) printLine(`A dry run; with --yes, ${effect}.`);
       else printLine(`Until ${toTime(acceptedUntil)} ${effect}.`);
     },
   ).option('--yes', 'do it; without this flag, say what would be done');
-  return withJson(withAcceptance(thaw));
+  return withOutput(withAcceptance(thaw));
 }
 
 /** @throws {Fatal} */

@@ -4,12 +4,18 @@ import { createOperatorKey, revokeOperatorKey } from '../operators/keys.ts';
 import type { AuditReader, AuditWriter, OperatorKeyReader, OperatorKeyWriter } from '../operators/model.ts';
 import { listOperatorKeys, type OperatorKeyView } from '../operators/views/keys.ts';
 import type { Clock, Random } from '../ports/clock.ts';
-import { printLine } from '../runtime/print.ts';
 import type { Body } from './database.ts';
-import { printRevoked } from './keys.ts';
+import { printKey, printRevoked } from './keys.ts';
 import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { fieldColumns, type JsonFlag, printJson, printRecords, withJson } from './print-records.ts';
+import {
+  fieldColumns,
+  type ListFlags,
+  type OutputFlag,
+  printRecords,
+  withList,
+  withOutput,
+} from './print-records.ts';
 
 interface OperatorsStore {
   read: { operatorKeys: OperatorKeyReader; audit: AuditReader };
@@ -30,30 +36,30 @@ export function operatorsCommand(): Command {
 /** The keys of the admin listener's API and console, of the product whose database `on` opens. */
 export function operatorsCommandOn(on: OnOperators, name: string): Command {
   const operators = new Command('operators');
-  withJson(
-    on(operators.command('create <name>'), async (deps, operator: string, { json }: JsonFlag) => {
+  withOutput(
+    on(operators.command('create <name>'), async (deps, operator: string, flags: OutputFlag) => {
       const action = { action: 'operator_key.create', subject: operator };
       const { key, record } = await audited(deps, localActor(), action, (store) =>
         createOperatorKey({ ...deps, store }, operator),
       );
-      if (json) printJson({ id: record.id, operator_key: key });
-      else
-        printLine(`${key}\n\nThis is key ${record.id} of ${operator}. Keep it now: it is not shown again.`);
+      printKey(flags, { id: record.id, operator_key: key }, key, `key ${record.id} of ${operator}`);
     }),
   ).description('create a key of an operator and print it; it is shown only this once');
-  withJson(
-    on(operators.command('list'), async ({ store: { read } }, flags: JsonFlag) => {
+  withList(
+    on(operators.command('ls'), async ({ store: { read } }, flags: ListFlags) => {
       const none = `There is no key of an operator: see \`${name} create\`.`;
       printRecords(await listOperatorKeys(read), columns, flags, none);
     }),
   ).description('list the keys of operators');
-  on(operators.command('revoke <id>'), async (deps, id: string) => {
-    const action = { action: 'operator_key.revoke', subject: id };
-    const { revokedAt } = await audited(deps, localActor(), action, (store) =>
-      revokeOperatorKey({ ...deps, store, command: name }, id),
-    );
-    printRevoked(id, revokedAt);
-  }).description('end a key of an operator at once, with every session of the console that it began');
+  withOutput(
+    on(operators.command('revoke <id>'), async (deps, id: string, flags: OutputFlag) => {
+      const action = { action: 'operator_key.revoke', subject: id };
+      const { revokedAt } = await audited(deps, localActor(), action, (store) =>
+        revokeOperatorKey({ ...deps, store, command: name }, id),
+      );
+      printRevoked(flags, id, revokedAt);
+    }),
+  ).description('end a key of an operator at once, with every session of the console that it began');
   return operators;
 }
 

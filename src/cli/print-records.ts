@@ -1,5 +1,7 @@
-import type { Command } from 'commander';
-import { printLine, printTable } from '../runtime/print.ts';
+import { type Command, Option } from 'commander';
+import { Document, visit } from 'yaml';
+import { printLine, printTable, printText, toPrintable } from '../runtime/print.ts';
+import { parseLimit } from './parse.ts';
 
 type Json = string | number | boolean | null;
 
@@ -28,26 +30,65 @@ export function fieldColumns<T extends object>(
   }));
 }
 
-export interface JsonFlag {
-  json?: true;
+const formats = ['table', 'json', 'yaml'] as const;
+
+/** How a command prints; undefined: as a table, or in sentences. */
+export interface OutputFlag {
+  output?: (typeof formats)[number] | undefined;
 }
 
-/** For a command that lists something. */
-export function withJson(command: Command): Command {
-  return command.option('--json', 'print JSON');
+export interface ListFlags extends OutputFlag {
+  limit?: number;
+}
+
+/** `--json`, the short form of `-o json`: the last of them counts. */
+class JsonOption extends Option {
+  constructor() {
+    super('--json', 'the same as -o json');
+    this.preset('json');
+  }
+
+  override attributeName(): string {
+    return 'output';
+  }
+}
+
+/** For a command that prints. */
+export function withOutput(command: Command): Command {
+  return command
+    .addOption(new Option('-o, --output <format>', 'how to print').choices(formats))
+    .addOption(new JsonOption());
+}
+
+/** For a command that lists rows; `most`: how many it shows if not told. */
+export function withList(command: Command, most?: number): Command {
+  const limit = new Option('--limit <count>', 'how many at most').argParser((text) =>
+    parseLimit('--limit', text),
+  );
+  return withOutput(command.addOption(most === undefined ? limit : limit.default(most)));
+}
+
+/** Whether a program reads it: JSON or YAML. */
+export function isData({ output = 'table' }: OutputFlag): boolean {
+  return output !== 'table';
 }
 
 /**
- * Prints records as a table, or as one line of JSON with times in RFC 3339 and amounts in US dollars. `none`: the sentence in
- * place of a table without rows.
+ * Prints records as a table, or as data with times in RFC 3339 and amounts in US dollars. `none`: the sentence in place of a
+ * table without rows.
  */
 export function printRecords<T>(
-  records: readonly T[],
+  all: readonly T[],
   columns: readonly Column<T>[],
-  { json }: JsonFlag,
+  flags: ListFlags,
   none?: string,
 ): void {
-  if (json) printJson(records.map((record) => toFields(record, columns)));
+  const records = all.slice(0, flags.limit);
+  if (isData(flags))
+    printData(
+      flags,
+      records.map((record) => toFields(record, columns)),
+    );
   else if (records.length === 0 && none !== undefined) printLine(none);
   else
     printTable(
@@ -56,8 +97,29 @@ export function printRecords<T>(
     );
 }
 
-export function printJson(value: unknown): void {
-  printLine(JSON.stringify(value));
+/** Prints data as one line of JSON, or as a document of YAML. */
+export function printData({ output }: OutputFlag, value: unknown): void {
+  const json = JSON.stringify(value);
+  if (output === 'yaml') printText(`---\n${toYaml(JSON.parse(json))}`);
+  else printLine(json);
+}
+
+/** Prints what was done: for a program as data, for a person in sentences. */
+export function printDone(flags: OutputFlag, value: object, ...sentences: readonly string[]): void {
+  if (isData(flags)) printData(flags, value);
+  else for (const sentence of sentences) printLine(sentence);
+}
+
+/** A text with a character that is printed as an escape is quoted, so that it reads as that character. */
+function toYaml(value: unknown): string {
+  const document = new Document(value, { aliasDuplicateObjects: false });
+  visit(document, {
+    Scalar: (_key, node) => {
+      if (typeof node.value === 'string' && toPrintable(node.value) !== node.value)
+        node.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return document.toString({ lineWidth: 0 });
 }
 
 export function toFields<T>(record: T, columns: readonly Column<T>[]): Record<string, Json> {

@@ -1,5 +1,7 @@
 import { Command } from 'commander';
 import { Fatal, StoreUnavailable } from '../ports/errors.ts';
+import { printError, printText, toPrintableLine } from '../runtime/print.ts';
+import { addVerbAliases } from './verbs.ts';
 
 /** `berth`, with its commands. A mistake on the command line is one sentence that says where the help is. */
 export function createProgram(commands: readonly Command[], version: string): Command {
@@ -8,7 +10,10 @@ export function createProgram(commands: readonly Command[], version: string): Co
     .description('The reference provider orchestrator, and a marketplace on top of provider orchestrators')
     .version(version, '-V, --version', 'print the version')
     .enablePositionalOptions();
-  for (const command of commands) program.addCommand(command);
+  for (const command of commands) {
+    program.addCommand(command);
+    addVerbAliases(command);
+  }
   explainMistakes(program, 'berth');
   return program;
 }
@@ -16,6 +21,8 @@ export function createProgram(commands: readonly Command[], version: string): Co
 function explainMistakes(command: Command, name: string): void {
   command.exitOverride();
   command.configureOutput({
+    writeOut: printText,
+    writeErr: printError,
     outputError: (text, write) => {
       const [told = '', ...hints] = text
         .replace(/^error: /, '')
@@ -23,12 +30,25 @@ function explainMistakes(command: Command, name: string): void {
         .split('\n');
       // `berth marketplace` serves by itself and has commands: what follows it is meant as one.
       const isCommand = command.commands.length > 0 && told.startsWith('too many arguments');
-      const mistake = isCommand ? `unknown command '${command.args[0]}'` : told;
+      const mistake = inHouseWords(isCommand ? `unknown command '${command.args[0]}'` : told);
       const sentence = [mistake.replace(/\.$/, ''), ...hints].join(' ');
       write(`berth: ${sentence}: see \`${name} --help\`.\n`);
     },
   });
   for (const inner of command.commands) explainMistakes(inner, `${name} ${inner.name()}`);
+}
+
+/** A choice that is none, as `--status LOST: give one of ONLINE, STOPPED`. */
+function inHouseWords(text: string): string {
+  return text
+    .replace(
+      /^option '(?:-\w, )?(--[\w-]+)[^']*' argument '([\s\S]*)' is invalid\. Allowed choices are /,
+      '$1 $2: give one of ',
+    )
+    .replace(
+      /^command-argument value '([\s\S]*)' is invalid for argument '(\w+)'\. Allowed choices are /,
+      '<$2> $1: give one of ',
+    );
 }
 
 /** A command whose code is loaded only when it is called: `--help` needs its name and its description alone. */
@@ -73,8 +93,22 @@ function isRefusal(error: unknown): error is Error {
   return typeof error.status === 'number' && error.status < 500;
 }
 
+/** Prints what ended a command: a sentence on one line, the findings of a configuration a line each, or a fault with its stack. */
+export function printFailure(error: unknown): void {
+  const sentence = sentenceOf(error);
+  if (sentence === undefined) {
+    const fault = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    printError(`berth: a fault of the program: ${fault.replaceAll('\n', '\n  ')}\n`);
+  } else printError(`berth: ${hasLines(error) ? sentence : toPrintableLine(sentence)}\n`);
+}
+
+/** A `ConfigError`: each of its findings is one line already. */
+function hasLines(error: unknown): boolean {
+  return error instanceof Error && 'findings' in error;
+}
+
 /** What the person at the terminal reads of an error; undefined: it is a fault of the program. */
-export function sentenceOf(error: unknown): string | undefined {
+function sentenceOf(error: unknown): string | undefined {
   if (error instanceof StoreUnavailable)
     return `The database cannot be used now (${error.message.replace(/^\w+: /, '')}): mend that and try again.`;
   if (isRefusal(error)) return error.message;

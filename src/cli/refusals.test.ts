@@ -321,7 +321,7 @@ describe('--help', () => {
     ['--help', /^Usage: berth \[options\] \[command\]\n/],
     ['serve --help', /^Usage: berth serve \[options\]\n[\s\S]*--port <number>[\s\S]*default 8080/],
     ['keys --help', /^Usage: berth keys [\s\S]*create[\s\S]*list[\s\S]*revoke/],
-    ['keys create --help', /^Usage: berth keys create [\s\S]*--account <name>[\s\S]*--expires <when>/],
+    ['keys create --help', /^Usage: berth keys create\|add [\s\S]*--account <name>[\s\S]*--expires <when>/],
     ['keys revoke --help', /^Usage: berth keys revoke \[options\] <id>\n/],
     ['accounts set-password --help', /^Usage: berth accounts set-password [\s\S]*standard\s+input/],
     ['simulator --help', /^Usage: berth simulator [\s\S]*units of\s+the\s+catalog[\s\S]*--state <file>/],

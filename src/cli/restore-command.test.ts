@@ -39,7 +39,18 @@ it('puts a backup back, says what to look at, and refuses while a server runs', 
   const said = await run('restore', backup);
   expect(said).toMatch(/^The database is the one of \S+backup\.db, as of \d{4}-/);
   expect(said).toMatch(/What was there is \S+\.before-restore-\S+: delete it/);
-  expect(said).toContain('`berth keys list`');
+  expect(said).toContain('`berth keys ls`');
+  const rows = JSON.parse(await run('audit', 'ls', '--json')) as { action: string; subject: string }[];
+  const [last] = rows;
+  expect(last).toMatchObject({ action: 'database.restore', source: 'cli', outcome: 'done', subject: backup });
+  const before = /What was there is (\S+):/.exec(said)?.[1] ?? '';
+  const replaced = openSqliteStore(before);
+  expect(await replaced.read.audit.page({ limit: 3 })).toMatchObject([
+    { action: 'database.restore', outcome: 'refused', detail: { reason: expect.stringMatching('Another') } },
+    { action: 'account.create', subject: 'bob' },
+    { action: 'database.backup', subject: backup, outcome: 'done' },
+  ]);
+  await replaced.close();
 });
 
 it('marks a database that other tools restored', async () => {

@@ -2,24 +2,25 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { markRestored, restore } from '../compose/open-store.ts';
 import { Fatal } from '../ports/errors.ts';
-import { printLine } from '../runtime/print.ts';
 import { systemClock } from '../runtime/system.ts';
+import { auditBeside } from './audit-beside.ts';
 import { withDatabase } from './database.ts';
+import { localActor } from './local-actor.ts';
 import { loadFor } from './orchestrator-database.ts';
-import { type JsonFlag, printJson, toJsonTime, withJson } from './print-records.ts';
+import { type OutputFlag, printDone, toJsonTime, withOutput } from './print-records.ts';
 
-interface Flags extends JsonFlag {
+interface Flags extends OutputFlag {
   inPlace?: true;
   takenAt?: string;
 }
 
 const NEXT =
   'Start `berth serve` with the configuration as before: it compares the database with the platform, sells nothing meanwhile, and says ' +
-  'when that is over. Keys that were revoked since the backup are valid again: `berth keys list` shows them.';
+  'when that is over. Keys that were revoked since the backup are valid again: `berth keys ls` shows them.';
 
 /** `berth restore`: puts a backup in the place of the database, or marks one that other tools restored. */
 export function restoreCommand(): Command {
-  return withJson(
+  return withOutput(
     withDatabase(new Command('restore').argument('[backup]', 'a file of `berth backup`, or another copy')),
   )
     .option(
@@ -34,29 +35,39 @@ export function restoreCommand(): Command {
           'Give the backup, or --in-place where the database is restored already: see `berth restore --help`.',
         );
       if (backup === undefined) await mark(database, flags);
-      else putBack(database, resolve(backup), flags);
+      else await putBack(database, resolve(backup), flags);
     });
 }
 
-function putBack(database: string, backup: string, { json }: JsonFlag): void {
-  const { takenAt, before } = restore(database, backup, systemClock.now());
-  if (json) {
-    printJson({ backup, taken_at: toJsonTime(takenAt), before });
-    return;
-  }
+async function putBack(database: string, backup: string, flags: OutputFlag): Promise<void> {
+  const { takenAt, before } = await restoreAudited(database, backup);
   const of = takenAt === null ? '' : `, as of ${toJsonTime(takenAt)}`;
-  printLine(`The database is the one of ${backup}${of}.`);
-  if (before !== null) printLine(`What was there is ${before}: delete it when all is well.`);
-  printLine(NEXT);
+  printDone(
+    flags,
+    { backup, taken_at: toJsonTime(takenAt), before },
+    `The database is the one of ${backup}${of}.`,
+    ...(before === null ? [] : [`What was there is ${before}: delete it when all is well.`]),
+    NEXT,
+  );
 }
 
-async function mark(database: string, { takenAt: given, json }: Flags): Promise<void> {
+/** The row is written into the copy: the database that is replaced has its row only where the restore was refused. */
+async function restoreAudited(database: string, backup: string): Promise<ReturnType<typeof restore>> {
+  try {
+    return restore(database, backup, { now: systemClock.now(), actor: localActor() });
+  } catch (error) {
+    const action = { action: 'database.restore', subject: backup };
+    return auditBeside<ReturnType<typeof restore>>(database, action, () => Promise.reject(error));
+  }
+}
+
+async function mark(database: string, flags: Flags): Promise<void> {
+  const { takenAt: given } = flags;
   const now = systemClock.now();
   const takenAt = given === undefined ? now : Date.parse(given);
   if (Number.isNaN(takenAt))
     throw new Fatal(`--taken-at ${given}: give a time such as 2026-01-31T04:00:00Z.`);
   if (takenAt > now) throw new Fatal(`--taken-at ${given}: that is to come; give when the backup was taken.`);
-  await markRestored(database, takenAt);
-  if (json) printJson({ taken_at: toJsonTime(takenAt) });
-  else printLine(NEXT);
+  await markRestored(database, takenAt, localActor());
+  printDone(flags, { taken_at: toJsonTime(takenAt) }, NEXT);
 }

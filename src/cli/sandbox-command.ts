@@ -1,10 +1,11 @@
 import { Command, Option } from 'commander';
 import { type ServingSandbox, serveSandbox } from '../compose/serve-sandbox.ts';
 import { printLine } from '../runtime/print.ts';
+import { type OutputFlag, withOutput } from './print-records.ts';
 import { recordCommand, replayCommand } from './sandbox-record-command.ts';
-import { serveUntilSignal, toPort } from './serving.ts';
+import { printTry, serveUntilSignal, toPort } from './serving.ts';
 
-interface SandboxFlags {
+interface SandboxFlags extends OutputFlag {
   host: string;
   port: string;
   providers?: string;
@@ -15,12 +16,11 @@ interface SandboxFlags {
   ssh?: true;
   state?: string;
   scenario?: string;
-  json?: true;
 }
 
 /** `berth sandbox`: providers and a marketplace to test clients against, in memory. */
 export function sandboxCommand(): Command {
-  return new Command('sandbox')
+  return withOutput(new Command('sandbox'))
     .enablePositionalOptions()
     .option('--host <address>', 'where to listen', '127.0.0.1')
     .option('--port <number>', '0 takes any free one', '8099')
@@ -37,10 +37,9 @@ export function sandboxCommand(): Command {
     .option('--ssh', 'give machines real SSH servers, at ports of 127.0.0.1')
     .option('--state <file>', 'keep what is made there, and have it again at the next start')
     .option('--scenario <file>', 'start as a scenario file says, and do its steps')
-    .option('--json', 'print one line of JSON when ready')
     .addCommand(recordCommand())
     .addCommand(replayCommand())
-    .action(async ({ host, port, json, ...flags }: SandboxFlags) => {
+    .action(async ({ host, port, output, ...flags }: SandboxFlags) => {
       const { providers, state, ...given } = flags;
       const options = {
         // A scenario may say something else.
@@ -51,7 +50,7 @@ export function sandboxCommand(): Command {
       };
       const start = () => serveSandbox(options, { host, port: toPort(port) });
       const kept = state === undefined ? 'all of it is in memory' : `its state is kept in ${state}`;
-      await serveUntilSignal(start, { json, toJson: toReadyLine, welcome: welcome(kept) });
+      await serveUntilSignal(start, { output }, { toJson: toReadyLine, welcome: welcome(kept) });
     });
 }
 
@@ -95,5 +94,5 @@ const welcome =
     printLine(`  control      ${origin}/control   API key ${controlKey}`);
     const [first] = Object.values(providers);
     if (first !== undefined)
-      printLine(`\nTry it:\n  curl -H 'Authorization: Bearer ${first.apiKey}' ${first.baseUrl}/availability`);
+      printTry(`curl -H 'Authorization: Bearer ${first.apiKey}' ${first.baseUrl}/availability`);
   };

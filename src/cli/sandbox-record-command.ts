@@ -6,19 +6,18 @@ import {
   serveReplay,
 } from '../compose/serve-recorder.ts';
 import { printLine } from '../runtime/print.ts';
+import { type OutputFlag, withOutput } from './print-records.ts';
 import { serveUntilSignal, toPort } from './serving.ts';
 
-interface Flags {
+interface Flags extends OutputFlag {
   host: string;
   port: string;
-  json?: true;
 }
 
 function withAddress(command: Command): Command {
-  return command
+  return withOutput(command)
     .option('--host <address>', 'where to listen', '127.0.0.1')
-    .option('--port <number>', '0 takes any free one', '8098')
-    .option('--json', 'print one line of JSON when ready');
+    .option('--port <number>', '0 takes any free one', '8098');
 }
 
 const toJson = ({ baseUrl }: ServingRecorder): object => ({ base_url: baseUrl });
@@ -32,14 +31,17 @@ export function recordCommand(): Command {
     .requiredOption('--target <base_url>', 'the base URL of the provider, such as https://gpu.example/v1')
     .requiredOption('--out <file>', 'the scenario to write, when it is stopped');
   return withAddress(command).action(
-    async ({ target, out, host, port, json }: Flags & { target: string; out: string }) => {
+    async ({ target, out, host, port, output }: Flags & { target: string; out: string }) => {
       const address = { host, port: toPort(port) };
-      await serveUntilSignal(() => serveRecorder({ target, file: out }, address, report), {
-        json,
-        toJson,
-        welcome: ({ baseUrl }) =>
-          printLine(`Give your client ${baseUrl} instead of ${target}; Ctrl-C writes ${out}`),
-      });
+      await serveUntilSignal(
+        () => serveRecorder({ target, file: out }, address, report),
+        { output },
+        {
+          toJson,
+          welcome: ({ baseUrl }) =>
+            printLine(`Give your client ${baseUrl} instead of ${target}; Ctrl-C writes ${out}`),
+        },
+      );
     },
   );
 }
@@ -49,13 +51,16 @@ export function replayCommand(): Command {
   const command = new Command('replay')
     .description('answer as a provider did while `berth sandbox record` stood before it, whatever the key')
     .argument('<file>', 'what `berth sandbox record` wrote');
-  return withAddress(command).action(async (file: string, { host, port, json }: Flags) => {
-    await serveUntilSignal(() => serveReplay(file, { host, port: toPort(port) }), {
-      json,
-      toJson,
-      welcome: ({ baseUrl, target, count }) =>
-        printLine(`${baseUrl} answers as ${target} did (exchanges: ${count})`),
-    });
+  return withAddress(command).action(async (file: string, { host, port, output }: Flags) => {
+    await serveUntilSignal(
+      () => serveReplay(file, { host, port: toPort(port) }),
+      { output },
+      {
+        toJson,
+        welcome: ({ baseUrl, target, count }) =>
+          printLine(`${baseUrl} answers as ${target} did (exchanges: ${count})`),
+      },
+    );
   });
 }
 

@@ -1,9 +1,14 @@
 import type { Command } from 'commander';
 import { Fatal } from '../ports/errors.ts';
-import { printLine } from '../runtime/print.ts';
+import { printError, printLine } from '../runtime/print.ts';
+import { onFirstSignal } from '../runtime/signals.ts';
+import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
 
 /** What the process makes, others may not read: the database and the machines' state hold what tenants sent. */
 const ONLY_OWNER = 0o077;
+
+/** How long what a server leaves behind may take to end by itself. */
+const LINGER_MS = 200;
 
 interface Stoppable {
   stop(): Promise<void>;
@@ -12,7 +17,7 @@ interface Stoppable {
 }
 
 /** The flags of both servers that go over the configuration. */
-export interface ServerFlags {
+export interface ServerFlags extends OutputFlag {
   host?: string;
   port?: string;
   adminHost?: string;
@@ -21,46 +26,43 @@ export interface ServerFlags {
   config?: string;
   tlsCert?: string;
   tlsKey?: string;
-  json?: true;
 }
 
 /** Where a server listens; `ports` are the defaults that the help names. */
 export function withServerFlags(command: Command, ports: { api: number; admin: number }): Command {
-  return command
+  return withOutput(command)
     .option('--host <address>', 'where to listen; default 127.0.0.1')
     .option('--port <number>', `0 takes any free one; default ${ports.api}`)
     .option('--admin-host <address>', 'where /metrics listens; default 127.0.0.1')
     .option('--admin-port <number>', `0 takes any free one; default ${ports.admin}, or any with --port 0`)
     .option('--tls-cert <file>', 'PEM certificate chain')
-    .option('--tls-key <file>', 'PEM private key')
-    .option('--json', 'print one line of JSON when ready');
+    .option('--tls-key <file>', 'PEM private key');
 }
 
-/** Starts a server, says that it is ready, and stops it at a signal. */
+/** Starts a server, with the umask that the process was started with; says that it is ready, and stops it at a signal. */
 export async function serveUntilSignal<Server extends Stoppable>(
-  start: () => Promise<Server>,
-  ready: { json: true | undefined; toJson: (server: Server) => object; welcome: (server: Server) => void },
+  start: (umask: number) => Promise<Server>,
+  flags: OutputFlag,
+  ready: { toJson: (server: Server) => object; welcome: (server: Server) => void },
 ): Promise<void> {
-  process.umask(ONLY_OWNER);
-  const server = await start();
+  const umask = process.umask(ONLY_OWNER);
+  const server = await start(umask);
   stopOnSignal(server);
   reloadOnSignal(server);
-  if (ready.json) printLine(JSON.stringify(ready.toJson(server)));
+  if (isData(flags)) printData(flags, ready.toJson(server));
   else ready.welcome(server);
 }
 
 /** The first signal drains and exits 0; a second one has its usual effect: it ends the process at once. */
 function stopOnSignal(server: Stoppable): void {
-  const onSignal = (): void => {
-    process.off('SIGTERM', onSignal);
-    process.off('SIGINT', onSignal);
-    server.stop().catch((error) => {
-      process.stderr.write(`berth: the shutdown was not clean: ${error}\n`);
+  onFirstSignal(() => {
+    const stopped = server.stop().catch((error) => {
+      printError(`berth: the shutdown was not clean: ${error}\n`);
       process.exitCode = 1;
     });
-  };
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+    // What was cut off keeps the process alive no longer.
+    void stopped.then(() => setTimeout(() => process.exit(), LINGER_MS).unref());
+  });
 }
 
 /** What is wrong with the configuration is in the log, and in an alarm: the server goes on as it was. */
@@ -69,9 +71,16 @@ function reloadOnSignal(server: Stoppable): void {
   const reload = server.reload.bind(server);
   process.on('SIGHUP', () => {
     reload().catch((error) => {
-      if (!(error instanceof Fatal)) process.stderr.write(`berth: the reload failed: ${error}\n`);
+      if (!(error instanceof Fatal)) printError(`berth: the reload failed: ${error}\n`);
     });
   });
+}
+
+/** The end of a welcome: commands to begin with. */
+export function printTry(...commands: string[]): void {
+  printLine('');
+  printLine('Try it:');
+  for (const command of commands) printLine(`  ${command}`);
 }
 
 /** A port as a flag names it. @throws {Fatal} */

@@ -3,20 +3,20 @@ import { Command } from 'commander';
 import { type ServingSimulator, serveSimulator } from '../compose/simulator.ts';
 import { loadConfig } from '../config/load.ts';
 import { printLine } from '../runtime/print.ts';
+import { type OutputFlag, withOutput } from './print-records.ts';
 import { serveUntilSignal, toPort } from './serving.ts';
 
-interface SimulatorFlags {
+interface SimulatorFlags extends OutputFlag {
   config?: string;
   state: string;
   host: string;
   port?: string;
   platform?: string;
-  json?: true;
 }
 
 /** `berth simulator`: the platform of several `berth serve`, in a process of its own. */
 export function simulatorCommand(): Command {
-  return new Command('simulator')
+  return withOutput(new Command('simulator'))
     .option('--state <file>', 'the SQLite file of its machines and volumes', '.berth/simulator.db')
     .option('--config <file>', 'berth.yaml; the same as that of the servers')
     .option(
@@ -26,8 +26,7 @@ export function simulatorCommand(): Command {
     )
     .option('--port <number>', '0 takes any free one; default that of platform.address, or 8090')
     .option('--platform <name>', 'of several platforms in berth.yaml, which one')
-    .option('--json', 'print one line of JSON when ready')
-    .action(async ({ config: file, state, host, port, platform, json }: SimulatorFlags) => {
+    .action(async ({ config: file, state, host, port, platform, output }: SimulatorFlags) => {
       const start = async () => {
         const { config } = loadConfig({ file, flags: {}, env: {} });
         return serveSimulator({
@@ -39,7 +38,11 @@ export function simulatorCommand(): Command {
           port: port === undefined ? undefined : toPort(port),
         });
       };
-      await serveUntilSignal(start, { json, toJson: ({ address }) => ({ base_url: address }), welcome });
+      await serveUntilSignal(
+        start,
+        { output },
+        { toJson: ({ address }) => ({ base_url: address }), welcome },
+      );
     });
 }
 
@@ -49,5 +52,7 @@ function welcome({ address, stateFile, machines }: ServingSimulator): void {
       ? `with a new state ${stateFile}`
       : `with its state ${stateFile} (machines: ${machines})`;
   printLine(`The simulator answers at ${address}, ${contents}`);
-  printLine(`\nIn the berth.yaml of each server:\n  platform: { driver: simulator, address: '${address}' }`);
+  printLine('');
+  printLine('In the berth.yaml of each server:');
+  printLine(`  platform: { driver: simulator, address: '${address}' }`);
 }

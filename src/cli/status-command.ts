@@ -4,20 +4,20 @@ import { counted } from '../contract/counted.ts';
 import { readStatus, type StatusView } from '../orchestrator/operate/views/status.ts';
 import { printLine, printTable } from '../runtime/print.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { type JsonFlag, printJson, withJson } from './print-records.ts';
+import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
 
 /** `berth status`: what there is and what stands wrong, on one screen. */
 export function statusCommand(): Command {
-  return withJson(
-    onDatabase(new Command('status'), async ({ store: { read }, config }, { json }: JsonFlag) => {
+  return withOutput(
+    onDatabase(new Command('status'), async ({ store: { read }, clock, config }, flags: OutputFlag) => {
       const status = await readStatus(read, platformsOf(config).keys());
-      if (json) printJson(status);
-      else tell(status);
+      if (isData(flags)) printData(flags, status);
+      else tell(status, clock.now());
     }),
   );
 }
 
-function tell(status: StatusView): void {
+function tell(status: StatusView, now: number): void {
   const { instances, platforms, work, alarms } = status;
   if (Object.keys(instances).length === 0) printLine('There is no instance.');
   else
@@ -33,7 +33,9 @@ function tell(status: StatusView): void {
     ]),
   );
   printLine(`Taken: ${counted(status.units_taken, 'unit')}, ${status.storage_taken_gb} GB of storage.`);
-  const oldest = work.oldest_due_at === null ? '' : `; the oldest is due since ${work.oldest_due_at}`;
+  const { oldest_due_at: dueAt } = work;
+  const word = dueAt !== null && Date.parse(dueAt) > now ? 'at' : 'since';
+  const oldest = dueAt === null ? '' : `; the oldest is due ${word} ${dueAt}`;
   printLine(`Open steps of work: ${work.open}${oldest}. See berth work ls.`);
   printLine(
     `Alarms that stand: ${alarms.count}, not acknowledged: ${alarms.unacknowledged}. See berth alarms ls.`,

@@ -5,7 +5,7 @@ import { tryUpgrade, type Upgrade, upgrade } from '../compose/upgrade.ts';
 import { printLine } from '../runtime/print.ts';
 import { withDatabase } from './database.ts';
 import { loadFor } from './orchestrator-database.ts';
-import { type JsonFlag, printJson, withJson } from './print-records.ts';
+import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
 
 /** `berth upgrade` */
 export function orchestratorUpgradeCommand(): Command {
@@ -21,14 +21,15 @@ export function upgradeCommand<Store extends { close(): Promise<void> }>(
   stores: Stores<Store>,
   load: (command: Command) => { database: string },
 ): Command {
-  return withJson(withDatabase(new Command('upgrade'), product))
+  return withOutput(withDatabase(new Command('upgrade'), product))
     .option('--dry-run', 'try it, on a copy or in a transaction that is taken back, and change nothing')
-    .action(async ({ dryRun, json }: JsonFlag & { dryRun?: true }, command: Command) => {
+    .action(async (flags: OutputFlag & { dryRun?: true }, command: Command) => {
+      const { dryRun } = flags;
       const { database } = load(command);
       const begunAt = performance.now();
       const found = dryRun ? await tryUpgrade(stores, database) : await upgrade(stores, database);
       const { version, newest, changes } = found;
-      if (json) printJson({ dry_run: dryRun === true, version, newest, changes });
+      if (isData(flags)) printData(flags, { dry_run: dryRun === true, version, newest, changes });
       else tell(found, dryRun === true, (performance.now() - begunAt) / 1000);
     });
 }

@@ -1,23 +1,21 @@
 import { Command } from 'commander';
 import { listWork, type WorkRow } from '../orchestrator/operate/views/work.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { parseLimit } from './parse.ts';
-import { fieldColumns, type JsonFlag, printRecords, withJson } from './print-records.ts';
+import { fieldColumns, type ListFlags, printRecords, withList } from './print-records.ts';
 
 /** `berth work`: the steps that are not finished. */
 export function workCommand(): Command {
   const command = new Command('work');
-  withJson(
+  withList(
     onDatabase(
       command.command('ls'),
-      async ({ store: { read }, clock }, flags: JsonFlag & { limit: string }) => {
-        const { work } = await listWork(read, clock.now(), parseLimit('--limit', flags.limit));
+      async ({ store: { read }, clock }, flags: ListFlags & { limit: number }) => {
+        const { work } = await listWork(read, clock.now(), flags.limit);
         printRecords(work, columns, flags, 'No work is open.');
       },
     ),
-  )
-    .option('--limit <count>', 'how many', '100')
-    .description('list the steps that are not finished, those that have waited longest first');
+    100,
+  ).description('list the steps that are not finished, those that have waited longest first');
   return command;
 }
 

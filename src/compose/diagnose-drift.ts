@@ -6,7 +6,6 @@ import type { Store } from '../orchestrator/model/store.ts';
 import type { DoctorFinding } from '../orchestrator/operate/doctor.ts';
 import { findDrift } from '../orchestrator/operate/views/drift.ts';
 import { observe } from '../orchestrator/platform/call-platform.ts';
-import { callTimeoutMs } from '../orchestrator/platform/options.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ConfiguredDriver } from './driver-settings.ts';
 import { orchestratorStores } from './open-store.ts';
@@ -22,12 +21,17 @@ export interface Running {
 export async function* diagnoseDrift(
   config: Config,
   one: ConfiguredDriver,
-  { clock, platforms, running }: { clock: Clock; platforms: readonly string[]; running: Running | undefined },
+  {
+    clock,
+    platforms,
+    running,
+    withinMs,
+  }: { clock: Clock; platforms: readonly string[]; running: Running | undefined; withinMs: number },
 ): AsyncGenerator<DoctorFinding> {
   const { platform } = one;
   const otherPlatforms = new Set(platforms.filter((name) => name !== platform));
   const compare = async ({ read }: Pick<Store, 'read'>, driver: PlatformDriver): Promise<DoctorFinding[]> => {
-    const waiting = { clock, options: { callTimeoutMs: callTimeoutMs(config.reconcile.lease_s * 1000) } };
+    const waiting = { clock, options: { callTimeoutMs: withinMs } };
     const askedAt = clock.now();
     const listing = await observe(waiting, () => driver.list(), 'list');
     const found = await findDrift(read, { platform, otherPlatforms, listing, askedAt });

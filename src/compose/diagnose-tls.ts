@@ -5,10 +5,9 @@ import { counted } from '../contract/counted.ts';
 import { DAY_MS } from '../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../ports/diagnosis.ts';
 import { Fatal } from '../ports/errors.ts';
+import { ENDING_SOON_MS, toTimeLeft } from '../runtime/certificates.ts';
 import { readTls } from './tls.ts';
 
-/** A certificate that is renewed by itself is renewed earlier. */
-const ENDING_SOON_MS = 14 * DAY_MS;
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 
 /** Whether clients can trust the certificate of the API, and for how long. Without one there is nothing to say. */
@@ -54,10 +53,9 @@ function toValidity({ validFrom, validTo }: X509Certificate, now: number): Diagn
   if (from > now)
     return broken(subject, `it is valid only from ${validFrom}`, 'Set the clock of this machine, or wait.');
   if (to <= now) return broken(subject, `it ended on ${validTo}: every client refuses it`, renew);
-  const days = Math.floor((to - now) / DAY_MS);
   return to - now < ENDING_SOON_MS
-    ? warning(subject, `it ends in ${counted(days, 'day')}, on ${validTo}`, renew)
-    : ok(subject, `it is valid for ${counted(days, 'more day')}`);
+    ? warning(subject, `it ends in ${toTimeLeft(to - now)}, on ${validTo}`, renew)
+    : ok(subject, `it is valid for ${counted(Math.floor((to - now) / DAY_MS), 'more day')}`);
 }
 
 /** Clients look at the alternative names alone. */

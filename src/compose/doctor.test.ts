@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -9,6 +12,7 @@ import { createSeededRandom } from '../drivers/kit/seeded-random.ts';
 import { takeStateLock } from '../drivers/simulator/platform/state-file.ts';
 import type { DoctorFinding } from '../orchestrator/operate/doctor.ts';
 import { ensureInstallation } from '../orchestrator/recovery/installation.ts';
+import type { Clock } from '../ports/clock.ts';
 import { systemClock } from '../runtime/system.ts';
 import { account, instance } from '../store/records.fixture.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
@@ -22,11 +26,22 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 /** What the doctor finds of a berth.yaml whose database is in a folder of its own. */
-async function examine(yaml: string, clock: { now: () => number } = systemClock): Promise<DoctorFinding[]> {
+async function examine(
+  yaml: string,
+  clock: Pick<Clock, 'now'> & Partial<Clock> = systemClock,
+): Promise<DoctorFinding[]> {
   const file = join(folder, 'berth.yaml');
   writeFileSync(file, `database: sqlite:${join(folder, 'berth.db')}\n${yaml}`);
   const { config } = loadConfig({ file, flags: {}, env: {} });
-  const ports = { env: {}, clock: { ...systemClock, now: () => clock.now() }, log: collectLog().log };
+  const ports = {
+    env: {},
+    clock: {
+      ...systemClock,
+      ...(clock.setTimer && { setTimer: clock.setTimer.bind(clock) }),
+      now: () => clock.now(),
+    },
+    log: collectLog().log,
+  };
   const findings: DoctorFinding[] = [];
   for await (const finding of diagnose(config, ports)) findings.push(finding);
   return findings;
@@ -120,6 +135,39 @@ describe('the doctor', () => {
       ]);
     } finally {
       release();
+    }
+  });
+
+  it('ends within 20 s where a platform hangs, says what to do, and looks at the others meanwhile [doctor-hangs]', async () => {
+    const hanging = createServer(() => undefined);
+    hanging.listen(0, '127.0.0.1');
+    await once(hanging, 'listening');
+    const { port } = hanging.address() as AddressInfo;
+    const clock = new VirtualClock();
+    const begunAt = clock.now();
+    try {
+      const there = `{ driver: simulator, address: "http://127.0.0.1:${port}" }`;
+      const findings = await clock.advanceUntilSettled(
+        examine(
+          `platforms: { there: ${there}, here: { driver: simulator } }\ncatalog: ${catalogFor('here')}\n`,
+          clock,
+        ),
+        500,
+      );
+      expect(clock.now() - begunAt).toBeLessThanOrEqual(20_000);
+      expect(findings.filter(({ verdict }) => verdict === 'broken')).toEqual([
+        {
+          platform: 'there',
+          subject: 'driver simulator',
+          verdict: 'broken',
+          finding: 'no answer within 6 s',
+          remedy: expect.stringContaining('run `berth doctor` again'),
+        },
+      ]);
+      expect(findings.filter(({ platform }) => platform === 'here').length).toBeGreaterThan(1);
+    } finally {
+      hanging.closeAllConnections();
+      hanging.close();
     }
   });
 

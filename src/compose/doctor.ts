@@ -3,6 +3,7 @@ import { sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import type { Environment } from '../config/settings.ts';
 import { counted } from '../contract/counted.ts';
+import { type Asking, sideBySide } from '../drivers/kit/asking.ts';
 import type { DoctorFinding } from '../orchestrator/operate/doctor.ts';
 import type { Clock } from '../ports/clock.ts';
 import { type Diagnosis, ok } from '../ports/diagnosis.ts';
@@ -14,11 +15,16 @@ import { diagnosePlatforms } from './diagnose-platforms.ts';
 import { diagnoseTls } from './diagnose-tls.ts';
 import { type ConfiguredDriver, configuredDrivers } from './driver-settings.ts';
 
-/** What takes longer to look at is told as broken. */
-const LONGEST_LOOK_MS = 60_000;
+/** The limit of one question. The driver ends it and says what did not answer. */
+const QUESTION_MS = 5_000;
+/** Longer: a driver that keeps that limit still says itself what did not answer. */
+const NEXT_FINDING_MS = QUESTION_MS + 1_000;
+/** The limit of all questions about one platform. */
+const ALL_QUESTIONS_MS = 20_000;
 
 interface Ports {
   env: Environment;
+  umask?: number | undefined;
   clock: Clock;
   log: Log;
   /** Where a server looks at itself: what it has open. */
@@ -31,29 +37,42 @@ interface Ports {
  */
 export async function* diagnose(
   config: Config,
-  { env, clock, log, running }: Ports,
+  { env, umask, clock, log, running }: Ports,
 ): AsyncGenerator<DoctorFinding> {
-  yield* guarded('TLS certificate', clock, inTurn(diagnoseTls(config, clock.now())));
-  yield* guarded('database', clock, diagnoseDatabase(config.database, clock));
-  yield* guarded('platforms of the database', clock, diagnosePlatforms(config));
+  const within = { clock, over: new AbortController(), endsAt: clock.now() + ALL_QUESTIONS_MS };
+  yield* guarded('TLS certificate', within, inTurn(diagnoseTls(config, clock.now())));
+  yield* guarded('database', within, diagnoseDatabase(config.database, clock));
+  yield* guarded('platforms of the database', within, diagnosePlatforms(config));
   const catalog = loadCatalog(config.catalog, sellingPlatforms(config));
   yield ok(
     'configuration',
     `it can be served with, and ${config.catalog} sells ${counted(catalog.offers.size, 'offer')}`,
   );
-  const drivers = configuredDrivers(config, { catalog, env, clock, log });
+  const drivers = configuredDrivers(config, { catalog, env, umask, clock, log });
   const platforms = drivers.map(({ platform }) => platform);
-  for (const driver of drivers) {
-    const { platform } = driver;
-    const problems = new Set<string>();
-    for await (const finding of guarded(`driver ${driver.definition.name}`, clock, diagnoseDriver(driver))) {
-      if (finding.verdict !== 'ok') problems.add(finding.finding);
-      yield { platform, ...finding };
-    }
-    const drift = diagnoseDrift(config, driver, { clock, platforms, running });
-    for await (const finding of guarded('rows against machines', clock, drift))
-      yield { platform, ...(problems.has(finding.finding) ? notCompared(finding) : finding) };
+  yield* sideBySide(drivers.map((driver) => diagnosePlatform(config, driver, { clock, platforms, running })));
+}
+
+/** Examines one platform and its rows. Its time limit does not depend on the other platforms. */
+async function* diagnosePlatform(
+  config: Config,
+  configured: ConfiguredDriver,
+  { clock, platforms, running }: { clock: Clock; platforms: readonly string[]; running: Running | undefined },
+): AsyncGenerator<DoctorFinding> {
+  const { platform, definition } = configured;
+  const over = new AbortController();
+  const asking: Asking = { withinMs: QUESTION_MS, signal: over.signal };
+  const driver = { ...configured, setting: { ...configured.setting, asking } };
+  const within = { clock, over, endsAt: clock.now() + ALL_QUESTIONS_MS };
+  const problems = new Set<string>();
+  for await (const finding of guarded(`driver ${definition.name}`, within, diagnoseDriver(driver))) {
+    if (finding.verdict !== 'ok') problems.add(finding.finding);
+    yield { platform, ...finding };
   }
+  if (over.signal.aborted) return;
+  const drift = diagnoseDrift(config, driver, { clock, platforms, running, withinMs: QUESTION_MS });
+  for await (const finding of guarded('rows against machines', within, drift))
+    yield { platform, ...(problems.has(finding.finding) ? notCompared(finding) : finding) };
 }
 
 async function* inTurn<T>(findings: Iterable<T>): AsyncGenerator<T> {
@@ -83,20 +102,30 @@ async function* diagnoseDriver({
   else yield* definition.diagnose(options, setting);
 }
 
-/** The findings, the last one broken where looking itself fails or never ends. */
+/** How long an examination may take, and what ends what it asks. */
+interface Within {
+  clock: Clock;
+  over: AbortController;
+  /** In milliseconds since the epoch. */
+  endsAt: number;
+}
+
+/** The findings, the last one broken where looking itself fails or does not end: then what is under way is aborted. */
 async function* guarded(
   subject: string,
-  clock: Clock,
+  { clock, over, endsAt }: Within,
   findings: AsyncIterable<Diagnosis>,
 ): AsyncGenerator<Diagnosis> {
   const iterator = findings[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const next = await inTime(clock, iterator.next());
+      const next = await inTime(clock, Math.min(NEXT_FINDING_MS, endsAt - clock.now()), iterator.next());
       if (next.done) return;
       yield next.value;
     }
   } catch (error) {
+    if (error instanceof Late) over.abort();
+    iterator.return?.().catch(() => {});
     yield { subject, ...verdictOn(error) };
   }
 }
@@ -113,18 +142,26 @@ function notCompared({ subject }: Diagnosis): Diagnosis {
 
 function verdictOn(error: unknown): Omit<Diagnosis, 'subject'> {
   const finding = error instanceof Error ? error.message : String(error);
-  if (!(error instanceof InUse)) return { verdict: 'broken', finding };
-  return {
-    verdict: 'warning',
-    finding,
-    remedy: 'Nothing, if that process is the `berth serve` of this configuration.',
-  };
+  if (error instanceof InUse)
+    return {
+      verdict: 'warning',
+      finding,
+      remedy: 'Nothing, if that process is the `berth serve` of this configuration.',
+    };
+  const remedy = error instanceof Late ? LATE_REMEDY : 'Mend what this says, and run `berth doctor` again.';
+  return { verdict: 'broken', finding, remedy };
 }
 
-async function inTime<T>(clock: Clock, answer: Promise<T>): Promise<T> {
+class Late extends Error {}
+const LATE_REMEDY =
+  'What comes after it was not looked at. See whether it runs, is overloaded, and can be reached from this machine, then run `berth doctor` again.';
+
+/** @throws {Late} */
+async function inTime<T>(clock: Clock, withinMs: number, answer: Promise<T>): Promise<T> {
+  answer.catch(() => {});
   const { promise, reject } = Promise.withResolvers<never>();
-  const late = new Error(`no answer within ${LONGEST_LOOK_MS / 1000} s`);
-  const timer = clock.setTimer(LONGEST_LOOK_MS, () => reject(late));
+  const late = new Late(`no answer within ${Math.max(0, Math.round(withinMs / 1000))} s`);
+  const timer = clock.setTimer(withinMs, () => reject(late));
   try {
     return await Promise.race([answer, promise]);
   } finally {

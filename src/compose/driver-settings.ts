@@ -1,12 +1,11 @@
 import { platformsOf } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
-import type { Environment } from '../config/settings.ts';
 import type { DriverDefinition, DriverOptions, DriverSetting } from '../drivers/kit/driver-definition.ts';
 import { driverNamed } from '../drivers/registry.ts';
-import { type Catalog, catalogOf } from '../orchestrator/catalog/catalog.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
+import { catalogOf } from '../orchestrator/catalog/catalog.ts';
+import type { CertificateUse } from '../ports/certificates.ts';
+import type { Certificates } from '../runtime/certificates.ts';
 import { logOf } from './platforms.ts';
 
 /** A platform of berth.yaml, with all that its driver is given. */
@@ -20,7 +19,13 @@ export interface ConfiguredDriver {
 /** The platforms of a configuration, in its order. */
 export function configuredDrivers(
   config: Config,
-  { catalog, env, clock, log }: { catalog: Catalog; env: Environment; clock: Clock; log: Log },
+  {
+    catalog,
+    clock,
+    log,
+    certificates,
+    ...started
+  }: Pick<DriverSetting, 'catalog' | 'clock' | 'log' | 'env' | 'umask'> & { certificates?: Certificates },
 ): ConfiguredDriver[] {
   const databaseFile = isPostgres(config.database) ? undefined : sqlitePath(config.database);
   const platforms = platformsOf(config);
@@ -29,12 +34,15 @@ export function configuredDrivers(
     options,
     definition: driverNamed(options.driver),
     setting: {
+      ...started,
       databaseFile,
-      env,
       clock,
       platform,
       catalog: catalogOf(catalog, platform),
       log: logOf(platform, platforms.size, log),
+      ...(certificates !== undefined && {
+        certificateSeen: (use: CertificateUse) => certificates.of(use, platform),
+      }),
     },
   }));
 }

@@ -259,6 +259,7 @@ class Subject {
       get isSerial() {
         return channel.isSerial;
       },
+      secrets: channel.secrets,
       open: () => channel.open(),
       close: () => channel.close(),
       ask: async (method, args) => {
@@ -266,7 +267,7 @@ class Subject {
         this.#exchanges.push(exchange);
         try {
           const result = await channel.ask(method, args);
-          exchange.answered = toText(result);
+          exchange.answered = channel.secrets.clean(toText(result));
           return result;
         } catch (error) {
           exchange.answered = `no result: ${error instanceof Error ? error.message : error}`;
@@ -278,7 +279,11 @@ class Subject {
 }
 
 function toText(value: unknown): string {
-  return JSON.stringify(value) ?? 'undefined';
+  try {
+    return JSON.stringify(value) ?? 'undefined';
+  } catch {
+    return '(JSON that is nested too deeply to be shown)';
+  }
 }
 
 interface Tried {

@@ -1,7 +1,9 @@
 import type { RequestListener } from 'node:http';
 import { isIP } from 'node:net';
 import type { Config } from '../config/schema.ts';
+import { isLoopback } from '../contract/loopback.ts';
 import { HttpServer, type ServerOptions } from '../http/wire/server.ts';
+import type { CertificateSeen } from '../ports/certificates.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import { systemClock } from '../runtime/system.ts';
@@ -14,7 +16,10 @@ export async function listen(
       Partial<Pick<Config['server'], 'trusted_proxies'>>;
     limits: Config['limits'];
   },
-  parts: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'>,
+  {
+    certificateSeen: seen,
+    ...parts
+  }: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'> & { certificateSeen?: CertificateSeen | undefined },
   listener: RequestListener,
 ): Promise<{ server: HttpServer; origin: string }> {
   const { host, port, tls, trusted_proxies: proxies = 0 } = config.server;
@@ -32,8 +37,14 @@ export async function listen(
   const server = new HttpServer(listener, options);
   try {
     const taken = await server.listen(options);
+    if (options.tls !== undefined) seen?.({ pem: options.tls.cert.toString() });
     if (tls !== undefined)
-      renewTls(tls, server, { clock: systemClock, log: parts.log, ...(stamp !== undefined && { stamp }) });
+      renewTls(tls, server, {
+        clock: systemClock,
+        log: parts.log,
+        seen,
+        ...(stamp !== undefined && { stamp }),
+      });
     return { server, origin: `${tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${taken}` };
   } catch (error) {
     throw new Fatal(listenSentence(error as NodeJS.ErrnoException, host, port, API_FLAGS), { cause: error });
@@ -125,11 +136,6 @@ function listenSentence(
 function urlHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost';
   return isIP(host) === 6 ? `[${host}]` : host;
-}
-
-/** Whether only programs of this machine reach the address. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }
 
 /** HTTPS is asked for by both contracts; the admin listener has none, and asks for no key. */

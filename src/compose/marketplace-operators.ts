@@ -7,6 +7,7 @@ import type { KnownProviders } from '../marketplace/operate/views/providers.ts';
 import type { LiveProviders } from '../marketplace/providers/create-providers.ts';
 import type { ProviderWorkers } from '../marketplace/sync/provider-workers.ts';
 import { Operators } from '../operators/keys.ts';
+import type { Certificates } from '../runtime/certificates.ts';
 
 export interface MarketplaceOperators {
   operators: Operators;
@@ -22,14 +23,25 @@ export interface MarketplaceOperators {
 interface Parts extends Omit<OperatorDeps, 'operators' | 'providers'> {
   providers: LiveProviders;
   workers: ProviderWorkers;
+  certificates: Certificates;
   nextId: () => string;
 }
 
 /** What the operators of a marketplace have on its admin listener; loaded only where there is one. */
-export function composeOperators({ providers, workers, nextId, ...parts }: Parts): MarketplaceOperators {
+export function composeOperators({
+  providers,
+  workers,
+  certificates,
+  nextId,
+  ...parts
+}: Parts): MarketplaceOperators {
   const { store, clock } = parts;
-  const operators = new Operators({ store, clock, command: 'berth marketplace operators' });
-  const deps: OperatorDeps = { ...parts, operators, providers: () => factsOf(providers, workers) };
+  const operators = new Operators({ store, clock, log: parts.log, command: 'berth marketplace operators' });
+  const deps: OperatorDeps = {
+    ...parts,
+    operators,
+    providers: () => factsOf(providers, workers, certificates),
+  };
   const console = createConsole({ ...deps, version: packageVersion(), server: hostname() });
   const operator = createOperatorApp(deps, { nextId });
   return {
@@ -40,7 +52,14 @@ export function composeOperators({ providers, workers, nextId, ...parts }: Parts
 }
 
 /** What this process knows of each provider. */
-function factsOf(providers: LiveProviders, workers: ProviderWorkers): KnownProviders {
+function factsOf(
+  providers: LiveProviders,
+  workers: ProviderWorkers,
+  certificates: Certificates,
+): KnownProviders {
+  const endOf = new Map(
+    certificates.list().flatMap(({ use, name, endsAt }) => (use === 'provider' ? [[name, endsAt]] : [])),
+  );
   return new Map(
     providers.ids().map((id) => {
       const { refreshedAt = null, offers = new Map() } = providers.get(id)?.catalog ?? {};
@@ -51,6 +70,7 @@ function factsOf(providers: LiveProviders, workers: ProviderWorkers): KnownProvi
           catalogReadAt: refreshedAt,
           offers: offers.size,
           offersInStock: inStock.length,
+          certificateEndsAt: endOf.get(id) ?? null,
           problems: [...providers.problemsOf(id), ...workers.problemsOf(id)],
         },
       ];

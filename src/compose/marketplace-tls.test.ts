@@ -46,6 +46,11 @@ describe.skipIf(!hasOpenSsl)('M: "All requests use HTTPS"', () => {
       expect(serving.baseUrl).toMatch(/^https:/);
       const reply = await undiciFetch(`${serving.baseUrl}/api/providers`, { dispatcher });
       expect(await reply.json()).toEqual(['provider-d']);
+      const metrics = await (await fetch(`${serving.adminUrl}/metrics`)).text();
+      const [, left] =
+        /^berth_marketplace_certificate_expires_in_seconds\{use="api",name="api"\} (\S+)$/m.exec(metrics) ??
+        [];
+      expect(Math.round(Number(left) / 86_400)).toBe(2);
       await expect(fetch(`${serving.baseUrl.replace('https', 'http')}/api/providers`)).rejects.toThrow();
     } finally {
       await dispatcher.close();

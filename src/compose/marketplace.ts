@@ -30,6 +30,10 @@ import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Tracing } from '../ports/tracing.ts';
 import { withOverrides } from '../ports/with-overrides.ts';
+import { Certificates } from '../runtime/certificates.ts';
+import type { DiskRoom } from '../runtime/disk-room.ts';
+import { AnswerDeadline, withPromptReads } from '../runtime/prompt-reads.ts';
+import { withOneStoreAlarm } from '../runtime/store-alarm.ts';
 import { WriteHealth } from '../runtime/write-health.ts';
 import type { MarketplaceOperators } from './marketplace-operators.ts';
 
@@ -49,10 +53,14 @@ export interface MarketplaceDeps {
   trustedProxies: number;
   /** Whether /docs is served; default: it is. */
   hasDocs?: boolean;
-  /** Whether the admin listener has the operators' API and pages; default: not, as without such a listener. */
-  hasOperators?: boolean;
+  /** The names under which the admin listener has the operators' API and pages; undefined: it has none of these. */
+  operatorHosts?: readonly string[] | undefined;
   nextId?: () => string;
   tracing?: Tracing | undefined;
+  /** What room the disk of the database has; absent: it is not this machine's. */
+  diskRoom?: (() => Promise<DiskRoom | undefined>) | undefined;
+  /** Those that are known from the start on; default: none. */
+  certificates?: Certificates;
 }
 
 export interface Marketplace {
@@ -82,8 +90,9 @@ export interface Marketplace {
 
 /** Composes a marketplace and starts its work: first what providers sell, then what is synced, billed and mailed. */
 export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketplace> {
-  const { clock, random, log, options, mailer } = parts;
-  const writes = new WriteHealth({ clock, log, prove: () => parts.store.proveWrites() });
+  const { clock, random, options, mailer } = parts;
+  const log = withOneStoreAlarm(parts.log);
+  const writes = new WriteHealth({ clock, log: parts.log, prove: () => parts.store.proveWrites() });
   const store = withWriteHealth(parts.store, writes);
   const { gpuTypes, maxBodyBytes, trustedProxies, tracing, nextId = requestIds(random) } = parts;
   const installationId = await ensureInstallationId({ store, random });
@@ -111,20 +120,35 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const rollUp = new RollUp(deps);
   const mail = new MailDispatcher({ ...deps, mailer });
   const stockAlerts = new StockAlerts(deps);
-  const authenticator = new Authenticator({ store, clock });
-  const rateLimits = new RateLimits({ store, clock }, parts.rateLimits);
+  const asked = withPromptReads(store);
+  const authenticator = new Authenticator({ store: asked, clock });
+  const deadline = new AnswerDeadline();
+  const countRequest: typeof store.countRequest = (window) => deadline.of(store.countRequest(window));
+  const rateLimits = new RateLimits({ store: { countRequest }, clock }, parts.rateLimits);
   let isServing = true;
   const findProblem = readiness({
     isServing: () => isServing,
     writes,
-    readStore: () => store.read.mail.nextDueAt(),
+    readStore: () => asked.read.settings.get('installation_id'),
   });
-  const metrics = new Metrics({ ...deps, writes, version: packageVersion() });
-  const forOperators = parts.hasOperators
+  const { certificates = new Certificates({ clock, log }), operatorHosts: hosts } = parts;
+  const metrics = new Metrics({
+    ...deps,
+    store: asked,
+    workers,
+    diskRoom: parts.diskRoom,
+    writes,
+    certificates,
+    version: packageVersion(),
+  });
+  const forOperators = hosts
     ? (await import('./marketplace-operators.ts')).composeOperators({
         ...deps,
+        // Some of their views read all rows: they may take as long as the database answers at all.
+        store: withPromptReads(store, { prove: () => store.read.settings.get('installation_id') }),
         workers,
         providers,
+        certificates,
         maxLosses: options.maxLosses,
         metrics,
         maxBodyBytes,
@@ -139,14 +163,19 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     log,
   });
   const app = createApp(
-    { ...deps, authenticator, rateLimits, metrics, maxBodyBytes, trustedProxies, tracing },
+    { ...deps, store: asked, authenticator, rateLimits, metrics, maxBodyBytes, trustedProxies, tracing },
     { nextId, findProblem, hasDocs: parts.hasDocs ?? true },
   );
-  const admin = adminApp(findProblem, metrics, forOperators?.apps);
+  const admin = adminApp(
+    findProblem,
+    metrics,
+    forOperators && hosts && { apps: forOperators.apps, hosts, log, trustedProxies },
+  );
   if (forOperators !== undefined) admin.get('/', (context) => context.redirect('/console'));
   const jobs = [workers, accrual, rollUp, stockAlerts, mail, housekeeping];
   providers.start();
   for (const job of jobs) job.start();
+  certificates.start();
   return {
     app,
     admin,
@@ -158,7 +187,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     accrual,
     mail,
     stockAlerts,
-    listener: createListener(app, { log, rateLimits, nextId }),
+    listener: createListener(app, { log, rateLimits, nextId, trustedProxies }),
     refuse: refuseWire(rateLimits),
     beginDrain: () => {
       isServing = false;
@@ -169,6 +198,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
       // What writes mails stops before what sends them, and what calls providers before they are let go.
       for (const job of jobs) await job.stop();
       await providers.close();
+      certificates.stop();
       writes.stop();
     },
   };

@@ -1,4 +1,6 @@
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
+import { audited } from '../operators/audit.ts';
+import type { Actor } from '../operators/model.ts';
 import type { Store } from '../orchestrator/model/store.ts';
 import { Fatal } from '../ports/errors.ts';
 import { backUpDatabase } from '../store/sqlite/backup.ts';
@@ -44,7 +46,11 @@ export async function backUp(database: string, target: string, now: number): Pro
 }
 
 /** Puts a copy of a backup in the place of a SQLite database that nothing serves; that is kept under another name. @throws {Fatal} */
-export function restore(database: string, backup: string, now: number): Restored {
+export function restore(
+  database: string,
+  backup: string,
+  { now, actor }: { now: number; actor: Actor },
+): Restored {
   if (isPostgres(database))
     throw new Fatal(
       'A PostgreSQL database is restored with its own tools, `pg_restore` for one. Then run `berth restore --in-place`, before the first start.',
@@ -53,18 +59,22 @@ export function restore(database: string, backup: string, now: number): Restored
   assertNotServed(path);
   const release = takeServeLock(path);
   try {
-    return restoreDatabase(backup, path, new Date(now).toISOString().replaceAll(/[:.]/g, '-'));
+    const stamp = new Date(now).toISOString().replaceAll(/[:.]/g, '-');
+    return restoreDatabase(backup, path, stamp, { at: now, actor: actor.name });
   } finally {
     release();
   }
 }
 
 /** Marks a database that other tools restored, so that the first start compares it with the platform. @throws {Fatal} */
-export async function markRestored(database: string, takenAt: number): Promise<void> {
+export async function markRestored(database: string, takenAt: number, actor: Actor): Promise<void> {
   const release = isPostgres(database) ? () => undefined : takeServeLock(sqlitePath(database));
   try {
-    await withExisting(orchestratorStores, database, ({ store }) =>
-      store.transact((tx) => tx.marks.put('restored_from', takenAt)),
+    const detail = { in_place: true, taken_at: new Date(takenAt).toISOString() };
+    await withExisting(orchestratorStores, database, ({ store, clock }) =>
+      audited({ store, clock }, actor, { action: 'database.restore', detail }, (inside) =>
+        inside.transact((tx) => tx.marks.put('restored_from', takenAt)),
+      ),
     );
   } finally {
     release();

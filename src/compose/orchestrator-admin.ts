@@ -18,18 +18,18 @@ interface Admin {
 
 /** Starts an orchestrator that has operators. */
 export async function startWithAdmin(
-  deps: OrchestratorDeps & { env?: Environment },
+  deps: OrchestratorDeps & { env?: Environment; umask?: number | undefined },
 ): Promise<Orchestrator & Admin> {
-  const { config, catalog, clock, log, drivers, env = {} } = deps;
+  const { config, catalog, clock, log, drivers, env = {}, umask } = deps;
   const orchestrator = await startOrchestrator(deps);
   const { http, nextId, findProblem, platforms, facts, ...parts } = orchestrator.adminParts;
-  const { store } = parts;
+  const { store } = deps;
   const doctor = new Doctor({
     clock,
     // Loaded where somebody asks.
     examine: async function* () {
       const { diagnose } = await import('./doctor.ts');
-      yield* diagnose(config, { env, clock, log, running: { store, drivers } });
+      yield* diagnose(config, { env, umask, clock, log, running: { store, drivers } });
     },
   });
   const common = { ...http, ...parts, doctor, sale: http.platform, sold: cordonableOf(config, catalog) };
@@ -42,7 +42,13 @@ export async function startWithAdmin(
     version: packageVersion(),
     server: parts.server,
   });
-  const admin = adminApp(findProblem, http.metrics, { '/operator': operator, '/console': console.app });
+  const { host, hosts } = config.server.admin;
+  const admin = adminApp(findProblem, http.metrics, {
+    apps: { '/operator': operator, '/console': console.app },
+    hosts: [host, ...hosts],
+    log,
+    trustedProxies: config.server.trusted_proxies,
+  });
   admin.get('/', (context) => context.redirect('/console'));
   return {
     ...orchestrator,

@@ -3,6 +3,8 @@ import { hostname } from 'node:os';
 import { packageVersion } from '../config/package-root.ts';
 import { platformsOf } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
+import { ApiError } from '../contract/errors.ts';
+import { ListStreams } from '../http/api/list-streams.ts';
 import { type FindProblem, readiness } from '../http/api/operations.ts';
 import { requestIds } from '../http/api/request-context.ts';
 import { Operators } from '../operators/keys.ts';
@@ -10,11 +12,11 @@ import type { Actor } from '../operators/model.ts';
 import { Authenticator } from '../orchestrator/accounts/authenticate.ts';
 import { type CheckPassword, PasswordChecks } from '../orchestrator/accounts/password-checks.ts';
 import { Alarms } from '../orchestrator/alarms/alarms.ts';
+import { checkDisk } from '../orchestrator/alarms/disk-low.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { createApp, createListener } from '../orchestrator/http/app.ts';
 import type { HttpDeps } from '../orchestrator/http/deps.ts';
 import { FailedLogins } from '../orchestrator/http/failed-logins.ts';
-import { ListStreams } from '../orchestrator/http/list-streams.ts';
 import { Metrics } from '../orchestrator/http/metrics.ts';
 import { RateLimits } from '../orchestrator/http/rate-limits.ts';
 import { WorkMetrics } from '../orchestrator/http/work-metrics.ts';
@@ -26,15 +28,22 @@ import type { PlatformFacts } from '../orchestrator/operate/views/platforms.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
 import { guardNotFound } from '../orchestrator/platform/not-found-guard.ts';
 import { isClockInSync, type LossCapOptions } from '../orchestrator/platform/options.ts';
+import { RunningEndpoints } from '../orchestrator/platform/running-endpoints.ts';
 import { Housekeeping } from '../orchestrator/queue/housekeeping.ts';
 import { ensureInstallation, knownPlatforms, leftPlatforms } from '../orchestrator/recovery/installation.ts';
 import { shareRestore } from '../orchestrator/recovery/restore-marks.ts';
 import { type Clock, DAY_MS, type Random } from '../ports/clock.ts';
+import type { ListFiles } from '../ports/list-files.ts';
 import type { Log } from '../ports/log.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
 import type { Tracing } from '../ports/tracing.ts';
 import { withOverrides } from '../ports/with-overrides.ts';
+import { Certificates } from '../runtime/certificates.ts';
+import type { DiskRoom } from '../runtime/disk-room.ts';
+import { withPromptReads } from '../runtime/prompt-reads.ts';
+import { withOneStoreAlarm } from '../runtime/store-alarm.ts';
 import { WriteHealth } from '../runtime/write-health.ts';
+import { certificateAlarms } from './certificate-alarms.ts';
 import { toReconcileOptions } from './options.ts';
 import {
   composeWork,
@@ -64,6 +73,12 @@ export interface OrchestratorDeps {
   /** Reads the catalog anew and takes it into use. @throws {Fatal} Absent: what there is to be read stays as it is. */
   reload?: () => Reloaded;
   tracing?: Tracing | undefined;
+  /** Where lists are written that are too long for an alarm. Absent: nowhere. */
+  lists?: ListFiles;
+  /** What room the disk of the database has; absent: it is not this machine's. */
+  diskRoom?: (() => Promise<DiskRoom | undefined>) | undefined;
+  /** Those that are known from the start on; default: none. */
+  certificates?: Certificates;
 }
 
 /** What an admin listener is made of. Where nobody operates the orchestrator, nothing more of it is loaded. */
@@ -94,15 +109,17 @@ export interface Orchestrator {
 
 /** Composes an orchestrator and starts its durable work. */
 export async function startOrchestrator(given: OrchestratorDeps): Promise<Orchestrator> {
-  const { clock, random, log } = given;
-  const writes = new WriteHealth({ clock, log, prove: () => given.store.proveWrites() });
+  const { clock, random } = given;
+  const writes = new WriteHealth({ clock, log: given.log, prove: () => given.store.proveWrites() });
   const store = withWriteHealth(given.store, writes);
+  const log = withOneStoreAlarm(given.log);
   const server = hostname();
-  const alarms = new Alarms({ store, clock, log, server });
+  const alarms = new Alarms({ store, clock, log, server, lists: given.lists });
   const work = new WorkMetrics();
   // Its SSH client is a fifth of all code: it is not loaded where another probe is given.
   const { probe = (await import('../ssh/probe.ts')).createSshProbe() } = given;
-  const deps = { ...given, probe, store, alarms, work };
+  const { certificates = new Certificates({ clock, log }) } = given;
+  const deps = { ...given, log, probe, store, alarms, work, certificates };
   const options = toReconcileOptions(deps.config);
   const platforms = createPlatformStates(deps.drivers, {
     ...deps,
@@ -118,14 +135,20 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   await shareRestore(store, [...known]);
   const unserved = [...known].filter((name) => !deps.drivers.has(name));
   await warnOfLeft(deps, unserved);
-  const http = composeHttp({ ...deps, store: guardNotFound(store, guards, unserved), writes }, platforms);
+  const http = composeHttp(
+    { ...deps, store: guardNotFound(withPromptReads(store), guards, unserved), writes },
+    platforms,
+  );
+  const endpoints = new RunningEndpoints();
   const works = [...platforms].map(([name, state]) => {
     const others = new Set(names.filter((other) => other !== name));
-    return composeWork(name, state, others, { ...deps, options, installationId });
+    return composeWork(name, state, others, { ...deps, options, installationId, endpoints });
   });
   const adopt = new Map(works.map((work) => [work.platform, work.adopt]));
   const adoptions = new Adoptions({ store, clock, log, alarms, adopt });
-  const operators = new Operators({ store, clock });
+  // Some views of operators read all rows: they may take as long as the database answers at all.
+  const operated = withPromptReads(store, { prove: () => store.read.marks.get('reload_requested_at') });
+  const operators = new Operators({ store: operated, clock, log });
   const { reload: load = () => nothingToReload(deps.config) } = deps;
   const reloader = new Reloader({ store, clock, log, alarms, load });
   const housekeeping = new Housekeeping({
@@ -140,12 +163,20 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     prunable: () =>
       isClockInSync(clock, options) ? names.filter((name) => isPrunable(platforms, name)) : [],
     also: async () => {
+      const room = await given.diskRoom?.();
+      if (room !== undefined) checkDisk(alarms, room);
       await reloader.poll();
       await adoptions.poll();
     },
   });
   const nextId = requestIds(random);
   let isServing = true;
+  let stopping: Promise<unknown> | undefined;
+  const stopWorks = (): Promise<unknown> => {
+    for (const work of works) work.stopListing();
+    stopping ??= Promise.all(works.map((work) => work.stop()));
+    return stopping;
+  };
   const findProblem = readiness({
     isServing: () => isServing,
     writes,
@@ -159,11 +190,12 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   // One that does not answer delays no other.
   await Promise.all(works.map((work) => work.start()));
   housekeeping.start();
+  certificates.start(certificateAlarms(alarms));
   return {
     app,
     adminParts: {
       http,
-      store,
+      store: operated,
       operators,
       platforms,
       facts: platformFacts(platforms),
@@ -177,13 +209,16 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     beginDrain: () => {
       isServing = false;
       http.failedLogins.close();
+      // Beside the requests, so that both have all of drain_s. It rejects in `close`.
+      stopWorks().catch(() => undefined);
     },
     close: async () => {
-      for (const work of works) work.stopListing();
       http.failedLogins.close();
       http.passwordChecks.close();
-      await Promise.all(works.map((work) => work.stop()));
-      await housekeeping.stop();
+      // Side by side: a platform that does not answer uses up the time to close.
+      await Promise.all([housekeeping.stop(), stopWorks()]);
+      certificates.stop();
+      await alarms.sync();
       await alarms.close();
       http.polledReads.close();
       writes.stop();
@@ -251,7 +286,14 @@ function composeHttp(
     alarms,
     work,
     tracing,
-  }: OrchestratorDeps & { writes: WriteHealth; alarms: Alarms; work: WorkMetrics },
+    diskRoom,
+    certificates,
+  }: OrchestratorDeps & {
+    writes: WriteHealth;
+    alarms: Alarms;
+    work: WorkMetrics;
+    certificates: Certificates;
+  },
   platforms: PlatformStates,
 ): HttpDeps {
   const { rate_limits: limits, quotas } = config;
@@ -278,10 +320,29 @@ function composeHttp(
       createsPerAccount: toBucket(limits.creates_per_account),
       tokensPerAccount: toBucket(limits.tokens_per_account),
     }),
-    listStreams: new ListStreams(),
+    listStreams: new ListStreams(
+      (limit, retryAfterSeconds) =>
+        new ApiError(
+          'too_many_requests',
+          `${limit} long lists of this account are being sent; read them to their end and try again.`,
+          { retryAfterSeconds },
+        ),
+    ),
     passwordChecks: new PasswordChecks(random, checkPassword),
     failedLogins: new FailedLogins(clock, limits),
-    metrics: new Metrics({ version, store, clock, platforms, writes, alarms, work, catalog, sale }),
+    metrics: new Metrics({
+      version,
+      store,
+      clock,
+      platforms,
+      writes,
+      alarms,
+      work,
+      catalog,
+      sale,
+      certificates,
+      diskRoom,
+    }),
     tokenTtlMs: config.auth.token_ttl_s * 1000,
     quotas: {
       instances: quotas.instances,

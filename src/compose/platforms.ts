@@ -113,7 +113,8 @@ export function manifestsOf(drivers: Drivers): Manifests {
   };
 }
 
-interface ReconcilingDeps extends Pick<ReconcileContext, 'installationId' | 'options' | 'alarms'> {
+interface ReconcilingDeps
+  extends Pick<ReconcileContext, 'installationId' | 'options' | 'alarms' | 'endpoints'> {
   store: Store;
   catalog: Catalog;
   clock: Clock;

@@ -18,6 +18,7 @@ import type { Clock } from '../ports/clock.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
+import type { Certificates } from '../runtime/certificates.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemClock, systemRandom } from '../runtime/system.ts';
 import { createSshProbe } from '../ssh/probe.ts';
@@ -53,6 +54,8 @@ interface Parts {
   env: Readonly<Record<string, string | undefined>>;
   clock: Clock;
   log: Log;
+  /** Hears of the certificates of the providers. */
+  certificates?: Certificates;
 }
 
 /** A client for each provider of the configuration. @throws {Fatal | ConfigError} */
@@ -99,7 +102,7 @@ function connect(
   { allow_private, polling }: MarketplaceConfig,
   entry: ProviderEntry,
   credential: Credential,
-  { clock, log }: Parts,
+  { clock, log, certificates }: Parts,
 ): OrchestratorClient {
   try {
     return createClient({
@@ -109,6 +112,7 @@ function connect(
       timeoutMs: polling.call_timeout_s * 1000,
       connections: polling.concurrency,
       clock,
+      certificateSeen: certificates?.of('provider', entry.id),
       onProblem: (problem) => log.warn({ provider: entry.id, problem }, 'a part of a list cannot be read'),
     });
   } catch (error) {

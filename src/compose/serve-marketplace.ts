@@ -1,6 +1,7 @@
+import { dirname } from 'node:path';
 import type { MarketplaceConfig } from '../config/marketplace/schema.ts';
 import { packageVersion } from '../config/package-root.ts';
-import { isPostgres } from '../config/server-schema.ts';
+import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import type { Environment } from '../config/settings.ts';
 import { requestIds } from '../http/api/request-context.ts';
 import { ApiError } from '../marketplace/contract/errors.ts';
@@ -10,6 +11,8 @@ import { type Mailer, SmtpMailer } from '../marketplace/mail/mailer.ts';
 import type { Clock } from '../ports/clock.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
+import { Certificates } from '../runtime/certificates.ts';
+import { diskRoomOf } from '../runtime/disk-room.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemRandom } from '../runtime/system.ts';
 import { openTracing } from '../runtime/tracing/open-tracing.ts';
@@ -44,7 +47,8 @@ export async function serveMarketplace({
     );
   const log = createLog(config.log.level);
   const { clock, storeOptions } = createServerClock(config.database, log);
-  const parts = { env, clock, log };
+  const certificates = new Certificates({ clock, log });
+  const parts = { env, clock, log, certificates };
   const providers = createClients(config, parts);
   const mailer = createMailer(config, parts);
   const gpuTypes = loadGpuTypes();
@@ -55,6 +59,7 @@ export async function serveMarketplace({
       config,
       log,
       adminPort: ADMIN_PORT,
+      certificates,
       basePath: '',
       nextId,
       refuse: refuseWire(unopened),
@@ -74,8 +79,10 @@ export async function serveMarketplace({
         log,
       });
       undo.unshift(() => tracing?.close());
+      const { enabled, host, hosts } = config.server.admin;
       return startMarketplace({
         tracing,
+        certificates,
         store,
         clock,
         random: systemRandom,
@@ -83,8 +90,11 @@ export async function serveMarketplace({
         providers,
         mailer,
         gpuTypes,
-        hasOperators: config.server.admin.enabled,
+        operatorHosts: enabled ? [host, ...hosts] : undefined,
         nextId,
+        diskRoom: isPostgres(config.database)
+          ? undefined
+          : () => diskRoomOf(dirname(sqlitePath(config.database))),
         ...settingsOf(config),
       });
     },

@@ -1,7 +1,10 @@
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { loadCatalog } from '../config/load.ts';
 import { packageVersion } from '../config/package-root.ts';
 import { platformsOf, sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
+import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import type { Environment } from '../config/settings.ts';
 import { ApiError } from '../contract/errors.ts';
 import { requestIds } from '../http/api/request-context.ts';
@@ -16,6 +19,9 @@ import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
 import { assertClockIsPastPruned } from '../orchestrator/queue/prune-tombstones.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import { liveOf } from '../ports/live.ts';
+import { Certificates } from '../runtime/certificates.ts';
+import { diskRoomOf } from '../runtime/disk-room.ts';
+import { listFilesIn } from '../runtime/list-files.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemRandom } from '../runtime/system.ts';
 import { openTracing } from '../runtime/tracing/open-tracing.ts';
@@ -33,6 +39,8 @@ const SIGNAL = { name: 'SIGHUP', source: 'server', address: null } as const;
 export interface ServeOptions {
   config: Config;
   env: Environment;
+  /** That it was started with. Absent: it is still that of the process. */
+  umask?: number;
   /** Reads the configuration anew, for a reload. @throws {Fatal} Absent: it is what it is. */
   load?: () => Config;
 }
@@ -58,7 +66,7 @@ export interface Serving extends Served {
 
 /** Serves the orchestrator. @throws {Fatal} with a sentence for the operator */
 export async function serveOrchestrator(
-  { config, env, load = () => config }: ServeOptions,
+  { config, env, umask, load = () => config }: ServeOptions,
   ports: ServePorts = {},
 ): Promise<Serving> {
   const given = readEnvironmentKey(env);
@@ -71,12 +79,14 @@ export async function serveOrchestrator(
       ? createServerClock(config.database, log)
       : { clock: ports.clock, storeOptions: {} };
   const { random = systemRandom, failpoint = () => undefined, wrapStore = (store) => store } = ports;
-  const opening = configuredDrivers(config, { catalog, env, clock, log });
+  const certificates = new Certificates({ clock, log });
+  const opening = configuredDrivers(config, { catalog, env, umask, clock, log, certificates });
   const { product, ...served } = await serve(
     {
       config,
       log,
       adminPort: ADMIN_PORT,
+      certificates,
       basePath: '/v1',
       nextId: requestIds(random),
       refuse: refuseWire,
@@ -106,10 +116,15 @@ export async function serveOrchestrator(
         drivers.set(platform, driver);
       }
       const { apiKey, accountId } = await ensureAccess({ store, clock, random }, given);
-      const environmentKey = given && { digest: given, accountId };
+      if (given !== undefined && accountId === null)
+        log.warn(
+          'BERTH_API_KEY opens nothing: the account "default" was deleted for good. Take the variable out, or make that account again',
+        );
+      const environmentKey = given && accountId !== null ? { digest: given, accountId } : undefined;
       const parts = {
         config,
         env,
+        umask,
         catalog,
         store,
         drivers,
@@ -120,12 +135,20 @@ export async function serveOrchestrator(
         failpoint,
         reload: reloadOf({ config, load, catalog: sold, drivers: opening }),
         tracing,
+        lists: listFilesIn(folderOf(config.database)),
+        diskRoom: isPostgres(config.database) ? undefined : () => diskRoomOf(folderOf(config.database)),
+        certificates,
       };
       return { ...(await startWithAdmin(parts)), apiKey };
     },
   );
   const reload = async (): Promise<void> => void (await product.reload(SIGNAL));
   return { ...served, reload, apiKey: product.apiKey, catalogFile: config.catalog };
+}
+
+/** Where this server may write: beside its database. With PostgreSQL, where the system has its temporary files. */
+function folderOf(database: string): string {
+  return isPostgres(database) ? join(tmpdir(), 'berth') : dirname(sqlitePath(database));
 }
 
 /** The platforms as the log tells them at the start. */

@@ -6,6 +6,7 @@ import type { HttpError } from '../http/api/errors.ts';
 import type { adminApp } from '../http/api/operations.ts';
 import type { ServerOptions } from '../http/wire/server.ts';
 import type { Log } from '../ports/log.ts';
+import type { Certificates } from '../runtime/certificates.ts';
 import { toAddress } from '../store/postgres/errors.ts';
 import { assertNotServed, takeServeLock } from '../store/sqlite/serve-lock.ts';
 import { listen, listenAdmin, warnOfPlainHttp } from './listen.ts';
@@ -29,6 +30,8 @@ interface ServeParts {
   refuse: ServerOptions['refuse'];
   /** What is answered until the product runs. */
   notReady: { error: HttpError; headers?: () => Record<string, string> };
+  /** Hears of the certificate of the API. */
+  certificates?: Certificates;
   /** What else the log tells of the start. */
   facts?: object;
 }
@@ -44,19 +47,41 @@ export interface Served {
   stop(): Promise<void>;
 }
 
+/** How much of drain_s is kept for closing the database and the driver. */
+const RESERVE_MS = 500;
+/** A server that waits for no request still ends its work. */
+const LEAST_CLOSE_MS = 2_000;
+const CUT_OFF =
+  'requests or steps of work still run at the end of limits.drain_s: they are cut off, and the next start goes on with the steps';
+
+/** Waits for it, until the moment `over` of `performance.now()`; false: it has not ended by then. */
+async function within(over: number, closing: Promise<unknown>): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<false>();
+  const timer = setTimeout(() => resolve(false), Math.max(0, over - performance.now()));
+  try {
+    return await Promise.race([closing.then(() => true), promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /**
  * Serves a product. The port is taken before `start` writes anything, so a start that fails changes nothing.
  *
  * @throws {Fatal} with a sentence for the operator
  */
 export async function serve<P extends Product>(
-  { config, log, adminPort, basePath, nextId, notReady, facts, ...first }: ServeParts,
+  { config, log, adminPort, basePath, nextId, notReady, facts, certificates, ...first }: ServeParts,
   start: (undo: Undo) => Promise<P>,
 ): Promise<Served & { product: P }> {
   let { refuse } = first;
   let listener = answerNotReady(notReady, nextId);
   const wire: Parameters<typeof listen>[1] = { nextId, refuse: (...problem) => refuse(...problem), log };
-  const { server, origin } = await listen(config, wire, (request, response) => listener(request, response));
+  const { server, origin } = await listen(
+    config,
+    { ...wire, certificateSeen: certificates?.of('api', 'api') },
+    (request, response) => listener(request, response),
+  );
   const baseUrl = `${origin}${basePath}`;
   const undo: Undo = [() => server.close(0)];
   const end = async () => {
@@ -81,11 +106,16 @@ export async function serve<P extends Product>(
       hasDocs: config.server.docs,
       stop: async () => {
         log.info({}, 'draining');
+        const drainMs = config.limits.drain_s * 1000;
+        const over = performance.now() + Math.max(drainMs, LEAST_CLOSE_MS);
         product.beginDrain();
-        await server.close(config.limits.drain_s * 1000);
-        await admin?.close();
-        await product.close();
-        await end();
+        const drained = server.close(drainMs).then(() => admin?.close());
+        const isClosed = await within(
+          over - RESERVE_MS,
+          drained.then(() => product.close()),
+        );
+        if (!isClosed) log.warn({ drain_s: config.limits.drain_s }, CUT_OFF);
+        await within(over, end());
         log.info({}, 'stopped');
       },
     };

@@ -4,6 +4,7 @@ import { loadCatalog } from '../config/load.ts';
 import { platformsOf, sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import type { Environment } from '../config/settings.ts';
+import { isLoopback } from '../contract/loopback.ts';
 import { checkState, openSimulator, readToken } from '../drivers/simulator/driver.ts';
 import type { SimulatorConfig } from '../drivers/simulator/options.ts';
 import { createRemoteServer } from '../drivers/simulator/remote/server.ts';
@@ -13,7 +14,7 @@ import { refuseWire } from '../orchestrator/http/errors.ts';
 import { Fatal } from '../ports/errors.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemClock, systemRandom } from '../runtime/system.ts';
-import { isLoopback, listen } from './listen.ts';
+import { listen } from './listen.ts';
 
 const DEFAULT_PORT = 8090;
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
@@ -68,7 +68,8 @@ describe.skipIf(!hasOpenSsl)('a renewed certificate', () => {
       log,
     });
     const port = await server.listen({ host: '127.0.0.1', port: 0 });
-    renewTls(files, server, { clock, log });
+    const seen: string[] = [];
+    renewTls(files, server, { clock, log, seen: (one) => void seen.push(Object(one).pem) });
     const early = await open(port);
     try {
       expect(await nameAt(port)).toBe('first');
@@ -80,6 +81,7 @@ describe.skipIf(!hasOpenSsl)('a renewed certificate', () => {
       await clock.advance(LOOK_MS);
       expect(await nameAt(port)).toBe('third');
       expect(told.at(-1)).toBe('new connections use the renewed certificate');
+      expect(seen).toEqual([readFileSync(files.cert, 'utf8')]);
       expect(await ask(early)).toContain('here');
       writeFileSync(files.cert, readFileSync(files.key));
       await clock.advance(LOOK_MS);
@@ -88,6 +90,24 @@ describe.skipIf(!hasOpenSsl)('a renewed certificate', () => {
       early.destroy();
       await server.close(0);
     }
+  });
+
+  it('that cannot be looked at, as behind links that lead to each other, is logged once and the old one stays', async () => {
+    issue('first');
+    const clock = new VirtualClock();
+    const used: string[] = [];
+    const server = {
+      useTls: ({ cert }: { cert: Buffer }) => void used.push(cert.toString()),
+      onClosed: () => undefined,
+    };
+    renewTls(files, server, { clock, log });
+    rmSync(files.cert);
+    symlinkSync(files.cert, files.cert);
+    await clock.advance(3 * LOOK_MS);
+    expect([told, used]).toEqual([['the old certificate stays in use'], []]);
+    issue('second');
+    await clock.advance(LOOK_MS);
+    expect(used).toEqual([readFileSync(files.cert, 'utf8')]);
   });
 
   it('is seen where the files changed while the server was starting', async () => {

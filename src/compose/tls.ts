@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { HttpServer } from '../http/wire/server.ts';
+import type { CertificateSeen } from '../ports/certificates.ts';
 import type { Clock } from '../ports/clock.ts';
 import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
@@ -18,12 +19,17 @@ const LOOK_EVERY_MS = 30_000;
 /**
  * Has new connections use the certificate that the files hold, soon after they change; those that are open go on. A pair
  * that does not fit together, as while one of the files is being replaced, changes nothing and is looked at again. `stamp`:
- * that of the files from before those in use were read.
+ * that of the files from before those in use were read. `seen` hears of each certificate that is taken into use.
  */
 export function renewTls(
   files: TlsFiles,
   server: Pick<HttpServer, 'useTls' | 'onClosed'>,
-  { clock, log, stamp = stampOf(files) }: { clock: Pick<Clock, 'setTimer'>; log: Log; stamp?: string },
+  {
+    clock,
+    log,
+    stamp = stampOf(files),
+    seen = () => undefined,
+  }: { clock: Pick<Clock, 'setTimer'>; log: Log; stamp?: string; seen?: CertificateSeen | undefined },
 ): void {
   let used = stamp;
   let told = used;
@@ -32,9 +38,11 @@ export function renewTls(
     const found = stampOf(files);
     if (found === used) return;
     try {
-      server.useTls(readTls(files));
+      const tls = readTls(files);
+      server.useTls(tls);
       used = found;
       log.info({ cert: files.cert }, 'new connections use the renewed certificate');
+      seen({ pem: tls.cert.toString() });
     } catch (error) {
       if (told !== found)
         log.error({ problem: (error as Error).message }, 'the old certificate stays in use');
@@ -45,14 +53,18 @@ export function renewTls(
   server.onClosed(() => timer.cancel());
 }
 
-/** Changes whenever a file does, also where a link is set to another one. */
+/** Changes whenever a file does, also where a link is set to another one or the file can no longer be looked at. */
 export function stampOf({ cert, key }: TlsFiles): string {
-  return [cert, key]
-    .map((file) => {
-      const found = statSync(file, { throwIfNoEntry: false, bigint: true });
-      return found === undefined ? 'none' : `${found.dev}.${found.ino}.${found.size}.${found.mtimeNs}`;
-    })
-    .join(' ');
+  return [cert, key].map(stampOfFile).join(' ');
+}
+
+function stampOfFile(file: string): string {
+  try {
+    const found = statSync(file, { throwIfNoEntry: false, bigint: true });
+    return found === undefined ? 'none' : `${found.dev}.${found.ino}.${found.size}.${found.mtimeNs}`;
+  } catch (error) {
+    return fileProblem(error);
+  }
 }
 
 /** @throws {Fatal} with a sentence for the operator */

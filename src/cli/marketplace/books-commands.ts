@@ -9,7 +9,7 @@ import { findSubject, keepVerdict } from '../../marketplace/operate/views/books.
 import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
 import { checkDatabaseCommand } from '../check-database-command.ts';
-import { type JsonFlag, printJson, withJson } from '../print-records.ts';
+import { isData, type OutputFlag, printData, withOutput } from '../print-records.ts';
 import { upgradeCommand } from '../upgrade-command.ts';
 import { loadMarketplaceFor, onMarketplaceDatabase } from './database.ts';
 
@@ -18,24 +18,22 @@ export function explainBillCommand(): Command {
   const explain = new Command('explain-bill')
     .argument('<id>', 'a deployment or a volume')
     .option('--by-day', 'what was taken on each UTC day');
-  return withJson(
-    onMarketplaceDatabase(
-      explain,
-      async (deps, id: string, { json, byDay = false }: JsonFlag & { byDay?: boolean }) => {
-        const subject = await findSubject(deps.store.read, id);
-        if (subject === null) throw new Fatal(`There is no deployment or volume "${id}".`);
-        const bill = await readBill(deps.store.read, subject, deps.clock.now());
-        if (json) printJson(billToJson(bill, { byDay }));
-        else for (const line of explainBill(bill, { byDay })) printLine(line);
-      },
-    ),
+  return withOutput(
+    onMarketplaceDatabase(explain, async (deps, id: string, flags: OutputFlag & { byDay?: boolean }) => {
+      const { byDay = false } = flags;
+      const subject = await findSubject(deps.store.read, id);
+      if (subject === null) throw new Fatal(`There is no deployment or volume "${id}".`);
+      const bill = await readBill(deps.store.read, subject, deps.clock.now());
+      if (isData(flags)) printData(flags, billToJson(bill, { byDay }));
+      else for (const line of explainBill(bill, { byDay })) printLine(line);
+    }),
   );
 }
 
 /** `berth marketplace verify-ledger`: exit code 1 where the books are not right. */
 export function verifyLedgerCommand(): Command {
-  return withJson(
-    onMarketplaceDatabase(new Command('verify-ledger'), async (deps, { json }: JsonFlag) => {
+  return withOutput(
+    onMarketplaceDatabase(new Command('verify-ledger'), async (deps, flags: OutputFlag) => {
       const { store, clock, config } = deps;
       // Sums are only as right as the file that they are read from.
       if (!isPostgres(config.database)) checkDatabase(marketplaceStores, config.database);
@@ -43,7 +41,7 @@ export function verifyLedgerCommand(): Command {
       // The verdict stands where it can be written; the check itself only reads.
       await keepVerdict(store, { findings, counts }, clock.now()).catch(() => undefined);
       if (findings.length > 0) process.exitCode = 1;
-      if (json) return printJson({ findings, counts });
+      if (isData(flags)) return printData(flags, { findings, counts });
       for (const { id, problem } of findings) printLine(`${id}: ${problem}`);
       const { teams, segments, slices, subjects } = counts;
       printLine(

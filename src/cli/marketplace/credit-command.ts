@@ -6,17 +6,20 @@ import type { Credit } from '../../marketplace/ledger/credit.ts';
 import type { LedgerTransactionRecord } from '../../marketplace/model/ledger-records.ts';
 import { findTeam } from '../../marketplace/model/own-rows.ts';
 import { type Booking, bookCredit } from '../../marketplace/operate/actions.ts';
+import { auditedLookup } from '../../operators/audit.ts';
 import { printLine } from '../../runtime/print.ts';
 import { localActor } from '../local-actor.ts';
 import { parseUsd } from '../parse.ts';
 import {
   type Column,
-  type JsonFlag,
-  printJson,
+  isData,
+  type OutputFlag,
+  printData,
+  printDone,
   printRecords,
   toFields,
   toJsonTime,
-  withJson,
+  withOutput,
 } from '../print-records.ts';
 import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
@@ -25,7 +28,7 @@ const SHOWN = 50;
 /** `berth marketplace credit`: every amount is booked, with who pays for it. */
 export function creditCommand(): Command {
   const credit = new Command('credit');
-  booking(credit.command('add <team> <usd>'), 'top_up')
+  booking(credit.command('top-up <team> <usd>'), 'top_up')
     .description('book a payment; the same reference is booked once')
     .requiredOption('--reference <text>', 'of the payment')
     .option('--reason <text>', 'what it is for');
@@ -37,7 +40,7 @@ export function creditCommand(): Command {
     .description('correct a balance: `-- -5` takes five dollars')
     .requiredOption('--reason <text>', 'why; it stays in the books')
     .option('--reference <text>', 'with which it is booked once');
-  withJson(onMarketplaceDatabase(credit.command('show <team>'), printBooks)).description(
+  withOutput(onMarketplaceDatabase(credit.command('show <team>'), printBooks)).description(
     'show what a team has left, and what was booked',
   );
   return credit;
@@ -45,22 +48,24 @@ export function creditCommand(): Command {
 
 /** commander has seen to the flags that each kind needs. */
 function booking(command: Command, kind: Booking['kind']): Command {
-  return onMarketplaceDatabase(
+  const made = onMarketplaceDatabase(
     command,
-    async (
-      deps,
-      idOrSlug: string,
-      usd: string,
-      { reference, reason }: Pick<Credit, 'reference' | 'reason'>,
-    ) => {
+    async (deps, idOrSlug: string, usd: string, flags: OutputFlag & Pick<Credit, 'reference' | 'reason'>) => {
+      const { reference, reason } = flags;
       const amountMicroUsd = parseUsd('The amount', usd);
-      const { id: teamId } = await findTeam(deps.store.read.teams, idOrSlug);
+      const action = { action: `credit.${kind}`, subject: idOrSlug };
+      const { id: teamId } = await auditedLookup(deps, localActor(), action, () =>
+        findTeam(deps.store.read.teams, idOrSlug),
+      );
       const booking = { kind, teamId, amountMicroUsd, reference, reason } as Booking;
       const booked = await bookCredit(deps, localActor(), booking);
       const balance = await realTimeBalance(deps.store.read, teamId, deps.clock.now());
-      printLine(`${booked.memo} (${booked.id}): ${teamId} has ${toDollars(balance)} left to spend.`);
+      const { id, memo } = booked;
+      const sentence = `${memo} (${id}): ${teamId} has ${toDollars(balance)} left to spend.`;
+      printDone(flags, { id, memo, team_id: teamId, balance_usd: usdFromMicroUsd(balance) }, sentence);
     },
   );
+  return withOutput(made);
 }
 
 const transactionColumns: readonly Column<LedgerTransactionRecord>[] = [
@@ -71,15 +76,16 @@ const transactionColumns: readonly Column<LedgerTransactionRecord>[] = [
   { head: 'REFERENCE', key: 'reference', value: ({ reference }) => reference, none: '' },
 ];
 
-async function printBooks({ store, clock }: CommandDeps, idOrSlug: string, flags: JsonFlag): Promise<void> {
+async function printBooks({ store, clock }: CommandDeps, idOrSlug: string, flags: OutputFlag): Promise<void> {
   const { id, name } = await findTeam(store.read.teams, idOrSlug);
   const balance = await realTimeBalance(store.read, id, clock.now());
   const booked = await store.read.ledger.transactionsOf(id, SHOWN);
-  if (flags.json) {
+  if (isData(flags)) {
     const transactions = booked.map((record) => toFields(record, transactionColumns));
-    printJson({ team_id: id, name, balance_usd: usdFromMicroUsd(balance), transactions });
+    printData(flags, { team_id: id, name, balance_usd: usdFromMicroUsd(balance), transactions });
     return;
   }
-  printLine(`${name} (${id}) has ${toDollars(balance)} left to spend.\n`);
+  printLine(`${name} (${id}) has ${toDollars(balance)} left to spend.`);
+  printLine('');
   printRecords(booked, transactionColumns, flags);
 }

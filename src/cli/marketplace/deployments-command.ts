@@ -1,5 +1,5 @@
-import { Command } from 'commander';
-import { usdFromMicroUsd } from '../../contract/values.ts';
+import { Command, Option } from 'commander';
+import { toOneLine, usdFromMicroUsd } from '../../contract/values.ts';
 import {
   activeStatuses,
   type DeploymentStatus,
@@ -11,42 +11,58 @@ import type { DeploymentRecord } from '../../marketplace/model/deployment-record
 import { findTeam } from '../../marketplace/model/own-rows.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
-import { parseLimit } from '../parse.ts';
 import {
   type Column,
-  type JsonFlag,
-  printJson,
+  isData,
+  type ListFlags,
+  type OutputFlag,
+  printData,
   printRecords,
   toFields,
   toJsonTime,
-  withJson,
+  withList,
+  withOutput,
 } from '../print-records.ts';
 import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
-interface ListFlags extends JsonFlag {
+type StatusChoice = 'active' | 'all' | DeploymentStatus;
+
+interface DeploymentFlags extends ListFlags {
   team?: string;
   provider?: string;
-  status?: string;
-  limit: string;
+  status: StatusChoice;
+  limit: number;
 }
 
 /** `berth marketplace deployments`: those of every team, for an operator. It changes nothing. */
 export function deploymentsCommand(): Command {
   const deployments = new Command('deployments');
-  withJson(onMarketplaceDatabase(deployments.command('ls'), printDeployments))
+  withList(onMarketplaceDatabase(deployments.command('ls'), printDeployments), 100)
     .description('list deployments, the newest first')
     .option('--team <team>', 'of this team, by its id or slug')
     .option('--provider <id>', 'at this provider')
-    .option('--status <status>', `active, all, or one of ${deploymentStatuses.join(', ')}`, 'active')
-    .option('--limit <count>', 'how many at most', '100');
-  withJson(onMarketplaceDatabase(deployments.command('show <id>'), printDeployment)).description(
+    .addOption(
+      new Option('--status <status>', 'those that are active, all, or those with one status')
+        .choices(['active', 'all', ...deploymentStatuses])
+        .default('active'),
+    );
+  withOutput(onMarketplaceDatabase(deployments.command('show <id>'), printDeployment)).description(
     'show all that is known of a deployment',
   );
   return deployments;
 }
 
+/** The marketplace's contract bounds a name by the size of a request only. */
+const MAX_NAME_SHOWN = 255;
+
 const columns: readonly Column<DeploymentRecord>[] = [
   { head: 'ID', key: 'id', value: ({ id }) => id },
+  {
+    head: 'NAME',
+    key: 'name',
+    value: ({ name }) => name,
+    text: ({ name }) => toOneLine(name, MAX_NAME_SHOWN),
+  },
   { head: 'STATUS', key: 'status', value: ({ status }) => status },
   { head: 'PROVIDER', key: 'provider', value: ({ providerId }) => providerId },
   { head: 'THERE', key: 'provider_instance_id', value: ({ providerInstanceId }) => providerInstanceId },
@@ -62,31 +78,26 @@ const columns: readonly Column<DeploymentRecord>[] = [
   { head: 'CONFIRMED', key: 'confirmed_at', value: ({ observedAt }) => toJsonTime(observedAt) },
 ];
 
-async function printDeployments({ store: { read } }: CommandDeps, flags: ListFlags): Promise<void> {
+async function printDeployments({ store: { read } }: CommandDeps, flags: DeploymentFlags): Promise<void> {
   const { team, provider, status, limit } = flags;
-  const statuses = toStatuses(status ?? 'active');
+  const statuses = toStatuses(status);
   const found = await read.deployments.list({
     ...(team !== undefined && { teamIds: [(await findTeam(read.teams, team)).id] }),
     ...(provider !== undefined && { providerId: provider }),
     ...(statuses !== undefined && { statuses }),
-    page: { limit: parseLimit('--limit', limit), offset: 0 },
+    page: { limit, offset: 0 },
   });
   printRecords(found, columns, flags);
 }
 
-function toStatuses(text: string): readonly DeploymentStatus[] | undefined {
-  if (text === 'all') return undefined;
-  if (text === 'active') return activeStatuses;
-  const status = deploymentStatuses.find((known) => known === text);
-  if (status === undefined)
-    throw new Fatal(`--status ${text}: give active, all, or one of ${deploymentStatuses.join(', ')}.`);
-  return [status];
+function toStatuses(status: StatusChoice): readonly DeploymentStatus[] | undefined {
+  if (status === 'all') return undefined;
+  return status === 'active' ? activeStatuses : [status];
 }
 
 /** What the list has, and what led to it. */
 const facts: readonly Column<DeploymentRecord>[] = [
   ...columns,
-  { head: 'Name', key: 'name', value: ({ name }) => name },
   { head: 'Name at the provider', key: 'provider_name', value: ({ providerName }) => providerName },
   { head: 'Region', key: 'region', value: ({ region }) => region },
   { head: 'User', key: 'user_id', value: ({ userId }) => userId },
@@ -131,7 +142,7 @@ const facts: readonly Column<DeploymentRecord>[] = [
 async function printDeployment(
   { store: { read }, clock }: CommandDeps,
   id: string,
-  { json }: JsonFlag,
+  flags: OutputFlag,
 ): Promise<void> {
   const record = await read.deployments.byId(id);
   if (record === null)
@@ -139,10 +150,10 @@ async function printDeployment(
       `There is no deployment "${id}": \`berth marketplace deployments ls --status all\` lists them.`,
     );
   const cost = (await costsOf(read, [record], clock.now()))(record);
-  if (json) return printJson({ ...toFields(record, facts), cost_usd: usdFromMicroUsd(cost) });
-  for (const { head, value } of facts) {
+  if (isData(flags)) return printData(flags, { ...toFields(record, facts), cost_usd: usdFromMicroUsd(cost) });
+  for (const { head, value, text } of facts) {
     const known = value(record);
-    if (known !== null) printLine(`${head.toLowerCase().padEnd(26)}${known}`);
+    if (known !== null) printLine(`${head.toLowerCase().padEnd(26)}${text?.(record) ?? known}`);
   }
   printLine(`${'cost'.padEnd(26)}${toDollars(cost)}; rate by rate: berth marketplace explain-bill ${id}`);
 }

@@ -2,22 +2,34 @@ import { Command } from 'commander';
 import { assignDiscount, endDiscount } from '../../marketplace/discounts/discounts.ts';
 import { findTeam } from '../../marketplace/model/own-rows.ts';
 import type { DiscountRecord } from '../../marketplace/model/people.ts';
-import { printLine } from '../../runtime/print.ts';
+import { auditedLookup } from '../../operators/audit.ts';
+import { localActor } from '../local-actor.ts';
 import { parseCount, parseTime } from '../parse.ts';
-import { type Column, type JsonFlag, printRecords, toJsonTime, toTime, withJson } from '../print-records.ts';
+import {
+  type Column,
+  type ListFlags,
+  type OutputFlag,
+  printDone,
+  printRecords,
+  toFields,
+  toJsonTime,
+  toTime,
+  withList,
+  withOutput,
+} from '../print-records.ts';
 import { auditedHere, type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
 /** `berth marketplace discounts` (M: Offer: admin-assigned discounts). */
 export function discountsCommand(): Command {
   const discounts = new Command('discounts');
-  onMarketplaceDatabase(discounts.command('set <team> <percentage>'), setDiscount)
+  withOutput(onMarketplaceDatabase(discounts.command('set <team> <percentage>'), setDiscount))
     .description('give a team a discount of 5 to 50 percent')
     .option('--from <when>', 'in 30m, 2h or 7d, or at an RFC 3339 time; default now')
     .option('--until <when>', 'default: until it is ended');
-  withJson(
+  withList(
     onMarketplaceDatabase(
-      discounts.command('list [team]'),
-      async ({ store: { read } }, idOrSlug: string | undefined, flags: JsonFlag) => {
+      discounts.command('ls [team]'),
+      async ({ store: { read } }, idOrSlug: string | undefined, flags: ListFlags) => {
         const records =
           idOrSlug === undefined
             ? await read.discounts.list()
@@ -26,11 +38,13 @@ export function discountsCommand(): Command {
       },
     ),
   ).description('list the discounts of a team, or of all; those that are over too');
-  onMarketplaceDatabase(discounts.command('end <id>'), async (deps, id: string) => {
-    const action = { action: 'discount.end', subject: id };
-    const { endsAt } = await auditedHere(deps, action, (within) => endDiscount(within, id));
-    printLine(`Discount ${id} ends at ${toTime(endsAt)}.`);
-  }).description('end an assigned discount now');
+  withOutput(
+    onMarketplaceDatabase(discounts.command('end <id>'), async (deps, id: string, flags: OutputFlag) => {
+      const action = { action: 'discount.end', subject: id };
+      const { endsAt } = await auditedHere(deps, action, (within) => endDiscount(within, id));
+      printDone(flags, { id, until: toJsonTime(endsAt) }, `Discount ${id} ends at ${toTime(endsAt)}.`);
+    }),
+  ).description('end an assigned discount now');
   return discounts;
 }
 
@@ -38,10 +52,16 @@ async function setDiscount(
   deps: CommandDeps,
   idOrSlug: string,
   percentage: string,
-  { from, until }: { from?: string; until?: string },
+  flags: OutputFlag & { from?: string; until?: string },
 ): Promise<void> {
+  const { from, until } = flags;
   const now = deps.clock.now();
-  const { id: teamId } = await findTeam(deps.store.read.teams, idOrSlug);
+  const { id: teamId } = await auditedLookup(
+    deps,
+    localActor(),
+    { action: 'discount.set', subject: idOrSlug },
+    () => findTeam(deps.store.read.teams, idOrSlug),
+  );
   const assigned = {
     teamId,
     percentage: parseCount('The percentage', percentage),
@@ -51,9 +71,8 @@ async function setDiscount(
   const detail = { percentage: assigned.percentage, until: toTime(assigned.endsAt) };
   const action = { action: 'discount.set', subject: teamId, detail };
   const discount = await auditedHere(deps, action, (within) => assignDiscount(within, assigned));
-  printLine(
-    `Discount ${discount.id}: ${discount.percentage} % from ${toTime(discount.startsAt)} until ${toTime(discount.endsAt)}.`,
-  );
+  const sentence = `Discount ${discount.id}: ${discount.percentage} % from ${toTime(discount.startsAt)} until ${toTime(discount.endsAt)}.`;
+  printDone(flags, toFields(discount, discountColumns), sentence);
 }
 
 const discountColumns: readonly Column<DiscountRecord>[] = [

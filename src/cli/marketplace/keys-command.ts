@@ -10,7 +10,14 @@ import {
   printRevoked,
   withNewKeyFlags,
 } from '../keys.ts';
-import { type Column, type JsonFlag, printRecords, withJson } from '../print-records.ts';
+import {
+  type Column,
+  type ListFlags,
+  type OutputFlag,
+  printRecords,
+  withList,
+  withOutput,
+} from '../print-records.ts';
 import { auditedHere, type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
 /** `berth marketplace keys` (M: Authentication, 1). */
@@ -27,20 +34,22 @@ export function marketplaceKeysCommand(): Command {
       printNewKey(key, record.id, flags);
     }),
   );
-  withJson(onMarketplaceDatabase(keys.command('list [email]'), printKeys)).description(
+  withList(onMarketplaceDatabase(keys.command('ls [email]'), printKeys)).description(
     'list the keys of a user, or of all',
   );
-  onMarketplaceDatabase(keys.command('revoke <id>'), async (deps, id: string) => {
-    const action = { action: 'key.revoke', subject: id };
-    printRevoked(id, await auditedHere(deps, action, (within) => revokeKey(within, id)));
-  }).description('end a key; a running server follows within seconds');
+  withOutput(
+    onMarketplaceDatabase(keys.command('revoke <id>'), async (deps, id: string, flags: OutputFlag) => {
+      const action = { action: 'key.revoke', subject: id };
+      printRevoked(flags, id, await auditedHere(deps, action, (within) => revokeKey(within, id)));
+    }),
+  ).description('end a key; a running server follows within seconds');
   return keys;
 }
 
 async function printKeys(
   { store: { read }, clock }: CommandDeps,
   email: string | undefined,
-  flags: JsonFlag,
+  flags: ListFlags,
 ): Promise<void> {
   const owners = email === undefined ? await read.users.list() : [await findUser(read.users, email)];
   const records: (ApiKeyRecord & { user: string })[] = [];

@@ -3,7 +3,7 @@ import { counted } from '../../contract/counted.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import { toDollars } from '../../marketplace/contract/values.ts';
 import { printLine } from '../../runtime/print.ts';
-import { type Column, type JsonFlag, printRecords, withJson } from '../print-records.ts';
+import { type Column, isData, type OutputFlag, printRecords, withOutput } from '../print-records.ts';
 import { onMarketplaceDatabase } from './database.ts';
 
 interface Account {
@@ -32,8 +32,9 @@ const columns: readonly Column<Account>[] = [
 
 /** `berth marketplace ledger`: the sums of the books. Those of one team: `credit show`. */
 export function ledgerCommand(): Command {
-  return withJson(
-    onMarketplaceDatabase(new Command('ledger'), async ({ store }, { json }: JsonFlag) => {
+  const ledger = new Command('ledger');
+  withOutput(
+    onMarketplaceDatabase(ledger.command('ls', { isDefault: true }), async ({ store }, flags: OutputFlag) => {
       const balances = await store.read.ledger.balances();
       const ofTeams = balances.filter(({ account }) => account.startsWith('team:'));
       const house = balances.filter(({ account }) => !account.startsWith('team:'));
@@ -49,11 +50,14 @@ export function ledgerCommand(): Command {
           meaning: meanings[account] ?? '',
         })),
       ];
-      printRecords(accounts, columns, json ? { json } : {});
-      if (!json)
+      printRecords(accounts, columns, flags);
+      if (!isData(flags)) {
+        printLine('');
         printLine(
-          '\nWhat teams have left is what they were given less what they used. `berth marketplace verify-ledger` checks every entry.',
+          'What teams have left is what they were given less what they used. `berth marketplace verify-ledger` checks every entry.',
         );
+      }
     }),
-  );
+  ).description('list the sums of the books: those of teams, payments, grants and revenue');
+  return ledger;
 }

@@ -8,40 +8,46 @@ import { localActor } from '../local-actor.ts';
 import { withAcceptance } from '../parse.ts';
 import {
   type Column,
-  type JsonFlag,
-  printJson,
+  isData,
+  type OutputFlag,
+  printData,
+  printDone,
   printRecords,
   toFields,
   toJsonTime,
   toTime,
-  withJson,
+  withOutput,
 } from '../print-records.ts';
 import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
 /** `berth marketplace losses`: what providers answer 404 for, and the cap beyond which an operator decides. */
 export function marketplaceLossesCommand(): Command {
-  const losses = withJson(
-    onMarketplaceDatabase(new Command('losses'), async (deps, { json }: JsonFlag) => {
+  const losses = new Command('losses');
+  withOutput(
+    onMarketplaceDatabase(losses.command('ls', { isDefault: true }), async (deps, flags: OutputFlag) => {
       const { counts, held } = await readLosses(deps);
-      if (!json) return tell(counts, held);
-      printJson({
+      if (!isData(flags)) return tell(counts, held);
+      printData(flags, {
         providers: counts.map((count) => toFields(count, providerColumns)),
         held: held.map((record) => toFields(record, heldColumns)),
       });
     }),
-  )
-    .description('what providers answer 404 for: how much ended by that, and what is held')
-    .enablePositionalOptions();
-  withAcceptance(withJson(onMarketplaceDatabase(losses.command('accept <provider>'), accept))).description(
+  ).description('show what providers answer 404 for: how much ended by that, and what is held');
+  withAcceptance(withOutput(onMarketplaceDatabase(losses.command('accept <provider>'), accept))).description(
     'accept the losses: for this long, what the provider answers 404 for is ended',
   );
   return losses;
 }
 
-async function accept(deps: CommandDeps, provider: string, flags: JsonFlag & { for: number }): Promise<void> {
+async function accept(
+  deps: CommandDeps,
+  provider: string,
+  flags: OutputFlag & { for: number },
+): Promise<void> {
   const until = await acceptProviderLosses(deps, localActor(), { providerId: provider, forMs: flags.for });
-  if (flags.json) return printJson({ provider, accepted_until: toJsonTime(until) });
-  printLine(
+  printDone(
+    flags,
+    { provider, accepted_until: toJsonTime(until) },
     `Until ${toTime(until)} what ${provider} answers 404 for is ended, by a running server within a minute. It stays ended, ` +
       `even if it turns up again. To stop accepting earlier: berth marketplace losses accept ${provider} --for 1m`,
   );

@@ -1,50 +1,52 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { withProviders } from '../../compose/providers.ts';
 import { subscribeToStock, unsubscribeFromStock } from '../../marketplace/mail/stock-alerts.ts';
 import type { StockAlertRecord } from '../../marketplace/model/people.ts';
 import { resendMail } from '../../marketplace/operate/actions.ts';
 import { listMails, type MailRow, mailStateSchema } from '../../marketplace/operate/views/mails.ts';
 import { findUser } from '../../marketplace/teams/users.ts';
-import { Fatal } from '../../ports/errors.ts';
-import { printLine } from '../../runtime/print.ts';
 import { localActor } from '../local-actor.ts';
-import { parseLimit } from '../parse.ts';
 import {
   type Column,
   fieldColumns,
-  type JsonFlag,
+  type ListFlags,
+  type OutputFlag,
+  printDone,
   printRecords,
   toJsonTime,
-  withJson,
+  withList,
+  withOutput,
 } from '../print-records.ts';
 import { auditedHere, type CommandDeps, onMarketplaceDatabase, withAllowPrivate } from './database.ts';
 
 /** `berth marketplace mail` */
 export function mailCommand(): Command {
   const mail = new Command('mail');
-  withJson(onMarketplaceDatabase(mail.command('list'), printMails))
+  withList(onMarketplaceDatabase(mail.command('ls'), printMails), 50)
     .description('list the mails, the newest first')
     .option('--to <email>', 'to this address only')
-    .option('--state <state>', mailStateSchema.options.join(', '))
-    .option('--limit <count>', 'so many at most', '50');
-  onMarketplaceDatabase(mail.command('resend <id>'), async (deps, id: string) => {
-    const { to } = await resendMail(deps, localActor(), id);
-    printLine(`The mail ${id} to ${to} is tried now, by a running server within seconds.`);
-  }).description('have a mail that waits, or was given up, tried now');
+    .addOption(new Option('--state <state>', 'in this state only').choices(mailStateSchema.options));
+  withOutput(
+    onMarketplaceDatabase(mail.command('resend <id>'), async (deps, id: string, flags: OutputFlag) => {
+      const { to } = await resendMail(deps, localActor(), id);
+      printDone(
+        flags,
+        { id, to },
+        `The mail ${id} to ${to} is tried now, by a running server within seconds.`,
+      );
+    }),
+  ).description('have a mail that waits, or was given up, tried now');
   return mail;
 }
 
-interface ListFlags extends JsonFlag {
+interface MailFlags extends ListFlags {
   to?: string;
-  state?: string;
-  limit: string;
+  state?: MailRow['state'];
 }
 
-async function printMails({ store }: CommandDeps, { to, state, limit, ...flags }: ListFlags): Promise<void> {
-  const known = mailStateSchema.options.find((one) => one === state);
-  if (state !== undefined && known === undefined)
-    throw new Fatal(`--state ${state}: give one of ${mailStateSchema.options.join(', ')}.`);
-  const { mails } = await listMails(store.read, { to, state: known, limit: parseLimit('--limit', limit) });
+async function printMails({ store }: CommandDeps, flags: MailFlags): Promise<void> {
+  const { to, state, limit } = flags;
+  const { mails } = await listMails(store.read, { to, state, limit });
   printRecords(mails, mailColumns, flags, 'There is no such mail.');
 }
 
@@ -68,13 +70,15 @@ function stateOf({ state, sent_at: sentAt, failed_at: failedAt, due_at: dueAt }:
 /** `berth marketplace alerts` (M: Events: "a sold-out configuration alert"). */
 export function alertsCommand(): Command {
   const alerts = new Command('alerts');
-  withAllowPrivate(onMarketplaceDatabase(alerts.command('add <email> <provider> <offer>'), addAlert))
+  withOutput(
+    withAllowPrivate(onMarketplaceDatabase(alerts.command('create <email> <provider> <offer>'), addAlert)),
+  )
     .description('mail a user when the offer returns to stock')
     .option('--region <region>', 'in this region; default: in any');
-  withJson(
+  withList(
     onMarketplaceDatabase(
-      alerts.command('list [email]'),
-      async ({ store: { read } }, email: string | undefined, flags: JsonFlag) => {
+      alerts.command('ls [email]'),
+      async ({ store: { read } }, email: string | undefined, flags: ListFlags) => {
         const records =
           email === undefined
             ? await read.stockAlerts.list()
@@ -83,11 +87,13 @@ export function alertsCommand(): Command {
       },
     ),
   ).description('list the alerts of a user, or of all');
-  onMarketplaceDatabase(alerts.command('remove <id>'), async (deps, id: string) => {
-    const action = { action: 'alert.remove', subject: id };
-    await auditedHere(deps, action, (within) => unsubscribeFromStock(within, id));
-    printLine(`Alert ${id} is ended.`);
-  }).description('end an alert');
+  withOutput(
+    onMarketplaceDatabase(alerts.command('rm <id>'), async (deps, id: string, flags: OutputFlag) => {
+      const action = { action: 'alert.remove', subject: id };
+      await auditedHere(deps, action, (within) => unsubscribeFromStock(within, id));
+      printDone(flags, { id }, `Alert ${id} is ended.`);
+    }),
+  ).description('end an alert');
   return alerts;
 }
 
@@ -96,8 +102,9 @@ async function addAlert(
   email: string,
   providerId: string,
   offerId: string,
-  { region = null }: { region?: string | null },
+  flags: OutputFlag & { region?: string },
 ): Promise<void> {
+  const { region = null } = flags;
   await withProviders(deps.config, async (providers) => {
     const { id: userId } = await findUser(deps.store.read.users, email);
     const wanted = { userId, providerId, offerId, region };
@@ -109,7 +116,8 @@ async function addAlert(
     const { id } = await auditedHere(deps, action, (within) =>
       subscribeToStock({ ...within, providers }, wanted),
     );
-    printLine(`Alert ${id}: ${email} is mailed when ${offerId} of ${providerId} is back.`);
+    const sentence = `Alert ${id}: ${email} is mailed when ${offerId} of ${providerId} is back.`;
+    printDone(flags, { id, user: email, provider: providerId, offer: offerId, region }, sentence);
   });
 }
 

@@ -3,6 +3,7 @@ import type { ServingMarketplace } from '../../compose/serve-marketplace.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import { printLine } from '../../runtime/print.ts';
 import { withDatabase } from '../database.ts';
+import { sameMarketplace } from '../invocation.ts';
 import { type LazyCommand, loadCommands } from '../program.ts';
 import { type ServerFlags, serveUntilSignal, withServerFlags } from '../serving.ts';
 import { withAllowPrivate } from './database.ts';
@@ -114,13 +115,15 @@ export async function marketplaceCommand(isNamed: (name: string) => boolean): Pr
   )
     // A flag that stands after the name of a command is that command's.
     .enablePositionalOptions()
-    .action(async ({ config: file, json, ...flags }: ServerFlags & { allowPrivate?: true }) => {
+    .action(async ({ config: file, output, ...flags }: ServerFlags & { allowPrivate?: true }) => {
       const start = async () => {
         const { serveMarketplace } = await import('../../compose/serve-marketplace.ts');
         const config = loadMarketplaceConfig({ file, flags, env: process.env });
         return serveMarketplace({ config, env: process.env });
       };
-      await serveUntilSignal(start, { json, toJson: toReadyLine, welcome });
+      const welcome = (serving: ServingMarketplace) =>
+        printWelcome(serving, { ...flags, ...(file !== undefined && { config: file }) });
+      await serveUntilSignal(start, { output }, { toJson: toReadyLine, welcome });
     });
   for (const command of await loadCommands(commands, isNamed)) marketplace.addCommand(command);
   return marketplace;
@@ -130,15 +133,22 @@ function toReadyLine({ baseUrl, adminUrl, providers }: ServingMarketplace): obje
   return { base_url: baseUrl, admin_url: adminUrl, providers };
 }
 
-function welcome({ baseUrl, adminUrl, providers, hasDocs }: ServingMarketplace): void {
+function printWelcome(
+  { baseUrl, adminUrl, providers, hasDocs }: ServingMarketplace,
+  flags: Pick<ServerFlags, 'config' | 'database'>,
+): void {
   printLine(`Berth's marketplace serves ${baseUrl}`);
   printLine(`  providers  ${providers.join(', ')}`);
   if (hasDocs) printLine(`  docs       ${new URL('/docs', baseUrl)}`);
   if (adminUrl !== null) {
     printLine(`  metrics    ${new URL('/metrics', adminUrl)}`);
-    printLine(`  console    ${new URL('/console', adminUrl)}`);
+    printLine(
+      `  console    ${new URL('/console', adminUrl)}, with the key that this prints in another terminal:`,
+    );
+    printLine(`               ${sameMarketplace('operators create me', flags)}`);
   }
-  printLine(
-    '\nA user and their key:\n  berth marketplace users add you@example.com --allow-keys\n  berth marketplace keys create you@example.com',
-  );
+  printLine('');
+  printLine('A user and their key:');
+  printLine(`  ${sameMarketplace('users create you@example.com --allow-keys', flags)}`);
+  printLine(`  ${sameMarketplace('keys create you@example.com', flags)}`);
 }

@@ -3,11 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runMain } from '../../../test/support/processes/run-main.ts';
+import {
+  answerJson,
+  configurationAnswer,
+  startAnsweringServer,
+} from '../../client/answering-server.fixture.ts';
 import { grant } from '../../marketplace/ledger/credit.ts';
 import { readBooks } from '../../marketplace/operate/views/books.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import {
   deployment,
+  mail,
   now,
   runningDeployment,
   seed,
@@ -17,8 +23,11 @@ import {
 } from '../../store/marketplace/records.fixture.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 
+const HOUR_MS = 3_600_000;
 const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-operator-'));
 const config = join(folder, 'marketplace.yaml');
+
+const LONG_NAME = `a\nname ${'x'.repeat(100_000)}`;
 
 beforeAll(async () => {
   vi.stubEnv('KEY_A', 'a-secret-of-the-provider');
@@ -43,6 +52,7 @@ providers:
     await tx.deployments.insert(
       deployment({
         id: 'dep-3',
+        name: LONG_NAME,
         status: 'failed',
         failureReason: 'out_of_stock',
         failureDetails: 'The provider had no machine left.',
@@ -73,7 +83,7 @@ async function sentenceOf(...args: string[]): Promise<string> {
 
 describe('the commands for the operator of a marketplace', () => {
   it('status: providers of the configuration and of rows, the teams that spend, and the mail', async () => {
-    const { providers, teams, mail_due_at: due, ...counts } = JSON.parse(await run('status', '--json'));
+    const { providers, teams, mails, ...counts } = JSON.parse(await run('status', '--json'));
     const nothing = { deploying: 0, running: 0, stopped: 0, volumes: 0, waiting_for_ssh: 0, losses_held: 0 };
     expect(providers).toEqual([
       {
@@ -90,10 +100,31 @@ describe('the commands for the operator of a marketplace', () => {
     // Confirmed until it began: nothing beyond that is billed.
     expect(teams).toEqual([{ team: teamId, balance_usd: 100, burn_usd_per_hour: 2, hours_left: 50 }]);
     expect(counts).toEqual({ team_count: 1, spending_count: 1 });
-    expect(due).not.toBeUndefined();
+    expect(mails).toEqual({ waiting: 0, oldest_created_at: null, next_try_at: null, given_up: 0 });
     const text = await run('status');
     expect(text).toMatch(/^PROVIDER +DEPLOYING[^\n]*\nprovider-a +1 +1 +0 +1/);
     expect(text).toMatch(/team-1 +\$100\.00 +\$2\.00 +50/);
+  });
+
+  it('status: names the next try of a mail as a time to come, and those that were given up', async () => {
+    const at = Date.now();
+    const database = join(folder, 'mails.db');
+    const store = openMarketplaceSqliteStore(database);
+    const [writtenAt, dueAt] = [at - 2 * HOUR_MS, at + HOUR_MS];
+    await store.transact(async (tx) => {
+      await tx.mail.insert(mail({ id: 'mail-1', createdAt: writtenAt, dueAt, attempts: 5 }));
+      await tx.mail.insert(mail({ id: 'mail-2', createdAt: at, dueAt: at + 2 * HOUR_MS, attempts: 1 }));
+      await tx.mail.insert(mail({ id: 'mail-3', createdAt: at - 80 * HOUR_MS, failedAt: at - HOUR_MS }));
+    });
+    await store.close();
+    const time = (ms: number) => new Date(ms).toISOString();
+    expect(await run('status', '--database', `sqlite:${database}`)).toContain(
+      `Mails that wait: 2. The oldest was written at ${time(writtenAt)}; the next try is due at ${time(dueAt)}. ` +
+        'Given up in the last 24 hours: 1. See berth marketplace mail ls --state given_up\n',
+    );
+    expect(JSON.parse(await run('status', '--json', '--database', `sqlite:${database}`))).toMatchObject({
+      mails: { waiting: 2, oldest_created_at: time(writtenAt), next_try_at: time(dueAt), given_up: 1 },
+    });
   });
 
   it('deployments ls: of all teams, by provider, team and status', async () => {
@@ -105,11 +136,19 @@ describe('the commands for the operator of a marketplace', () => {
     expect(await idsOf('--provider', 'provider-b')).toEqual([]);
     expect(await idsOf('--team', teamId, '--provider', 'provider-a')).toEqual(['dep-2', 'dep-1']);
     expect(await sentenceOf('deployments', 'ls', '--status', 'gone')).toMatch(
-      '--status gone: give active, all, or one of',
+      '--status gone: give one of active, all, deploying',
     );
     expect(await sentenceOf('deployments', 'ls', '--limit', '0')).toMatch(
       '--limit 0: give a whole number from 1',
     );
+  });
+
+  it('deployments ls and show: the name, for a person cut to one line of 255 characters', async () => {
+    const list = await run('deployments', 'ls', '--status', 'all');
+    expect(list).toMatch(/^ID +NAME +STATUS/);
+    for (const text of [list, await run('deployments', 'show', 'dep-3')])
+      expect(/a name x+…/.exec(text)?.[0]).toHaveLength(255);
+    expect(JSON.parse(await run('deployments', 'show', 'dep-3', '--json'))).toHaveProperty('name', LONG_NAME);
   });
 
   it('deployments show: what is known of one, and why it failed', async () => {
@@ -163,9 +202,52 @@ describe('the commands for the operator of a marketplace', () => {
 
   it('providers health: what failed there, and why', async () => {
     expect(JSON.parse(await run('providers', 'health', '--json'))).toMatchObject([
-      { provider: 'provider-a', running: 1, catalog_read_at: null },
+      { provider: 'provider-a', state: 'unknown', running: 1, catalog_read_at: null },
       { provider: 'provider-b', state: 'unknown', running: 0 },
     ]);
+    expect(await run('providers', 'health')).toMatch(/\nprovider-a +not known +1 /);
+  });
+
+  it.each([
+    [401, 'failing', /401/],
+    [500, 'failing', /500/],
+    [200, 'ok', undefined],
+  ])('providers health --ask: of a provider whose instances answer %s', async (status, state, problem) => {
+    await using server = await startAnsweringServer(({ url }, response) => {
+      if (url.endsWith('/instances')) return answerJson(response, status, { instances: [] });
+      answerJson(response, 200, { configurations: [configurationAnswer] });
+    });
+    const asked = join(folder, `asked-${status}.yaml`);
+    const at = Date.now();
+    const store = openMarketplaceSqliteStore(join(folder, `asked-${status}.db`));
+    await seed(store);
+    await store.transact((tx) => tx.deployments.insert(runningDeployment({ observedAt: at })));
+    await store.close();
+    writeFileSync(
+      asked,
+      `database: sqlite:asked-${status}.db
+log: { level: silent }
+providers:
+- { id: provider-a, base_url: "${server.baseUrl}", api_key_env: KEY_A, allow_private: true }
+`,
+    );
+    const health = async (...flags: string[]) => {
+      const { stdout } = await runMain([
+        'marketplace',
+        'providers',
+        'health',
+        '--json',
+        '--config',
+        asked,
+        ...flags,
+      ]);
+      return JSON.parse(stdout)[0];
+    };
+    expect(await health()).toMatchObject({ state: 'unknown', problems: [] });
+    const row = await health('--ask');
+    expect(row).toMatchObject({ state });
+    if (problem === undefined) expect(row).toMatchObject({ problems: [], offers: 1 });
+    else expect(row.problems).toEqual([expect.stringMatching(problem)]);
   });
 
   it('teams list: those that run out first, with how long they last', async () => {

@@ -3,28 +3,32 @@ import { type OrchestratorClient, ProviderError } from '../../client/orchestrato
 import { createClients } from '../../compose/providers.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
 import { counted } from '../../contract/counted.ts';
-import type { ProviderRow } from '../../marketplace/operate/views/providers.ts';
+import type { KnownProviders, ProviderRow } from '../../marketplace/operate/views/providers.ts';
 import { Fatal } from '../../ports/errors.ts';
+import { Certificates } from '../../runtime/certificates.ts';
 import { createLog } from '../../runtime/log.ts';
 import { printLine } from '../../runtime/print.ts';
 import { systemClock } from '../../runtime/system.ts';
 import {
   type Column,
   fieldColumns,
-  type JsonFlag,
-  printJson,
+  isData,
+  type ListFlags,
+  type OutputFlag,
+  printData,
   printRecords,
-  withJson,
+  withList,
+  withOutput,
 } from '../print-records.ts';
-import { loadMarketplaceFor, onMarketplaceDatabase, withAllowPrivate } from './database.ts';
+import { type CommandDeps, loadMarketplaceFor, onMarketplaceDatabase, withAllowPrivate } from './database.ts';
 import { readProviders } from './status-command.ts';
 
 /** `berth marketplace providers` */
 export function providersCommand(): Command {
   const providers = new Command('providers');
-  withJson(withConfig(providers.command('list')))
+  withList(withConfig(providers.command('ls')))
     .description('list the providers')
-    .action((flags: JsonFlag, command: Command) => {
+    .action((flags: ListFlags, command: Command) => {
       const { providers: entries } = loadProvidersFor(command);
       printRecords(
         entries,
@@ -41,37 +45,56 @@ export function providersCommand(): Command {
         flags,
       );
     });
-  withJson(withConfig(providers.command('check')))
+  withOutput(withConfig(providers.command('check')))
     .description('call each provider and say what is wrong; exit code 1 if anything is')
-    .action(async ({ json }: JsonFlag, command: Command) => {
+    .action(async (flags: OutputFlag, command: Command) => {
       const config = loadProvidersFor(command);
       const parts = { env: process.env, clock: systemClock, log: createLog('silent') };
       const results = await Promise.all(
-        createClients(config, parts).map(async ({ profile: { id }, client }) => ({
-          id,
-          ...(await check(client).finally(() => client.close())),
-        })),
+        createClients(config, parts).map(async ({ profile: { id }, client }) => {
+          const answer = await ask(client);
+          return { id, isRight: answer.problem === null, sentence: toSentence(answer) };
+        }),
       );
-      if (json) printJson(results.map(({ id, isRight, sentence }) => ({ id, ok: isRight, sentence })));
+      if (isData(flags))
+        printData(
+          flags,
+          results.map(({ id, isRight, sentence }) => ({ id, ok: isRight, sentence })),
+        );
       else for (const { id, sentence } of results) printLine(`${id}: ${sentence}`);
       if (results.some(({ isRight }) => !isRight)) process.exitCode = 1;
     });
-  withJson(
-    onMarketplaceDatabase(providers.command('health'), async (deps, flags: JsonFlag) => {
-      const rows = await readProviders(deps);
-      if (flags.json) printJson(rows);
-      else printRecords(rows, healthColumns, {}, 'No provider is configured, and no row names one.');
-    }),
-  ).description(
-    'what each provider runs, until when it confirmed that, and what failed there in 24 hours; it calls none',
-  );
+  withOutput(
+    withAllowPrivate(
+      onMarketplaceDatabase(providers.command('health'), async (deps, flags: OutputFlag & { ask?: true }) => {
+        const rows = await readProviders(deps, flags.ask && (await askProviders(deps)));
+        if (isData(flags)) printData(flags, rows);
+        else {
+          printRecords(rows, healthColumns, {}, 'No provider is configured, and no row names one.');
+          for (const { provider, problems } of rows)
+            for (const problem of problems) printLine(`${provider}: ${problem}`);
+        }
+      }),
+    ),
+  )
+    .description(
+      'what each provider runs, until when it confirmed that, and what failed there in 24 hours; it calls none without --ask',
+    )
+    .option('--ask', 'call each provider now, from here, and say whether it answers');
   return providers;
 }
 
 const healthColumns: readonly Column<ProviderRow>[] = [
   ...fieldColumns<ProviderRow>({
     PROVIDER: 'provider',
-    STATE: 'state',
+  }),
+  {
+    head: 'STATE',
+    key: 'state',
+    value: ({ state }) => state,
+    text: ({ state }) => (state === 'unknown' ? 'not known' : state),
+  },
+  ...fieldColumns<ProviderRow>({
     DEPLOYING: 'deploying',
     RUNNING: 'running',
     STOPPED: 'stopped',
@@ -101,14 +124,50 @@ function loadProvidersFor(command: Command): MarketplaceConfig {
   return config;
 }
 
-async function check(client: OrchestratorClient): Promise<{ isRight: boolean; sentence: string }> {
+/** Calls each provider of the configuration once. */
+async function askProviders({ config, clock }: CommandDeps): Promise<KnownProviders> {
+  const certificates = new Certificates({ clock, log: createLog('silent') });
+  const clients = createClients(config, { env: process.env, clock, log: createLog('silent'), certificates });
+  const answers = await Promise.all(
+    clients.map(async ({ profile: { id }, client }) => [id, await ask(client)] as const),
+  );
+  const endOf = new Map(certificates.list().map(({ name, endsAt }) => [name, endsAt]));
+  return new Map(
+    answers.map(([id, { offers, offersInStock, problem }]) => [
+      id,
+      {
+        catalogReadAt: problem === null ? clock.now() : null,
+        certificateEndsAt: endOf.get(id) ?? null,
+        offers,
+        offersInStock,
+        problems: problem === null ? [] : [problem],
+      },
+    ]),
+  );
+}
+
+interface Answer {
+  offers: number;
+  offersInStock: number;
+  /** Null: it answers each call. */
+  problem: string | null;
+}
+
+/** Reads what it sells and what it runs: a catalog may be read with any key. */
+async function ask(client: OrchestratorClient): Promise<Answer> {
   try {
     const offers = await client.listConfigurations();
     const available = await client.listAvailability();
-    const sentence = `answers; ${counted(offers.length, 'offer')}, ${available.length} of them can be deployed now.`;
-    return { isRight: true, sentence };
+    await client.listInstances();
+    return { offers: offers.length, offersInStock: available.length, problem: null };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    return { isRight: false, sentence: error.message };
+    return { offers: 0, offersInStock: 0, problem: error.message };
+  } finally {
+    await client.close();
   }
+}
+
+function toSentence({ offers, offersInStock, problem }: Answer): string {
+  return problem ?? `answers; ${counted(offers, 'offer')}, ${offersInStock} of them can be deployed now.`;
 }

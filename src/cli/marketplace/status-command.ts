@@ -1,19 +1,23 @@
 import { Command } from 'commander';
 import { toLossCap } from '../../compose/options.ts';
 import { counted } from '../../contract/counted.ts';
-import { listProviders, type ProviderRow } from '../../marketplace/operate/views/providers.ts';
+import {
+  type KnownProviders,
+  listProviders,
+  type ProviderRow,
+} from '../../marketplace/operate/views/providers.ts';
+import { type MailsView, readMails } from '../../marketplace/operate/views/status.ts';
 import { firstToRunOut, type TeamRow } from '../../marketplace/operate/views/teams.ts';
 import { printLine } from '../../runtime/print.ts';
 import {
   type Column,
   fieldColumns,
-  type JsonFlag,
-  printJson,
+  isData,
+  type OutputFlag,
+  printData,
   printRecords,
   toFields,
-  toJsonTime,
-  toTime,
-  withJson,
+  withOutput,
 } from '../print-records.ts';
 import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 import { burnColumns } from './teams-command.ts';
@@ -23,30 +27,33 @@ const TEAMS_SHOWN = 50;
 
 /** `berth marketplace status`: what an operator looks at first. */
 export function statusCommand(): Command {
-  return withJson(
-    onMarketplaceDatabase(new Command('status'), async (deps, { json }: JsonFlag) => {
+  return withOutput(
+    onMarketplaceDatabase(new Command('status'), async (deps, flags: OutputFlag) => {
       const { store, clock } = deps;
       const providers = await readProviders(deps);
       const spending = await store.read.teams.spending();
       const teams = await firstToRunOut(store.read, spending, TEAMS_SHOWN, clock.now());
       const counts = { teams: await store.read.teams.count(), spending: spending.length };
-      const mailDueAt = await store.read.mail.nextDueAt();
-      if (!json) return tell(providers, teams, counts, mailDueAt);
-      printJson({
+      const mails = await readMails(store.read, clock.now());
+      if (!isData(flags)) return tell(providers, teams, counts, toMailSentence(mails, clock.now()));
+      printData(flags, {
         providers: providers.map((provider) => toFields(provider, providerColumns)),
         teams: teams.map((team) => toFields(team, teamColumns)),
         team_count: counts.teams,
         spending_count: counts.spending,
-        mail_due_at: toJsonTime(mailDueAt),
+        mails,
       });
     }),
   );
 }
 
-/** As rows tell of them: a command calls no provider. */
-export function readProviders({ store, clock, config }: CommandDeps): Promise<ProviderRow[]> {
+/** As rows have them, and as `known` says where they were called. */
+export function readProviders(
+  { store, clock, config }: CommandDeps,
+  known: KnownProviders = new Map(config.providers.map(({ id }) => [id, null])),
+): Promise<ProviderRow[]> {
   return listProviders(store.read, {
-    known: new Map(config.providers.map(({ id }) => [id, null])),
+    known,
     maxLosses: toLossCap(config.polling),
     now: clock.now(),
   });
@@ -73,7 +80,7 @@ function tell(
   providers: readonly ProviderRow[],
   teams: readonly TeamRow[],
   { teams: all, spending }: { teams: number; spending: number },
-  mailDueAt: number | null,
+  mailSentence: string,
 ): void {
   printRecords(providers, providerColumns, {});
   printLine('');
@@ -82,11 +89,24 @@ function tell(
     printRecords(teams, teamColumns, {});
     if (spending > teams.length)
       printLine(
-        `Not shown: ${counted(spending - teams.length, 'team')}. All: berth marketplace teams list --spending`,
+        `Not shown: ${counted(spending - teams.length, 'team')}. All: berth marketplace teams ls --spending`,
       );
     printLine(`Nothing is billed to ${counted(all - spending, 'other team')}.`);
   }
-  printLine(
-    mailDueAt === null ? 'No mail waits.' : `The oldest mail that waits was due ${toTime(mailDueAt)}.`,
-  );
+  printLine(mailSentence);
+}
+
+/** How many mails wait, since when, and how many were given up. */
+function toMailSentence(
+  { waiting, oldest_created_at: writtenAt, next_try_at: tryAt, given_up: givenUp }: MailsView,
+  now: number,
+): string {
+  const next = tryAt === null || Date.parse(tryAt) <= now ? 'now' : `at ${tryAt}`;
+  const sentence =
+    waiting === 0
+      ? 'No mail waits.'
+      : `Mails that wait: ${waiting}. The oldest was written at ${writtenAt}; the next try is due ${next}.`;
+  return givenUp === 0
+    ? sentence
+    : `${sentence} Given up in the last 24 hours: ${givenUp}. See berth marketplace mail ls --state given_up`;
 }

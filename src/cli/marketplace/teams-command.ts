@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { counted } from '../../contract/counted.ts';
 import { type TeamRole, teamRoles } from '../../marketplace/contract/team.ts';
 import { usdToDollars } from '../../marketplace/contract/values.ts';
@@ -9,85 +9,91 @@ import { createTeam, switchTeam } from '../../marketplace/teams/teams.ts';
 import type { AuditedAction } from '../../operators/audit.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
-import { parseLimit } from '../parse.ts';
 import {
   type Column,
   fieldColumns,
-  type JsonFlag,
-  printJson,
+  isData,
+  type ListFlags,
+  type OutputFlag,
+  printData,
+  printDone,
   printRecords,
-  withJson,
+  withList,
+  withOutput,
 } from '../print-records.ts';
 import { auditedHere, type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
-interface ListFlags extends JsonFlag {
+interface TeamFlags extends ListFlags {
   find?: string;
   spending?: true;
-  limit: string;
 }
 
 /** `berth marketplace teams`. A team is named by its id or its slug, a user by their e-mail address. */
 export function teamsCommand(): Command {
   const teams = new Command('teams');
-  onMarketplaceDatabase(
+  const create = onMarketplaceDatabase(
     teams.command('create <name>'),
-    async (deps, name: string, { owner, slug }: { owner: string; slug?: string }) => {
+    async (deps, name: string, flags: OutputFlag & { owner: string; slug?: string }) => {
+      const { owner, slug } = flags;
       const action: AuditedAction<TeamRecord> = {
         action: 'team.create',
         detail: { name, owner },
         done: ({ id }) => ({ subject: id }),
       };
       const team = await auditedHere(deps, action, (within) => createTeam(within, { name, owner, slug }));
-      printLine(`Team ${team.name} (${team.id}, ${team.slug}) is created.`);
+      const sentence = `Team ${team.name} (${team.id}, ${team.slug}) is created.`;
+      printDone(flags, { id: team.id, name: team.name, slug: team.slug }, sentence);
     },
-  )
+  );
+  withOutput(create)
     .description('create a team')
     .requiredOption('--owner <email>', 'who owns it')
     .option('--slug <slug>', 'its unique short name');
-  withJson(onMarketplaceDatabase(teams.command('list'), printTeams))
+  withList(onMarketplaceDatabase(teams.command('ls'), printTeams), 100_000)
     .description('list the teams: what each has left, what it is billed an hour, and how long that lasts')
     .option('--find <text>', 'those with this text in id, slug or name')
-    .option('--spending', 'those that are billed for something, the soonest to run out first')
-    .option('--limit <count>', 'how many at most', '100000');
-  withJson(onMarketplaceDatabase(teams.command('show <team>'), printTeam)).description(
+    .option('--spending', 'those that are billed for something, the soonest to run out first');
+  withOutput(onMarketplaceDatabase(teams.command('show <team>'), printTeam)).description(
     'show a team: its members, and what it pays for',
   );
-  onMarketplaceDatabase(
+  const addMember = onMarketplaceDatabase(
     teams.command('add-member <team> <email>'),
-    async (deps, team: string, user: string, { role }: { role: string }) => {
-      const member = { team, user, role: toRole(role) };
+    async (deps, team: string, user: string, flags: OutputFlag & { role: TeamRole }) => {
+      const { role } = flags;
+      const member = { team, user, role };
       const action = { action: 'team.set_member', subject: team, detail: { user, role }, done: toSubject };
       await auditedHere(deps, action, (within) => setMember(within, member));
-      printLine(`${user} is ${role} of ${team}.`);
+      printDone(flags, { team, user, role }, `${user} is ${role} of ${team}.`);
     },
-  )
+  );
+  withOutput(addMember)
     .description('add a user to a team, or change their role')
-    .option('--role <role>', teamRoles.join(', '), 'member');
-  onMarketplaceDatabase(
+    .addOption(new Option('--role <role>', 'what they may do').choices(teamRoles).default('member'));
+  const removing = onMarketplaceDatabase(
     teams.command('remove-member <team> <email>'),
-    async (deps, team: string, user: string) => {
+    async (deps, team: string, user: string, flags: OutputFlag) => {
       const action = { action: 'team.remove_member', subject: team, detail: { user }, done: toSubject };
       await auditedHere(deps, action, (within) => removeMember(within, { team, user }));
-      printLine(`${user} is no longer a member of ${team}.`);
+      printDone(flags, { team, user }, `${user} is no longer a member of ${team}.`);
     },
-  ).description('remove a user from a team');
-  onMarketplaceDatabase(teams.command('switch <email> <team>'), async (deps, user: string, team: string) => {
-    const action = { action: 'user.switch_team', subject: user, detail: { team } };
-    await auditedHere(deps, action, (within) => switchTeam(within, { user, team }));
-    printLine(`${team} is the current team of ${user}.`);
-  }).description("make a team the user's current one");
+  );
+  withOutput(removing).description('remove a user from a team');
+  withOutput(
+    onMarketplaceDatabase(
+      teams.command('switch <email> <team>'),
+      async (deps, user: string, team: string, flags: OutputFlag) => {
+        const action = { action: 'user.switch_team', subject: user, detail: { team } };
+        await auditedHere(deps, action, (within) => switchTeam(within, { user, team }));
+        printDone(flags, { user, team }, `${team} is the current team of ${user}.`);
+      },
+    ),
+  ).description("make a team the user's current one");
   return teams;
 }
 
 /** Of a team that is there the audit log has the id, however it was named. */
 function toSubject({ teamId }: Pick<MemberRecord, 'teamId'>): { subject: string } {
   return { subject: teamId };
-}
-
-function toRole(text: string): TeamRole {
-  const role = teamRoles.find((known) => known === text);
-  if (role === undefined) throw new Fatal(`--role ${text}: give one of ${teamRoles.join(', ')}.`);
-  return role;
 }
 
 /** What a team has left, what it is billed for, and how long that lasts. */
@@ -113,11 +119,11 @@ const teamColumns: readonly Column<TeamRow>[] = [
   ...fieldColumns<TeamRow>({ CREATED: 'created_at' }),
 ];
 
-async function printTeams({ store, clock }: CommandDeps, flags: ListFlags): Promise<void> {
-  const { find, spending, limit, json } = flags;
-  const query = { text: find, isSpending: spending, limit: parseLimit('--limit', limit) };
+async function printTeams({ store, clock }: CommandDeps, flags: TeamFlags): Promise<void> {
+  const { find, spending, limit } = flags;
+  const query = { text: find, isSpending: spending, limit };
   const { teams } = await listTeams(store.read, query, clock.now());
-  printRecords(teams, teamColumns, json ? { json } : {}, 'No team is found.');
+  printRecords(teams, teamColumns, flags, 'No team is found.');
 }
 
 const memberColumns = fieldColumns<TeamDetail['members'][number]>({
@@ -136,13 +142,14 @@ const paidColumns = fieldColumns<TeamDetail['pays_for'][number]>({
   TAKEN: 'taken_usd',
 });
 
-async function printTeam({ store, clock }: CommandDeps, idOrSlug: string, { json }: JsonFlag): Promise<void> {
+async function printTeam({ store, clock }: CommandDeps, idOrSlug: string, flags: OutputFlag): Promise<void> {
   const team = await readTeam(store.read, idOrSlug, clock.now());
-  if (team === null) throw new Fatal(`There is no team "${idOrSlug}": see \`berth marketplace teams list\`.`);
-  if (json) return printJson(team);
+  if (team === null) throw new Fatal(`There is no team "${idOrSlug}": see \`berth marketplace teams ls\`.`);
+  if (isData(flags)) return printData(flags, team);
   const { id, name, slug, hours_left: hours } = team;
   const lasts = hours === null ? 'nothing is billed to it' : `that lasts ${counted(hours, 'hour')}`;
-  printLine(`${name} (${id}, ${slug}) has ${usdToDollars(team.balance_usd)} left to spend: ${lasts}.\n`);
+  printLine(`${name} (${id}, ${slug}) has ${usdToDollars(team.balance_usd)} left to spend: ${lasts}.`);
+  printLine('');
   printRecords(team.members, memberColumns, {});
   if (team.pays_for.length === 0) return;
   printLine('');

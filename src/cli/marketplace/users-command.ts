@@ -1,12 +1,23 @@
 import { Command } from 'commander';
 import type { UserRecord } from '../../marketplace/model/people.ts';
 import { addUser, changeUser, type UserChanges } from '../../marketplace/teams/users.ts';
-import { printLine } from '../../runtime/print.ts';
 import { parseCount, parseMinutes, parseSwitch } from '../parse.ts';
-import { type Column, type JsonFlag, printRecords, toJsonTime, withJson } from '../print-records.ts';
+import {
+  type Column,
+  isData,
+  type ListFlags,
+  type OutputFlag,
+  printData,
+  printDone,
+  printRecords,
+  toFields,
+  toJsonTime,
+  withList,
+  withOutput,
+} from '../print-records.ts';
 import { auditedHere, onMarketplaceDatabase } from './database.ts';
 
-interface UserFlags {
+interface UserFlags extends OutputFlag {
   name?: string;
   allowKeys?: true;
   createLimit?: string;
@@ -20,8 +31,9 @@ export function usersCommand(): Command {
   const users = new Command('users');
   withSettings(
     onMarketplaceDatabase(
-      users.command('add <email>'),
-      async (deps, email: string, { team, allowKeys, ...flags }: UserFlags & { team?: string }) => {
+      users.command('create <email>'),
+      async (deps, email: string, flags: UserFlags & { team?: string }) => {
+        const { team, allowKeys } = flags;
         const changes = { ...toChanges(flags), mayMakeKeys: allowKeys === true };
         const action = {
           action: 'user.add',
@@ -32,7 +44,8 @@ export function usersCommand(): Command {
           addUser(within, { email, ...changes, team }),
         );
         const where = team === undefined ? '' : `, a member of ${team}`;
-        printLine(`User ${user.email} (${user.id}) is added${where}.`);
+        const sentence = `User ${user.email} (${user.id}) is added${where}.`;
+        printDone(flags, toFields(user, userColumns), sentence);
       },
     ),
   )
@@ -42,8 +55,8 @@ export function usersCommand(): Command {
       '--team <team>',
       'put them into this team, as a member; default: a team of their own at first use',
     );
-  withJson(
-    onMarketplaceDatabase(users.command('list'), async ({ store }, flags: JsonFlag) =>
+  withList(
+    onMarketplaceDatabase(users.command('ls'), async ({ store }, flags: ListFlags) =>
       printRecords(await store.read.users.list(), userColumns, flags),
     ),
   ).description('list the users');
@@ -52,25 +65,28 @@ export function usersCommand(): Command {
       const changes = toChanges(flags);
       const action = { action: 'user.set', subject: email, detail: { ...changes } };
       const user = await auditedHere(deps, action, (within) => changeUser(within, email, changes));
-      printRecords([user], userColumns, {});
+      if (isData(flags)) printData(flags, toFields(user, userColumns));
+      else printRecords([user], userColumns, {});
     }),
   ).description('change the settings of a user');
-  onMarketplaceDatabase(
+  const allowing = onMarketplaceDatabase(
     users.command('allow-keys <email>'),
-    async (deps, email: string, { no }: { no?: true }) => {
-      const changes = { mayMakeKeys: no !== true };
+    async (deps, email: string, flags: OutputFlag & { no?: true }) => {
+      const changes = { mayMakeKeys: flags.no !== true };
       const action = { action: 'user.set', subject: email, detail: changes };
       const user = await auditedHere(deps, action, (within) => changeUser(within, email, changes));
-      printLine(`${user.email} ${user.mayMakeKeys ? 'may have' : 'may not have'} API keys.`);
+      const sentence = `${user.email} ${user.mayMakeKeys ? 'may have' : 'may not have'} API keys.`;
+      printDone(flags, toFields(user, userColumns), sentence);
     },
-  )
+  );
+  withOutput(allowing)
     .description('let a user have API keys')
     .option('--no', 'do not, from now on; keys that there are stay');
   return users;
 }
 
 function withSettings(command: Command): Command {
-  return command
+  return withOutput(command)
     .option('--name <name>', 'what they are called')
     .option('--create-limit <count>', 'deployments in 15 minutes: a number, `default` or `none` for no limit')
     .option('--minimum-runtime <minutes>', 'before a terminate: a number or `default`')

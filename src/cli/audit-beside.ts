@@ -1,0 +1,35 @@
+import { orchestratorStores } from '../compose/open-store.ts';
+import { withExisting } from '../compose/stores.ts';
+import { type AuditedAction, audit, refusalOf } from '../operators/audit.ts';
+import type { AuditEntry } from '../operators/model.ts';
+import { printError } from '../runtime/print.ts';
+import { localActor } from './local-actor.ts';
+
+/**
+ * Does what cannot be part of a transaction, such as a backup, and writes its row of the audit log after it. Where the row
+ * cannot be written, standard error says so: the work is done, or refused, all the same.
+ */
+export async function auditBeside<T>(
+  database: string,
+  { done = () => ({}), ...action }: AuditedAction<T>,
+  act: () => Promise<T>,
+): Promise<T> {
+  const write = (rest: object): Promise<void> =>
+    withExisting(orchestratorStores, database, ({ store, clock }) =>
+      store.transact((tx) => audit(tx, clock, localActor(), { ...action, ...rest })),
+    );
+  try {
+    const value = await act();
+    await write(done(value) ?? {}).catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      printError(`The audit log has no row of it: ${reason}\n`);
+    });
+    return value;
+  } catch (error) {
+    const refusal = refusalOf(error);
+    const outcome: AuditEntry['outcome'] = refusal === undefined ? 'failed' : 'refused';
+    const detail = { ...action.detail, reason: refusal ?? String(error) };
+    await write({ outcome, detail }).catch(() => undefined);
+    throw error;
+  }
+}

@@ -1,0 +1,3 @@
+import { describeCompletion } from './completion.suite.ts';
+
+describeCompletion('zsh');

@@ -1,0 +1,17 @@
+import { expect, it } from 'vitest';
+import { driverCommand } from './driver-command.ts';
+
+it.each([
+  ['--env', 'PATH'],
+  ['--only', 'notes'],
+])('`%s %s ./driver` leaves the program what it is', async (...flag) => {
+  const args = ['test', ...flag, '/nowhere/driver', '--units', '4'];
+  await expect(driverCommand().parseAsync(args, { from: 'user' })).rejects.toThrow(
+    'The driver /nowhere/driver cannot be run: there is no such file.',
+  );
+});
+
+it('takes flags that name several, at once or one after another', async () => {
+  const args = ['test', '--env', 'PATH,HOME', '--env', 'NOT_SET_HERE', '/nowhere/driver'];
+  await expect(driverCommand().parseAsync(args, { from: 'user' })).rejects.toThrow('names NOT_SET_HERE');
+});

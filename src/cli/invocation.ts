@@ -1,0 +1,57 @@
+import { isAbsolute, relative } from 'node:path';
+import type { ServerFlags } from './serving.ts';
+
+interface Started {
+  env: Readonly<Record<string, string | undefined>>;
+  /** The file that node runs. */
+  script: string;
+  cwd: string;
+}
+
+/**
+ * `berth …args` as it can be pasted into a terminal in the folder where this server was started: through the same
+ * program, on the same configuration and database. A password in the database's URL is left out.
+ */
+export function sameBerth(
+  args: string,
+  { config, database }: Pick<ServerFlags, 'config' | 'database'>,
+  started: Started = { env: process.env, script: process.argv[1] ?? '', cwd: process.cwd() },
+  prefix: 'BERTH_' | 'BERTH_MARKETPLACE_' = 'BERTH_',
+): string {
+  const { env } = started;
+  const file = config ?? env[`${prefix}CONFIG`];
+  const flags = file ? [`--config ${quoted(file)}`] : [];
+  if (database !== undefined) flags.push(`--database ${quoted(withoutPassword(database))}`);
+  // The name of the variable: its value may hold a password, and this is printed into logs.
+  else if (env[`${prefix}DATABASE`]) flags.push(`--database "$${prefix}DATABASE"`);
+  return [programOf(started), args, ...flags].join(' ');
+}
+
+/** `berth marketplace …args`, likewise. */
+export function sameMarketplace(
+  args: string,
+  flags: Pick<ServerFlags, 'config' | 'database'>,
+  started?: Started,
+): string {
+  return sameBerth(`marketplace ${args}`, flags, started, 'BERTH_MARKETPLACE_');
+}
+
+function programOf({ env, script, cwd }: Started): string {
+  const { npm_command: command, npm_lifecycle_event: event } = env;
+  if (command === 'exec') return 'npx berth';
+  // Berth as a dependency: its program is in no terminal's PATH.
+  const [, project] = /^(.*)\/node_modules\/\.bin\/[^/]+$/.exec(script) ?? [];
+  if (project !== undefined) return `${cwd}/`.startsWith(`${project}/`) ? 'npx berth' : quoted(script);
+  if (!script.endsWith('.ts')) return 'berth';
+  // A checkout: npm runs its scripts in its root, wherever in it they were called.
+  if (event === 'start' || event === 'berth') return 'npm run -s berth --';
+  const path = relative(cwd, script);
+  return `node ${quoted(isAbsolute(path) ? script : path)}`;
+}
+
+const withoutPassword = (url: string): string => url.replace(/(\/\/[^:@/]*):[^@]*@/, '$1:…@');
+
+/** A word of a shell. */
+function quoted(text: string): string {
+  return /^[\w./:@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
