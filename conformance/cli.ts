@@ -13,7 +13,8 @@ import { suiteVersion } from './contract/package.ts';
 import { EXIT } from './verdict/outcome.ts';
 
 /** Runs `berth conformance …`; `args` is what follows that. Returns the exit code, and never throws. */
-export async function conformance(args: readonly string[], parts: CliParts = systemParts()): Promise<number> {
+export async function conformance(args: readonly string[], given: Partial<CliParts> = {}): Promise<number> {
+  const parts = { ...systemParts(), ...given };
   let exitCode: number = EXIT.conformant;
   const program = createProgram(parts, (code) => {
     exitCode = code;
@@ -32,7 +33,12 @@ export async function conformance(args: readonly string[], parts: CliParts = sys
   }
 }
 
-export function createProgram(parts: CliParts, finish: (exitCode: number) => void): Command {
+/** All commands of the suite, to be described and not run. */
+export function suiteCommand(): Command {
+  return createProgram(systemParts(), () => undefined).name('conformance');
+}
+
+function createProgram(parts: CliParts, finish: (exitCode: number) => void): Command {
   const program = runCommand(parts, finish)
     .version(suiteVersion, '-V, --version', 'print the version of the suite')
     .enablePositionalOptions();

@@ -125,7 +125,7 @@ describe('without a target', () => {
     const { code, out } = await runCli(['--help']);
     expect(code).toBe(0);
     for (const name of ['plan', 'doctor', 'sweep', 'judge', 'explain', 'list'])
-      expect(out).toMatch(new RegExp(`^  ${name} `, 'm'));
+      expect(out).toMatch(new RegExp(`^  ${name}[ |]`, 'm'));
     expect(out).not.toContain('--api-key ');
   });
 });

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { printableLines } from '../text/printable.ts';
 import { createRedactor, type Redactor } from '../text/redact.ts';
 
 /** Output and prompts of a command. Known secrets are redacted from everything it writes. */
@@ -27,16 +28,18 @@ export function processTerminal(env: Readonly<Record<string, string | undefined>
   // Without an error listener, EPIPE would end the process, and with it the clean-up.
   for (const stream of [process.stdout, process.stderr])
     if (stream.listenerCount('error') === 0) stream.on('error', () => {});
+  const color = wantsColor(env);
   const isInteractive = process.stdin.isTTY === true && process.stderr.isTTY === true;
   return {
     secrets,
-    out: (text) => void process.stdout.write(secrets.text(text)),
-    err: (text) => void process.stderr.write(secrets.text(text)),
+    out: (text) => void process.stdout.write(printableLines(secrets.text(text), color)),
+    err: (text) =>
+      void process.stderr.write(printableLines(secrets.text(text), process.stderr.isTTY === true)),
     outIsTty: process.stdout.isTTY === true,
     errIsTty: process.stderr.isTTY === true,
     isInteractive,
     width: process.stdout.columns || DEFAULT_WIDTH,
-    color: wantsColor(env),
+    color,
     ask: askAtTerminal,
   };
 }
@@ -55,7 +58,9 @@ async function askAtTerminal(question: string, signal: AbortSignal): Promise<str
   // readline receives Ctrl-C instead of the process.
   lines.once('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   try {
-    return await lines.question(question, { signal: AbortSignal.any([signal, closed.signal]) });
+    return await lines.question(printableLines(question, false), {
+      signal: AbortSignal.any([signal, closed.signal]),
+    });
   } catch {
     signal.throwIfAborted();
     return '';

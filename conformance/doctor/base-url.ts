@@ -1,7 +1,7 @@
+import { isLoopback } from '../text/loopback.ts';
 import { config, type Diagnosis, note, ok } from './diagnosis.ts';
 
 const SUBJECT = 'base_url';
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|.*\.localhost)$/;
 
 export interface BaseUrl {
   /** Without a trailing slash; undefined where it is invalid. */
@@ -36,7 +36,7 @@ function refuse(text: string, fix: string): BaseUrl {
 }
 
 function notesOn({ protocol, hostname }: URL): Diagnosis[] {
-  if (protocol === 'https:' || LOOPBACK.test(hostname)) return [];
+  if (protocol === 'https:' || isLoopback(hostname)) return [];
   const text = 'the base_url is plain http, so that the API key can be read on its way';
   return [note(SUBJECT, text, 'the contract asks for https')];
 }

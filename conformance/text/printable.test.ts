@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isPrintable, printable } from './printable.ts';
+import { isPrintable, printable, printableLines } from './printable.ts';
 
 describe('what would not be seen is shown as an escape', () => {
   const cases: [string, string, string][] = [
@@ -51,4 +51,22 @@ it('always gives text that can be shown as it is, within its length', () => {
       expect(shown.replace(/… \(\d+ more characters?\)$/, '').length).toBeLessThanOrEqual(maxLength);
     }),
   );
+});
+
+describe('the last guard of all output', () => {
+  const painted = '\x1b[1;32mOK\x1b[0m';
+
+  it('lets through what the suite itself sends to a terminal, and there alone', () => {
+    expect(printableLines(`\r\x1b[K${painted}\n`, true)).toBe(`\r\x1b[K${painted}\n`);
+    expect(printableLines(`${painted}\n`, false)).toBe('\\x1b[1;32mOK\\x1b[0m\n');
+  });
+
+  it.each([
+    ['a title', '\x1b]0;owned\x07', '\\x1b]0;owned\\x07'],
+    ['hidden text', '\x1b[8mpass', '\\x1b[8mpass'],
+    ['a cursor', '\x1b[2A\x9b2J\rforged', '\\x1b[2A\\x9b2J\\rforged'],
+    ['a direction', 'a\u202eb', 'a\\u202eb'],
+  ])('escapes %s of a target', (_what, text, shown) => {
+    expect(printableLines(`${text}\n`, true)).toBe(`${shown}\n`);
+  });
 });

@@ -26,6 +26,24 @@ export function printable(text: string, maxLength: number): string {
   return shown;
 }
 
+/** What the suite itself sends to a terminal: colours, and the line of progress drawn anew. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it is about control characters
+const OWN = /(\r\u001b\[K|\u001b\[(?:0|1|2|3[1236])(?:;(?:1|2|3[1236]))*m)/u;
+const UNSEEN_IN_LINES = new RegExp(`(?!\\n)${UNSEEN.source}`, 'gu');
+
+/**
+ * The last guard of all output: invisible characters become escapes, but for line ends and, on a terminal, what the suite
+ * itself sends there.
+ */
+export function printableLines(text: string, isTerminal: boolean): string {
+  const escaped = (part: string): string => part.replace(UNSEEN_IN_LINES, toEscape);
+  if (!isTerminal) return escaped(text);
+  return text
+    .split(OWN)
+    .map((part, index) => (index % 2 === 1 ? part : escaped(part)))
+    .join('');
+}
+
 /** Whether `printable` would show each character of `text` as itself. */
 export function isPrintable(text: string): boolean {
   return !UNSEEN.test(text);

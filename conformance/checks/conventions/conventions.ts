@@ -8,6 +8,7 @@ import {
   refuseTooLong,
 } from '../../evidence/finding.ts';
 import { isObject } from '../../text/json.ts';
+import { isLoopback } from '../../text/loopback.ts';
 import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, requestOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
@@ -103,10 +104,6 @@ function judgeHttps(evidence: Evidence): Finding {
     return notApplicable('a public address', `${hostname} is this machine: nothing is on the way to it`);
   const problem = { expected: 'https://', actual: `${evidence.run.baseUrl}: API keys travel in the clear` };
   return judgeEachExchange(some.slice(0, 1), 'base URLs', () => problem);
-}
-
-function isLoopback(hostname: string): boolean {
-  return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
 function judgeVersion(evidence: Evidence): Finding {

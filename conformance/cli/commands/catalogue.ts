@@ -9,6 +9,7 @@ import { CommandError } from '../program.ts';
 /** `berth conformance list`. */
 export function listCommand({ terminal }: CliParts): Command {
   return new Command('list')
+    .alias('ls')
     .description('list every requirement, and the level that tests it')
     .option('--json', 'as JSON')
     .action(({ json }: { json?: true }) => {

@@ -1,0 +1,6 @@
+/** Whether the `hostname` of a `URL` is this machine. A `URL` writes each spelling of an IP address in one way. */
+export function isLoopback(hostname: string): boolean {
+  return /^((.*\.)?localhost\.?|127(\.\d{1,3}){3}|\[::1\]|\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\])$/.test(
+    hostname,
+  );
+}
