@@ -51,6 +51,7 @@ const machineEvents: Record<string, string> = {
   reclaim: 'spot-reclaim',
   reap: 'stopped-reaped',
   powerOff: 'guest-power-off',
+  suspend: 'machine-paused',
   breakDown: 'machine-breaks',
   loss: 'machine-lost',
 };

@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { BerthProcess } from '../../test/support/processes/process.ts';
-import { seedOf } from '../mutants/table.ts';
 
 /** The planted fault: an account that is suddenly empty is believed. */
 const MUTANT = 'L13';
+/** By this seed an instance whose machine runs goes ERROR, which lasts; by others it goes DESTROYING. */
+const SEED = '115';
 const root = new URL('../..', import.meta.url);
 const hook = {
   NODE_OPTIONS: `--import ${new URL('simulation/mutants/hook.ts', root)}`,
@@ -40,8 +41,7 @@ async function wronglyEnded(scenario: string, env: Record<string, string>): Prom
 it('a failing seed, exported, shows its planted fault in a sandbox, and none in the sound program [sim-export-fails]', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-sim-export-'));
   const file = join(folder, 'scenario.yaml');
-  const seed = seedOf(MUTANT, readFileSync(new URL('docs/reliability.md', root), 'utf8'));
-  const args = ['--mutant', MUTANT, '--seed', String(seed), '--commands', '100', '--export', file];
+  const args = ['--mutant', MUTANT, '--seed', SEED, '--commands', '100', '--export', file];
   const { status, stdout } = spawnSync(process.execPath, ['simulation/cli.ts', ...args], {
     cwd: root,
     encoding: 'utf8',

@@ -294,9 +294,9 @@ export const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/http/api/errors.ts',
-        find: 'const error = this.from(thrown);',
+        find: 'const error = this.from(thrown, context.req);',
         replace:
-          "const isInconclusive = thrown instanceof StoreUnavailable && /\\/(inst|vol)-/.test(context.req.path);\n    const error = isInconclusive ? this.notFound('There is no such resource.') : this.from(thrown);",
+          "const isInconclusive = thrown instanceof StoreUnavailable && /\\/(inst|vol)-/.test(context.req.path);\n    const error = isInconclusive ? this.notFound('There is no such resource.') : this.from(thrown, context.req);",
       },
     ],
   },

@@ -140,7 +140,7 @@ function cordon(world: World, chance: Chance): void {
 function injectIntoMachine(
   world: World,
   chance: Chance,
-  name: 'reclaim' | 'reap' | 'powerOff' | 'breakDown' | 'loss' | 'move',
+  name: 'reclaim' | 'reap' | 'powerOff' | 'suspend' | 'breakDown' | 'loss' | 'move',
 ): void {
   const fitting = world.troubled.machines.all().filter((machine) => fits(name, machine));
   if (fitting.length === 0) return;
@@ -155,6 +155,14 @@ function injectIntoMachine(
     const until = forMs === null ? null : scheduler.now + forMs;
     machines.change(machine, { power, until, isRestarting: false });
   };
+  /** Its operator resumes it: before the grace of a pause is over, or too late. */
+  const suspend = (): void => {
+    machines.change(machine, { power: 'paused', isRestarting: false });
+    scheduler.after(machineChance.between(5_000, 300_000), () => {
+      const current = machines.of(ref).find(({ number }) => number === machine.number);
+      if (current?.power === 'paused') machines.change(current, { power: 'running' });
+    });
+  };
   const move = (): void => {
     machines.change(machine, { ip: addresses.take() });
     addresses.free(machine.ip);
@@ -166,6 +174,7 @@ function injectIntoMachine(
     },
     reap: () => machines.remove(machine, 'reaped'),
     powerOff: () => turn('stopping', 1_000),
+    suspend,
     breakDown: () => turn('failed', null),
     loss: () => machines.remove(machine, 'lost'),
     move,

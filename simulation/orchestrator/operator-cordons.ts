@@ -15,6 +15,7 @@ import {
   planMaintenance,
   uncordon,
 } from '../../src/orchestrator/operate/actions/cordons.ts';
+import { ActionRefused } from '../../src/orchestrator/operate/actions/refused.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
 import type { Scheduler } from '../kernel/scheduler.ts';
@@ -98,13 +99,22 @@ export class OperatorCordons {
     this.#note(one, 'takes back the cordon of');
     const isThere = (await this.#deps.store.read.cordons.list()).some(({ id }) => id === one.id);
     if (!isThere) return;
-    if (one.isMaintenance) return void (await cancelMaintenance(this.#deps, OPERATOR, one.id));
+    if (one.isMaintenance) return this.#cancel(one.id);
     if (!isOver(one, this.#world.scheduler.now))
       for (const { id } of await uncordon(this.#deps, OPERATOR, {
         ...one,
         platform: one.platform ?? undefined,
       }))
         this.#set.delete(id);
+  }
+
+  /** A server deletes a window that is over, also between our look and our order. */
+  async #cancel(id: string): Promise<void> {
+    try {
+      await cancelMaintenance(this.#deps, OPERATOR, id);
+    } catch (error) {
+      if (!(error instanceof ActionRefused && error.code === 'not_found')) throw error;
+    }
   }
 
   #drawSubject(): Pick<CordonSubject, 'kind' | 'name'> {

@@ -145,19 +145,27 @@ async function checkRest(world: World): Promise<void> {
       );
     }
   }
-  await checkSales(world);
+  const unclaimed = new Set(instances.flatMap(({ id, ownerRef }) => (holds.get(id) ? [] : ownerRef)));
+  await checkSales(world, unclaimed);
 }
 
-/** What every server offers, where a unit is free. */
-async function checkSales({ sites, catalog, traits, database, replicas, cordons }: World): Promise<void> {
+/** What every server offers, where a unit is free. A broken machine may have its unit although its row claims none. */
+async function checkSales(
+  { sites, catalog, traits, database, replicas, cordons, machines }: World,
+  unclaimed: ReadonlySet<string>,
+): Promise<void> {
   const use = await database.store.read.claims.use();
+  const broken = machines
+    .all()
+    .filter((one) => one.power === 'failed' && one.holdsUnit && unclaimed.has(one.spec.ref));
   for (const { id: offerId, platform, placements } of catalog.offers.values())
     for (const { serving } of replicas) {
       const offered = await serving?.listOffered(offerId);
       if (offered === undefined) continue;
       for (const { region, units } of placements) {
         const datacenter = catalog.regions.get(region)?.datacenter ?? '';
-        const hosts = sites.get(platform)?.capacity.units(offerId, datacenter) ?? 0;
+        const kept = broken.filter(({ spec }) => spec.offerId === offerId && spec.datacenter === datacenter);
+        const hosts = (sites.get(platform)?.capacity.units(offerId, datacenter) ?? 0) - kept.length;
         const isCordoned = cordons.standing.some((one) =>
           concerns(one, { region, offer: offerId, platform }),
         );

@@ -14,6 +14,7 @@ export interface FaultRates {
   reclaim: number;
   reap: number;
   powerOff: number;
+  suspend: number;
   breakDown: number;
   loss: number;
   move: number;
@@ -106,6 +107,7 @@ export function drawScenario(chance: Chance): Scenario {
       reclaim: 0.008 * severity,
       reap: 0.006 * severity,
       powerOff: 0.006 * severity,
+      suspend: 0.006 * severity,
       breakDown: 0.002 * severity,
       loss: 0.002 * severity,
       move: 0.003 * severity,

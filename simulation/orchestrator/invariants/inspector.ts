@@ -308,8 +308,10 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
     errorSaysWhy(written);
     timeGoesOn(written);
     const proof = ssh.proof(after.ownerRef, after.spec.sshKeys);
-    // A server that was paused between the proof and its write cannot know how old the proof is.
-    const stoodStillMs = Math.max(0, (database.writer?.pausedUntil ?? 0) - (proof?.at ?? 0));
+    // A server that was paused between the proof and its write, or waited for the transaction of one that was, cannot know
+    // how old the proof is.
+    const pausedUntil = Math.max(database.writer?.pausedUntil ?? 0, database.heldUpUntil);
+    const stoodStillMs = Math.max(0, pausedUntil - (proof?.at ?? 0));
     onlineIsEarned(written, proof, {
       now: scheduler.now - stoodStillMs,
       withinMs: 2_000 * scenario.leaseS,

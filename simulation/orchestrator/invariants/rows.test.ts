@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { tenantTexts } from '../../../src/orchestrator/model/failure.ts';
 import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
 import {
   createIsNotGivenUp,
@@ -39,10 +40,11 @@ it('I6: wants a young proof of each key at the address that is told', () => {
   expect(() => check({ keys: [] })).toThrow('each key');
 });
 
-it('I7: ERROR without a text', () => {
+it('I7: ERROR without a text of ours', () => {
   expect(() => errorSaysWhy({ before, after: next({ status: 'ERROR', error: null }) })).toThrow('I7');
-  expect(() => errorSaysWhy({ before, after: next({ status: 'ERROR', error: ' ' }) })).toThrow('I7');
-  errorSaysWhy({ before, after: next({ status: 'ERROR', error: 'why' }) });
+  const told = next({ status: 'ERROR', error: 'capacity: node-7 is full' });
+  expect(() => errorSaysWhy({ before, after: told })).toThrow('I7');
+  errorSaysWhy({ before, after: next({ status: 'ERROR', error: tenantTexts.capacity }) });
 });
 
 it.each([
@@ -63,9 +65,9 @@ const truth: Truth = { machines: [], hasSuffered: true, isDeleteSent: false, isE
 
 it.each([
   ['STOPPED', { status: 'OFFLINE' }],
-  ['ONLINE', { status: 'ERROR', error: 'The platform no longer has the machine of this instance.' }],
+  ['ONLINE', { status: 'ERROR', error: tenantTexts.machine_gone }],
   ['ONLINE', { status: 'DESTROYING' }],
-  ['PROVISIONING', { status: 'ERROR', error: 'the machine is gone from the platform' }],
+  ['PROVISIONING', { status: 'ERROR', error: tenantTexts.machine_gone }],
 ] as const)('I3: no end of what is %s by a lie', (status, changes) => {
   const written = { before: aRecord({ status }), after: next(changes) };
   endIsTrue(written, truth);
@@ -75,7 +77,7 @@ it.each([
 
 it.each([
   ['DESTROYING', { status: 'DESTROYED' }],
-  ['ONLINE', { status: 'ERROR', error: 'The platform no longer has the machine of this instance.' }],
+  ['ONLINE', { status: 'ERROR', error: tenantTexts.machine_gone }],
 ] as const)('I35: no end of what is %s while its machine is on a silent host', (status, changes) => {
   const written = { before: aRecord({ status }), after: next(changes) };
   silenceProvesNothing(written, truth);

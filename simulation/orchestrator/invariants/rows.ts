@@ -1,6 +1,7 @@
 import { type InstanceStatus, instanceTransitions } from '../../../src/contract/instance.ts';
 import { canTransition } from '../../../src/contract/transitions.ts';
 import { toInstance } from '../../../src/orchestrator/instances/list.ts';
+import { tenantTexts } from '../../../src/orchestrator/model/failure.ts';
 import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
 import { hold } from '../../kernel/violation.ts';
 import type { Machine } from '../platform/platform.ts';
@@ -52,10 +53,12 @@ export function onlineIsEarned(
   hold('I6', missing.length === 0, () => `${after.id} is ONLINE without a proof of each key`, words);
 }
 
-/** I7: an ERROR has a text. */
+const KNOWN_TEXTS = new Set<string | null>(Object.values(tenantTexts));
+
+/** I7: an ERROR has a text, which is one of Berth's own: nothing that the platform says. */
 export function errorSaysWhy({ after }: Written): void {
-  const hasText = after.error !== null && after.error.trim() !== '';
-  hold('I7', after.status !== 'ERROR' || hasText, () => `${after.id} is ERROR without a text`, [after.id]);
+  const isKnown = after.status !== 'ERROR' || KNOWN_TEXTS.has(after.error);
+  hold('I7', isKnown, () => `${after.id} is ERROR with the text ${after.error}`, [after.id]);
 }
 
 /** I16: time never goes back, and `updated_at` moves only with what a client sees. */
@@ -87,8 +90,6 @@ export interface Truth {
   /** Whether its create had time left; false where clocks were changed, because then nobody can tell. */
   isEarly: boolean;
 }
-
-const GONE_TEXT = /no longer has the machine|is gone from the platform/;
 
 /**
  * I35: no instance is concluded gone while a machine of it is on a host that does not answer, or is not asked: silence proves
@@ -148,7 +149,7 @@ function endsByPlatform(before: InstanceStatus, { status, error }: InstanceRecor
     case 'DESTROYING':
       return !truth.isDeleteSent;
     case 'ERROR':
-      return before === 'PROVISIONING' ? GONE_TEXT.test(error ?? '') : true;
+      return before === 'PROVISIONING' ? error === tenantTexts.machine_gone : true;
     default:
       return false;
   }

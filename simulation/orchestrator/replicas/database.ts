@@ -16,8 +16,9 @@ export class Database {
   #cuts = 0;
   #path: string;
   #store: Store;
-  /** The process whose transaction runs or ran last; null: the operator's. */
-  writer: ServerProcess | null = null;
+  #writer: ServerProcess | null = null;
+  /** Until when the last pause of a process was that had the transaction for which others waited; 0: there was none. */
+  heldUpUntil = 0;
   /** When the next work can be claimed, cached until work is written; undefined: not cached. */
   readonly #nextWorkAt = new Map<string, Promise<number | null>>();
 
@@ -29,6 +30,18 @@ export class Database {
     this.#path = join(folder, 'sim-0.db');
     copyFileSync(template, this.#path);
     this.#store = this.#open();
+  }
+
+  /** The process whose transaction runs or ran last; null: the operator's. */
+  get writer(): ServerProcess | null {
+    return this.#writer;
+  }
+
+  set writer(next: ServerProcess | null) {
+    const before = this.#writer;
+    if (before !== null && !before.isPaused)
+      this.heldUpUntil = Math.max(this.heldUpUntil, before.pausedUntil);
+    this.#writer = next;
   }
 
   get store(): Store {
