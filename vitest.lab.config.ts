@@ -1,4 +1,13 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** What a new user has comes first: README's own machine, a single daemon. */
+class NewcomersFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isNewcomers = ({ moduleId }: TestSpecification): boolean => /\/(readme|single)\./.test(moduleId);
+    return (await super.sort(files)).sort((a, b) => Number(isNewcomers(b)) - Number(isNewcomers(a)));
+  }
+}
 
 /** Drivers against real engines: `npm run test:lab`, which starts this in namespaces of its own. */
 export default defineConfig({
@@ -7,6 +16,7 @@ export default defineConfig({
     pool: 'forks',
     // A guest that is emulated takes both cores.
     maxWorkers: 1,
+    sequence: { sequencer: NewcomersFirst },
     testTimeout: 300_000,
     hookTimeout: 300_000,
     experimental: { viteModuleRunner: false },

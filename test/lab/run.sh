@@ -74,7 +74,7 @@ if [[ "$*" == *test/lab/* ]]; then
   done
 else
   # The checks of libvirt's driver wait for Incus: two that emulate guests are as much as two cores take.
-  begin libvirt libvirt "$@" test/lab/libvirt/{serve,full,kill}.lab.test.ts
+  begin libvirt libvirt "$@" test/lab/libvirt/{readme,serve,full,kill}.lab.test.ts
   started+=($!)
   begin incus incus "$@"
   ended $!

@@ -1,11 +1,10 @@
-import { image } from './cluster.ts';
-
 export const region = 'eu-lab';
 /** Six of them fit on the cluster, by what the catalog says. */
 export const offer = { configuration_id: 'small', region };
 const UNITS = 6;
 
-export const catalog = {
+/** One offer, of machines with that image. */
+export const catalogOf = (imageName: string) => ({
   regions: {
     [region]: {
       name: 'Lab',
@@ -25,10 +24,10 @@ export const catalog = {
       memory_gb: 0.25,
       storage_gb: 1,
       price_per_hour: 0.01,
-      os_options: [image.name],
+      os_options: [imageName],
       supports_cloud_init: true,
       capacity: { [region]: UNITS },
       machine: { forward_ports: [8080] },
     },
   ],
-};
+});

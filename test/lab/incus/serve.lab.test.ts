@@ -3,15 +3,20 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { liveThroughKills } from '../../lifecycle/over-any-driver.suite.ts';
 import { generateKeyPair, type KeyPair } from '../../support/processes/openssh.ts';
 import { LabServer, nameOf } from '../lab-server.ts';
-import { catalog, offer, region } from './catalog.ts';
-import { type Cluster, lan, startCluster, tenants, waitFor } from './cluster.ts';
+import { catalogOf, offer, region } from './catalog.ts';
+import { type Cluster, image, startCluster, tenants } from './cluster.ts';
+import { lan, waitFor } from './node.ts';
 
 let cluster: Cluster;
 let server: LabServer;
 
 beforeAll(async () => {
   cluster = await startCluster();
-  server = new LabServer(catalog, cluster.platform({ overcommit: { cpu: 8, disk: 40 } }), offer);
+  server = new LabServer(
+    catalogOf(image.name),
+    cluster.platform({ overcommit: { cpu: 8, disk: 40 } }),
+    offer,
+  );
   await server.start();
 });
 afterAll(async () => {

@@ -21,6 +21,10 @@ it('lets in each key of a Debian with its own cloud-init, which did all it was a
   timeout: 15 * MINUTE_MS,
 }, async () => {
   lab.host.addImage('cloud-init');
+  // The offer is sold from the inventory on that has seen its image.
+  const isSold = async () =>
+    JSON.stringify((await lab.server.client.request('GET', '/availability')).body).includes('"debian"');
+  await expect.poll(isSold, { timeout: MINUTE_MS, interval: 500 }).toBe(true);
   const path = await lab.create({
     configuration_id: 'debian',
     cloud_init: {

@@ -7,6 +7,15 @@ import { type Namespace, openNamespace } from '../namespace.ts';
 /** Where `guests/*.sh` put what they built. */
 export const GUESTS = process.env['BERTH_LAB_GUESTS'] ?? 'node_modules/.cache/berth-lab';
 
+/** A host with libvirt alone. */
+export interface BareHost extends Namespace {
+  uri: string;
+  /** Holds its libvirt's configuration, and goes with it. */
+  folder: string;
+  /** Runs what an operator types in a checkout of Berth; its output. @throws if it fails */
+  type(command: string): string;
+}
+
 /** A host with libvirt, prepared as docs/how-to/libvirt.md says. */
 export interface LabHost extends Namespace {
   uri: string;
@@ -33,8 +42,7 @@ const PREPARE = shellBlocksOf(readPage('docs/how-to/libvirt.md'))
   .filter((command) => /^(virsh|install|systemctl) /.test(command));
 
 /** A terminal of its operator, in a checkout. No systemd here, and libvirt's socket is where no other host's is. */
-const terminal = (uri: string, folder: string): string => `cd '${root}'
-virsh() { command virsh -q -c '${uri}' "$@"; }
+const terminal = (folder: string): string => `cd '${root}'
 systemctl() { set -- '${folder}'; ${STOP}; ${START}; }`;
 
 /**
@@ -66,15 +74,30 @@ const START =
 const STOP =
   'pid=$(cat /run/libvirtd.pid); kill -9 "$pid"; while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done';
 
-export async function openLabHost(index: number): Promise<LabHost> {
+export async function openBareHost(index: number): Promise<BareHost> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-lab-'));
   const namespace = await openNamespace(index);
   const { run } = namespace;
   run('sh', '-c', MOUNTS, 'mounts', folder, CACHE);
   const uri = `qemu+unix:///system?socket=${folder}/libvirt-sock`;
-  const virsh = (...args: string[]): string => run('virsh', '-q', '-c', uri, ...args);
   run('sh', '-c', START, 'start', folder);
-  for (const command of PREPARE) run('sh', '-ec', `${terminal(uri, folder)}\n${command}`);
+  return {
+    ...namespace,
+    uri,
+    folder,
+    type: (command) => run('sh', '-ec', `${terminal(folder)}\n${command}`),
+    async close() {
+      await namespace.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+export async function openLabHost(index: number): Promise<LabHost> {
+  const { folder, type, ...host } = await openBareHost(index);
+  const { run, uri } = host;
+  const virsh = (...args: string[]): string => run('virsh', '-q', '-c', uri, ...args);
+  for (const command of PREPARE) type(command);
   virsh('domcapabilities', '--virttype', 'qemu');
   const images: string[] = [];
   const addImage = (guest: string): void => {
@@ -84,8 +107,7 @@ export async function openLabHost(index: number): Promise<LabHost> {
   };
   addImage('tiny');
   return {
-    ...namespace,
-    uri,
+    ...host,
     virsh,
     addImage,
     contents() {
@@ -98,11 +120,7 @@ export async function openLabHost(index: number): Promise<LabHost> {
       ];
     },
     consoleOf: (domain) => run('cat', `${IMAGES}/${domain}.console`),
-    restartLibvirt: () => void run('sh', '-c', `${STOP}; ${START}`, 'start', folder),
-    async close() {
-      await namespace.close();
-      rmSync(folder, { recursive: true });
-    },
+    restartLibvirt: () => void type('systemctl restart libvirtd'),
   };
 }
 
