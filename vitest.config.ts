@@ -27,6 +27,10 @@ if (missingTools.length > 0)
     `No ${missingTools.join(', ')} here: the tests that ask libvirt are left out. Debian has them in libvirt-clients and libxml2-utils.\n`,
   );
 
+/** `….zsh.test.ts` complete command lines in zsh. */
+const hasZsh = spawnSync('zsh', ['--version']).error === undefined;
+if (!hasZsh) process.stderr.write('No zsh here: the tests that complete command lines in it are left out.\n');
+
 /** `….browser.test.ts` open a page in Debian's Chromium; they run when they are asked for. */
 const hasBrowser = process.env['BERTH_TEST_BROWSER'] === '1';
 
@@ -39,6 +43,7 @@ const leftOut = [
   ...(hasOpenSsh ? [] : ['**/*.openssh.test.ts', '**/*.openssh.long.test.ts']),
   ...(hasPostgres ? [] : ['**/*.postgres.test.ts', '**/*.postgres.long.test.ts']),
   ...(missingTools.length === 0 ? [] : ['**/*.libvirt.test.ts']),
+  ...(hasZsh ? [] : ['**/*.zsh.test.ts', '**/*.zsh.long.test.ts']),
   ...(hasBrowser ? [] : ['**/*.browser.test.ts']),
   ...(hasTime ? [] : ['**/*.long.test.ts']),
 ];

@@ -94,7 +94,7 @@ const places: readonly Place[] = [
       OPERATORS,
       /^src\/client\/orchestrator-client\.ts$/,
     ],
-    libraries: ['commander', 'node:'],
+    libraries: ['commander', 'yaml', 'node:'],
   },
   {
     // What is wired to what is compose's.
@@ -273,4 +273,37 @@ it.each([
 it('does not guess what an import by an expression means', () => {
   const files = new Map([['src/cli/a.ts', 'const x = await import(process.argv[2]);']]);
   expect(() => violations(files)).toThrow('expression');
+});
+
+/** These make visible what a terminal would act on; all else prints with them. console.* is refused by the linter. */
+const PRINTERS = ['src/runtime/print.ts', 'src/runtime/log.ts', 'conformance/cli/terminal.ts'];
+const WRITES =
+  /\bprocess\b[^;]{0,40}\bstd(?:out|err)\b|\bstd(?:out|err)\b[^;]{0,40}=\s*process\b|\bfd: [12]\b|\bwriteSync\(\s*[12]\b/;
+
+/** Programs of a person print; fixtures and mutants are none of them. */
+const printsPastPrinters = ([path, text]: [string, string]): boolean =>
+  !isForTests(path) &&
+  !path.startsWith('conformance/mutants/') &&
+  !PRINTERS.includes(path) &&
+  WRITES.test(text);
+
+it('only the printers write to the terminal', () => {
+  const files = [...readSources()];
+  expect(
+    PRINTERS.filter((path) => !files.some(([known, text]) => known === path && WRITES.test(text))),
+  ).toEqual([]);
+  expect(files.filter(printsPastPrinters).map(([path]) => path)).toEqual([]);
+});
+
+it.each([
+  'process.stdout.write(name);',
+  'process?.stderr?.write(name);',
+  "process['stdout'].write(name);",
+  'const { stdin, stderr } = process;',
+  'const out = process\n  .stdout;',
+  'destination({ fd: 1 });',
+  'writeSync(2, name);',
+])('finds a write past the printers: %s', (text) => {
+  expect(printsPastPrinters(['src/cli/a-command.ts', text])).toBe(true);
+  expect(printsPastPrinters(['src/cli/a-command.ts', 'printLine(name);'])).toBe(false);
 });

@@ -1,8 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { Ajv } from 'ajv';
+import { validate as validateDeployment } from 'kubernetes-models/_schemas/IoK8sApiAppsV1Deployment';
+import { validate as validateConfigMap } from 'kubernetes-models/_schemas/IoK8sApiCoreV1ConfigMap';
+import { validate as validateService } from 'kubernetes-models/_schemas/IoK8sApiCoreV1Service';
+import { validate as validateBudget } from 'kubernetes-models/_schemas/IoK8sApiPolicyV1PodDisruptionBudget';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { marketplaceCommand } from '../src/cli/marketplace/marketplace-command.ts';
 import { serveCommand } from '../src/cli/serve-command.ts';
 import { simulatorCommand } from '../src/cli/simulator-command.ts';
 import { checkConfig } from '../src/config/check.ts';
@@ -14,54 +20,188 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 const folder = mkdtempSync(join(tmpdir(), 'berth-deployment-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Read by drivers. */
-const SECRETS = ['BERTH_SIMULATOR_TOKEN', 'BERTH_DRIVER_TOKEN'];
+/** Read by drivers, and named by `api_key_env`. */
+const SECRETS = ['BERTH_SIMULATOR_TOKEN', 'BERTH_DRIVER_TOKEN', 'PROVIDER_A_KEY'];
 const drainS = limitsSchema.parse({}).drain_s;
+const commands = [serveCommand({}), simulatorCommand(), await marketplaceCommand(() => false)];
 
 /** Flags that `berth NAME` does not have, and variables that nothing reads. */
 function unknownOf(args: readonly string[], environment: Readonly<Record<string, unknown>>): string[] {
   const [name, ...rest] = args;
-  const command = name === 'serve' ? serveCommand({}) : name === 'simulator' ? simulatorCommand() : undefined;
+  const command = commands.find((one) => one.name() === name);
   const flags = new Set(command?.options.map(({ long }) => long));
   const variables = Object.keys(environment).filter((variable) => !SECRETS.includes(variable));
+  const prefix = name === 'marketplace' ? 'BERTH_MARKETPLACE_' : 'BERTH_';
   return [
     ...(command === undefined ? [`the command ${name}`] : []),
     ...rest.filter((arg) => arg.startsWith('--') && !flags.has(arg)),
-    ...variables.filter((variable) => readOverrides({}, { [variable]: '1' }).length === 0),
+    ...variables.filter((variable) => readOverrides({}, { [variable]: '1' }, prefix).length === 0),
   ];
 }
 
+const composeSchema = JSON.parse(
+  readFileSync(join(import.meta.dirname, '..', 'fixtures/schemas/compose-spec.json'), 'utf8'),
+);
+// The schema names its dialect by an https address, which Ajv does not know; the formats are Docker's own.
+const isCompose = new Ajv({
+  strict: false,
+  allErrors: true,
+  validateSchema: false,
+  validateFormats: false,
+}).compile(composeSchema);
+
+function composeFaults(file: unknown): string[] {
+  isCompose(file);
+  return (isCompose.errors ?? []).map(({ instancePath, message, params }) => {
+    return `${instancePath} ${message} ${JSON.stringify(params)}`;
+  });
+}
+
+const kinds: Record<string, ((value: unknown) => boolean) & { errors?: Fault[] | null }> = {
+  'apps/v1 Deployment': validateDeployment,
+  'v1 ConfigMap': validateConfigMap,
+  'v1 Service': validateService,
+  'policy/v1 PodDisruptionBudget': validateBudget,
+};
+
+interface Fault {
+  instancePath: string;
+  message?: string;
+  keyword: string;
+  params: object;
+}
+
+/**
+ * What the API server would refuse in an object, or drop. The schemas of Kubernetes let unknown fields pass, so a field
+ * counts as known if its validator reads it.
+ */
+function kubernetesFaults(object: { apiVersion: string; kind: string }): string[] {
+  const kind = `${object.apiVersion} ${object.kind}`;
+  const validate = kinds[kind];
+  if (validate === undefined) return [`no schema for ${kind}`];
+  const unread = new Set<string>();
+  validate(recordUnread(object, '', unread));
+  const faults = (validate.errors ?? []).map(({ instancePath, keyword, params }) => {
+    return `${instancePath} ${keyword} ${JSON.stringify(params)}`;
+  });
+  return [...faults, ...[...unread].map((path) => `${path} unknown`)];
+}
+
+/** `value`, whose fields are in `unread` until something reads them. */
+function recordUnread(value: unknown, path: string, unread: Set<string>): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = new Map<PropertyKey, unknown>();
+  for (const [key, field] of Object.entries(value)) {
+    unread.add(`${path}/${key}`);
+    fields.set(key, field);
+  }
+  return new Proxy(value, {
+    get(target, key) {
+      if (!fields.has(key)) return Reflect.get(target, key);
+      const first = unread.delete(`${path}/${String(key)}`);
+      if (first) fields.set(key, recordUnread(fields.get(key), `${path}/${String(key)}`, unread));
+      return fields.get(key);
+    },
+  });
+}
+
+const kubernetesObjects = (text: string) => parseAllDocuments(text).map((document) => document.toJS());
+
 describe('examples/deployment', () => {
-  it('compose: the servers run with flags, variables and a configuration that there are', () => {
-    const { services } = parse(read('compose/compose.yaml'));
-    for (const { command, environment, stop_grace_period: grace } of [services.berth, services.simulator]) {
+  it.each([
+    { file: 'compose/compose.yaml', config: 'compose/berth.yaml', server: 'berth' },
+    {
+      file: 'compose/marketplace/compose.yaml',
+      config: 'compose/marketplace/marketplace.yaml',
+      server: 'marketplace',
+    },
+  ])('$file: the servers run with flags, variables and a configuration that there are', (example) => {
+    const compose = parse(read(example.file));
+    expect(composeFaults(compose)).toEqual([]);
+    const { [example.server]: server, simulator } = compose.services;
+    for (const { command, environment, stop_grace_period: grace } of [server, simulator ?? server]) {
       expect(unknownOf(command, environment)).toEqual([]);
       if (grace !== undefined) expect(Number.parseInt(grace, 10)).toBeGreaterThan(drainS);
     }
-    expect(services.berth.deploy.replicas).toBe(2);
-    expect(services.berth.read_only).toBe(true);
-    expect(checkConfig(join(root, 'compose/berth.yaml'))).toEqual([]);
+    expect(server.deploy.replicas).toBe(2);
+    expect(server.read_only).toBe(true);
+    expect(server.ports, 'only the proxy is reached from outside').toBeUndefined();
+    expect(server.volumes).toEqual([`./${basename(example.config)}:${server.command.at(-1)}:ro`]);
+    expect(checkConfig(join(root, example.config))).toEqual([]);
   });
 
-  it('systemd: the unit runs commands with flags that there are, and lets them drain', () => {
-    const unit = read('systemd/berth.service');
-    const [, command = ''] = /^ExecStart=\S+ \S+main\.js (.*)$/m.exec(unit) ?? [];
-    expect(unknownOf(command.split(' '), {})).toEqual([]);
-    expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])).toBeGreaterThan(drainS);
+  it('the image has the `berth` of the commands that its servers print', () => {
+    const image = readFileSync(join(root, '../../Dockerfile'), 'utf8');
+    const [, program = ''] = /^ENTRYPOINT \[.*"(\S+)"\]$/m.exec(image) ?? [];
+    const [, folder = ''] = /^WORKDIR (\/app)$/m.exec(image) ?? [];
+    expect(image).toContain(`ln -s ${folder}/${program} /usr/local/bin/berth`);
   });
 
-  it('kubernetes: the servers run with flags, variables and a configuration that there are', () => {
-    const objects = parseAllDocuments(read('kubernetes/berth.yaml')).map((document) => document.toJS());
-    const [config, { spec }] = ['ConfigMap', 'Deployment'].map((kind) =>
-      objects.find((one) => one.kind === kind),
-    );
-    const [{ args, env, securityContext }] = spec.template.spec.containers;
-    const variables = Object.fromEntries(env.map(({ name }: { name: string }) => [name, '']));
-    expect(unknownOf(args, variables)).toEqual([]);
-    expect(spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(drainS);
-    expect(securityContext.readOnlyRootFilesystem).toBe(true);
-    const file = join(folder, 'berth.yaml');
-    writeFileSync(file, config.data['berth.yaml']);
-    expect(checkConfig(file)).toEqual([]);
+  it('compose: the marketplace listens where the health check of the image and the proxy look for it', () => {
+    expect(parse(read('compose/marketplace/marketplace.yaml')).server.port).toBe(8080);
+    expect(read('compose/Caddyfile')).toContain('dynamic a {$BERTH_SERVICE:berth} 8080');
+  });
+
+  it.each(['berth.service', 'berth-marketplace.service'])(
+    'systemd/%s runs commands with flags that there are, and lets them drain',
+    (file) => {
+      const unit = read(`systemd/${file}`);
+      const [, command = ''] = /^ExecStart=\S+ \S+main\.js (.*)$/m.exec(unit) ?? [];
+      expect(unknownOf(command.split(' '), {})).toEqual([]);
+      expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])).toBeGreaterThan(drainS);
+    },
+  );
+
+  it.each(['berth.yaml', 'marketplace.yaml'])(
+    'kubernetes/%s: the servers run with flags, variables and a configuration that there are',
+    (name) => {
+      const objects = kubernetesObjects(read(`kubernetes/${name}`));
+      expect(objects.map(kubernetesFaults)).toEqual(objects.map(() => []));
+      const [config, { spec }, service] = ['ConfigMap', 'Deployment', 'Service'].map((kind) =>
+        objects.find((one) => one.kind === kind),
+      );
+      expect(spec.strategy, 'a new version may change the tables').toEqual({ type: 'Recreate' });
+      const [{ args, env, securityContext }] = spec.template.spec.containers;
+      const variables = Object.fromEntries(env.map((one: { name: string }) => [one.name, '']));
+      expect(unknownOf(args, variables)).toEqual([]);
+      expect(spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(drainS);
+      expect(securityContext.readOnlyRootFilesystem).toBe(true);
+      expect(service.spec.ports, 'not the admin listener').toEqual([
+        { name: 'http', port: 80, targetPort: 'http' },
+      ]);
+      const file = join(folder, name);
+      writeFileSync(file, config.data[basename(args.at(-1))]);
+      expect(checkConfig(file)).toEqual([]);
+    },
+  );
+
+  it.each([
+    [
+      'an unknown key',
+      '\n    restart: unless-stopped',
+      '\n    restrat: unless-stopped',
+      /additional properties.*restrat/,
+    ],
+    ['a wrong type', 'replicas: 2', 'replicas: [2]', /\/services\/berth\/deploy\/replicas must be/],
+    ['an unknown section', '\nvolumes:', '\nvolume:', /additional properties.*"volume"/],
+  ])('finds %s in a compose file', (_, from, to, fault) => {
+    expect(composeFaults(parse(replaced(read('compose/compose.yaml'), from, to))).join('\n')).toMatch(fault);
+  });
+
+  it.each([
+    ['an unknown key', 'readinessProbe:', 'readynessProbe:', /\/containers\/0\/readynessProbe unknown/],
+    ['a wrong type', 'replicas: 2', "replicas: '2'", /\/spec\/replicas type/],
+    ['a missing field', '  selector:\n    matchLabels: {app: berth}\n  # A', '  # A', /required.*selector/],
+    ['an unknown kind', 'kind: Deployment', 'kind: Deploiment', /no schema for apps\/v1 Deploiment/],
+    ['a wrong type in a list', 'containerPort: 8080', 'containerPort: http', /containerPort type/],
+    ['an unknown key in the pod', 'runAsUser: 1000', 'runAsUsr: 1000', /securityContext\/runAsUsr unknown/],
+  ])('finds %s in a manifest', (_, from, to, fault) => {
+    const objects = kubernetesObjects(replaced(read('kubernetes/berth.yaml'), from, to));
+    expect(objects.flatMap(kubernetesFaults).join('\n')).toMatch(fault);
   });
 });
+
+function replaced(text: string, from: string, to: string): string {
+  expect(text).toContain(from);
+  return text.replace(from, to);
+}

@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, CommanderError } from 'commander';
-import { systemParts } from '../../conformance/cli/parts.ts';
-import { createProgram as createSuite } from '../../conformance/cli.ts';
+import { suiteCommand } from '../../conformance/cli.ts';
 import { commandsOf } from '../../src/cli/commands.ts';
 import { createProgram, loadCommands } from '../../src/cli/program.ts';
 import { root } from './pages.ts';
@@ -15,7 +14,7 @@ export async function loadBerth(): Promise<Command> {
     commandsOf(() => true, {}),
     () => true,
   );
-  return createProgram([...own, createSuite(systemParts(), () => undefined).name('conformance')], '0');
+  return createProgram([...own, suiteCommand()], '0');
 }
 
 /** The words of each simple command of a line of shell: what stands between `|`, `&&`, `;` and `&`. */
@@ -49,6 +48,9 @@ function findMistakeOfRun(berth: Command, words: readonly string[], whole: boole
   return script === 'berth' && dashes === '--' ? findMistakeOfBerth(berth, rest, whole) : undefined;
 }
 
+/** Nouns that list without a verb. */
+const DEFAULTED = /^(capacity|platforms|orphans|cordons|losses|ledger)$/;
+
 /** `whole`: it is to be run as it stands, so that nothing that it needs may be missing. */
 function findMistakeOfBerth(berth: Command, words: readonly string[], whole: boolean): string | undefined {
   let command = berth;
@@ -56,8 +58,9 @@ function findMistakeOfBerth(berth: Command, words: readonly string[], whole: boo
   for (let inner: Command | undefined = command; inner !== undefined; ) {
     command = inner;
     const [next] = rest;
-    inner = command.commands.find((one) => one.name() === next);
+    inner = command.commands.find((one) => one.name() === next || one.aliases().includes(next ?? ''));
     if (inner !== undefined) rest = rest.slice(1);
+    else if (DEFAULTED.test(command.name())) inner = command.commands.find((one) => one.name() === 'ls');
   }
   const { operands, unknown, mistake } = parse(command, rest);
   if (mistake !== undefined && (whole || mistake.code !== 'commander.optionMissingArgument'))

@@ -31,7 +31,7 @@ function alternativesOf(code: string): string[] {
 
 it.each([
   ['berth kyes list', 'berth takes 0 arguments, not kyes list'],
-  ['berth keys list --jsn', 'berth keys list knows no --jsn'],
+  ['berth keys ls --jsn', 'berth keys ls knows no --jsn'],
   ['berth keys', 'berth keys does nothing by itself'],
   ['echo y | berth accounts create', 'berth accounts create needs 1 arguments'],
   ['npm run simm -- --seed 1', 'package.json has no script simm'],

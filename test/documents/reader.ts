@@ -13,6 +13,9 @@ const run = promisify(execFile);
 /** What a server's line of JSON has. */
 type Ready = Record<string, string | undefined>;
 
+/** What a shell that failed had printed; its message has only what went to standard error. */
+type Failed = Record<'code' | 'stdout' | 'stderr', string>;
+
 /** Where a page expects a server that was started without `--port`. */
 const DEFAULT_PORTS: Record<string, { api: number; admin?: number }> = {
   serve: { api: 8080, admin: 9080 },
@@ -38,6 +41,8 @@ export class Reader implements AsyncDisposable {
   readonly #owned = new AsyncDisposableStack();
   readonly #servers: BerthProcess[] = [];
   readonly #known: Record<string, string> = {};
+  /** The functions that the page has defined: each paste is a shell of its own. */
+  #functions = '';
 
   constructor(folder: string) {
     this.folder = folder;
@@ -74,8 +79,12 @@ export class Reader implements AsyncDisposable {
     const [, kind] = SERVES.exec(text.replace(/^(\w+=\S+ )+/, '')) ?? [];
     if (kind !== undefined) return JSON.stringify(await this.#serve(text, kind.split(' ')[0] ?? ''));
     if (text.startsWith('export ')) return await this.#export(text);
-    const script = `curl() { command curl --fail-with-body "$@"; }\n${text.replaceAll('npm run -s berth --', 'berth')}`;
-    const { stdout } = await run('bash', ['-c', script], { cwd: this.folder, env: this.#environment() });
+    if (/^\w+\(\) \{/.test(text)) this.#functions += `${text}\n`;
+    const script = `curl() { command curl --fail-with-body "$@"; }\n${this.#functions}${text.replaceAll('npm run -s berth --', 'berth')}`;
+    const options = { cwd: this.folder, env: this.#environment() };
+    const { stdout } = await run('bash', ['-c', script], options).catch((error: Failed) => {
+      throw new Error(`\`${text}\` failed (${error.code}) and printed:\n${error.stdout}\n${error.stderr}`);
+    });
     return stdout;
   }
 

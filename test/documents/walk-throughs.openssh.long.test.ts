@@ -54,7 +54,7 @@ const firstMachine: Scene = {
     reader.know('KEY', key);
   },
   after: async (reader, command, printed) => {
-    const [, id] = /"id":"(inst-[^"]+)"/.exec(printed) ?? [];
+    const [, id] = /"id": ?"(inst-[^"]+)"/.exec(printed) ?? [];
     if (id !== undefined) reader.know('ID', id);
     const awaited = statusAfter(command);
     if (awaited === undefined) return;
@@ -62,12 +62,12 @@ const firstMachine: Scene = {
     const instance = 'curl -s -H "Authorization: Bearer $KEY" $BASE/instances/$ID';
     const seen = await reader.pasteUntil(
       gone ? `${instance} || true` : instance,
-      gone ? /"not_found"/ : new RegExp(`"status":"${awaited}"`),
+      gone ? /"not_found"/ : new RegExp(`"status": ?"${awaited}"`),
     );
-    const [, port] = /"ssh_port":(\d+)/.exec(seen) ?? [];
+    const [, port] = /"ssh_port": ?(\d+)/.exec(seen) ?? [];
     if (port !== undefined) reader.read('<ssh_port>', port);
   },
-  prints: [/"status":"PROVISIONING"/, /GPU 0/],
+  prints: [/"status": ?"PROVISIONING"/, /GPU 0/, /berthop_/],
 };
 
 /** What the instance has come to before the reader goes on. */

@@ -336,8 +336,6 @@ describe('POST /auth/token', () => {
 });
 
 describe('logins that fail', () => {
-  const wrong = { username: 'default', password: 'not the password' };
-  const right = { username: 'default', password: PASSWORD };
   const restart = async (options: TestOptions = {}): Promise<void> => {
     await orchestrator[Symbol.asyncDispose]();
     await start({ rateLimits: { enabled: true }, ...options });
@@ -360,28 +358,6 @@ describe('logins that fail', () => {
     };
     return { end };
   };
-
-  it.each([
-    ['from everybody at one address', { trustedProxies: 0 }],
-    ['from everybody behind one proxy', { trustedProxies: 1 }],
-  ])(
-    '%s refuse nobody the right password or key, not even there [login-throttle-spares-right-password]',
-    async (_where, options) => {
-      await restart(options);
-      await orchestrator.addAccount('other');
-      await setPassword(deps(), 'other', PASSWORD);
-      const headers = { 'X-Forwarded-For': '198.51.100.1' };
-      const floods = [
-        flood(11, wrong, headers),
-        flood(1, { username: 'nobody', password: 'x' }, headers),
-        flood(60, { api_key: 'berth_wrong' }, headers),
-      ];
-      for (const body of [right, { username: 'other', password: PASSWORD }, { api_key: orchestrator.key }])
-        for (const from of [headers, { 'X-Forwarded-For': '198.51.100.2' }])
-          expect((await buy(body, from)).status).toBe(200);
-      for (const { end } of floods) for (const reply of await end()) expectUnauthorized(reply);
-    },
-  );
 
   it('of one name from one address are answered late, and by ten seconds at most [login-throttled]', async () => {
     await restart();

@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createOperatorKey } from '../../src/operators/keys.ts';
+import type { Store } from '../../src/orchestrator/model/store.ts';
+import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
+import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 
@@ -157,10 +161,10 @@ let keys: Keys;
 let marketKeys: Keys;
 
 beforeAll(async () => {
-  orchestrator = await startTestOrchestrator();
+  orchestrator = await startTestOrchestrator({ adminHosts: ['berth.example'] });
   const { key: accounts, addOperator } = orchestrator;
   keys = { none: null, accounts, operators: await addOperator('ann') };
-  market = await startTestMarketplace({ hasOperators: true });
+  market = await startTestMarketplace({ hasOperators: true, adminHosts: ['berth.example'] });
   const { key: operators } = await createOperatorKey({ ...market, random: systemRandom }, 'ann');
   marketKeys = { none: null, accounts: market.user.key, operators };
 });
@@ -176,7 +180,12 @@ function routesOf(...apps: { routes: readonly { method: string; path: string }[]
 }
 
 /** How a route answers a request with the key, for a thing that does not exist. */
-async function statusOf(fetch: TestOrchestrator['fetch'], route: string, key: string | null) {
+async function statusOf(
+  fetch: TestOrchestrator['fetch'],
+  route: string,
+  key: string | null,
+  body: object = {},
+) {
   const [method = '', path = ''] = route.split(' ');
   const { status } = await fetch(path.replaceAll(/:\w+/g, 'unknown'), {
     method,
@@ -184,7 +193,7 @@ async function statusOf(fetch: TestOrchestrator['fetch'], route: string, key: st
       ...(key !== null && { Authorization: `Bearer ${key}` }),
       ...(method === 'POST' && { 'Content-Type': 'application/json' }),
     },
-    ...(method === 'POST' && { body: '{}' }),
+    ...(method === 'POST' && { body: JSON.stringify(body) }),
   });
   return status;
 }
@@ -215,6 +224,86 @@ describe.each([
       expect([credential, status === 401]).toEqual([credential, !isLetIn]);
     }
   });
+});
+
+const done = { dry_run: false };
+const aRegion = { kind: 'region', name: 'unknown' };
+/** What each action of operators is sent to act on something unknown; null: it acts on nothing that could be unknown. */
+const onUnknown: Readonly<Record<string, object | null>> = {
+  'POST /operator/v1/alarms/acknowledge': { kind: 'clock_skew', subject: 'unknown' },
+  'POST /operator/v1/accounts': { name: 'NOT A NAME' },
+  'POST /operator/v1/accounts/:account/keys': {},
+  'POST /operator/v1/accounts/:account/disable': done,
+  'POST /operator/v1/accounts/:account/delete': done,
+  'POST /operator/v1/keys/:keyId/revoke': {},
+  'POST /operator/v1/doctor': null,
+  'POST /operator/v1/cordons': aRegion,
+  'POST /operator/v1/cordons/remove': aRegion,
+  'POST /operator/v1/drain': aRegion,
+  'POST /operator/v1/maintenance': { ...aRegion, until: '2999-01-01T00:00:00Z' },
+  'POST /operator/v1/maintenance/:maintenanceId/cancel': {},
+  'POST /operator/v1/reload': null,
+  'POST /operator/v1/instances/:instanceId/retry': done,
+  'POST /operator/v1/instances/:instanceId/release': done,
+  'POST /operator/v1/instances/:instanceId/destroy': done,
+  'POST /operator/v1/orphans/:ref/adopt': done,
+  'POST /operator/v1/losses/accept': { platform: 'unknown' },
+  'POST /operator/v1/platforms/:platform/thaw': done,
+  'POST /operator/v1/providers/:provider/losses/accept': {},
+  'POST /operator/v1/teams/:team/credit': { kind: 'grant', amount_usd: 1, reference: 'r' },
+  'POST /operator/v1/mails/:mailId/resend': {},
+};
+
+it('writes a row of the audit log for each action of operators on something unknown [refused-actions-audited]', async () => {
+  const products = [
+    { routes: admin, fetch: orchestrator.admin.fetch, key: keys.operators, read: orchestrator.store.read },
+    { routes: marketAdmin, fetch: market.admin.fetch, key: marketKeys.operators, read: market.store.read },
+  ];
+  for (const { routes, fetch, key, read } of products)
+    for (const route of Object.keys(routes).filter((name) => name.startsWith('POST'))) {
+      const body = onUnknown[route];
+      expect([route, body]).not.toEqual([route, undefined]);
+      if (body === null) continue;
+      // The server writes rows of refused keys, which earlier tests sent, at any time.
+      const lastOfAnn = async () =>
+        (await read.audit.page({ limit: 10 })).find(({ actor }) => actor === 'ann');
+      const before = await lastOfAnn();
+      const status = await statusOf(fetch, route, key, body);
+      const entry = await lastOfAnn();
+      const isNew = entry !== undefined && entry.id !== before?.id;
+      expect({ route, status, isNew, outcome: entry?.outcome }).toMatchObject({
+        isNew: true,
+        outcome: 'refused',
+      });
+      expect([400, 404]).toContain(status);
+    }
+});
+
+it('writes the refused keys of operators that are only counted so far when a server ends [refused-sign-ins-at-close]', async () => {
+  const clock = new VirtualClock();
+  const refuseTwice = async (fetch: typeof orchestrator.fetch): Promise<void> => {
+    expect(await statusOf(fetch, 'GET /operator/v1/status', 'wrong')).toBe(401);
+    await clock.advance(60_000);
+    expect(await statusOf(fetch, 'GET /operator/v1/status', 'wrong')).toBe(401);
+  };
+  const rows: unknown[] = [];
+  const wrapStore = (store: Store) =>
+    withOverrides(store, {
+      close: async () => {
+        rows.push(...(await store.read.audit.page({ limit: 9 })));
+        await store.close();
+      },
+    });
+  const berth = await startTestOrchestrator({ clock, wrapStore });
+  await refuseTwice(berth.admin.fetch);
+  await berth[Symbol.asyncDispose]();
+  expect(rows).toHaveLength(2);
+  const store = openMarketplaceSqliteStore(':memory:');
+  const marketplace = await startTestMarketplace({ clock, store, hasOperators: true });
+  await refuseTwice(marketplace.admin.fetch);
+  await marketplace[Symbol.asyncDispose]();
+  expect(await store.read.audit.page({ limit: 9 })).toHaveLength(2);
+  await store.close();
 });
 
 it('shows no page of a console, and takes none of its forms, without a session', async () => {
@@ -267,4 +356,20 @@ it('ends the key of an operator at once, and says no more of it than of one that
   const revoked = await operate(key, '/status');
   expect(revoked).toEqual({ status: 401, body: (await operate(orchestrator.key, '/status')).body });
   expect(revoked.body).toMatchObject({ error: { code: 'unauthorized' } });
+});
+
+it('answers operators only under addresses, localhost and the configured names, on either product [admin-hosts]', async () => {
+  for (const { admin: listener } of [orchestrator, market])
+    for (const [path, open] of [
+      ['/console/login', false],
+      ['/operator/openapi.json', false],
+      ['/healthz', true],
+      ['/readyz', true],
+      ['/metrics', true],
+    ] as const) {
+      const statusAs = async (host: string) => (await listener.fetch(path, { headers: { host } })).status;
+      const statuses = [await statusAs('berth.example:9080'), await statusAs('localhost:9080')];
+      expect([path, ...statuses]).toEqual([path, 200, 200]);
+      expect([path, await statusAs('evil.example:9080')]).toEqual([path, open ? 200 : 421]);
+    }
 });

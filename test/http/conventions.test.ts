@@ -137,7 +137,7 @@ describe('what the replies of a whole life say', () => {
         expect([name, all.includes(secret)]).toEqual([name, false]);
     }
     const [error] = heard.flatMap(({ text }) => /"error":"([^"]+)"/.exec(text)?.[1] ?? []);
-    expect(error).toContain('eu-frankfurt');
+    expect(error).toBe('The provider has no quota left for this instance.');
   });
 
   it('has one set of region tokens, wherever it stands', () => {

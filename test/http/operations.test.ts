@@ -122,6 +122,7 @@ describe('a full disk', () => {
     const alarms = () => lines.filter(({ message }) => message.includes('takes no writes'));
     expect(alarms()).toEqual([expect.objectContaining({ level: 'error' })]);
     expect(String(alarms()[0]?.fields['err'])).toContain('SQLITE_FULL');
+    expect(alarms()[0]?.message).toContain('(SQLITE_FULL: database or disk is full)');
 
     disk.end();
     await clock.advance(3_000);
@@ -162,6 +163,8 @@ describe('metrics', () => {
       'nodejs_eventloop_lag_seconds',
     ])
       expect(text).toMatch(new RegExp(`^${name}[{ ]`, 'm'));
+    expect(text).toMatch(/^nodejs_active_resources[{ ]/m);
+    expect(text).not.toMatch(/^# TYPE \w+_total (?!counter$)/m);
     expect(text).toContain(`berth_build_info{version="${packageVersion()}",node="${process.version}"} 1\n`);
     expect(text).toContain('berth_http_requests_total{method="POST",route="/v1/instances",status="201"} 1');
     expect(text).toContain('route="/v1/instances/:instanceId",status="404"} 1');

@@ -3,6 +3,7 @@ import { audited } from '../../src/operators/audit.ts';
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import { instance } from '../../src/store/records.fixture.ts';
 import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { brokenForms, hostileForms, hostileReads } from '../support/http/hostile-requests.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 
 let berth: TestOrchestrator;
@@ -275,6 +276,14 @@ describe('the audit log', () => {
     });
     expect(rest).toEqual(before);
   });
+
+  it('is cut in the audit log where it names what is longer than any name [audit-cut]', async () => {
+    const name = 'x'.repeat(100_000);
+    expect(await post('/losses/accept', { platform: name })).toMatchObject({ status: 404 });
+    const [row] = await berth.store.read.audit.page({ limit: 1 });
+    expect(row).toMatchObject({ action: 'losses.accept', outcome: 'refused' });
+    expect([row?.subject?.length, String(row?.detail['reason']).length]).toEqual([1_000, 1_000]);
+  });
 });
 
 it.each([
@@ -299,4 +308,19 @@ it('writes when the key of an operator was last used', async () => {
   await read('/status');
   await (berth.clock as VirtualClock).advance(15_000);
   expect(await used()).toEqual(expect.any(Number));
+});
+
+it('answers no hostile request with a 5xx [operator-hostile]', async () => {
+  const gets = berth.operator.routes.filter(({ method }) => method === 'GET').map(({ path }) => path);
+  const requests = [
+    ...hostileReads(gets, ['q', 'account', 'actor', 'subject']),
+    ...brokenForms(['/operator/v1/alarms/acknowledge']),
+    ...hostileForms(['/operator/v1/alarms/acknowledge'], [], 'x'),
+  ];
+  for (const { path, init } of requests) {
+    const headers = { Authorization: `Bearer ${key}`, ...init?.headers };
+    const { status } = await berth.operator.request(path, { ...init, headers });
+    const what = [path.slice(0, 100), String(init?.body ?? '').slice(0, 100), JSON.stringify(init?.headers)];
+    expect([...what, status < 500]).toEqual([...what, true]);
+  }
 });

@@ -133,6 +133,9 @@ function expectThat(what: string, isSo: boolean, seen?: unknown): void {
 async function tryServe(): Promise<{ server: Server; key: string }> {
   const server = new Server(config.Cmd);
   const key = await server.waitFor('it prints an API key', (output) => /berth_\w+/.exec(output)?.[0]);
+  const [, hint = ''] = /console .*\n +(\S.*)$/m.exec(server.output) ?? [];
+  const printed = run('buildah', inContainer(['sh', '-c', hint]));
+  expectThat('the command that it prints makes a key of an operator', /^berthop_\w+/m.test(printed), hint);
   const health = await fetch(new URL('/healthz', BASE_URL));
   expectThat('/healthz answers 200', health.status === 200, health.status);
   const [, ...check] = config.Healthcheck.Test;

@@ -31,7 +31,48 @@ describe('the history of an instance', () => {
       ['request', 'STOPPED → DESTROYING', null, ''],
       ['destroy', 'DESTROYING → DESTROYED', 'finish', expect.stringContaining('destroy done')],
     ]);
+    const { id: account } = berth.orchestrator.account;
+    const by = { account, key: expect.stringMatching(/^key-/), address: expect.any(String) };
+    expect(events.map((event) => event.by)).toEqual([null, null, by, null, by, null]);
+    expect((await berth.orchestrator.store.read.instances.byId(id))?.spec.createdBy).toEqual(by);
     expect(events.map(({ at }) => at)).toEqual(events.map(({ at }) => at).toSorted((a, b) => a - b));
+  });
+
+  it('names who asked for a start, a restart, a volume, and the operator who ended it [history-names-who-asked]', async () => {
+    await using berth = await startPlainOrchestrator();
+    const { orchestrator } = berth;
+    const operator = await orchestrator.addOperator('ann');
+    const id = await berth.create();
+    const path = `/instances/${id}`;
+    await berth.passUntil(path, 'ONLINE');
+    await berth.post(`${path}/stop`);
+    await berth.passUntil(path, 'STOPPED');
+    await berth.post(`${path}/start`);
+    await berth.passUntil(path, 'ONLINE');
+    await berth.post(`/x${path}/restart`);
+    await berth.clock.advance(60_000);
+    const volume = await berth.createVolume();
+    await berth.post(`/volumes/${volume}/attach`, { instance_ids: [id] });
+    await berth.passUntil(`/volumes/${volume}`, 'ATTACHED');
+    await berth.post(`/volumes/${volume}/detach`);
+    await berth.passUntil(`/volumes/${volume}`, 'AVAILABLE');
+    const order = { method: 'POST', body: { dry_run: false } };
+    expect((await orchestrator.operate(operator, `${path}/destroy`, order)).status).toBe(200);
+    const asked = (await historyOf(berth, id)).filter(({ by }) => by !== null);
+    const told = asked.map(({ toStatus, detail, by }) => [
+      toStatus ?? detail,
+      by?.operator ?? by?.account,
+      by?.key,
+    ]);
+    const owner = [orchestrator.account.id, expect.stringMatching(/^key-/)];
+    expect(told).toEqual([
+      ['STOPPING', ...owner],
+      ['start', ...owner],
+      ['restart', ...owner],
+      [`attach ${volume}`, ...owner],
+      [`detach ${volume}`, ...owner],
+      ['DESTROYING', 'ann', undefined],
+    ]);
   });
 
   it('tells a failure that repeats itself once, and each tenth try later [history-of-retries]', async () => {
@@ -56,13 +97,14 @@ describe('the history of an instance', () => {
     });
   });
 
-  it('keeps of one that fails the calls, the sentence for its user and the end of its console [failure-dossier]', async () => {
-    const neverBoots: Plan = ({ method }) =>
-      method === 'create'
-        ? { kind: 'misclaim', code: 'boot_failed', sideEffect: 'certain', isDone: true }
-        : 'none';
-    await using berth = await startPlainOrchestrator(neverBoots, {
-      wrapDriver: (driver) => ({ ...driver, consoleTail: async () => 'Linux\nkernel panic\n' }),
+  it('keeps of one that fails the calls and the driver’s words, which its tenant does not read, and the end of its console [failure-dossier]', async () => {
+    const detail = 'node-7 gave no memory: run `virsh capabilities` there';
+    await using berth = await startPlainOrchestrator(() => 'none', {
+      wrapDriver: (driver) => ({
+        ...driver,
+        create: async () => ({ outcome: 'failed', code: 'boot_failed', sideEffect: 'certain', detail }),
+        consoleTail: async () => 'Linux\nkernel panic\n',
+      }),
     });
     const id = await berth.create();
     await berth.passUntil(`/instances/${id}`, 'ERROR');
@@ -71,12 +113,14 @@ describe('the history of an instance', () => {
     expect(create).toMatchObject({
       cause: 'create',
       toStatus: 'ERROR',
-      detail: expect.stringMatching(/^The platform could not make the machine \(boot_failed: .+\)\.$/),
-      calls: [{ call: 'create', outcome: 'boot_failed', detail: expect.any(String) }],
+      detail: `boot_failed: ${detail}`,
+      calls: [{ call: 'create', outcome: 'boot_failed', detail }],
       console: null,
     });
     expect(destroy).toMatchObject({ cause: 'destroy', toStatus: null, console: 'Linux\nkernel panic' });
-    expect((await berth.read(`/instances/${id}`))['error']).toBe(create?.detail);
+    expect((await berth.read(`/instances/${id}`))['error']).toBe(
+      'The machine of this instance did not boot.',
+    );
   });
 
   it('names the steps of the SSH proof that failed, one after another', async () => {

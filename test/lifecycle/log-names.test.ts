@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
+import { createKey, revokeKey, setPassword } from '../../src/orchestrator/accounts/accounts.ts';
 import type { DriverCall } from '../../src/platform-model/call-faults.ts';
+import { systemRandom } from '../../src/runtime/system.ts';
 import { collectLog } from '../support/collect-log.ts';
 import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
@@ -51,6 +53,52 @@ it('all lines of an instance share its id, its account and the request that made
     request_id: headers.get('X-Request-Id'),
   };
   for (const { message, fields } of ofWork) expect({ message, ...fields }).toMatchObject(shared);
+});
+
+it('the line of each write and of each refusal names account, key and address, never a key [log-names-who]', async () => {
+  const { log, lines } = collectLog();
+  await using berth = await startPlainOrchestrator(() => 'none', { log });
+  const { orchestrator } = berth;
+  const { clock } = berth;
+  const parts = { store: orchestrator.store, clock, random: systemRandom };
+  const { key, record } = await createKey(parts, orchestrator.account.name);
+  await setPassword(parts, orchestrator.account.name, 'a long password');
+  lines.length = 0;
+  const send = (method: string, path: string, body?: object, given?: string) =>
+    orchestrator.request(method, path, {
+      ...(body !== undefined && { body }),
+      ...(given !== undefined && { key: given }),
+    });
+  const made = await send('POST', '/instances', instanceRequest(), key);
+  await send('POST', `/instances/${made.body['id']}/stop`, undefined, key);
+  await send('GET', '/instances/none', undefined, key);
+  const username = orchestrator.account.name;
+  const token = await send('POST', '/auth/token', { username, password: 'a long password' });
+  await send('POST', '/auth/token', { username, password: 'a wrong password' });
+  await send('POST', '/auth/token', { api_key: key });
+  await send('DELETE', '/instances/none', undefined, String(token.body['access_token']));
+  await revokeKey(parts, record.id);
+  await clock.advance(3_000);
+  await send('GET', '/instances', undefined, key);
+  await send('POST', '/auth/token', { api_key: key });
+  await send('GET', '/instances', undefined, 'no key at all');
+  const account = orchestrator.account.id;
+  const requests = lines.filter(({ message }) => message === 'request').map(({ fields }) => fields);
+  expect(requests.map((line) => [line['status'], line['account'], line['key']])).toEqual([
+    [201, account, record.id],
+    [200, account, record.id],
+    [404, account, record.id],
+    [200, account, 'password'],
+    [401, account, 'password'],
+    [200, account, record.id],
+    [404, account, 'password'],
+    [401, account, record.id],
+    [401, account, record.id],
+    [401, undefined, undefined],
+  ]);
+  for (const line of requests) expect(line).toMatchObject({ address: expect.any(String) });
+  for (const secret of [key, 'a long password', String(token.body['access_token'])])
+    expect(JSON.stringify(lines)).not.toContain(secret);
 });
 
 it('a step that ends in a fault of ours again and again raises an alarm, until it succeeds [fault-raises-alarm]', async () => {
@@ -108,4 +156,16 @@ it('all lines of a volume share its id, its account and the request that made it
     request_id: headers.get('X-Request-Id'),
   };
   for (const { message, fields } of ofWork) expect({ message, ...fields }).toMatchObject(shared);
+});
+
+it('an almost full disk of the database is an alarm within seconds, until there is room again [disk-low-raised]', async () => {
+  const room = { free: 1e9, size: 1e12 };
+  await using berth = await startPlainOrchestrator(() => 'none', { diskRoom: async () => ({ ...room }) });
+  const kinds = async () => {
+    await berth.clock.advance(30_000);
+    return (await berth.orchestrator.store.read.alarms.list()).map(({ kind }) => kind);
+  };
+  expect(await kinds()).toEqual(['disk_low']);
+  room.free = 1e11;
+  expect(await kinds()).toEqual([]);
 });

@@ -181,7 +181,8 @@ describe('an adoption', () => {
     await requestAdoption(deps, actor, { ref, isDone: true });
     await berth.clock.advance(15_000);
     expect(await store.read.instances.byId(id)).toMatchObject({ status: 'ONLINE', ownerRef: ref });
-    expect(await audited(berth)).toEqual(['machine.adopt done', 'machine.adopt done']);
+    const actions = await audited(berth);
+    expect(actions.toSorted()).toEqual(['instance.adopt done', 'machine.adopt done', 'machine.adopt done']);
     expect((await store.read.alarms.list()).filter(({ subject }) => subject === ref)).toEqual([]);
   });
 

@@ -73,7 +73,9 @@ describe('what the platform does by itself', () => {
     const id = await online(orchestrator);
     const ref = await refOf(orchestrator, id);
     await behind(() => orchestrator.simulator.destroy(ref, null));
-    expect((await orchestrator.waitFor(id, 'ERROR'))['error']).toMatch(/no longer has the machine/);
+    expect((await orchestrator.waitFor(id, 'ERROR'))['error']).toMatch(
+      /machine of this instance no longer exists/,
+    );
   });
 
   it('a stopped machine that somebody starts behind our back is stopped again', async () => {

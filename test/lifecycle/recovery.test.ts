@@ -7,7 +7,7 @@ import { systemRandom } from '../../src/runtime/system.ts';
 import { until } from '../support/clocks/until.ts';
 import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
-import { backUp } from '../support/restored.ts';
+import { backUp, type RestoredOptions } from '../support/restored.ts';
 
 /** It is there for its platform; once what a test prepares is done it does nothing by itself. */
 const startFirst = (options: TestOptions = {}) =>
@@ -110,6 +110,25 @@ describe('an id without a row', () => {
   });
 });
 
+it('a row that was lost without a restore is not called younger than a backup in the log [lost-row-told]', async () => {
+  await using first = await startFirst();
+  const restore = await backUp(first);
+  const id = await make(first);
+  const restored = (lines: readonly { message: string }[]) =>
+    lines.find(({ message }) => message.startsWith('a machine that had no row'))?.message;
+  const prepare: RestoredOptions['prepare'] = async ({ transact }) =>
+    void (await transact(({ marks }) => marks.remove('restored_from')));
+  {
+    await using again = await restore({ prepare });
+    expect(await again.read(`/instances/${id}`)).toBe('ONLINE');
+    expect(restored(again.lines)).toBe(
+      'a machine that had no row has it again, from its note: the database had lost it',
+    );
+  }
+  await using again = await restore();
+  expect(restored(again.lines)).toContain('it is younger than the backup');
+});
+
 describe('in a database that was restored from a backup', () => {
   it('what is younger than the backup has its row again, before the first request is answered', async () => {
     await using first = await startFirst();
@@ -128,6 +147,8 @@ describe('in a database that was restored from a backup', () => {
     const before = await first.store.read.instances.byId(running);
     expect(await restored.store.read.instances.byId(running)).toEqual({
       ...before,
+      // Who asked is in the log and the history alone, not in the note.
+      spec: { ...before?.spec, createdBy: undefined },
       createOpenUntil: null,
       updatedAt: expect.any(Number),
       version: 1,
@@ -145,6 +166,11 @@ describe('in a database that was restored from a backup', () => {
     expect(await restored.store.read.claims.isHeldBy(running)).toBe(true);
     expect(await restored.store.read.claims.isHeldBy(stopped)).toBe(false);
     expect(await restored.store.read.work.backlog()).toMatchObject({ count: 0 });
+    const audit = await restored.store.read.audit.page({ limit: 9, action: 'instance.adopt' });
+    expect(audit.map(({ subject }) => subject).sort()).toEqual([running, stopped].sort());
+    expect(await restored.store.read.audit.page({ limit: 9, action: 'volume.adopt' })).toMatchObject([
+      { subject: volume, source: 'server', outcome: 'done', detail: { platform: 'default' } },
+    ]);
     expect(await restored.store.read.marks.get('restored_from')).toBeNull();
     expect(restored.lines.map(({ message }) => message)).toContainEqual(
       expect.stringMatching(

@@ -61,6 +61,20 @@ describe('the metrics of the work', () => {
     expect(Object.values(after)).toEqual([1]);
   });
 
+  it('tell how long it took without an outage, by whose length its deadline was moved [metrics-online-outage]', async () => {
+    let isDown = false;
+    await using berth = await startPlainOrchestrator(() => (isDown ? 'fail-before' : 'none'));
+    isDown = true;
+    const createdAt = berth.clock.now();
+    const id = await createScarce(berth);
+    await berth.clock.advance(30 * MINUTE_MS);
+    isDown = false;
+    await berth.passUntil(`/instances/${id}`, 'ONLINE', 10 * MINUTE_MS);
+    expect(berth.clock.now() - createdAt).toBeGreaterThanOrEqual(30 * MINUTE_MS);
+    const [seconds] = Object.values(await samples(berth, 'berth_instance_online_seconds_sum'));
+    expect(seconds).toBeLessThan(5 * 60);
+  });
+
   it('tell why an instance failed [metrics-failed]', async () => {
     const refuses: Plan = ({ method }) =>
       method === 'create'

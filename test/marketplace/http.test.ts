@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageVersion } from '../../src/config/package-root.ts';
 import { HttpServer } from '../../src/http/wire/server.ts';
+import { StoreUnavailable } from '../../src/ports/errors.ts';
+import { withOverrides } from '../../src/ports/with-overrides.ts';
 import { VirtualClock } from '../support/clocks/virtual-clock.ts';
 import { collectLog } from '../support/collect-log.ts';
 import { fillUp, foreseeFullDisk } from '../support/databases/full-disk.ts';
@@ -181,6 +183,29 @@ describe('M: Errors', () => {
     expect(reply.text).not.toContain('secret');
     expect(told).toMatchObject([{ code: 'INTERNAL_ERROR', request_id: reply.headers.get('X-Request-Id') }]);
   });
+});
+
+it('does not answer a write whose outcome is unknown as if it had not been done [write-outcome-unknown]', async () => {
+  let isLost = false;
+  await using unsure = await startTestMarketplace({
+    clock: new VirtualClock(),
+    wrapStore: (store) =>
+      withOverrides(store, {
+        transact: async (body) => {
+          const result = await store.transact(body);
+          if (isLost) throw new StoreUnavailable('the answer to the commit was lost');
+          return result;
+        },
+      }),
+  });
+  isLost = true;
+  const body = { name: 'laptop', publicKey: newPublicKey(), teamId: unsure.user.teamId };
+  const reply = await unsure.request('POST', '/api/ssh-keys', { body });
+  expect(reply).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+  expect(reply.body['error']).toMatch(
+    /does not know whether the request was carried out; see whether it was/,
+  );
+  expect((await unsure.request<object[]>('GET', '/api/ssh-keys')).body).toMatchObject([{ name: 'laptop' }]);
 });
 
 describe('below HTTP', () => {

@@ -40,6 +40,12 @@ it('the line of a create names what it made, its team and its request, as the li
   ]);
   for (const { fields } of ofDeployment)
     expect(fields).toMatchObject({ deployment: deployment.body['id'], team: user.teamId });
+  const unknown = await request('DELETE', '/api/deployments/none');
+  const refused = await request('GET', '/api/teams', { key: 'none' });
+  const [ofUnknown, ofRefused] = [unknown, refused].map(({ headers }) => named(headers.get('X-Request-Id')));
+  const who = { user: user.userId, key: expect.stringMatching(/^key-/), address: expect.any(String) };
+  for (const [line] of [ofDeployment, ofUnknown ?? []]) expect(line?.fields).toMatchObject(who);
+  expect(ofRefused?.[0]?.fields).toMatchObject({ status: 401, address: expect.any(String) });
   const [made, ...others] = named(volume.headers.get('X-Request-Id'));
   expect(made?.fields).toMatchObject({ volume: volume.body['volumeId'], team: user.teamId });
   expect(others).toEqual([]);

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { appendFileSync, mkdirSync, rmSync, statSync, symlinkSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { createClient, until } from '../support/http/http-client.ts';
@@ -7,12 +7,18 @@ import { instanceRequest } from '../support/http/requests.ts';
 import { faultsOf, readLedger } from '../support/ledger.ts';
 import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
 
+const LITTLE_BYTES = 512 * 1024;
+/** Longer than two of the writes that are tried every three seconds. */
+const TWO_TRIES_MS = 7_000;
+
 /** A way to have no room for the database, and to have it again. */
 interface Shortage {
   name: string;
   /** Before the server starts; false: not permitted here. */
   prepare(data: string): boolean;
   begin(data: string, pid: number): void;
+  /** Leaves room for less than a transaction may take. */
+  leaveLittle?(data: string): void;
   end(data: string, pid: number): void;
   cleanUp(data: string): void;
 }
@@ -35,6 +41,8 @@ const fullDisk: Shortage = {
     };
     expect(fill).toThrow('ENOSPC');
   },
+  leaveLittle: (data) =>
+    truncateSync(join(data, 'filler'), statSync(join(data, 'filler')).size - LITTLE_BYTES),
   end: (data) => rmSync(join(data, 'filler')),
   cleanUp: (data) => void isPossible('umount', '-l', data),
 };
@@ -108,6 +116,18 @@ it.for([fullDisk, frozenFile])(
 
       expect(await readiness()).toBe(503);
       expect(errors('takes no writes')).toHaveLength(1);
+
+      if (shortage.leaveLittle !== undefined) {
+        shortage.leaveLittle(data);
+        const begunAt = performance.now();
+        await until(
+          async () => {
+            expect(await readiness()).toBe(503);
+            return performance.now() - begunAt > TWO_TRIES_MS;
+          },
+          () => 'two tries',
+        );
+      }
 
       shortage.end(data, pid);
       await until(

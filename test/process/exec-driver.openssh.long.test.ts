@@ -346,8 +346,8 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
     );
     chmodSync(broken, 0o755);
     const { code, stdout } = await runBerth([
-      ...['driver', 'test', '--only', 'never-made', 'notes', 'machines-survive', 'output'],
-      ...['--', broken, site.machines],
+      ...['driver', 'test', '--only', 'never-made,notes,machines-survive,output'],
+      ...[broken, site.machines],
     ]);
     expect(stdout).toMatch(/^ok {9}never-made: /m);
     expect(stdout).toMatch(
@@ -372,7 +372,7 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
     writeFileSync(leaky, text.replace(right, '            shutil'));
     chmodSync(leaky, 0o755);
     const { code, stdout } = await runBerth([
-      ...['driver', 'test', '--only', 'destroy-silences', '--', leaky, site.machines],
+      ...['driver', 'test', '--only', 'destroy-silences', leaky, site.machines],
     ]);
     expect(stdout).toMatch(
       /^FAILED {5}destroy-silences: .*\n {2}found: .* 127\.0\.0\.1:\d+ still answers: /m,
@@ -388,8 +388,8 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
       expect(text).toContain(mistake[0]);
       writeFileSync(broken, text.replace(...mistake));
       chmodSync(broken, 0o755);
-      const only = ['--only', 'create', 'notes', 'keys', '--timeout-s', '1'];
-      const { code, stdout } = await runBerth(['driver', 'test', ...only, '--', broken, site.machines]);
+      const only = ['--only', 'create,notes,keys', '--timeout-s', '1'];
+      const { code, stdout } = await runBerth(['driver', 'test', ...only, broken, site.machines]);
       expect(code).toBe(1);
       expect(stdout).toContain('0 passed, 1 failed, 2 not tried.');
       expect(stdout).toContain('not tried  keys: correct `create` first');

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -5,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { digestSecret } from '../../src/keys/api-key.ts';
 import { createClient, until } from '../support/http/http-client.ts';
 import {
+  BerthProcess,
   runBerth,
   type ServingProcess,
   startServing,
@@ -48,7 +50,7 @@ async function statusWith(key: string): Promise<number> {
   return (await createClient(berth.baseUrl, key).request('GET', '/instances')).status;
 }
 
-/** The row of a key in `berth keys list`, by column. */
+/** The row of a key in `berth keys ls`, by column. */
 async function listed(id: string): Promise<Record<string, string>> {
   const [head = '', ...rows] = (await run('keys list')).trimEnd().split('\n');
   const row = rows.find((line) => line.startsWith(id)) ?? '';
@@ -99,10 +101,10 @@ describe('berth keys, while the server runs', () => {
 
   it('refuses what is not there or makes no sense, in one sentence', async () => {
     expect(await refuse('keys revoke key-nowhere')).toBe(
-      'berth: There is no key "key-nowhere": see `berth keys list`.\n',
+      'berth: There is no key "key-nowhere": see `berth keys ls`.\n',
     );
     expect(await refuse('keys create --account nobody')).toBe(
-      'berth: There is no account "nobody": see `berth accounts list`.\n',
+      'berth: There is no account "nobody": see `berth accounts ls`.\n',
     );
     for (const when of ['yesterday', '2001-01-01T00:00:00Z', '0d', '9999999d'])
       expect(await refuse(`keys create --expires ${when}`)).toMatch(
@@ -120,7 +122,7 @@ describe('berth accounts, while the server runs', () => {
     const other = createClient(berth.baseUrl, berth.apiKey);
     expect((await other.request('GET', `/volumes/${volume.body['id']}`)).status).toBe(404);
     expect(await run('accounts list')).toMatch(
-      /^ID +NAME +PASSWORD +CREATED +INSTANCES\n[\s\S]*tenant-b +no /,
+      /^ID +NAME +PASSWORD +CREATED +INSTANCES +DELETED\n[\s\S]*tenant-b +no /,
     );
     expect(await refuse('accounts create tenant-b')).toBe('berth: There is an account "tenant-b" already.\n');
     expect(await refuse('accounts create Tenant')).toMatch(/"Tenant" is no account name: use 1 to 63 of /);
@@ -218,4 +220,18 @@ describe('berth check-config', () => {
   it('has nothing to say of a right one, and exits 0', async () => {
     expect(await run('check-config')).toMatch(/berth\.yaml: OK, no problems found\n$/);
   });
+});
+
+it('the commands that a server prints when it is ready work where it was started', async () => {
+  using own = temporaryFolder();
+  const args = ['serve', '--port', '0', '--config', writeFastConfig(own.path)];
+  await using server = new BerthProcess(args, { cwd: own.path });
+  const printed = await server.waitForOutput((stdout) => (stdout.includes('Try it:') ? stdout : undefined));
+  const paste = (verb: string): string => {
+    const [, command = ''] = new RegExp(`^ +(node .*${verb}.*)$`, 'm').exec(printed) ?? [];
+    const words = command.replace(/^node /, `'${process.execPath}' `);
+    return execFileSync('sh', ['-c', words], { cwd: own.path, encoding: 'utf8' });
+  };
+  expect(paste('operators create')).toMatch(/berthop_\w+/);
+  expect(paste('keys create')).toMatch(/berth_\w+/);
 });

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, expect, it } from 'vitest';
 import { assertKeepsMarketplaceContract } from '../support/http/contract.ts';
 import { until } from '../support/http/http-client.ts';
@@ -105,6 +107,22 @@ it('sells the machines of a real orchestrator, through a restart, and the books 
   expect(await operate('explain-bill', String(created.body['id']))).toMatch(/running/);
   expect(await operate('providers', 'check')).toMatch(/^provider-d: answers; \d+ offers/);
   expect(await second.end()).toMatchObject({ code: 0, signal: null });
+});
+
+it('prints commands that work where it was started', async () => {
+  const config = writeConfig('http://127.0.0.1:9/v1');
+  const args = ['marketplace', '--port', '0', '--admin-port', '0', '--config', config];
+  await using berth = new BerthProcess(args, { env: { KEY_D: 'x' } });
+  await berth.waitForOutput((stdout) => (stdout.includes('keys create') ? true : undefined));
+  const commands = berth.stdout.split('\n').flatMap((line) => /^ +(.* create .*)$/.exec(line)?.[1] ?? []);
+  expect(commands).toHaveLength(3);
+  const printed: string[] = [];
+  for (const command of commands) printed.push((await promisify(execFile)('sh', ['-c', command])).stdout);
+  expect(printed).toEqual([
+    expect.stringMatching(/^berthop_/),
+    expect.stringContaining('you@example.com'),
+    expect.stringMatching(/^berth_/),
+  ]);
 });
 
 function deploying(): object {

@@ -188,7 +188,8 @@ describe.concurrent('a signal', () => {
       () => isRefusingConnections(berth.baseUrl),
       () => 'it still takes connections',
     );
-    expect(await berth.end('SIGTERM')).toMatchObject({ code: null, signal: 'SIGTERM' });
+    // The same signal so soon after may be npm's echo of it.
+    expect(await berth.end('SIGINT')).toMatchObject({ code: null, signal: 'SIGINT' });
     await create.closed;
   });
 

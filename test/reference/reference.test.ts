@@ -99,6 +99,19 @@ describe('docs/operations', () => {
     }
   });
 
+  it('a rule about a figure that counts time comes when its time is over, not some minutes later', async () => {
+    const { orchestrator, marketplace } = await publishedMetrics();
+    // How far two clocks are apart is a length that does not grow by itself.
+    const times = [...orchestrator, ...marketplace].filter(
+      ({ name, type }) => type === 'gauge' && name.endsWith('_seconds') && !name.endsWith('_offset_seconds'),
+    );
+    const about = rules().filter(({ expr }) => times.some(({ name }) => expr.includes(name)));
+    expect(about.length).toBeGreaterThan(8);
+    expect(about.filter((rule) => 'for' in rule)).toEqual([]);
+    for (const name of ['BerthMarketplaceProviderSilent', 'BerthMarketplaceProviderCallsFail'])
+      expect(rules().find(({ alert }) => alert === name)?.expr).toMatch(/_seconds > 300\b/);
+  });
+
   it('the runbook knows every alarm', () => {
     const named = [...read('runbook.md').matchAll(/^\| (`[a-z_` ]+`) \|/gm)].flatMap(
       ([, kinds = '']) => kinds.match(/[a-z_]+/g) ?? [],

@@ -59,6 +59,7 @@ export interface TestMarketplaceOptions {
   wrapStore?: (store: Store) => Store;
   /** Whether the admin listener has the operators' API and pages; default: not. */
   hasOperators?: boolean;
+  adminHosts?: readonly string[];
   /** Of its first user. */
   email?: string;
 }
@@ -130,7 +131,7 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
     mailer: options.mailer ?? collectInto(sent),
     maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
     trustedProxies: options.trustedProxies ?? 0,
-    hasOperators: options.hasOperators ?? false,
+    operatorHosts: options.hasOperators ? (options.adminHosts ?? []) : undefined,
   });
   const deps = { store, clock, random: steadyRandom() };
 

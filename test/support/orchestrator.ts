@@ -18,6 +18,7 @@ import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import type { Tracing } from '../../src/ports/tracing.ts';
+import type { DiskRoom } from '../../src/runtime/disk-room.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { BriskClock } from './clocks/brisk-clock.ts';
 import { PATIENCE_MS } from './clocks/patience.ts';
@@ -47,6 +48,8 @@ export interface TestOptions {
   failedInstances?: Config['failed_instances'];
   /** Whether /docs is served. */
   docs?: boolean;
+  /** `server.admin.hosts` */
+  adminHosts?: string[];
   catalog?: Catalog;
   /** Applied to that catalog, or to the one that comes with Berth. */
   changeCatalog?: (catalog: Catalog) => Catalog;
@@ -65,6 +68,7 @@ export interface TestOptions {
   otherPlatforms?: ReadonlyMap<string, PlatformDriver>;
   wrapStore?: (store: Store) => Store;
   environmentKey?: { digest: Buffer; accountId: string };
+  diskRoom?: () => Promise<DiskRoom>;
   tracing?: Tracing;
 }
 
@@ -111,6 +115,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     catalog,
     drivers: new Map([['default', driver], ...(options.otherPlatforms ?? [])]),
     environmentKey: options.environmentKey,
+    diskRoom: options.diskRoom,
     log,
     failpoint,
     ...(options.probe !== undefined && { probe: options.probe }),
@@ -235,6 +240,7 @@ function testConfig({
   rateLimits,
   trustedProxies = 0,
   docs = true,
+  adminHosts = [],
   quotas,
   retention,
   failedInstances,
@@ -245,7 +251,12 @@ function testConfig({
     quotas: { ...config.quotas, ...quotas },
     retention: retention ?? config.retention,
     failed_instances: failedInstances ?? config.failed_instances,
-    server: { ...config.server, trusted_proxies: trustedProxies, docs },
+    server: {
+      ...config.server,
+      trusted_proxies: trustedProxies,
+      docs,
+      admin: { ...config.server.admin, hosts: adminHosts },
+    },
     platform: { ...config.platform, ...FAST_PLATFORM, ...platform } as Config['platform'],
     reconcile: { ...config.reconcile, watch_interval_s: 0.2, ssh_probe_interval_s: 0.1, ...reconcile },
     rate_limits: { ...config.rate_limits, enabled: false, ...rateLimits },

@@ -20,7 +20,7 @@ interface PlainMachine extends MachineRecord {
   endpoint: Endpoint | null;
 }
 
-/** Where every machine is reached. */
+/** Where the first machine is reached; each one after it has the next port. */
 export const plainEndpoint = { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'root' };
 
 const AT_ONCE: [number, number] = [0, 0];
@@ -31,7 +31,7 @@ export type Room = readonly { offerId: string; datacenter: string; units: number
 
 /** A platform in memory that does at once what it is asked: what a test wants slow or wrong it puts before it. */
 export class PlainPlatform {
-  /** Logs in to its machines, which all have the same address: one that runs has to know the keys. */
+  /** Logs in at any address: a machine that runs has to know the keys. */
   readonly ssh: SshProbe = {
     probe: async (_target, keys) => {
       const running = this.#platform.machines.all().filter(({ power }) => power === 'running');
@@ -57,6 +57,7 @@ export class PlainPlatform {
       ...overrides,
     };
     const durations = { boot: AT_ONCE, stop: AT_ONCE, start: AT_ONCE, restart: AT_ONCE, destroy: AT_ONCE };
+    let made = 0;
     this.#platform = createPlatform({
       clock,
       machineDraws: nothingDrawn,
@@ -70,7 +71,7 @@ export class PlainPlatform {
         ...(room !== undefined && {
           places: room.map(({ offerId, datacenter }) => ({ offerId, datacenter })),
         }),
-        make: () => ({ endpoint: plainEndpoint }),
+        make: () => ({ endpoint: { ...plainEndpoint, sshPort: plainEndpoint.sshPort + made++ } }),
         endpoint: ({ endpoint }) => endpoint ?? undefined,
       },
     });
