@@ -76,7 +76,13 @@ async function measure(): Promise<boolean> {
       trustedProxies: 0,
       authenticator: new Authenticator(deps),
       rateLimits: new RateLimits(deps, { ...defaultRateLimits, catalogReads: 1e9, otherRequests: 1e9 }),
-      metrics: new Metrics({ ...deps, writes: { areWritesTaken: true }, version: 'bench' }),
+      metrics: new Metrics({
+        ...deps,
+        workers: { failingMs: () => new Map() },
+        writes: { areWritesTaken: true },
+        certificates: { list: () => [] },
+        version: 'bench',
+      }),
     },
     { nextId: () => 'bench', findProblem: async () => undefined, hasDocs: true },
   );

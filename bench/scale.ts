@@ -72,9 +72,12 @@ async function measureAll(): Promise<boolean> {
   writeFileSync(file, `${text}\n`);
   if (values.json) printLine(text);
   else {
-    printLine(`\n${machine.cpu}, ${machine.cores} cores, Node ${machine.node}\n`);
+    printLine('');
+    printLine(`${machine.cpu}, ${machine.cores} cores, Node ${machine.node}`);
+    printLine('');
     printRows(rows);
-    printLine(`\nwritten to ${file}`);
+    printLine('');
+    printLine(`written to ${file}`);
     printFailures(failed);
   }
   return failed.length === 0;
