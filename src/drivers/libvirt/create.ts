@@ -72,7 +72,12 @@ async function place(
   image: Image,
 ): Promise<Step<ObservedMachine>> {
   const { fleet, config } = platform;
-  const wanted = { ...toWanted({ ...spec, diskGb: spec.rootDiskGb }, offer), volumes: [image.volume] };
+  const wanted = {
+    ...toWanted({ ...spec, diskGb: spec.rootDiskGb }, offer),
+    volumes: [image.volume],
+    needsUefi: offer.uefi,
+    needsKvm: config.accelerator === 'kvm',
+  };
   const candidates = fleet.hosts.filter(
     ({ options }) => options.datacenter === spec.datacenter && options.group === offer.host_group,
   );

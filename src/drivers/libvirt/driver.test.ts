@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { describeDriver } from '../kit/driver.suite.ts';
+import { aCatalog } from './catalog.fixture.ts';
 import { diagnoseMachines } from './diagnosis/machine-checks.ts';
 import { MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
 import { faultOf } from './trouble.ts';
@@ -303,9 +304,11 @@ it.each([
   ['its pool berth is not active', { isPoolActive: false }],
   ['it has no network filter clean-traffic', { hasFilters: false }],
   ['its pool has no debian.qcow2', { files: new Map() }],
+  ['its libvirt has no UEFI firmware', { capabilities: { uefi: false, kvm: true } }],
+  ['its libvirt has no KVM', { capabilities: { uefi: true, kvm: false } }],
 ])('a host sells nothing and gets no machine where %s [libvirt-startable]', async (reason, hurt) => {
   const hosts = twoHosts();
-  const { bench } = openMemoryPlatform(hosts);
+  const { bench } = openMemoryPlatform(hosts, aCatalog({ uefi: true }), { accelerator: 'kvm' });
   const units = async () => {
     const counted = await bench.driver.inventory?.();
     return counted?.answer === 'counted' ? counted.free.map((one) => one.units) : [];

@@ -9,6 +9,7 @@ import { VirshError, type VirshProblem } from './errors.ts';
 import { fleetOf, type Member } from './fleet.ts';
 import { openHostWith, type SysfsTree } from './gpus/sysfs.fixture.ts';
 import { someHostOptions } from './host-options.fixture.ts';
+import type { Capabilities } from './hosts/capabilities.ts';
 import type { HostShell } from './hosts/host-shell.ts';
 import { type HostOptions, libvirtConfigSchema } from './options.ts';
 import { driverOf } from './platform.ts';
@@ -42,6 +43,7 @@ export class MemoryHost implements Member {
   isPoolActive = true;
   isNetworkActive = true;
   hasFilters = true;
+  capabilities: Capabilities = { uefi: true, kvm: true };
 
   constructor(options: Partial<HostOptions> = {}, tree?: SysfsTree) {
     this.options = someHostOptions({
@@ -94,6 +96,8 @@ export class MemoryHost implements Member {
   readonly #commands: Record<string, (words: string[], flags: string[], input: Buffer) => unknown> = {
     hostname: () => this.name,
     nodeinfo: () => 'CPU(s):  16\nMemory size:  67108864 KiB\n',
+    domcapabilities: () =>
+      `<domainCapabilities><domain>${this.capabilities.kvm ? 'kvm' : 'qemu'}</domain>${this.capabilities.uefi ? '<value>efi</value>' : ''}</domainCapabilities>`,
     'pool-info': () =>
       this.isPoolActive
         ? `State:  running\nCapacity:  ${500 * GIB}\nAvailable:  ${400 * GIB}\n`

@@ -157,5 +157,5 @@ async function readInventory(
       }
     }),
   );
-  return countUnits(catalog, answers, avoidHosts, config.images);
+  return countUnits(catalog, answers, avoidHosts, config);
 }

@@ -28,6 +28,8 @@ const healthy: Record<string, string | VirshProblem> = {
   hostname: 'kvm-1',
 };
 
+const capabilities = (what: string): string => `<domainCapabilities>${what}</domainCapabilities>`;
+
 const facts = [
   'virtualization\tvmx',
   'kvm\tpresent',
@@ -46,6 +48,8 @@ interface Ailment {
   shell?: HostShell;
   gpuTypes?: Record<string, string[]>;
   images?: Record<string, { volume: string; user: string }>;
+  accelerator?: string;
+  offer?: object;
 }
 
 function aPatient({
@@ -71,15 +75,16 @@ function aPatient({
     name: 'kvm-1',
     run: async () => ({ status: 0, stdout: [`clock\t${clockMs}`, ...says].join('\n'), stderr: '' }),
   };
-  const { images = { 'debian-12': { volume: 'debian.qcow2', user: 'debian' } } } = rest;
+  const { accelerator, offer, images = { 'debian-12': { volume: 'debian.qcow2', user: 'debian' } } } = rest;
   const config = libvirtConfigSchema.parse({
     driver: 'libvirt',
     hosts: [{ name: 'kvm-1', datacenter: 'fra', public_ip: '192.0.2.1' }],
     images,
     gpu_types: gpuTypes,
+    accelerator,
   });
   const clock = { now: () => NOW, setTimer: () => ({ cancel: () => {} }) };
-  return { host, shell: rest.shell ?? shell, config, catalog: aCatalog(), clock };
+  return { host, shell: rest.shell ?? shell, config, catalog: aCatalog(offer), clock };
 }
 
 async function findingsOf(ailment: Ailment): Promise<string[][]> {
@@ -138,6 +143,20 @@ describe('each ailment has its sentence and its remedy', () => {
       'broken',
       'a version of QEMU',
       'Install QEMU',
+    ],
+    [
+      'there is no firmware for an offer',
+      { offer: { uefi: true }, virsh: { domcapabilities: capabilities('<domain>kvm</domain>') } },
+      'broken',
+      'libvirt has no firmware',
+      'ovmf',
+    ],
+    [
+      'there is no KVM, and nothing else is allowed',
+      { accelerator: 'kvm', virsh: { domcapabilities: capabilities('<domain>qemu</domain>') } },
+      'broken',
+      'libvirt has none',
+      'kvm_intel',
     ],
     [
       'there is no pool',

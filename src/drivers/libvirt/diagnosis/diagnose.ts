@@ -7,7 +7,13 @@ import { VirshError } from '../errors.ts';
 import { openHostShell } from '../hosts/host-shell.ts';
 import { openLogin } from '../hosts/ssh-login.ts';
 import { type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
-import { diagnoseConnection, diagnoseImages, diagnoseNetwork, diagnosePool } from './libvirt-checks.ts';
+import {
+  diagnoseCapabilities,
+  diagnoseConnection,
+  diagnoseImages,
+  diagnoseNetwork,
+  diagnosePool,
+} from './libvirt-checks.ts';
 import { diagnoseMachines } from './machine-checks.ts';
 import type { Patient } from './patient.ts';
 import { diagnoseAccelerator, diagnoseGpus, diagnoseShell } from './shell-checks.ts';
@@ -39,7 +45,7 @@ export async function* diagnoseHost(patient: Patient): AsyncIterable<Diagnosis> 
   const { facts, diagnoses } = await diagnoseShell(patient);
   yield* diagnoses;
   if (answers)
-    for (const check of [diagnosePool, diagnoseImages, diagnoseNetwork])
+    for (const check of [diagnosePool, diagnoseImages, diagnoseCapabilities, diagnoseNetwork])
       yield* await unlessSilent(patient, check);
   if (facts === undefined) return;
   yield* await diagnoseAccelerator(patient, facts);

@@ -1,5 +1,6 @@
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
 import { VirshError, type VirshProblem } from '../errors.ts';
+import { DOMCAPABILITIES, readCapabilities } from '../hosts/capabilities.ts';
 import { hasNetworkFilter, NETWORK_FILTER } from '../network.ts';
 import { type Image, libvirtOfferSchema } from '../options.ts';
 import type { Patient } from './patient.ts';
@@ -118,6 +119,30 @@ async function diagnoseImage(
     return broken(subject, `the pool has no volume ${image.volume}`, remedy);
   }
 }
+
+/** What its machines need of libvirt beside images: the firmware that an offer names, and KVM where nothing else is allowed. */
+export async function diagnoseCapabilities({ host, config, catalog }: Patient): Promise<Diagnosis[]> {
+  const offers = [...catalog.offers.values()].map(({ machine }) => libvirtOfferSchema.parse(machine));
+  const needsUefi = offers.some((offer) => offer.uefi && offer.host_group === host.options.group);
+  const needsKvm = config.accelerator === 'kvm';
+  if (!needsUefi && !needsKvm) return [];
+  // In one call with what never fails: a libvirt that does not tell is no fault.
+  const has = readCapabilities(await host.virsh([`${DOMCAPABILITIES}; hostname`]));
+  const uefi = `UEFI on host ${host.name}`;
+  const kvm = `KVM on host ${host.name}`;
+  return [
+    ...(needsUefi
+      ? [has.uefi ? ok(uefi, 'libvirt has a firmware') : broken(uefi, NO_UEFI, UEFI_REMEDY)]
+      : []),
+    ...(needsKvm ? [has.kvm ? ok(kvm, 'libvirt has it') : broken(kvm, NO_KVM, KVM_REMEDY)] : []),
+  ];
+}
+
+const NO_UEFI = 'libvirt has no firmware: the host gets no machine of an offer with uefi: true';
+const UEFI_REMEDY = 'Install the firmware; Debian: ovmf.';
+const NO_KVM = 'libvirt has none, and platform.accelerator is kvm: the host gets no machine';
+const KVM_REMEDY =
+  'Turn on VT-x or AMD-V in the firmware, and load kvm_intel or kvm_amd. Where emulation is meant, set platform.accelerator to tcg.';
 
 export async function diagnoseNetwork({ host }: Patient): Promise<Diagnosis[]> {
   const { network } = host.options;

@@ -7,6 +7,7 @@ import { scanGpus } from '../gpus/pci-functions.ts';
 import { hasNetworkFilter, NETWORK_FILTER, natUnits } from '../network.ts';
 import type { HostOptions } from '../options.ts';
 import { childrenOf, parseXml } from '../xml.ts';
+import { type Capabilities, DOMCAPABILITIES, readCapabilities } from './capabilities.ts';
 import { type HostFacts, readHostFacts, runHostScript } from './host-facts.ts';
 import type { HostShell } from './host-shell.ts';
 import type { Claim, HostView, Size } from './room.ts';
@@ -17,6 +18,7 @@ interface Hardware extends Size {
   freeDiskGb: number;
   /** Why libvirt would start nothing new here; undefined: it would. */
   fault: string | undefined;
+  capabilities: Capabilities;
 }
 
 /** A domain of a host, and whether it runs. */
@@ -52,6 +54,7 @@ export async function readHostView(host: Host, shell: HostShell, gpuTypes: GpuTy
     cordon: cordonOf(options, facts, hardware),
     fault: hardware.fault ?? (await missingBridge(options, shell)),
     volumes: new Set(volumes.map(({ path }) => basename(path))),
+    capabilities: hardware.capabilities,
     sellable: sellableOf(hardware, options),
     otherDiskGb: otherDiskGb(volumes, domains),
     claims,
@@ -87,7 +90,9 @@ async function readHardware(host: Host): Promise<Hardware> {
   const { pool, network } = host.options;
   const net = network.mode === 'nat' ? `net-info ${network.network}; ` : '';
   // The last, which never fails, says how it went.
-  const text = await host.virsh([`pool-info --bytes ${pool}; ${net}nwfilter-list; nodeinfo`]);
+  const text = await host.virsh([
+    `${DOMCAPABILITIES}; pool-info --bytes ${pool}; ${net}nwfilter-list; nodeinfo`,
+  ]);
   const isPoolUp = /^State:\s+running/m.test(text);
   const isNetUp = network.mode !== 'nat' || /^Active:\s+yes/m.test(text);
   const faults = [
@@ -108,6 +113,7 @@ async function readHardware(host: Host): Promise<Hardware> {
     // It is its fault that closes the host.
     freeDiskGb: isPoolUp ? value('Available') / GIB : Number.POSITIVE_INFINITY,
     fault: faults[0],
+    capabilities: readCapabilities(text),
   };
 }
 

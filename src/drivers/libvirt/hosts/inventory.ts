@@ -15,7 +15,7 @@ export type HostAnswer = { host: string; view: HostView } | { host: string; unkn
 /** What a machine of the offer needs in a datacenter, with a root disk of `diskGb`. */
 function toWanted(
   offer: Pick<Offer, 'machine' | 'vcpus' | 'memoryGb' | 'gpuCount' | 'gpuType' | 'osOptions'>,
-  images: LibvirtConfig['images'],
+  { images, accelerator }: Pick<LibvirtConfig, 'images' | 'accelerator'>,
   datacenter: string,
   diskGb: number,
 ): Wanted {
@@ -24,6 +24,8 @@ function toWanted(
     datacenter,
     group: machine.host_group,
     volumes: offer.osOptions.flatMap((name) => imageOf({ images }, machine, name)?.volume ?? []),
+    needsUefi: machine.uefi,
+    needsKvm: accelerator === 'kvm',
     vcpus: offer.vcpus,
     memoryMb: offer.memoryGb * 1024,
     diskGb,
@@ -41,7 +43,7 @@ export function countUnits(
   { offers, regions }: Catalog,
   answers: readonly HostAnswer[],
   avoidHosts?: readonly string[],
-  images: LibvirtConfig['images'] = {},
+  config: Pick<LibvirtConfig, 'images' | 'accelerator'> = { images: {}, accelerator: 'auto' },
 ): Inventory {
   const known = answers.flatMap((answer) => ('view' in answer ? [answer.view] : []));
   const views = withCordons(known, avoidHosts);
@@ -54,7 +56,7 @@ export function countUnits(
       offer.placements.map(({ region }) => regions.get(region)?.datacenter ?? region),
     );
     return [...datacenters].map((datacenter) => {
-      const wanted = toWanted(offer, images, datacenter, offer.storageGb);
+      const wanted = toWanted(offer, config, datacenter, offer.storageGb);
       const units = views.reduce((sum, view) => sum + unitsOn(view, wanted), 0);
       return { offerId: offer.id, datacenter, units };
     });

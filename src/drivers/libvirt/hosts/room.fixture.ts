@@ -10,6 +10,7 @@ export function aHost(overrides: Partial<HostView> = {}): HostView {
     cordon: undefined,
     fault: undefined,
     volumes: new Set(),
+    capabilities: { uefi: true, kvm: true },
     sellable: { vcpus: 16, memoryMb: 65_536, diskGb: 500 },
     otherDiskGb: 0,
     claims: [],

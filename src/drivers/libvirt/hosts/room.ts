@@ -2,6 +2,7 @@ import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
 import type { Gpu } from '../gpus/gpus.ts';
 import type { PciAddress } from '../gpus/pci-address.ts';
 import type { ClaimState } from '../machine-mark.ts';
+import type { Capabilities } from './capabilities.ts';
 
 export interface Size {
   vcpus: number;
@@ -30,6 +31,7 @@ export interface HostView {
   fault: string | undefined;
   /** The volumes of its pool that a machine could be made from. */
   volumes: ReadonlySet<string>;
+  capabilities: Capabilities;
   /** What there is to promise: the host's own size, with overcommit, less what is left to the host. */
   sellable: Size;
   /** What volumes and images promise of the pool beside the domains' own disks. */
@@ -48,6 +50,8 @@ export interface Wanted extends Size {
   gpuType: string | undefined;
   /** What it may be made from: all of them have to be there. */
   volumes?: readonly string[];
+  needsUefi?: boolean;
+  needsKvm?: boolean;
 }
 
 /** What is left; negative where more was promised than there is. */
@@ -73,6 +77,10 @@ export function obstacleOf(host: HostView, wanted: Wanted): string | undefined {
   if (host.datacenter !== wanted.datacenter) return `it is not in ${wanted.datacenter}`;
   if (host.cordon !== undefined) return `it is cordoned: ${host.cordon}`;
   if (host.fault !== undefined) return host.fault;
+  if (wanted.needsUefi === true && !host.capabilities.uefi)
+    return 'its libvirt has no UEFI firmware: the Debian package ovmf has one';
+  if (wanted.needsKvm === true && !host.capabilities.kvm)
+    return 'its libvirt has no KVM, which platform.accelerator asks for';
   const missing = wanted.volumes?.find((name) => !host.volumes.has(name));
   if (missing !== undefined) return `its pool has no ${missing}: berth image import puts it there`;
   const room = roomOf(host);
