@@ -78,7 +78,7 @@ else
   started+=($!)
   begin incus incus "$@"
   ended $!
-  begin libvirt libvirt-more "$@" test/lab/libvirt/{driver,fleet,import}.lab.test.ts
+  begin libvirt libvirt-more "$@" test/lab/libvirt/{driver,fleet,import,startable}.lab.test.ts
   started+=($!)
 fi
 for each in "${started[@]}"; do ended "$each"; done
