@@ -207,3 +207,43 @@ it('a start without the disk is ERROR with a sentence for its tenant and an alar
   await pass(10 * SECOND_MS);
   expect(await alarms()).toEqual([{ kind: 'disk_lost', subject: id, text: expect.stringContaining(detail) }]);
 });
+
+it.each([
+  ['internal', 'Incus: Failed to run: zfs mount', true],
+  ['capacity', 'kvm-1 is full', false],
+] as const)(
+  'a start that fails for %s leaves it STOPPED; an operator is told: %s [start-failed]',
+  async (code, detail, isTold) => {
+    await berth.post(`/instances/${id}/stop`);
+    await berth.passUntil(`/instances/${id}`, 'STOPPED');
+    const { start } = berth.platform.driver;
+    berth.platform.driver.start = async () => ({ outcome: 'failed', code, sideEffect: 'none', detail });
+    await berth.post(`/instances/${id}/start`);
+    await pass(20 * 60 * SECOND_MS);
+    const told = { kind: 'start_failed', subject: id, text: expect.stringContaining(detail) };
+    expect([await status(), await alarms()]).toEqual(['STOPPED', isTold ? [told] : []]);
+    berth.platform.driver.start = start;
+    await berth.post(`/instances/${id}/start`);
+    await berth.passUntil(`/instances/${id}`, 'ONLINE');
+    await pass(5 * SECOND_MS);
+    expect(await alarms()).toEqual([]);
+  },
+);
+
+it('the alarm about a start ends with the instance', async () => {
+  await berth.post(`/instances/${id}/stop`);
+  await berth.passUntil(`/instances/${id}`, 'STOPPED');
+  berth.platform.driver.start = async () => ({
+    outcome: 'failed',
+    code: 'internal',
+    sideEffect: 'none',
+    detail: 'no',
+  });
+  await berth.post(`/instances/${id}/start`);
+  await pass(20 * 60 * SECOND_MS);
+  expect(await alarms()).toMatchObject([{ kind: 'start_failed' }]);
+  await berth.orchestrator.request('DELETE', `/instances/${id}`);
+  await berth.passUntil(`/instances/${id}`, 'GONE');
+  await pass(5 * SECOND_MS);
+  expect(await alarms()).toEqual([]);
+});

@@ -18,7 +18,8 @@ export const ALARM_AFTER_ATTEMPTS = 10;
 const FAILING_FOR_MS = 15 * 60_000;
 
 const KEEPS_FAILING = 'a step keeps failing; it will be retried for ever: check the platform';
-const inLogAlready = { error: () => undefined };
+/** For an alarm whose line the step has written. */
+export const inLogAlready = { error: () => undefined };
 
 /** What follows a step. */
 export type Next =
@@ -196,6 +197,8 @@ async function settle<Row>(
     else log.info(fields, 'a step failed; it will be retried');
   }
   if (isOver) context.alarms.end({ kind: 'step_failing', subject: lease.resourceId });
+  if (isOver && lease.kind === 'destroy')
+    context.alarms.end({ kind: 'start_failed', subject: lease.resourceId });
   failpoint(`${lease.kind}:settled`);
 }
 

@@ -31,6 +31,7 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
   endpoint_shared:
     'Find on the platform which machine has the address, and correct the endpoint of the other.',
   disk_lost: 'Find out what removed it, and look whether other machines of its host have theirs.',
+  start_failed: 'Find out why on the platform. It ends with a start that succeeds, or after a day.',
   step_failing: 'Mend what its last try says; the step goes on by itself.',
   clock_skew: 'Check NTP on this server and on the database’s. No work is done meanwhile.',
   certificate_ending: 'Renew it. The API and providers need no restart; the files of Incus do.',

@@ -1,5 +1,5 @@
 import { amend } from '../../instances/transition.ts';
-import type { ObservedMachine, Step } from '../../model/platform-driver.ts';
+import type { FailureCode, ObservedMachine, Step } from '../../model/platform-driver.ts';
 import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
@@ -17,11 +17,13 @@ import {
   retry,
   retryFailed,
 } from '../retry.ts';
-import { type Next, settleInstance } from '../settle.ts';
+import { inLogAlready, type Next, settleInstance } from '../settle.ts';
 
 const STARTING_POLL_MS = 500;
-/** Nothing shows that it is over. */
-const DISK_LOST_FOR_MS = 24 * 60 * 60_000;
+/** Nothing shows that a disk is there again, and perhaps nobody starts the machine again. */
+const ALARM_FOR_MS = 24 * 60 * 60_000;
+
+const NO_ROOM: ReadonlySet<FailureCode> = new Set(['capacity', 'quota']);
 
 type Attempted =
   | Step<ObservedMachine>
@@ -47,6 +49,7 @@ export async function stepStart(
     const isLate = isPastDeadline(lease, now);
     switch (attempted.outcome) {
       case 'done':
+        context.alarms.end({ kind: 'start_failed', subject: record.id });
         await amend(tx, current, now, { endpoint: attempted.value.endpoint ?? current.endpoint });
         return { step: 'verify', deadlineAt: lease.deadlineAt };
       case 'gone':
@@ -110,11 +113,29 @@ async function undoStart(
   if (record.status === 'PROVISIONING') return notStarted(context, lease, tx, record, attempted);
   if (attempted.outcome === 'failed' && attempted.code === 'disk_lost')
     return diskLost(context, lease, tx, record, attempted.detail);
-  const reason =
-    attempted.outcome === 'failed' ? describeFailure(attempted) : 'the machine did not start in time';
+  const reason = whyNotStarted(lease, attempted);
   context.log.warn({ ...instanceLogNames(record), reason }, 'a start failed; the instance stays stopped');
+  if (attempted.outcome !== 'failed' || !NO_ROOM.has(attempted.code))
+    raiseStartFailed(context, record, reason);
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
   return { step: 'stop' };
+}
+
+function whyNotStarted({ lastError }: Lease, attempted: Attempted): string {
+  if (attempted.outcome === 'failed') return describeFailure(attempted);
+  const late = 'the machine did not start in time';
+  return lastError === null ? late : `${late}; the last try: ${lastError}`;
+}
+
+/** Its tenant can only try again: an operator has to find out why. Where there is no room, time mends it. */
+function raiseStartFailed(
+  { alarms, platform }: ReconcileContext,
+  { id: subject }: InstanceRecord,
+  detail: string,
+): void {
+  const text = 'a start failed; the instance stays stopped';
+  const forMs = ALARM_FOR_MS;
+  alarms.raise({ kind: 'start_failed', subject, platform, text, detail, forMs }, inLogAlready);
 }
 
 /** A start can never succeed, and nothing is left to keep. As a loss it counts against the cap. */
@@ -129,7 +150,7 @@ async function diskLost(
   return recordLoss(context, lease, tx, record, () => {
     const text = 'the disk of a stopped machine is lost: its start ended the instance in ERROR';
     const fields = { ...instanceLogNames(record), detail };
-    const forMs = DISK_LOST_FOR_MS;
+    const forMs = ALARM_FOR_MS;
     alarms.raise({ kind: 'disk_lost', subject: record.id, platform, text, detail, fields, forMs }, log);
     return failInstance(context, tx, record, 'disk_lost', detail);
   });
