@@ -99,21 +99,17 @@ export class OperatorCordons {
     this.#note(one, 'takes back the cordon of');
     const isThere = (await this.#deps.store.read.cordons.list()).some(({ id }) => id === one.id);
     if (!isThere) return;
-    if (one.isMaintenance) return this.#cancel(one.id);
-    if (!isOver(one, this.#world.scheduler.now))
-      for (const { id } of await uncordon(this.#deps, OPERATOR, {
-        ...one,
-        platform: one.platform ?? undefined,
-      }))
-        this.#set.delete(id);
-  }
-
-  /** A server deletes a window that is over, also between our look and our order. */
-  async #cancel(id: string): Promise<void> {
-    try {
-      await cancelMaintenance(this.#deps, OPERATOR, id);
-    } catch (error) {
-      if (!(error instanceof ActionRefused && error.code === 'not_found')) throw error;
+    // A server deletes what is over, also between our look and our order.
+    const unlessGone = (error: unknown): [] => {
+      if (error instanceof ActionRefused && error.code === 'not_found') return [];
+      throw error;
+    };
+    if (one.isMaintenance) {
+      await cancelMaintenance(this.#deps, OPERATOR, one.id).catch(unlessGone);
+    } else if (!isOver(one, this.#world.scheduler.now)) {
+      const subject = { ...one, platform: one.platform ?? undefined };
+      const removed = await uncordon(this.#deps, OPERATOR, subject).catch(unlessGone);
+      for (const { id } of removed) this.#set.delete(id);
     }
   }
 
