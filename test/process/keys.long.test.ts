@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { digestSecret } from '../../src/keys/api-key.ts';
 import { createClient, until } from '../support/http/http-client.ts';
+import { instanceRequest } from '../support/http/requests.ts';
 import {
   BerthProcess,
   runBerth,
@@ -59,6 +60,21 @@ async function listed(id: string): Promise<Record<string, string>> {
     starts.map(({ title, index }, column) => [title, row.slice(index, starts[column + 1]?.index).trim()]),
   );
 }
+
+describe('berth instances, while the server runs', () => {
+  it('a delete shows at once and is carried out, though it has another process [sqlite-foreign-commit]', async () => {
+    const client = createClient(berth.baseUrl, berth.apiKey);
+    const reply = await client.request('POST', '/instances', { body: instanceRequest() });
+    const id = String(reply.body['id']);
+    await client.waitFor(`/instances/${id}`, 'ONLINE');
+    // Until here nothing was due, and now nothing is: a queue that nobody wakes sleeps for a minute.
+    const orderedAt = Date.now();
+    expect(await run(`instances rm ${id} --yes`)).toContain('DESTROYING');
+    await client.waitFor(`/instances/${id}`, 'DESTROYING', 'GONE');
+    await client.waitFor(`/instances/${id}`, 'GONE');
+    expect(Date.now() - orderedAt).toBeLessThan(15_000);
+  });
+});
 
 describe('berth keys, while the server runs', () => {
   it('makes a key that works at once, and ends within 5 seconds of being revoked', async () => {

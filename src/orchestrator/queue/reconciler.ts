@@ -41,7 +41,10 @@ export class Reconciler {
       run: (lease) => this.#step(lease),
     });
     this.#queue = queue;
-    const unsubscribe = store.subscribe({ workChanged: () => queue.wake() });
+    const unsubscribe = store.subscribe({
+      workChanged: () => queue.wake(),
+      commitsMissed: () => queue.wake(),
+    });
     const unlisten = health.onRecovery(({ isOutage }) => {
       if (isOutage) queue.throttle();
       queue.wake();

@@ -5,6 +5,7 @@ import { CloseMark, readLastClose } from './close-mark.ts';
 import { FileIdentity } from './database-file.ts';
 import type { DatabaseFormat } from './database-format.ts';
 import { fromSqlite, tellsDamage } from './errors.ts';
+import { ForeignCommits } from './foreign-commits.ts';
 import { JournalTruncation } from './journal-truncation.ts';
 import { openDatabase, openReader } from './open-database.ts';
 import type { OpenOptions } from './open-options.ts';
@@ -34,6 +35,7 @@ export class EmbeddedDatabase {
   /** Undefined: the file was opened without a check or turned out damaged, and is not known to be free of damage. */
   #closeMark: CloseMark | undefined;
   readonly #journal: JournalTruncation;
+  readonly #foreignCommits: ForeignCommits;
   readonly #nextTurn: (() => Promise<void>) | undefined;
   /** What runs within the open transaction of SQLite; empty: none is open. */
   #waiting: Waiting[] = [];
@@ -56,6 +58,7 @@ export class EmbeddedDatabase {
       (truncate) => this.#inTurn(async () => truncate(), 'alone'),
       options.truncateJournalAfterMs,
     );
+    this.#foreignCommits = new ForeignCommits(this.writer, options.lookForCommitsEveryMs);
     // An earlier process may have been killed before it truncated the journal.
     this.#journal.plan();
   }
@@ -87,6 +90,11 @@ export class EmbeddedDatabase {
          DROP TABLE write_proof;`,
       );
     });
+  }
+
+  /** Calls `listener` soon after another process has committed. */
+  onForeignCommit(listener: () => void): void {
+    this.#foreignCommits.subscribe(listener);
   }
 
   /** `alone`: outside of any transaction. */
@@ -132,6 +140,7 @@ export class EmbeddedDatabase {
 
   close(): Promise<void> {
     this.#journal.stop();
+    this.#foreignCommits.stop();
     return this.#inTurn(async () => {
       this.#journal.stop();
       this.reader.close();

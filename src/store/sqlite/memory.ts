@@ -10,7 +10,7 @@ export const MEMORY = ':memory:';
 /** What a store needs of its database, on a file or in memory. */
 export type StoreDatabase = Pick<
   EmbeddedDatabase,
-  'writer' | 'reader' | 'transact' | 'proveWrites' | 'toCoreError' | 'close'
+  'writer' | 'reader' | 'transact' | 'proveWrites' | 'onForeignCommit' | 'toCoreError' | 'close'
 >;
 
 /**
@@ -39,6 +39,9 @@ export class MemoryDatabase implements StoreDatabase {
 
   /** Memory has room, or the process ends. */
   async proveWrites(): Promise<void> {}
+
+  /** No other process reaches it. */
+  onForeignCommit(): void {}
 
   /** All that is committed, as a database that a {@link MemoryDatabase} can be made of; undefined: a transaction runs. */
   image(): Buffer | undefined {

@@ -24,6 +24,8 @@ export interface OpenOptions {
   onChecked?: (check: OpeningCheck) => void;
   /** How long after a write the write-ahead log is emptied; default: some seconds. */
   truncateJournalAfterMs?: number;
+  /** How often it is asked whether another process has written; default: twice a second. */
+  lookForCommitsEveryMs?: number;
   /** Resolves in the next turn of the event loop: what is written until then is committed together. Absent: each at once. */
   nextTurn?: () => Promise<void>;
 }

@@ -42,6 +42,29 @@ it('says that it is unavailable, in reads, transactions and claims, when SQLite 
   rmSync(folder, { recursive: true });
 });
 
+it('tells listeners soon after another process has written, and of nothing that it wrote itself [sqlite-foreign-commit]', async () => {
+  const store = openNew();
+  const path = join(folder, 'berth.db');
+  const [server, command] = [openSqliteStore(path, { lookForCommitsEveryMs: 1 }), store];
+  let told = 0;
+  const missed = Promise.withResolvers<void>();
+  server.subscribe({
+    commitsMissed: () => {
+      told++;
+      missed.resolve();
+    },
+  });
+  await server.transact((tx) => tx.credentials.insertAccount(account));
+  for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setTimeout(resolve));
+  expect(told).toBe(0);
+  await command.transact((tx) => tx.instances.insert(instance('a')));
+  await missed.promise;
+  expect(told).toBe(1);
+  await server.close();
+  await command.close();
+  rmSync(folder, { recursive: true });
+});
+
 it('is as large after many lifetimes as after a few, once their tombstones are pruned', async () => {
   const store = openNew();
   const path = join(folder, 'berth.db');

@@ -35,6 +35,9 @@ function storeOn(database: StoreDatabase): Store {
   const connection = toConnection(database.writer, tables);
   const readConnection = toConnection(database.reader, tables);
   const listeners = new Set<CommitListener>();
+  database.onForeignCommit(() => {
+    for (const listener of listeners) listener.commitsMissed?.();
+  });
 
   return {
     isShared: false,
