@@ -882,7 +882,9 @@ export function describeStore(
         },
         { ...alarm, subject: 'west', since: now + 1, lastSeenAt: now + 1, acknowledgedBy: 'ann' },
       ]);
-      await store.transact((tx) => tx.alarms.removeSeenBefore(now + 5));
+      await store.transact((tx) => tx.alarms.removeSeenBefore(now + 5, ['disk_lost']));
+      expect(await store.read.alarms.list()).toHaveLength(2);
+      await store.transact((tx) => tx.alarms.removeSeenBefore(now + 5, ['disk_lost', 'platform_down']));
       await store.transact((tx) => tx.alarms.remove({ kind: 'platform_suspect', subject: 'east' }));
       expect((await store.read.alarms.list()).map(({ subject }) => subject)).toEqual(['east']);
       await store.transact((tx) => tx.alarms.remove({ kind: 'platform_down', subject: 'east' }));

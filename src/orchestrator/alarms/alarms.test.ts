@@ -143,6 +143,51 @@ it('of a server that has ended go some minutes after it was seen last, not befor
   expect(await rows()).toEqual([]);
 });
 
+it('about what happened once stand for a day, whichever servers end meanwhile [alarm-outlives-server]', async () => {
+  const lost: Raised = {
+    kind: 'disk_lost',
+    subject: 'inst-1',
+    platform: 'default',
+    text: 'its disk is lost',
+  };
+  const first = server();
+  first.raise(lost);
+  first.raise(orphan('a'));
+  await first.sync();
+  await first.close();
+  const second = server('two');
+  await second.sync();
+  await clock.advance(11 * MINUTE_MS);
+  await second.sync();
+  expect((await rows()).map(({ kind }) => kind)).toEqual(['disk_lost']);
+  await clock.advance(24 * 60 * MINUTE_MS);
+  await second.sync();
+  await second.sync();
+  expect(await rows()).toEqual([]);
+});
+
+it('about what happened once stand for a day after it happened last, on the server that saw it', async () => {
+  const alarms = server();
+  const failed: Raised = {
+    kind: 'start_failed',
+    subject: 'inst-1',
+    platform: 'default',
+    text: 'a start failed',
+  };
+  alarms.raise(failed);
+  await alarms.sync();
+  await clock.advance(23 * 60 * MINUTE_MS);
+  alarms.raise(failed);
+  await alarms.sync();
+  expect(await rows()).toMatchObject([{ lastSeenAt: clock.now() }]);
+  await clock.advance(23 * 60 * MINUTE_MS);
+  await alarms.sync();
+  expect(await rows()).toHaveLength(1);
+  await clock.advance(2 * 60 * MINUTE_MS);
+  await alarms.sync();
+  expect(await rows()).toEqual([]);
+});
+
 it('stand in memory while the database takes no writes, and are stored after that [alarm-without-store]', async () => {
   const alarms = server();
   isDown = true;

@@ -2,7 +2,7 @@ import type { Clock } from '../../ports/clock.ts';
 import { StoreUnavailable } from '../../ports/errors.ts';
 import type { ListFiles } from '../../ports/list-files.ts';
 import type { Log } from '../../ports/log.ts';
-import type { AlarmKey, AlarmKind, AlarmRecord } from '../model/alarm.ts';
+import { type AlarmKey, type AlarmKind, type AlarmRecord, standsAfterMs } from '../model/alarm.ts';
 import type { Store } from '../model/store.ts';
 
 /** How often the row of an alarm that stands is written again. */
@@ -20,7 +20,7 @@ export interface Raised extends AlarmKey {
   detail?: string;
   /** Those of the line in the log. */
   fields?: object;
-  /** It ends by itself unless it is raised again within this time; absent: it stands until `end`. */
+  /** It ends by itself unless it is raised again within this time; absent: as its kind says, or until `end`. */
   forMs?: number;
 }
 
@@ -71,7 +71,7 @@ export class Alarms {
 
   /** Logs it to `log`, unless this process raised it before and it has not ended since. */
   raise(
-    { kind, subject, platform, text, detail, fields = {}, forMs = Number.POSITIVE_INFINITY }: Raised,
+    { kind, subject, platform, text, detail, fields = {}, forMs }: Raised,
     log: Pick<Log, 'error'> = this.#deps.log,
   ): void {
     const now = this.#deps.clock.now();
@@ -88,7 +88,8 @@ export class Alarms {
       acknowledgedBy: row?.acknowledgedBy ?? seen?.alarm.acknowledgedBy ?? null,
     };
     const { storedAt = Number.NEGATIVE_INFINITY, storedText = '' } = seen ?? {};
-    this.#seen.set(key, { alarm, raisedAt: now, forMs, storedAt, storedText });
+    const stands = forMs ?? standsAfterMs.get(kind) ?? Number.POSITIVE_INFINITY;
+    this.#seen.set(key, { alarm, raisedAt: now, forMs: stands, storedAt, storedText });
     this.#over.delete(key);
     if (seen !== undefined) return;
     log.error(fields, text);
@@ -172,8 +173,10 @@ export class Alarms {
   async #write(): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
-    const isDue = ({ alarm, storedAt, storedText }: Standing): boolean =>
-      Math.abs(now - storedAt) >= REFRESH_MS || alarm.text !== storedText;
+    // What happened once is not seen again, but when it happens again.
+    const isDue = ({ alarm, raisedAt, storedAt, storedText }: Standing): boolean =>
+      alarm.text !== storedText ||
+      (standsAfterMs.has(alarm.kind) ? storedAt < raisedAt : Math.abs(now - storedAt) >= REFRESH_MS);
     // In one order, so that no two servers wait for each other.
     const due = [...this.#seen].filter(([, seen]) => isDue(seen)).sort(byKey);
     for (let begin = 0; begin < due.length; begin += BATCH) {
@@ -187,8 +190,8 @@ export class Alarms {
       }
     }
     const over = [...this.#over].sort(byKey);
-    const expired = this.#isAnyExpired(now) ? now - EXPIRES_MS : undefined;
-    if (over.length === 0 && expired === undefined) return;
+    const expired = this.#expired(now);
+    if (over.length === 0 && expired.size === 0) return;
     for (let begin = 0; begin < over.length; begin += BATCH) {
       const batch = over.slice(begin, begin + BATCH);
       await store.transact(async (tx) => {
@@ -196,13 +199,20 @@ export class Alarms {
       });
       for (const [key, alarm] of batch) if (this.#over.get(key) === alarm) this.#over.delete(key);
     }
-    if (expired !== undefined) await store.transact((tx) => tx.alarms.removeSeenBefore(expired));
+    for (const [kind, seenBefore] of expired)
+      await store.transact((tx) => tx.alarms.removeSeenBefore(seenBefore, [kind]));
   }
 
-  /** Not before this process had the time to see for itself what an earlier one saw. */
-  #isAnyExpired(now: number): boolean {
-    if (now - this.#startedAt < EXPIRES_MS) return false;
-    return [...this.#rows.values()].some(({ lastSeenAt }) => now - lastSeenAt > EXPIRES_MS);
+  /** The kinds of which rows are over. Not before this process had the time to see for itself what an earlier one saw. */
+  #expired(now: number): Map<AlarmKind, number> {
+    if (now - this.#startedAt < EXPIRES_MS) return new Map();
+    const rows = [...this.#rows.values()].map(({ kind, lastSeenAt }) => ({
+      kind,
+      lastSeenAt,
+      seenBefore: now - (standsAfterMs.get(kind) ?? EXPIRES_MS),
+    }));
+    const over = rows.filter(({ lastSeenAt, seenBefore }) => lastSeenAt < seenBefore);
+    return new Map(over.map(({ kind, seenBefore }) => [kind, seenBefore]));
   }
 
   /** Since when an alarm stands and who has acknowledged it is as its row says. */

@@ -30,6 +30,16 @@ export const alarmKinds = [
 ] as const;
 export type AlarmKind = (typeof alarmKinds)[number];
 
+const DAY_MS = 24 * 60 * 60_000;
+/**
+ * Those about what happened once, and how long they stand after that, whichever servers end meanwhile. All others stand
+ * while a server sees them.
+ */
+export const standsAfterMs: ReadonlyMap<AlarmKind, number> = new Map([
+  ['start_failed', DAY_MS],
+  ['disk_lost', DAY_MS],
+]);
+
 export interface AlarmKey {
   kind: AlarmKind;
   subject: string;
@@ -58,5 +68,6 @@ export interface AlarmWriter extends AlarmReader {
   remove(alarm: AlarmKey): Promise<void>;
   /** Of a kind, the one of the subject, or all; returns those that it acknowledged. */
   acknowledge(of: { kind: AlarmKind; subject?: string }, by: string): Promise<AlarmRecord[]>;
-  removeSeenBefore(time: number): Promise<void>;
+  /** Of those kinds. */
+  removeSeenBefore(time: number, kinds: readonly AlarmKind[]): Promise<void>;
 }

@@ -18,8 +18,7 @@ export const ALARM_AFTER_ATTEMPTS = 10;
 const FAILING_FOR_MS = 15 * 60_000;
 
 const KEEPS_FAILING = 'a step keeps failing; it will be retried for ever: check the platform';
-/** For an alarm whose line the step has written. */
-export const inLogAlready = { error: () => undefined };
+const inLogAlready = { error: () => undefined };
 
 /** What follows a step. */
 export type Next =

@@ -1,4 +1,4 @@
-import { and, asc, eq, lt } from 'drizzle-orm';
+import { and, asc, eq, inArray, lt } from 'drizzle-orm';
 import { compareNames } from '../../contract/compare-names.ts';
 import type { AlarmReader, AlarmWriter } from '../../orchestrator/model/alarm.ts';
 import type { Connection } from './connection.ts';
@@ -41,6 +41,9 @@ export function alarmWriter(connection: Connection): AlarmWriter {
         .set({ acknowledgedBy })
         .where(and(eq(alarms.kind, kind), subject === undefined ? undefined : eq(alarms.subject, subject)))
         .returning(),
-    removeSeenBefore: async (time) => void (await db.delete(alarms).where(lt(alarms.lastSeenAt, time))),
+    removeSeenBefore: async (time, kinds) =>
+      void (await db
+        .delete(alarms)
+        .where(and(lt(alarms.lastSeenAt, time), inArray(alarms.kind, [...kinds])))),
   };
 }

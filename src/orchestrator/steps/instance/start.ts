@@ -17,12 +17,9 @@ import {
   retry,
   retryFailed,
 } from '../retry.ts';
-import { inLogAlready, type Next, settleInstance } from '../settle.ts';
+import { type Next, settleInstance } from '../settle.ts';
 
 const STARTING_POLL_MS = 500;
-/** Nothing shows that a disk is there again, and perhaps nobody starts the machine again. */
-const ALARM_FOR_MS = 24 * 60 * 60_000;
-
 const NO_ROOM: ReadonlySet<FailureCode> = new Set(['capacity', 'quota']);
 
 type Attempted =
@@ -114,9 +111,11 @@ async function undoStart(
   if (attempted.outcome === 'failed' && attempted.code === 'disk_lost')
     return diskLost(context, lease, tx, record, attempted.detail);
   const reason = whyNotStarted(lease, attempted);
-  context.log.warn({ ...instanceLogNames(record), reason }, 'a start failed; the instance stays stopped');
-  if (attempted.outcome !== 'failed' || !NO_ROOM.has(attempted.code))
-    raiseStartFailed(context, record, reason);
+  const text = 'a start failed; the instance stays stopped';
+  const fields = { ...instanceLogNames(record), reason };
+  // Where there is no room, time mends it. Else a tenant can only try again: an operator has to find out why.
+  if (attempted.outcome === 'failed' && NO_ROOM.has(attempted.code)) context.log.warn(fields, text);
+  else raiseStartFailed(context, record.id, { text, detail: reason, fields });
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
   return { step: 'stop' };
 }
@@ -127,15 +126,12 @@ function whyNotStarted({ lastError }: Lease, attempted: Attempted): string {
   return lastError === null ? late : `${late}; the last try: ${lastError}`;
 }
 
-/** Its tenant can only try again: an operator has to find out why. Where there is no room, time mends it. */
 function raiseStartFailed(
-  { alarms, platform }: ReconcileContext,
-  { id: subject }: InstanceRecord,
-  detail: string,
+  { alarms, log, platform }: ReconcileContext,
+  subject: string,
+  told: { text: string; detail: string; fields: object },
 ): void {
-  const text = 'a start failed; the instance stays stopped';
-  const forMs = ALARM_FOR_MS;
-  alarms.raise({ kind: 'start_failed', subject, platform, text, detail, forMs }, inLogAlready);
+  alarms.raise({ kind: 'start_failed', subject, platform, ...told }, log);
 }
 
 /** A start can never succeed, and nothing is left to keep. As a loss it counts against the cap. */
@@ -150,8 +146,7 @@ async function diskLost(
   return recordLoss(context, lease, tx, record, () => {
     const text = 'the disk of a stopped machine is lost: its start ended the instance in ERROR';
     const fields = { ...instanceLogNames(record), detail };
-    const forMs = ALARM_FOR_MS;
-    alarms.raise({ kind: 'disk_lost', subject: record.id, platform, text, detail, fields, forMs }, log);
+    alarms.raise({ kind: 'disk_lost', subject: record.id, platform, text, detail, fields }, log);
     return failInstance(context, tx, record, 'disk_lost', detail);
   });
 }
