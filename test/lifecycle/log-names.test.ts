@@ -42,7 +42,7 @@ it('all lines of an instance share its id, its account and the request that made
     'a step failed; it will be retried',
     'a step failed with an error',
     'instance is online',
-    'a step keeps failing; it will be retried for ever: check the platform',
+    'a step keeps failing and is tried again: check the platform',
     'the machine is proved gone',
   ];
   const ofWork = lines.filter(({ fields }) => fields['method'] === undefined || fields['method'] === 'POST');

@@ -339,7 +339,7 @@ async function putLingering(store: Store, now: number): Promise<void> {
 }
 
 async function putAlarms(store: Store, now: number): Promise<void> {
-  const failing = 'a step keeps failing; it will be retried for ever: check the platform';
+  const failing = 'a step keeps failing and is tried again: check the platform';
   const orphan = 'a machine with our tag has no instance: it may be costing money, and hold data';
   const all = [
     [

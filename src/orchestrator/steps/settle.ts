@@ -17,7 +17,7 @@ export const ALARM_AFTER_ATTEMPTS = 10;
 /** For so long the alarm of a step that keeps failing stands after a try: longer than any pause between two. */
 const FAILING_FOR_MS = 15 * 60_000;
 
-const KEEPS_FAILING = 'a step keeps failing; it will be retried for ever: check the platform';
+const KEEPS_FAILING = 'a step keeps failing and is tried again: check the platform';
 const inLogAlready = { error: () => undefined };
 
 /** What follows a step. */

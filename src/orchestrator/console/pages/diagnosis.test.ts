@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { instance, now } from '../../../store/records.fixture.ts';
+import type { HistoryEvent } from '../../model/history.ts';
 import type { Work } from '../../model/work.ts';
 import { diagnose, type Known } from './diagnosis.ts';
 
@@ -35,6 +36,13 @@ const failing = {
 } as const;
 
 it.each<[string, Partial<Known>, tone: string, headline: RegExp, todo: RegExp]>([
+  [
+    'an alarm about one that rests',
+    { alarms: [{ ...failing, kind: 'machine_fault', text: 'its card is on no bridge' }] },
+    'bad',
+    /ONLINE, and an alarm stands/,
+    /stays ONLINE/,
+  ],
   ['nothing', {}, 'good', /All is well/, /^$/],
   ['a first try', { work: { ...work, attempt: 1, lastError: null } }, 'busy', /^Under way: “destroy”/, /^$/],
   ['a try after a failure', { work }, 'wait', /^Under way/, /^$/],
@@ -74,4 +82,28 @@ it.each<[string, Partial<Known>, tone: string, headline: RegExp, todo: RegExp]>(
     expect.stringMatching(headline),
     expect.stringMatching(todo),
   ]);
+});
+
+it('says of a stopped one why its last start failed', () => {
+  const event = {
+    instanceId: 'inst-1',
+    at: now,
+    attempt: 1,
+    fromStatus: null,
+    toStatus: null,
+    detail: null,
+    console: null,
+    tookMs: 5,
+    by: null,
+  };
+  const call = { call: 'start', outcome: 'capacity', tookMs: 5, detail: 'kvm-1 is full' };
+  const failedStart: HistoryEvent[] = [
+    { ...event, cause: 'start', next: 'stop', calls: [call] },
+    { ...event, cause: 'stop', next: 'finish', calls: [] },
+  ];
+  const record = instance('inst-1', { status: 'STOPPED' });
+  const because = (events: HistoryEvent[]) => diagnose(known({ record, events }), now).because;
+  expect(because(failedStart)).toEqual(['The last start failed: kvm-1 is full']);
+  const request: HistoryEvent = { ...event, cause: 'request', next: null, calls: [] };
+  expect(because([...failedStart, request, ...failedStart.slice(1)])).toEqual([]);
 });

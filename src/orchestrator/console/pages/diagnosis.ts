@@ -4,6 +4,7 @@ import type { HistoryEvent, PlatformCall } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Work } from '../../model/work.ts';
 import { keptUntil } from '../../operate/views/instances.ts';
+import { remedyOf } from './alarms.ts';
 
 /** What is known of one instance. */
 export interface Known {
@@ -127,7 +128,7 @@ function tellLeft(work: Work | null, now: number): string {
   return `Its machine ${rest}, and its unit is not sold meanwhile. “Release” removes it at once.`;
 }
 
-function resting({ record: { status }, events }: Known): Diagnosis {
+function resting({ record: { status }, events, alarms }: Known): Diagnosis {
   const isTransient = status === 'PROVISIONING' || status === 'STOPPING' || status === 'DESTROYING';
   if (isTransient)
     return {
@@ -136,15 +137,28 @@ function resting({ record: { status }, events }: Known): Diagnosis {
       because: ['Such a row has a step that ends its state. Without one it stays as it is.'],
       todo: ['Read it from the platform again by “try now”, and search the log for its id.'],
     };
-  const last = events.at(-1);
-  const isFailedStart = status === 'STOPPED' && last?.cause === 'start' && last.detail !== null;
+  if (alarms.length > 0)
+    return {
+      tone: 'bad',
+      headline: `It is ${status}, and an alarm stands`,
+      because: alarms.map(({ text }) => text),
+      todo: alarms.map(({ kind }) => remedyOf(kind)),
+    };
+  const problem = status === 'STOPPED' ? whyStartFailed(events) : undefined;
   return {
     tone: status === 'ONLINE' ? 'good' : 'none',
     headline:
       status === 'ONLINE' ? 'All is well: nothing is to be done' : `It is ${status}: nothing is to be done`,
-    because: isFailedStart ? [`The last start failed: ${last.detail}`] : [],
+    because: problem === undefined ? [] : [`The last start failed: ${problem}`],
     todo: [],
   };
+}
+
+/** In the platform's words; undefined: it did not fail. A start that fails is followed by a stop. */
+function whyStartFailed(events: readonly HistoryEvent[]): string | undefined {
+  const last = events.findLast(({ cause }) => cause !== 'stop');
+  if (last?.cause !== 'start') return undefined;
+  return last.detail ?? last.calls.findLast(({ call }) => call === 'start')?.detail;
 }
 
 function underWay({ events, alarms }: Known, work: Work, now: number): Diagnosis {
