@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { sync } from './database-file.ts';
+import { giveToOwnerOf, sync } from './database-file.ts';
 import { refusalOf } from './errors.ts';
 
 /**
@@ -69,6 +69,7 @@ function write(path: string, mark: string): void {
   const file = toMarkFile(path);
   try {
     writeFileSync(file, mark);
+    giveToOwnerOf(path, file);
     sync(file);
     sync(dirname(path));
   } catch {

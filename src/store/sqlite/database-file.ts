@@ -1,4 +1,14 @@
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { StoreUnavailable } from '../../ports/errors.ts';
 
 /** Renames the draft unless a file of that name exists; returns whether it did. */
@@ -20,6 +30,16 @@ export function putInPlace(draft: string, path: string): boolean {
 /** Removes the draft and the files that SQLite may have left beside it. */
 export function removeDraft(draft: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${draft}${suffix}`, { force: true });
+}
+
+/**
+ * Gives a file that root has made the owner of `like`, a file or a folder: what a command of root leaves is opened by the
+ * server, which runs as another user. Does nothing for anybody else than root.
+ */
+export function giveToOwnerOf(like: string, file: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(like);
+  if (uid !== statSync(file).uid) chownSync(file, uid, gid);
 }
 
 /** fsyncs a file, or a folder after a change of names in it. */

@@ -1,4 +1,5 @@
 import {
+  chownSync,
   copyFileSync,
   mkdtempSync,
   readdirSync,
@@ -16,6 +17,8 @@ import { DatabaseRefused } from '../database-refused.ts';
 import { backUpDatabase } from './backup.ts';
 import { openDatabase } from './open-database.ts';
 import { restoreDatabase } from './restore.ts';
+import { takeServeLock } from './serve-lock.ts';
+import { openSqliteStore } from './store.ts';
 
 const TAKEN_AT = Date.UTC(2026, 10, 21);
 const BY = { actor: 'ann', at: TAKEN_AT + 1 };
@@ -96,6 +99,28 @@ describe('a restore', () => {
     expect(restoreDatabase(backup, path, 'then', BY).before).toBeNull();
     expect(read(path)).toEqual(restored);
   });
+
+  it.skipIf(process.getuid?.() !== 0)(
+    'by root leaves all to the owner of what was there, or of the folder [restore-owner]',
+    async () => {
+      const SERVICE = 65_534;
+      const owners = () => readdirSync(folder).map((file) => [file, statSync(join(folder, file)).uid]);
+      chownSync(folder, SERVICE, SERVICE);
+      for (const file of readdirSync(folder)) chownSync(join(folder, file), SERVICE, SERVICE);
+      for (const [round, had] of [true, false].entries()) {
+        if (!had) for (const file of readdirSync(folder)) if (file !== 'copy.db') rmSync(join(folder, file));
+        const release = takeServeLock(path);
+        restoreDatabase(backup, path, `then-${round}`, BY);
+        release();
+        await openSqliteStore(path).close();
+        const strangers = owners().filter(([, uid]) => uid !== SERVICE);
+        expect([strangers, owners().map(([file]) => file)]).toEqual([
+          [],
+          expect.arrayContaining(['berth.db', 'berth.db.lock', 'berth.db.state']),
+        ]);
+      }
+    },
+  );
 
   it('marks a file that something else copied as taken when it was last written', () => {
     const copied = join(folder, 'litestream.db');

@@ -17,7 +17,7 @@ import { finishCopy } from './backup.ts';
 import { isBackup } from './backup-mark.ts';
 import { checkIdentity, isThere } from './check-database.ts';
 import { MODE } from './copy-database.ts';
-import { removeDraft, sync } from './database-file.ts';
+import { giveToOwnerOf, removeDraft, sync } from './database-file.ts';
 import { fileProblem, refusalOf } from './errors.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
@@ -51,6 +51,7 @@ export function restoreDatabase(
     chmodSync(draft, MODE);
     const takenAt = prepareCopy(backup, draft, by);
     sync(draft);
+    giveToOwnerOf(isThere(path) ? path : dirname(path), draft);
     const before = moveAside(path, stamp);
     renameSync(draft, path);
     sync(dirname(path));

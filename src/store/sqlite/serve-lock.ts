@@ -2,6 +2,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { type Command, DatabaseRefused } from '../database-refused.ts';
+import { giveToOwnerOf } from './database-file.ts';
 
 /**
  * Makes this process the only one that serves a database file. The lock is the operating system's, so it ends
@@ -10,8 +11,10 @@ import { type Command, DatabaseRefused } from '../database-refused.ts';
  * @throws {DatabaseRefused} if another process holds it.
  */
 export function takeServeLock(databasePath: string, command: Command = 'berth serve'): () => void {
-  const lock = new Database(lockFileOf(databasePath));
+  const file = lockFileOf(databasePath);
+  const lock = new Database(file);
   try {
+    giveToOwnerOf(existsSync(databasePath) ? databasePath : dirname(file), file);
     lock.pragma('busy_timeout = 0');
     lock.exec('BEGIN EXCLUSIVE');
   } catch (error) {
