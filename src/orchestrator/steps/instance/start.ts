@@ -110,12 +110,14 @@ async function undoStart(
   if (record.status === 'PROVISIONING') return notStarted(context, lease, tx, record, attempted);
   if (attempted.outcome === 'failed' && attempted.code === 'disk_lost')
     return diskLost(context, lease, tx, record, attempted.detail);
+  const { alarms, log, platform } = context;
   const reason = whyNotStarted(lease, attempted);
   const text = 'a start failed; the instance stays stopped';
   const fields = { ...instanceLogNames(record), reason };
   // Where there is no room, time mends it. Else a tenant can only try again: an operator has to find out why.
-  if (attempted.outcome === 'failed' && NO_ROOM.has(attempted.code)) context.log.warn(fields, text);
-  else raiseStartFailed(context, record.id, { text, detail: reason, fields });
+  if (attempted.outcome === 'failed' && NO_ROOM.has(attempted.code)) log.warn(fields, text);
+  else
+    alarms.raise({ kind: 'start_failed', subject: record.id, platform, text, detail: reason, fields }, log);
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
   return { step: 'stop' };
 }
@@ -124,14 +126,6 @@ function whyNotStarted({ lastError }: Lease, attempted: Attempted): string {
   if (attempted.outcome === 'failed') return describeFailure(attempted);
   const late = 'the machine did not start in time';
   return lastError === null ? late : `${late}; the last try: ${lastError}`;
-}
-
-function raiseStartFailed(
-  { alarms, log, platform }: ReconcileContext,
-  subject: string,
-  told: { text: string; detail: string; fields: object },
-): void {
-  alarms.raise({ kind: 'start_failed', subject, platform, ...told }, log);
 }
 
 /** A start can never succeed, and nothing is left to keep. As a loss it counts against the cap. */
