@@ -1,12 +1,21 @@
 import type { z } from 'zod';
 import type { DriverDefinition } from '../drivers/kit/driver-definition.ts';
 import { drivers } from '../drivers/registry.ts';
-import { collectFindings, type Finding, toFindings, toPlainIssues, type YamlFile } from './findings.ts';
+import {
+  collectFindings,
+  type Finding,
+  toFindings,
+  toLine,
+  toPlainIssues,
+  type YamlFile,
+} from './findings.ts';
 import { catalogFileOf, readCatalogFile } from './load.ts';
 import { isMarketplaceFile, marketplaceFindings } from './marketplace/load.ts';
 import { type SellingPlatforms, sellingPlatforms } from './platforms.ts';
 import { type ConfigFile, configSchema } from './schema.ts';
+import type { Environment } from './settings.ts';
 import { tlsFindings } from './tls-findings.ts';
+import { variableFindings } from './variable-findings.ts';
 import { readYamlFile } from './yaml-file.ts';
 
 /**
@@ -30,10 +39,17 @@ export function checkConfig(
   });
 }
 
-/** Notes on a file without findings, one line each: regions whose storage is sold without a limit. */
-export function configNotes(file: string | undefined): string[] {
+/**
+ * Notes on a file without findings, one line each: environment variables that are not set here, and regions whose storage
+ * is sold without a limit.
+ */
+export function configNotes(file: string | undefined, env: Environment): string[] {
   const yaml = file === undefined ? undefined : readYamlFile(file);
-  if (yaml !== undefined && isMarketplaceFile(yaml)) return [];
+  const unset = yaml === undefined ? [] : variableFindings(yaml, env).map(toLine);
+  return yaml !== undefined && isMarketplaceFile(yaml) ? unset : [...unset, ...storageNotes(yaml)];
+}
+
+function storageNotes(yaml: YamlFile | undefined): string[] {
   const { catalog } = yaml?.value ?? {};
   const catalogFile = catalogFileOf(typeof catalog === 'string' ? catalog : undefined, yaml?.file);
   const read = readCatalogFile(catalogFile);

@@ -15,6 +15,7 @@ export const exec: DriverDefinition<ExecConfig> = {
   name: 'exec',
   configSchema: execConfigSchema,
   offerSchema: execOfferSchema,
+  variableKeys: ['environment'],
   placesOnHosts: true,
   imageAdvice: 'The driver program receives the name of the image and finds the image itself.',
   check(options, { env }) {

@@ -52,6 +52,8 @@ export interface DriverDefinition<Options extends DriverOptions = DriverOptions>
   readonly configSchema: z.ZodType<Options> & z.core.$ZodTypeDiscriminable;
   /** The keys among these that name files: a relative path is relative to berth.yaml, and the driver is given an absolute one. */
   readonly fileKeys?: readonly string[];
+  /** The keys among these that are lists of environment variables, each of which must be set where Berth starts. */
+  readonly variableKeys?: readonly string[];
   /**
    * Whether it could be opened, as far as this machine can tell. Writes nothing and calls nothing.
    *
