@@ -16,6 +16,7 @@ import {
   printDone,
   printRecords,
   withList,
+  withNames,
   withOutput,
 } from './print-records.ts';
 
@@ -97,14 +98,17 @@ function tellDeleted(name: string, { instances, volumes, isDeleted }: ClosingPla
     : `${ended} Its row and its name go with those of its deleted instances and volumes (retention.tombstones_days).`;
 }
 
-const accountColumns = fieldColumns<AccountRow>({
-  ID: 'id',
-  NAME: 'name',
-  PASSWORD: 'has_password',
-  CREATED: 'created_at',
-  INSTANCES: 'instances',
-  DELETED: 'closed_at',
-});
+const accountColumns = withNames(
+  fieldColumns<AccountRow>({
+    ID: 'id',
+    NAME: 'name',
+    PASSWORD: 'has_password',
+    CREATED: 'created_at',
+    INSTANCES: 'instances',
+    DELETED: 'closed_at',
+  }),
+  'name',
+);
 
 /** One line of standard input; a terminal shows nothing of it. */
 async function readPassword(): Promise<string> {

@@ -25,6 +25,7 @@ import {
   printData,
   printRecords,
   withList,
+  withNames,
   withOutput,
 } from './print-records.ts';
 
@@ -121,20 +122,24 @@ function nothingKnown(id: string): Fatal {
   return new Fatal(`There is no instance ${id}, and nothing is known of one: see \`berth instances ls\`.`);
 }
 
-const columns = fieldColumns<InstanceRow>(
-  {
-    ID: 'id',
-    NAME: 'name',
-    STATUS: 'status',
-    OFFER: 'offer',
-    REGION: 'region',
-    PLATFORM: 'platform',
-    HOST: 'host',
-    ACCOUNT: 'account',
-    CREATED: 'created_at',
-    ERROR: 'error',
-  },
-  ['error'],
+const columns = withNames(
+  fieldColumns<InstanceRow>(
+    {
+      ID: 'id',
+      NAME: 'name',
+      STATUS: 'status',
+      OFFER: 'offer',
+      REGION: 'region',
+      PLATFORM: 'platform',
+      HOST: 'host',
+      ACCOUNT: 'account',
+      CREATED: 'created_at',
+      ERROR: 'error',
+    },
+    ['error'],
+  ),
+  'name',
+  'account',
 );
 
 function tellEvents(events: readonly EventView[]): void {

@@ -11,6 +11,7 @@ import {
   type OutputFlag,
   printRecords,
   withList,
+  withNames,
   withOutput,
 } from './print-records.ts';
 
@@ -51,16 +52,20 @@ export function keysCommand(): Command {
   return keys;
 }
 
-const columns = fieldColumns<ApiKeyRow>(
-  {
-    ID: 'id',
-    ACCOUNT: 'account',
-    KEY: 'key',
-    LABEL: 'label',
-    STATE: 'state',
-    CREATED: 'created_at',
-    EXPIRES: 'expires_at',
-    'LAST USED': 'last_used_at',
-  },
-  ['label'],
+const columns = withNames(
+  fieldColumns<ApiKeyRow>(
+    {
+      ID: 'id',
+      ACCOUNT: 'account',
+      KEY: 'key',
+      LABEL: 'label',
+      STATE: 'state',
+      CREATED: 'created_at',
+      EXPIRES: 'expires_at',
+      'LAST USED': 'last_used_at',
+    },
+    ['label'],
+  ),
+  'account',
+  'label',
 );

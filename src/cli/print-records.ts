@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { Document, visit } from 'yaml';
-import { printLine, printTable, printText, toPrintable } from '../runtime/print.ts';
+import { printLine, printTable, printText, toPrintable, toPrintableLine } from '../runtime/print.ts';
 import { parseLimit } from './parse.ts';
 
 type Json = string | number | boolean | null;
@@ -28,6 +28,31 @@ export function fieldColumns<T extends object>(
     value: (record) => record[key] as Json,
     ...(blank.includes(key) && { none: '' }),
   }));
+}
+
+/** How many characters of a name a table shows: a contract may bound it by the size of a request only. */
+const MAX_NAME_SHOWN = 40;
+
+/** Columns of which those with these keys are names that a tenant chose: a table shows their beginning. */
+export function withNames<T>(columns: readonly Column<T>[], ...keys: readonly string[]): Column<T>[] {
+  return columns.map((column) =>
+    keys.includes(column.key)
+      ? { ...column, text: (record) => toNameText(column.value(record), column.none) }
+      : column,
+  );
+}
+
+function toNameText(value: Json, none = '-'): string {
+  return value === null ? none : cutName(String(value));
+}
+
+/** The beginning of a name, on one line; in quotes where a space begins or ends it. */
+export function cutName(name: string, most = MAX_NAME_SHOWN): string {
+  // What follows is more than is shown, so a long name is not searched as a whole.
+  const characters = [...toPrintableLine(name.slice(0, 4 * most))];
+  const shown =
+    characters.length <= most ? characters.join('') : `${characters.slice(0, most - 1).join('')}…`;
+  return name === name.trim() ? shown : `"${shown}"`;
 }
 
 const formats = ['table', 'json', 'yaml'] as const;

@@ -180,6 +180,17 @@ describe('on a database', () => {
     expect(JSON.parse(await run('instances', 'ls', '--account', 'ann', '--json'))).toHaveLength(4);
   });
 
+  it('cuts a long name in a table only', async () => {
+    const name = 'n'.repeat(255);
+    const store = openSqliteStore(join(folder, 'berth.db'));
+    const [owner] = await store.read.credentials.listAccounts();
+    const long = instance('inst-9', { accountId: owner?.id ?? '', name, region: 'long' });
+    await store.transact((tx) => tx.instances.insert(long));
+    await store.close();
+    expect(await run('instances', 'ls', '--region', 'long')).toContain(` ${'n'.repeat(39)}… `);
+    expect(JSON.parse(await run('instances', 'ls', '--region', 'long', '--json'))).toMatchObject([{ name }]);
+  });
+
   it('finds an instance by its name, and by its id first', async () => {
     expect(JSON.parse(await run('instances', 'show', 'web', '--json'))).toMatchObject({
       id: 'inst-1',

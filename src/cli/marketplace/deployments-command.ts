@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { toOneLine, usdFromMicroUsd } from '../../contract/values.ts';
+import { usdFromMicroUsd } from '../../contract/values.ts';
 import {
   activeStatuses,
   type DeploymentStatus,
@@ -13,6 +13,7 @@ import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
 import {
   type Column,
+  cutName,
   isData,
   type ListFlags,
   type OutputFlag,
@@ -52,17 +53,9 @@ export function deploymentsCommand(): Command {
   return deployments;
 }
 
-/** The marketplace's contract bounds a name by the size of a request only. */
-const MAX_NAME_SHOWN = 255;
-
 const columns: readonly Column<DeploymentRecord>[] = [
   { head: 'ID', key: 'id', value: ({ id }) => id },
-  {
-    head: 'NAME',
-    key: 'name',
-    value: ({ name }) => name,
-    text: ({ name }) => toOneLine(name, MAX_NAME_SHOWN),
-  },
+  { head: 'NAME', key: 'name', value: ({ name }) => name, text: ({ name }) => cutName(name) },
   { head: 'STATUS', key: 'status', value: ({ status }) => status },
   { head: 'PROVIDER', key: 'provider', value: ({ providerId }) => providerId },
   { head: 'THERE', key: 'provider_instance_id', value: ({ providerInstanceId }) => providerInstanceId },
@@ -95,9 +88,16 @@ function toStatuses(status: StatusChoice): readonly DeploymentStatus[] | undefin
   return status === 'active' ? activeStatuses : [status];
 }
 
+/** The marketplace's contract bounds a name by the size of a request only. */
+const LONGEST_NAME = 255;
+
 /** What the list has, and what led to it. */
 const facts: readonly Column<DeploymentRecord>[] = [
-  ...columns,
+  ...columns.map((column) =>
+    column.key === 'name'
+      ? { ...column, text: ({ name }: DeploymentRecord) => cutName(name, LONGEST_NAME) }
+      : column,
+  ),
   { head: 'Name at the provider', key: 'provider_name', value: ({ providerName }) => providerName },
   { head: 'Region', key: 'region', value: ({ region }) => region },
   { head: 'User', key: 'user_id', value: ({ userId }) => userId },

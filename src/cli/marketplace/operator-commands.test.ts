@@ -146,8 +146,9 @@ describe('the commands for the operator of a marketplace', () => {
   it('deployments ls and show: the name, for a person cut to one line of 255 characters', async () => {
     const list = await run('deployments', 'ls', '--status', 'all');
     expect(list).toMatch(/^ID +NAME +STATUS/);
-    for (const text of [list, await run('deployments', 'show', 'dep-3')])
-      expect(/a name x+…/.exec(text)?.[0]).toHaveLength(255);
+    const shown = await run('deployments', 'show', 'dep-3');
+    expect(/a\\u000aname x+…/.exec(list)?.[0]).toHaveLength(40);
+    expect(/a\\u000aname x+…/.exec(shown)?.[0]).toHaveLength(255);
     expect(JSON.parse(await run('deployments', 'show', 'dep-3', '--json'))).toHaveProperty('name', LONG_NAME);
   });
 

@@ -19,6 +19,7 @@ import {
   printDone,
   printRecords,
   withList,
+  withNames,
   withOutput,
 } from '../print-records.ts';
 import { auditedHere, type CommandDeps, onMarketplaceDatabase } from './database.ts';
@@ -114,7 +115,7 @@ export const burnColumns: readonly Column<TeamRow>[] = [
 ];
 
 const teamColumns: readonly Column<TeamRow>[] = [
-  ...fieldColumns<TeamRow>({ ID: 'id', SLUG: 'slug', NAME: 'name', OWNER: 'owner' }),
+  ...withNames(fieldColumns<TeamRow>({ ID: 'id', SLUG: 'slug', NAME: 'name', OWNER: 'owner' }), 'name'),
   ...burnColumns,
   ...fieldColumns<TeamRow>({ CREATED: 'created_at' }),
 ];
@@ -126,13 +127,16 @@ async function printTeams({ store, clock }: CommandDeps, flags: TeamFlags): Prom
   printRecords(teams, teamColumns, flags, 'No team is found.');
 }
 
-const memberColumns = fieldColumns<TeamDetail['members'][number]>({
-  USER: 'user_id',
-  EMAIL: 'email',
-  NAME: 'name',
-  ROLE: 'role',
-  JOINED: 'joined_at',
-});
+const memberColumns = withNames(
+  fieldColumns<TeamDetail['members'][number]>({
+    USER: 'user_id',
+    EMAIL: 'email',
+    NAME: 'name',
+    ROLE: 'role',
+    JOINED: 'joined_at',
+  }),
+  'name',
+);
 const paidColumns = fieldColumns<TeamDetail['pays_for'][number]>({
   'PAYS FOR': 'id',
   KIND: 'kind',

@@ -13,6 +13,7 @@ import {
   toFields,
   toJsonTime,
   withList,
+  withNames,
   withOutput,
 } from '../print-records.ts';
 import { auditedHere, onMarketplaceDatabase } from './database.ts';
@@ -117,37 +118,40 @@ function toCreateLimit(text: string): number | null {
   return text === 'none' ? -1 : parseCount('--create-limit', text);
 }
 
-const userColumns: readonly Column<UserRecord>[] = [
-  { head: 'ID', key: 'id', value: ({ id }) => id },
-  { head: 'EMAIL', key: 'email', value: ({ email }) => email },
-  { head: 'NAME', key: 'name', value: ({ name }) => name },
-  { head: 'KEYS', key: 'may_make_keys', value: ({ mayMakeKeys }) => mayMakeKeys },
-  {
-    head: 'CREATES',
-    key: 'create_limit',
-    value: ({ createLimit }) => toLimit(createLimit),
-    text: ({ createLimit }) => String(toLimit(createLimit)),
-  },
-  {
-    head: 'MINIMUM',
-    key: 'minimum_runtime_minutes',
-    value: ({ minimumRuntimeMinutes: minutes }) => minutes,
-    text: ({ minimumRuntimeMinutes: minutes }) => (minutes === null ? 'default' : `${minutes} min`),
-  },
-  {
-    head: 'DEPLOYMENT MAIL',
-    key: 'deployment_mail',
-    value: (user) => user.wantsDeploymentMail,
-    text: (user) => (user.wantsDeploymentMail ? 'on' : 'off'),
-  },
-  {
-    head: 'MARKETING MAIL',
-    key: 'marketing_mail',
-    value: (user) => user.wantsMarketingMail,
-    text: (user) => (user.wantsMarketingMail ? 'on' : 'off'),
-  },
-  { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
-];
+const userColumns: readonly Column<UserRecord>[] = withNames<UserRecord>(
+  [
+    { head: 'ID', key: 'id', value: ({ id }) => id },
+    { head: 'EMAIL', key: 'email', value: ({ email }) => email },
+    { head: 'NAME', key: 'name', value: ({ name }) => name },
+    { head: 'KEYS', key: 'may_make_keys', value: ({ mayMakeKeys }) => mayMakeKeys },
+    {
+      head: 'CREATES',
+      key: 'create_limit',
+      value: ({ createLimit }) => toLimit(createLimit),
+      text: ({ createLimit }) => String(toLimit(createLimit)),
+    },
+    {
+      head: 'MINIMUM',
+      key: 'minimum_runtime_minutes',
+      value: ({ minimumRuntimeMinutes: minutes }) => minutes,
+      text: ({ minimumRuntimeMinutes: minutes }) => (minutes === null ? 'default' : `${minutes} min`),
+    },
+    {
+      head: 'DEPLOYMENT MAIL',
+      key: 'deployment_mail',
+      value: (user) => user.wantsDeploymentMail,
+      text: (user) => (user.wantsDeploymentMail ? 'on' : 'off'),
+    },
+    {
+      head: 'MARKETING MAIL',
+      key: 'marketing_mail',
+      value: (user) => user.wantsMarketingMail,
+      text: (user) => (user.wantsMarketingMail ? 'on' : 'off'),
+    },
+    { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
+  ],
+  'name',
+);
 
 function toLimit(createLimit: number | null): number | string {
   if (createLimit === null) return 'default';
