@@ -13,7 +13,15 @@ import { printLine } from '../runtime/print.ts';
 import { instanceNamed } from './instance-named.ts';
 import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { isData, type OutputFlag, printData, printDone, toJsonTime, withOutput } from './print-records.ts';
+import {
+  cutName,
+  isData,
+  type OutputFlag,
+  printData,
+  printDone,
+  toJsonTime,
+  withOutput,
+} from './print-records.ts';
 
 interface Flags extends OutputFlag {
   yes?: true;
@@ -23,7 +31,7 @@ interface Flags extends OutputFlag {
 /** What an operator does to one instance: each says first what it would do. */
 export function addInstanceActions(instances: Command): void {
   const retry = onDatabase(instances.command('retry <instance>'), async (deps, given: string, flags: Flags) =>
-    tell(await retryInstance(deps, localActor(), await toOrder(deps.store.read, given, flags)), flags),
+    tell(deps, await retryInstance(deps, localActor(), await toOrder(deps.store.read, given, flags)), flags),
   );
   withYes(retry).description(
     'try the open step of an instance again now, or read its machine again where none is open',
@@ -31,7 +39,11 @@ export function addInstanceActions(instances: Command): void {
   const release = onDatabase(
     instances.command('release <instance>'),
     async (deps, given: string, flags: Flags) =>
-      tell(await releaseInstance(deps, localActor(), await toOrder(deps.store.read, given, flags)), flags),
+      tell(
+        deps,
+        await releaseInstance(deps, localActor(), await toOrder(deps.store.read, given, flags)),
+        flags,
+      ),
   );
   withYes(release).description(
     'remove the machine of an instance that failed, which failed_instances.hold_minutes keeps for you',
@@ -41,7 +53,7 @@ export function addInstanceActions(instances: Command): void {
     async (deps, given: string, flags: Flags) => {
       const { reason = null } = flags;
       const order = { ...(await toOrder(deps.store.read, given, flags)), reason };
-      tell(await forceDestroyInstance(deps, localActor(), order), flags);
+      await tell(deps, await forceDestroyInstance(deps, localActor(), order), flags);
     },
   );
   const adopt = onDatabase(instances.command('adopt <ref>'), async (deps, ref: string, flags: Flags) => {
@@ -69,14 +81,20 @@ function withYes(command: Command): Command {
   return withOutput(command.option('--yes', 'do it; without this flag, say what would be done'));
 }
 
-function tell(plan: Plan, flags: OutputFlag): void {
+async function tell(
+  { store: { read } }: { store: { read: Pick<Reader, 'credentials'> } },
+  plan: Plan,
+  flags: OutputFlag,
+): Promise<void> {
   if (isData(flags)) printData(flags, toPlanRow(plan));
-  else tellPlan(plan);
+  else tellPlan(plan, await read.credentials.accountById(plan.account));
 }
 
-function tellPlan(plan: Plan): void {
+/** `owner`: null where the account is gone. */
+function tellPlan(plan: Plan, owner: { name: string } | null): void {
   const { instance, account, status, step, effect, isDone } = plan;
-  printLine(`${instance} of account ${account} is ${status}.`);
+  const named = owner === null ? account : `${cutName(owner.name)} (${account})`;
+  printLine(`${instance} of account ${named} is ${status}.`);
   if (step !== null) {
     const problem = step.lastError === null ? '' : `: ${step.lastError}`;
     printLine(

@@ -5,6 +5,7 @@ import type { Reader } from '../orchestrator/model/store.ts';
 import { findAccount } from '../orchestrator/operate/views/accounts.ts';
 import type { Dossier } from '../orchestrator/operate/views/dossier.ts';
 import {
+  accountNames,
   type EventView,
   type InstanceRow,
   listInstances,
@@ -18,6 +19,7 @@ import { addInstanceActions } from './instance-actions.ts';
 import { instanceNamed } from './instance-named.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import {
+  cutName,
   fieldColumns,
   isData,
   type ListFlags,
@@ -65,7 +67,7 @@ export function instancesCommand(): Command {
         );
         if (dossier !== null) tellDossier(dossier);
         printLine('');
-        tellEvents(events);
+        tellEvents(events, await accountNames(read));
       },
     ),
   ).description(
@@ -78,7 +80,7 @@ export function instancesCommand(): Command {
         const events = await readEvents(read, await instanceNamed(read, id));
         if (events.length === 0) throw nothingKnown(id);
         if (isData(flags)) return printData(flags, events);
-        tellEvents(events);
+        tellEvents(events, await accountNames(read));
       },
     ),
   ).description(
@@ -142,7 +144,7 @@ const columns = withNames(
   'account',
 );
 
-function tellEvents(events: readonly EventView[]): void {
+function tellEvents(events: readonly EventView[], nameOf: (accountId: string) => string): void {
   printTable(
     ['TIME', 'CAUSE', 'STATUS', 'TOOK', 'CALLS', 'NEXT', 'DETAIL', 'BY'],
     events.map(({ at, cause, by, attempt, from, to, took_ms: tookMs, calls, next, detail }) => [
@@ -153,7 +155,7 @@ function tellEvents(events: readonly EventView[]): void {
       calls.map(tellCall).join(', '),
       next ?? '',
       detail ?? '',
-      by === null ? '' : tellBy(by),
+      by === null ? '' : tellBy(by, (id) => cutName(nameOf(id))),
     ]),
   );
   for (const { console } of events) if (console !== null) tellConsole(console);

@@ -17,7 +17,8 @@ beforeAll(async () => {
   await store.transact(async (tx) => {
     await tx.credentials.insertAccount(ann);
     const row = { ...instance('inst-1'), accountId: ann.id, offerId: OFFER, region: 'eu-frankfurt' };
-    await tx.instances.insert({ ...row, status: 'ONLINE' });
+    const spec = { ...row.spec, createdBy: { account: ann.id, key: 'key-1', address: '192.0.2.1' } };
+    await tx.instances.insert({ ...row, spec, status: 'ONLINE' });
     await tx.instances.insert({ ...instance('inst-2'), accountId: ann.id, status: 'PROVISIONING' });
     await tx.work.put({ ...dueWork, resourceId: 'inst-2' });
   });
@@ -104,6 +105,10 @@ describe('what an operator does to an instance', () => {
   it('is told first, and done with --yes [instance-actions-command]', async () => {
     const dry = JSON.parse(await run('instances', 'destroy', 'inst-1', '--json'));
     expect(dry).toMatchObject({ instance: 'inst-1', account: 'acct-ann', status: 'ONLINE', done: false });
+    expect(await run('instances', 'events', 'inst-1')).toMatch(/ ann key-1 from 192\.0\.2\.1\n/);
+    expect(await run('instances', 'rm', 'inst-1')).toMatch(
+      /^inst-1 of account ann \(acct-ann\) is ONLINE\.\n/,
+    );
     expect(await run('instances', 'retry', 'inst-2')).toMatch(
       /A dry run; with --yes, its step \w+ is tried again/,
     );

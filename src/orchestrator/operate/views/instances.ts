@@ -76,7 +76,10 @@ function toPlace(text: string): ListedInstance | undefined {
   return createdAt === undefined || id === undefined ? undefined : { createdAt: Number(createdAt), id };
 }
 
-async function accountNames({ credentials }: Pick<Reader, 'credentials'>): Promise<(id: string) => string> {
+/** The name of an account by its id; the id itself, where the account is gone. */
+export async function accountNames({
+  credentials,
+}: Pick<Reader, 'credentials'>): Promise<(id: string) => string> {
   const names = new Map((await credentials.listAccounts()).map(({ id, name }) => [id, name]));
   return (id) => names.get(id) ?? id;
 }
@@ -240,9 +243,13 @@ export function createdEvent({ id, createdAt, spec }: InstanceRecord): HistoryEv
   };
 }
 
-/** Who asked, in some words. */
-export function tellBy({ account, operator, key, address }: NonNullable<EventView['by']>): string {
-  const who = operator === undefined ? (account ?? '') : `operator ${operator}`;
+/** Who asked, in some words. `nameOf` gives the name of an account. */
+export function tellBy(
+  { account, operator, key, address }: NonNullable<EventView['by']>,
+  nameOf: (accountId: string) => string = (id) => id,
+): string {
+  const client = account === undefined ? '' : nameOf(account);
+  const who = operator === undefined ? client : `operator ${operator}`;
   const withKey = key === undefined ? '' : ` ${key}`;
   return `${who}${withKey}${address === null ? '' : ` from ${address}`}`;
 }
