@@ -77,9 +77,11 @@ export function platformsCommand(): Command {
         if (isData(flags)) return printData(flags, platforms);
         printRecords(platforms, platformColumns, {});
         tellHosts(platforms);
-        for (const [platform, { problem }] of asked ?? [])
+        for (const [platform, { problem, advice }] of asked ?? []) {
           if (problem !== undefined)
             printLine(`${platform} tells of no hosts: ${problem.replace(/\.$/, '')}.`);
+          if (advice !== undefined) printLine(advice);
+        }
       },
     ),
   )

@@ -3,7 +3,7 @@ import { sellingPlatforms } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import type { Environment } from '../config/settings.ts';
 import { cordonedHosts, standingCordons } from '../orchestrator/capacity/cordons.ts';
-import type { Inventory } from '../orchestrator/model/platform-driver.ts';
+import type { Inventory, PlatformDriver } from '../orchestrator/model/platform-driver.ts';
 import type { Reader } from '../orchestrator/model/store.ts';
 import type { PlatformFacts } from '../orchestrator/operate/views/platforms.ts';
 import { askInventory } from '../orchestrator/platform/call-platform.ts';
@@ -11,16 +11,23 @@ import { callTimeoutMs } from '../orchestrator/platform/options.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import { type ConfiguredDriver, configuredDrivers } from './driver-settings.ts';
+import { ANSWER_MS, inTime, QUESTION_MS } from './in-time.ts';
 
 /** A platform as its driver tells of it now. */
 export interface AskedPlatform extends PlatformFacts {
   /** Why it does not tell of its hosts; undefined: it does. */
   problem: string | undefined;
+  /** What else shows them, where the driver could not be opened here. */
+  advice?: string;
 }
+
+/** The lock of a driver is one reason why it does not open, and only its driver knows of it. */
+const SEE_CONSOLE =
+  'A server that runs may have the driver to itself: the page Platforms of its console shows what it knows.';
 
 /**
  * Opens each configured driver in this process and asks it for its hosts, as a server does with each listing: no server
- * needs to run. One that cannot be asked delays no other.
+ * needs to run. One that cannot be asked delays no other, and is given up after 5 s.
  */
 export async function askPlatforms(
   config: Config,
@@ -35,11 +42,14 @@ export async function askPlatforms(
   };
   const askOne = async (one: ConfiguredDriver): Promise<AskedPlatform> => {
     const driver = one.definition.name;
-    const inventory = await count(one, waiting, cordonedHosts(cordons, one.platform)).catch(
-      (error: unknown): Inventory => ({
-        answer: 'unknown',
-        reason: error instanceof Error ? error.message : String(error),
-      }),
+    let open: PlatformDriver;
+    try {
+      open = await openInTime(one, ports.clock);
+    } catch (error) {
+      return { driver, problem: messageOf(error), advice: SEE_CONSOLE };
+    }
+    const inventory = await count(open, waiting, cordonedHosts(cordons, one.platform)).catch(
+      (error: unknown): Inventory => ({ answer: 'unknown', reason: messageOf(error) }),
     );
     if (inventory === undefined) return { driver, problem: 'its driver does not count' };
     if (inventory.answer === 'unknown') return { driver, problem: inventory.reason };
@@ -55,13 +65,33 @@ export async function askPlatforms(
   return new Map(drivers.map(({ platform }, index) => [platform, answers[index] as AskedPlatform]));
 }
 
+/** @throws {Fatal | Late} */
+async function openInTime(
+  { definition, options, setting }: ConfiguredDriver,
+  clock: Clock,
+): Promise<PlatformDriver> {
+  const over = new AbortController();
+  const asking = { withinMs: QUESTION_MS, signal: over.signal };
+  const opening = definition.open(options, { ...setting, asking });
+  try {
+    return await inTime(clock, ANSWER_MS, opening);
+  } catch (error) {
+    over.abort();
+    opening.then((late) => late.close()).catch(() => {});
+    throw error;
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Undefined: the driver does not count. */
 async function count(
-  { definition, options, setting }: ConfiguredDriver,
+  driver: PlatformDriver,
   waiting: Parameters<typeof askInventory>[0],
   avoidHosts: readonly string[],
 ): Promise<Inventory | undefined> {
-  const driver = await definition.open(options, setting);
   try {
     const { inventory } = driver;
     return inventory && (await askInventory(waiting, () => inventory.call(driver, avoidHosts)));

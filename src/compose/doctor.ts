@@ -14,11 +14,8 @@ import { diagnoseDrift, type Running } from './diagnose-drift.ts';
 import { diagnosePlatforms } from './diagnose-platforms.ts';
 import { diagnoseTls } from './diagnose-tls.ts';
 import { type ConfiguredDriver, configuredDrivers } from './driver-settings.ts';
+import { ANSWER_MS, inTime, Late, QUESTION_MS } from './in-time.ts';
 
-/** The limit of one question. The driver ends it and says what did not answer. */
-const QUESTION_MS = 5_000;
-/** Longer: a driver that keeps that limit still says itself what did not answer. */
-const NEXT_FINDING_MS = QUESTION_MS + 1_000;
 /** The limit of all questions about one platform. */
 const ALL_QUESTIONS_MS = 20_000;
 
@@ -119,7 +116,7 @@ async function* guarded(
   const iterator = findings[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const next = await inTime(clock, Math.min(NEXT_FINDING_MS, endsAt - clock.now()), iterator.next());
+      const next = await inTime(clock, Math.min(ANSWER_MS, endsAt - clock.now()), iterator.next());
       if (next.done) return;
       yield next.value;
     }
@@ -152,19 +149,5 @@ function verdictOn(error: unknown): Omit<Diagnosis, 'subject'> {
   return { verdict: 'broken', finding, remedy };
 }
 
-class Late extends Error {}
 const LATE_REMEDY =
   'What comes after it was not looked at. See whether it runs, is overloaded, and can be reached from this machine, then run `berth doctor` again.';
-
-/** @throws {Late} */
-async function inTime<T>(clock: Clock, withinMs: number, answer: Promise<T>): Promise<T> {
-  answer.catch(() => {});
-  const { promise, reject } = Promise.withResolvers<never>();
-  const late = new Late(`no answer within ${Math.max(0, Math.round(withinMs / 1000))} s`);
-  const timer = clock.setTimer(withinMs, () => reject(late));
-  try {
-    return await Promise.race([answer, promise]);
-  } finally {
-    timer.cancel();
-  }
-}
