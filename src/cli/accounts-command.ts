@@ -40,7 +40,7 @@ export function accountsCommand(): Command {
     .option('--id <id>', 'the id that it had, where the database was restored and lacks it');
   withList(
     onDatabase(accounts.command('ls'), async ({ store }, flags: ListFlags) => {
-      printRecords(await listAccounts(store.read), accountColumns, flags);
+      printRecords(await listAccounts(store.read), accountColumns, flags, 'There is no account.');
     }),
   ).description('list the accounts');
   withOutput(

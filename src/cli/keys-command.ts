@@ -37,7 +37,7 @@ export function keysCommand(): Command {
   withNewKeyFlags(create.option('--account <name>', 'the account that it opens', DEFAULT_ACCOUNT));
   withList(
     onDatabase(keys.command('ls'), async ({ store: { read }, clock }, flags: ListFlags) => {
-      printRecords(await listApiKeys(read, clock.now()), columns, flags);
+      printRecords(await listApiKeys(read, clock.now()), columns, flags, 'There is no key.');
     }),
   ).description('list the keys');
   withOutput(

@@ -75,6 +75,18 @@ describe('one vocabulary', () => {
   });
 });
 
+/** A database of each product, without rows. */
+async function emptyDatabases(): Promise<AsyncDisposable & { of(command: string): string }> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-empty-'));
+  await openSqliteStore(join(folder, 'berth.db')).close();
+  await openMarketplaceSqliteStore(join(folder, 'marketplace.db')).close();
+  return {
+    of: (command) =>
+      `sqlite:${join(folder, command.startsWith('marketplace ') ? 'marketplace.db' : 'berth.db')}`,
+    [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }),
+  };
+}
+
 describe('on a database', () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-vocabulary-'));
   const EVIL = 'a\u001b[2J\u009b1m\u202eb\u200b\u{e0041}: "x" # \\';
@@ -136,6 +148,14 @@ describe('on a database', () => {
         expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/u);
     },
   );
+
+  it.each(listings)('%s says in a sentence that there is nothing', async (name) => {
+    await using empty = await emptyDatabases();
+    const { code, stdout } = await runMain([...name.split(' '), '--database', empty.of(name)]);
+    expect(code).toBe(0);
+    const lines = stdout.trimEnd().split('\n');
+    if (lines.length === 1) expect(lines[0]).toMatch(/[a-z][.,:]/);
+  });
 
   it.each(listings.filter((name) => name !== 'status'))('%s is also `list`', async (name) => {
     expect(await run(...name.split(' ').slice(0, -1), 'list', '--json')).toBe(

@@ -80,7 +80,7 @@ async function printDeployments({ store: { read } }: CommandDeps, flags: Deploym
     ...(statuses !== undefined && { statuses }),
     page: { limit, offset: 0 },
   });
-  printRecords(found, columns, flags);
+  printRecords(found, columns, flags, 'There is no such deployment.');
 }
 
 function toStatuses(status: StatusChoice): readonly DeploymentStatus[] | undefined {

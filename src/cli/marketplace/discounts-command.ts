@@ -34,7 +34,7 @@ export function discountsCommand(): Command {
           idOrSlug === undefined
             ? await read.discounts.list()
             : await read.discounts.ofTeam((await findTeam(read.teams, idOrSlug)).id);
-        printRecords(records, discountColumns, flags);
+        printRecords(records, discountColumns, flags, 'There is no such discount.');
       },
     ),
   ).description('list the discounts of a team, or of all; those that are over too');

@@ -56,5 +56,5 @@ async function printKeys(
   for (const { id, email: user } of owners)
     for (const record of await read.keys.ofUser(id)) records.push({ ...record, user });
   const owner: Column<(typeof records)[number]> = { head: 'USER', key: 'user', value: ({ user }) => user };
-  printRecords(records, keyColumns(owner, clock.now()), flags);
+  printRecords(records, keyColumns(owner, clock.now()), flags, 'There is no such key.');
 }

@@ -83,7 +83,7 @@ export function alertsCommand(): Command {
           email === undefined
             ? await read.stockAlerts.list()
             : await read.stockAlerts.ofUser((await findUser(read.users, email)).id);
-        printRecords(records, alertColumns, flags);
+        printRecords(records, alertColumns, flags, 'There is no such alert.');
       },
     ),
   ).description('list the alerts of a user, or of all');

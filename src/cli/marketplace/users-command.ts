@@ -58,7 +58,7 @@ export function usersCommand(): Command {
     );
   withList(
     onMarketplaceDatabase(users.command('ls'), async ({ store }, flags: ListFlags) =>
-      printRecords(await store.read.users.list(), userColumns, flags),
+      printRecords(await store.read.users.list(), userColumns, flags, 'There is no user.'),
     ),
   ).description('list the users');
   withSettings(
