@@ -104,6 +104,7 @@ describe('the commands for the operator of a marketplace', () => {
     const text = await run('status');
     expect(text).toMatch(/^PROVIDER +DEPLOYING[^\n]*\nprovider-a +1 +1 +0 +1/);
     expect(text).toMatch(/team-1 +\$100\.00 +\$2\.00 +50/);
+    expect(text).not.toContain('Nothing is billed');
   });
 
   it('status: names the next try of a mail as a time to come, and those that were given up', async () => {

@@ -84,14 +84,15 @@ function tell(
 ): void {
   printRecords(providers, providerColumns, {});
   printLine('');
-  if (spending === 0) printLine(`Nothing is billed to ${counted(all, 'team')}.`);
-  else {
+  if (spending === 0) {
+    if (all > 0) printLine(`Nothing is billed to ${counted(all, 'team')}.`);
+  } else {
     printRecords(teams, teamColumns, {});
     if (spending > teams.length)
       printLine(
         `Not shown: ${counted(spending - teams.length, 'team')}. All: berth marketplace teams ls --spending`,
       );
-    printLine(`Nothing is billed to ${counted(all - spending, 'other team')}.`);
+    if (all > spending) printLine(`Nothing is billed to ${counted(all - spending, 'other team')}.`);
   }
   printLine(mailSentence);
 }
