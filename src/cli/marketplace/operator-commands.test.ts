@@ -207,7 +207,9 @@ describe('the commands for the operator of a marketplace', () => {
       { provider: 'provider-a', state: 'unknown', running: 1, catalog_read_at: null },
       { provider: 'provider-b', state: 'unknown', running: 0 },
     ]);
-    expect(await run('providers', 'health')).toMatch(/\nprovider-a +not known +1 /);
+    const text = await run('providers', 'health');
+    expect(text).toMatch(/\nprovider-a +not known +1 /);
+    expect(text).toMatch(/\nNo provider was called\. With --ask, each is called now\.\n$/);
   });
 
   it.each([
@@ -234,7 +236,7 @@ providers:
 `,
     );
     const health = async (...flags: string[]) => {
-      const { stdout } = await runMain([
+      const { code, stdout } = await runMain([
         'marketplace',
         'providers',
         'health',
@@ -243,11 +245,11 @@ providers:
         asked,
         ...flags,
       ]);
-      return JSON.parse(stdout)[0];
+      return { code, ...JSON.parse(stdout)[0] };
     };
-    expect(await health()).toMatchObject({ state: 'unknown', problems: [] });
+    expect(await health()).toMatchObject({ code: 0, state: 'unknown', problems: [] });
     const row = await health('--ask');
-    expect(row).toMatchObject({ state });
+    expect(row).toMatchObject({ code: state === 'failing' ? 1 : 0, state });
     if (problem === undefined) expect(row).toMatchObject({ problems: [], offers: 1 });
     else expect(row.problems).toEqual([expect.stringMatching(problem)]);
   });

@@ -68,17 +68,18 @@ export function providersCommand(): Command {
     withAllowPrivate(
       onMarketplaceDatabase(providers.command('health'), async (deps, flags: OutputFlag & { ask?: true }) => {
         const rows = await readProviders(deps, flags.ask && (await askProviders(deps)));
-        if (isData(flags)) printData(flags, rows);
-        else {
-          printRecords(rows, healthColumns, {}, 'No provider is configured, and no row names one.');
-          for (const { provider, problems } of rows)
-            for (const problem of problems) printLine(`${provider}: ${problem}`);
-        }
+        if (flags.ask && rows.some(({ state }) => state === 'failing')) process.exitCode = 1;
+        if (isData(flags)) return printData(flags, rows);
+        printRecords(rows, healthColumns, {}, 'No provider is configured, and no row names one.');
+        for (const { provider, problems } of rows)
+          for (const problem of problems) printLine(`${provider}: ${problem}`);
+        if (rows.some(({ state }) => state === 'unknown'))
+          printLine('No provider was called. With --ask, each is called now.');
       }),
     ),
   )
     .description(
-      'what each provider runs, until when it confirmed that, and what failed there in 24 hours; it calls none without --ask',
+      'what each provider runs, until when it confirmed that, and what failed there in 24 hours; it calls none without --ask; exit code 1 if one that it called is failing',
     )
     .option('--ask', 'call each provider now, from here, and say whether it answers');
   return providers;
