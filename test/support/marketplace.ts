@@ -24,6 +24,7 @@ import { addUser, type UserChanges } from '../../src/marketplace/teams/users.ts'
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
+import type { Certificates } from '../../src/runtime/certificates.ts';
 import { systemClock } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
 import { VirtualClock } from './clocks/virtual-clock.ts';
@@ -62,6 +63,7 @@ export interface TestMarketplaceOptions {
   adminHosts?: readonly string[];
   /** Of its first user. */
   email?: string;
+  certificates?: Certificates;
 }
 
 export interface MarketReply<Body = Record<string, unknown>> {
@@ -132,6 +134,7 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
     maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
     trustedProxies: options.trustedProxies ?? 0,
     operatorHosts: options.hasOperators ? (options.adminHosts ?? []) : undefined,
+    ...(options.certificates !== undefined && { certificates: options.certificates }),
   });
   const deps = { store, clock, random: steadyRandom() };
 

@@ -18,6 +18,7 @@ import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import type { Tracing } from '../../src/ports/tracing.ts';
+import type { Certificates } from '../../src/runtime/certificates.ts';
 import type { DiskRoom } from '../../src/runtime/disk-room.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { BriskClock } from './clocks/brisk-clock.ts';
@@ -70,6 +71,7 @@ export interface TestOptions {
   environmentKey?: { digest: Buffer; accountId: string };
   diskRoom?: () => Promise<DiskRoom>;
   tracing?: Tracing;
+  certificates?: Certificates;
 }
 
 export interface Reply<Body = Record<string, unknown>> {
@@ -120,6 +122,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     failpoint,
     ...(options.probe !== undefined && { probe: options.probe }),
     tracing: options.tracing,
+    ...(options.certificates !== undefined && { certificates: options.certificates }),
     ...deps,
   });
 
