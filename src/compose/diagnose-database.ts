@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
+import { toByteSize } from '../contract/byte-size.ts';
 import type { Clock } from '../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../ports/diagnosis.ts';
 import { fileProblem } from '../store/sqlite/errors.ts';
@@ -109,10 +110,10 @@ const LOW_BYTES = 2 * GB;
 const NO_ROOM_BYTES = 0.1 * GB;
 
 function toRoom(folder: string): Diagnosis {
-  const { bavail, bsize } = statfsSync(folder);
+  const { bavail, blocks, bsize } = statfsSync(folder);
   const free = bavail * bsize;
   const subject = 'database disk';
-  const finding = `${(free / GB).toFixed(1)} GB are free`;
+  const finding = `${toByteSize(free)} of ${toByteSize(blocks * bsize)} are free`;
   const remedy = 'Make room on it: without any, every create and every change of a status fails.';
   if (free < NO_ROOM_BYTES) return broken(subject, finding, remedy);
   return free < LOW_BYTES ? warning(subject, finding, remedy) : ok(subject, finding);

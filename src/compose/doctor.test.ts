@@ -63,6 +63,8 @@ describe('the doctor', () => {
       ]),
     );
     expect(readdirSync(folder)).toEqual(['berth.yaml']);
+    const room = findings.find(({ subject }) => subject === 'database disk');
+    expect(room?.finding).toMatch(/^[1-9]\S* (MB|GB) of [1-9]\S* (MB|GB) are free$/);
   });
 
   it('says of each platform what is broken, and what to do [doctor-platforms]', async () => {

@@ -286,7 +286,7 @@ it('the disk of the database is one before it is full, until there is clearly ro
     return alarms.standing().map(({ kind, text }) => `${kind} ${text}`);
   };
   expect(stands(0.1 * size)).toEqual([]);
-  expect(stands(0.09 * size)).toEqual([expect.stringMatching(/^disk_low .* \(9 % of 1\.0 GB are free\)$/)]);
+  expect(stands(0.09 * size)).toEqual([expect.stringMatching(/^disk_low .* \(90 MB of 1\.0 GB are free\)$/)]);
   expect(stands(0.12 * size)).toHaveLength(1);
   expect(stands(0.13 * size)).toEqual([]);
   checkDisk(alarms, { free: 3e9, size: 1e12 });

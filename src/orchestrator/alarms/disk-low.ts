@@ -1,3 +1,4 @@
+import { toByteSize } from '../../contract/byte-size.ts';
 import type { Alarms } from './alarms.ts';
 
 const GB = 1e9;
@@ -17,7 +18,7 @@ export function checkDisk(alarms: Alarms, { free, size }: { free: number; size: 
     ...alarm,
     platform: null,
     text: 'the disk of the database is almost full: make room on it; without any, creates and changes are answered with 503',
-    detail: `${Math.floor((100 * free) / size)} % of ${(size / GB).toFixed(1)} GB are free`,
+    detail: `${toByteSize(free)} of ${toByteSize(size)} are free`,
     fields: { free_bytes: free, size_bytes: size },
   });
 }
