@@ -43,6 +43,12 @@ describe.skipIf(!hasOpenSsl)('the doctor, of a TLS certificate', () => {
     ]);
   });
 
+  it('says how soon a server uses a renewed one', () => {
+    expect(examine(20)).toContainEqual(
+      expect.objectContaining({ remedy: expect.stringMatching(/within 30 seconds\.$/) }),
+    );
+  });
+
   it.each<[string, Parameters<typeof examine>, RegExp]>([
     ['ends soon', [20], /^TLS certificate warning: it ends in 9 days/],
     ['has ended', [31], /^TLS certificate broken: it ended on/],

@@ -6,7 +6,7 @@ import { DAY_MS } from '../ports/clock.ts';
 import { broken, type Diagnosis, ok, warning } from '../ports/diagnosis.ts';
 import { Fatal } from '../ports/errors.ts';
 import { ENDING_SOON_MS, toTimeLeft } from '../runtime/certificates.ts';
-import { readTls } from './tls.ts';
+import { LOOK_EVERY_MS, readTls } from './tls.ts';
 
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 
@@ -49,7 +49,7 @@ const ISSUED = 'Have one issued by an authority that your clients know.';
 function toValidity({ validFrom, validTo }: X509Certificate, now: number): Diagnosis {
   const subject = 'TLS certificate';
   const [from, to] = [Date.parse(validFrom), Date.parse(validTo)];
-  const renew = 'Renew it; a server that runs takes the new files into use within a minute.';
+  const renew = `Renew it; a server that runs takes the new files into use within ${LOOK_EVERY_MS / 1000} seconds.`;
   if (from > now)
     return broken(subject, `it is valid only from ${validFrom}`, 'Set the clock of this machine, or wait.');
   if (to <= now) return broken(subject, `it ended on ${validTo}: every client refuses it`, renew);

@@ -14,7 +14,7 @@ interface TlsFiles {
 }
 
 /** How often the files are looked at: a certificate is renewed days before the old one ends. */
-const LOOK_EVERY_MS = 30_000;
+export const LOOK_EVERY_MS = 30_000;
 
 /**
  * Has new connections use the certificate that the files hold, soon after they change; those that are open go on. A pair
