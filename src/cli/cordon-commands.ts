@@ -198,5 +198,5 @@ function tellDrained({ cordon: set, isEmpty, byStatus, instances }: Drained): vo
       host ?? '-',
     ]),
   );
-  printLine('Ask again with the same command. To end one yourself: berth instances destroy <id>');
+  printLine('Ask again with the same command. To end one yourself: berth instances rm <id>');
 }

@@ -81,7 +81,7 @@ function compare(
     return broken(
       subject,
       `it is ${status}, and its machine ${ownerRef} is ${machine.power}: it may be costing money`,
-      `\`berth instances destroy ${id} --yes\` removes it, with its disk.`,
+      `\`berth instances rm ${id} --yes\` removes it, with its disk.`,
     );
   const wanted = status === 'ONLINE' ? 'running' : 'stopped';
   if (isLive && machine.power !== wanted)
