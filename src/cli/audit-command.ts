@@ -9,6 +9,7 @@ import {
   type ListFlags,
   printData,
   printRecords,
+  toReadLimit,
   withList,
 } from './print-records.ts';
 
@@ -27,11 +28,11 @@ export function auditCommand(): Command {
 export function auditCommandOn(on: OnOperators): Command {
   const audit = new Command('audit');
   withList(
-    on(audit.command('ls'), async ({ store: { read } }, flags: Flags) => {
+    on(audit.command('ls'), async ({ store: { read } }, flags: Flags & { limit: number }) => {
       const { actor, action, subject, limit } = flags;
-      const { entries } = await listAudit(read, { actor, action, subject, limit });
-      if (isData(flags)) printData(flags, entries);
-      else printRecords(entries, columns, {}, 'The audit log has no such entry.');
+      const { entries } = await listAudit(read, { actor, action, subject, limit: toReadLimit(flags) });
+      if (isData(flags)) printData(flags, entries.slice(0, limit));
+      else printRecords(entries, columns, flags, 'The audit log has no such entry.');
     }),
     50,
   )

@@ -26,6 +26,8 @@ import {
   type OutputFlag,
   printData,
   printRecords,
+  tellCut,
+  toReadLimit,
   withList,
   withNames,
   withOutput,
@@ -39,7 +41,7 @@ export function instancesCommand(): Command {
   withList(
     onDatabase(instances.command('ls'), async ({ store: { read } }, flags: Filters) => {
       const found = await list(read, flags);
-      if (isData(flags)) printData(flags, found);
+      if (isData(flags)) printData(flags, found.slice(0, flags.limit));
       else printRecords(found, columns, flags, 'There is no such instance.');
     }),
   )
@@ -73,18 +75,21 @@ export function instancesCommand(): Command {
   ).description(
     'show an instance: its row, the work that is open for it, its history, and of one that failed what there is to understand it',
   );
-  withOutput(
+  withList(
     onDatabase(
       instances.command('events <instance>'),
-      async ({ store: { read } }, id: string, flags: OutputFlag) => {
+      async ({ store: { read } }, id: string, flags: ListFlags) => {
         const events = await readEvents(read, await instanceNamed(read, id));
         if (events.length === 0) throw nothingKnown(id);
-        if (isData(flags)) return printData(flags, events);
-        tellEvents(events, await accountNames(read));
+        const { limit = events.length } = flags;
+        const latest = events.slice(-limit);
+        if (isData(flags)) return printData(flags, latest);
+        tellEvents(latest, await accountNames(read));
+        tellCut(events.length, flags);
       },
     ),
   ).description(
-    'what happened to an instance: each change of its status with its cause, the calls to the platform and the SSH proofs',
+    'what happened to an instance: each change of its status with its cause, the calls to the platform and the SSH proofs; with --limit the last of them',
   );
   addInstanceActions(instances);
   return instances;
@@ -98,7 +103,7 @@ interface Filters extends ListFlags {
   find?: string;
 }
 
-/** @throws {Fatal} */
+/** With one more than `--limit`, if there is one. @throws {Fatal} */
 async function list(read: Reader, flags: Filters): Promise<InstanceRow[]> {
   const owner = flags.account === undefined ? undefined : await findAccount(read, flags.account);
   if (owner === null) throw new Fatal(`There is no account ${flags.account}: see \`berth accounts ls\`.`);
@@ -111,7 +116,7 @@ async function list(read: Reader, flags: Filters): Promise<InstanceRow[]> {
   };
   const found: InstanceRow[] = [];
   let after: string | null | undefined;
-  const { limit = Number.POSITIVE_INFINITY } = flags;
+  const limit = toReadLimit({ limit: flags.limit ?? Number.POSITIVE_INFINITY });
   while (after !== null && found.length < limit) {
     const page = await listInstances(read, { ...of, after, limit: Math.min(MAX_PAGE, limit - found.length) });
     found.push(...page.instances);

@@ -19,11 +19,14 @@ import { onDatabase } from './orchestrator-database.ts';
 import { withAcceptance } from './parse.ts';
 import {
   isData,
+  type ListFlags,
   type OutputFlag,
   printData,
   printDone,
+  tellCut,
   toJsonTime,
   toTime,
+  withList,
   withOutput,
 } from './print-records.ts';
 
@@ -32,22 +35,20 @@ const MINUTE_MS = 60_000;
 /** `berth losses`: what the platforms took, and the caps beyond which an operator decides. */
 export function lossesCommand(): Command {
   const losses = new Command('losses');
-  withOutput(
+  withList(
     onDatabase(
       losses.command('ls', { isDefault: true }),
-      async ({ store: { read }, clock, config }, flags: OutputFlag) => {
+      async ({ store: { read }, clock, config }, flags: ListFlags) => {
         const cap = toReconcileOptions(config).maxLosses;
         const all = await readLosses(read, cap, [...platformsOf(config).keys()], clock.now());
-        if (isData(flags)) return printData(flags, toJson(all, cap));
+        const held = all.flatMap((platform) => platform.held);
+        if (isData(flags)) return printData(flags, toJson(all, held.slice(0, flags.limit), cap));
         for (const platform of all) {
           if (all.length > 1) printLine(`Platform ${platform.platform}:`);
           tellCount(platform, cap);
           tellTrouble(platform);
         }
-        tellHeld(
-          all.flatMap(({ held }) => held),
-          all.length > 1,
-        );
+        tellHeld(held, all.length > 1, flags);
       },
     ),
   ).description('show how many instances ended as lost, how many may, and which are held');
@@ -129,20 +130,27 @@ function tellCount({ count, cap, acceptedUntil }: PlatformLosses, { windowMs }: 
   if (acceptedUntil !== null) printLine(`Losses are accepted until ${toTime(acceptedUntil)}.`);
 }
 
-function tellHeld(held: readonly HeldInstance[], areSeveral: boolean): void {
+function tellHeld(held: readonly HeldInstance[], areSeveral: boolean, flags: ListFlags): void {
   if (held.length === 0) {
     printLine('No instance is held.');
     return;
   }
   printTable(
     ['HELD INSTANCE', 'STATUS', 'REGION', ...(areSeveral ? ['PLATFORM'] : [])],
-    held.map(({ id, status, region, platform }) => [id, status, region, ...(areSeveral ? [platform] : [])]),
+    held
+      .slice(0, flags.limit)
+      .map(({ id, status, region, platform }) => [id, status, region, ...(areSeveral ? [platform] : [])]),
   );
+  tellCut(held.length, flags);
   printLine('If they are really lost: berth losses accept');
 }
 
 /** All of it as JSON: of several platforms, what each has lost under its name. */
-function toJson(all: readonly PlatformLosses[], { windowMs }: LossCapOptions): object {
+function toJson(
+  all: readonly PlatformLosses[],
+  held: readonly HeldInstance[],
+  { windowMs }: LossCapOptions,
+): object {
   const areSeveral = all.length > 1;
   const told = all.map((one) => ({
     lost: one.count,
@@ -156,13 +164,11 @@ function toJson(all: readonly PlatformLosses[], { windowMs }: LossCapOptions): o
       ? { platforms: Object.fromEntries(told.map((telling, index) => [all[index]?.platform, telling])) }
       : told[0]),
     window_s: windowMs / 1000,
-    held: all.flatMap(({ held }) =>
-      held.map(({ id, status, region, platform }) => ({
-        id,
-        status,
-        region,
-        ...(areSeveral && { platform }),
-      })),
-    ),
+    held: held.map(({ id, status, region, platform }) => ({
+      id,
+      status,
+      region,
+      ...(areSeveral && { platform }),
+    })),
   };
 }

@@ -93,6 +93,16 @@ export function withList(command: Command, most?: number): Command {
   return withOutput(command.addOption(most === undefined ? limit : limit.default(most)));
 }
 
+/** How many rows to read for a list: with one more than `--limit`, it is known whether some are left out. */
+export function toReadLimit({ limit }: { limit: number }): number {
+  return limit + 1;
+}
+
+/** For a person: the list ends at `--limit`, and there are more rows. */
+export function tellCut(found: number, { limit = found }: ListFlags): void {
+  if (found > limit) printLine(`There are more rows: give a --limit above ${limit}.`);
+}
+
 /** Whether a program reads it: JSON or YAML. */
 export function isData({ output = 'table' }: OutputFlag): boolean {
   return output !== 'table';
@@ -115,11 +125,13 @@ export function printRecords<T>(
       records.map((record) => toFields(record, columns)),
     );
   else if (records.length === 0 && none !== undefined) printLine(none);
-  else
+  else {
     printTable(
       columns.map(({ head }) => head),
       records.map((record) => toCells(record, columns)),
     );
+    tellCut(all.length, flags);
+  }
 }
 
 /** Prints data as one line of JSON, or as a document of YAML. */

@@ -62,13 +62,12 @@ describe('one vocabulary', () => {
   });
 
   it.each([
-    'instances ls',
-    'audit ls',
-    'work ls',
-    'alarms ls',
-    'keys ls',
-    'marketplace mail ls',
-    'marketplace teams ls',
+    ...leaves
+      .filter((command) => command.name() === 'ls')
+      .map(nameOf)
+      // The configuration bounds them.
+      .filter((name) => name !== 'capacity ls' && name !== 'platforms ls'),
+    'instances events inst-1',
   ])('%s takes a --limit from 1', async (name) => {
     const { code, stderr } = await runMain([...name.split(' '), '--limit', '0']);
     expect([code, stderr]).toEqual([1, 'berth: --limit 0: give a whole number from 1.\n']);
@@ -98,6 +97,7 @@ describe('on a database', () => {
     await store.close();
     await run('accounts', 'add', 'ann');
     await run('keys', 'create', '--account', 'ann', '--label', EVIL);
+    await run('keys', 'create', '--account', 'ann');
     const opened = openSqliteStore(join(folder, 'berth.db'));
     const [owner] = await opened.read.credentials.listAccounts();
     await opened.transact(async (tx) => {
@@ -195,9 +195,28 @@ describe('on a database', () => {
 
   it('shows the names of instances and of accounts', async () => {
     expect(await run('instances', 'ls', '--limit', '1')).toMatch(
-      /^ID +NAME +STATUS .* ACCOUNT .*\ninst-1 +web +PROVISIONING .* ann +1970-\S+\n$/,
+      /^ID +NAME +STATUS .* ACCOUNT .*\ninst-1 +web +PROVISIONING .* ann +1970-\S+\nThere are more rows: give a --limit above 1\.\n$/,
     );
     expect(JSON.parse(await run('instances', 'ls', '--account', 'ann', '--json'))).toHaveLength(4);
+  });
+
+  it.each([
+    ['keys ls', 'accounts ls'],
+    ['instances events inst-2', 'instances events inst-1'],
+  ])('%s tells of more rows than --limit, to a person only, and %s does not', async (longer, shorter) => {
+    const only = (name: string, ...flags: string[]) => run(...name.split(' '), '--limit', '1', ...flags);
+    expect(await only(longer)).toMatch(/\nThere are more rows: give a --limit above 1\.\n/);
+    expect(JSON.parse(await only(longer, '--json'))).toHaveLength(1);
+    expect(await only(shorter)).not.toContain('There are more rows');
+  });
+
+  it('shows the last events with --limit', async () => {
+    const causes = async (...flags: string[]) =>
+      JSON.parse(await run('instances', 'events', 'inst-2', '--json', ...flags)).map(
+        ({ cause }: { cause: string }) => cause,
+      );
+    expect(await causes()).toEqual(['request', 'create']);
+    expect(await causes('--limit', '1')).toEqual(['create']);
   });
 
   it('cuts a long name in a table only', async () => {

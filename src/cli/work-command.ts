@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { listWork, type WorkRow } from '../orchestrator/operate/views/work.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { fieldColumns, type ListFlags, printRecords, withList } from './print-records.ts';
+import { fieldColumns, type ListFlags, printRecords, toReadLimit, withList } from './print-records.ts';
 
 /** `berth work`: the steps that are not finished. */
 export function workCommand(): Command {
@@ -10,7 +10,7 @@ export function workCommand(): Command {
     onDatabase(
       command.command('ls'),
       async ({ store: { read }, clock }, flags: ListFlags & { limit: number }) => {
-        const { work } = await listWork(read, clock.now(), flags.limit);
+        const { work } = await listWork(read, clock.now(), toReadLimit(flags));
         printRecords(work, columns, flags, 'No work is open.');
       },
     ),

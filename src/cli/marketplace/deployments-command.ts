@@ -21,6 +21,7 @@ import {
   printRecords,
   toFields,
   toJsonTime,
+  toReadLimit,
   withList,
   withOutput,
 } from '../print-records.ts';
@@ -72,13 +73,13 @@ const columns: readonly Column<DeploymentRecord>[] = [
 ];
 
 async function printDeployments({ store: { read } }: CommandDeps, flags: DeploymentFlags): Promise<void> {
-  const { team, provider, status, limit } = flags;
+  const { team, provider, status } = flags;
   const statuses = toStatuses(status);
   const found = await read.deployments.list({
     ...(team !== undefined && { teamIds: [(await findTeam(read.teams, team)).id] }),
     ...(provider !== undefined && { providerId: provider }),
     ...(statuses !== undefined && { statuses }),
-    page: { limit, offset: 0 },
+    page: { limit: toReadLimit(flags), offset: 0 },
   });
   printRecords(found, columns, flags, 'There is no such deployment.');
 }

@@ -3,7 +3,7 @@ import { counted } from '../../contract/counted.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import { toDollars } from '../../marketplace/contract/values.ts';
 import { printLine } from '../../runtime/print.ts';
-import { type Column, isData, type OutputFlag, printRecords, withOutput } from '../print-records.ts';
+import { type Column, isData, type ListFlags, printRecords, withList } from '../print-records.ts';
 import { onMarketplaceDatabase } from './database.ts';
 
 interface Account {
@@ -33,8 +33,8 @@ const columns: readonly Column<Account>[] = [
 /** `berth marketplace ledger`: the sums of the books. Those of one team: `credit show`. */
 export function ledgerCommand(): Command {
   const ledger = new Command('ledger');
-  withOutput(
-    onMarketplaceDatabase(ledger.command('ls', { isDefault: true }), async ({ store }, flags: OutputFlag) => {
+  withList(
+    onMarketplaceDatabase(ledger.command('ls', { isDefault: true }), async ({ store }, flags: ListFlags) => {
       const balances = await store.read.ledger.balances();
       const ofTeams = balances.filter(({ account }) => account.startsWith('team:'));
       const house = balances.filter(({ account }) => !account.startsWith('team:'));

@@ -9,6 +9,7 @@ import { withAcceptance } from '../parse.ts';
 import {
   type Column,
   isData,
+  type ListFlags,
   type OutputFlag,
   printData,
   printDone,
@@ -16,6 +17,7 @@ import {
   toFields,
   toJsonTime,
   toTime,
+  withList,
   withOutput,
 } from '../print-records.ts';
 import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
@@ -23,13 +25,13 @@ import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 /** `berth marketplace losses`: what providers answer 404 for, and the cap beyond which an operator decides. */
 export function marketplaceLossesCommand(): Command {
   const losses = new Command('losses');
-  withOutput(
-    onMarketplaceDatabase(losses.command('ls', { isDefault: true }), async (deps, flags: OutputFlag) => {
+  withList(
+    onMarketplaceDatabase(losses.command('ls', { isDefault: true }), async (deps, flags: ListFlags) => {
       const { counts, held } = await readLosses(deps);
-      if (!isData(flags)) return tell(counts, held);
+      if (!isData(flags)) return tell(counts, held, flags);
       printData(flags, {
         providers: counts.map((count) => toFields(count, providerColumns)),
-        held: held.map((record) => toFields(record, heldColumns)),
+        held: held.slice(0, flags.limit).map((record) => toFields(record, heldColumns)),
       });
     }),
   ).description('show what providers answer 404 for: how much ended by that, and what is held');
@@ -78,7 +80,7 @@ async function readLosses({ store: { read }, clock, config }: CommandDeps) {
   return { counts, held };
 }
 
-function tell(counts: readonly LossCount[], held: readonly LossRecord[]): void {
+function tell(counts: readonly LossCount[], held: readonly LossRecord[], flags: ListFlags): void {
   if (counts.length === 0) {
     printLine('No provider answers 404 for anything that was not deleted there.');
     return;
@@ -88,7 +90,7 @@ function tell(counts: readonly LossCount[], held: readonly LossRecord[]): void {
     printLine('Nothing is held.');
     return;
   }
-  printRecords(held, heldColumns, {});
+  printRecords(held, heldColumns, flags);
   printLine(
     'What is held keeps its state, and is billed up to its provider’s last answer. Check that the key and base_url of the ' +
       'provider are those of your account; if all of it is really lost: berth marketplace losses accept <provider>',

@@ -14,6 +14,7 @@ import {
   printDone,
   printRecords,
   toJsonTime,
+  toReadLimit,
   withList,
   withOutput,
 } from '../print-records.ts';
@@ -42,11 +43,12 @@ export function mailCommand(): Command {
 interface MailFlags extends ListFlags {
   to?: string;
   state?: MailRow['state'];
+  limit: number;
 }
 
 async function printMails({ store }: CommandDeps, flags: MailFlags): Promise<void> {
-  const { to, state, limit } = flags;
-  const { mails } = await listMails(store.read, { to, state, limit });
+  const { to, state } = flags;
+  const { mails } = await listMails(store.read, { to, state, limit: toReadLimit(flags) });
   printRecords(mails, mailColumns, flags, 'There is no such mail.');
 }
 

@@ -133,6 +133,8 @@ describe('the commands for the operator of a marketplace', () => {
       JSON.parse(await run('deployments', 'ls', '--json', ...flags)).map(({ id }: { id: string }) => id);
     expect(await idsOf()).toEqual(['dep-2', 'dep-1']);
     expect(await idsOf('--status', 'all', '--limit', '2')).toEqual(['dep-3', 'dep-2']);
+    expect(await run('deployments', 'ls', '--limit', '1')).toMatch(/\nThere are more rows: .* above 1\.\n$/);
+    expect(await run('deployments', 'ls', '--limit', '2')).not.toContain('There are more rows');
     expect(await idsOf('--status', 'failed')).toEqual(['dep-3']);
     expect(await idsOf('--provider', 'provider-b')).toEqual([]);
     expect(await idsOf('--team', teamId, '--provider', 'provider-a')).toEqual(['dep-2', 'dep-1']);

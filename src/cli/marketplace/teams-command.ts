@@ -18,6 +18,7 @@ import {
   printData,
   printDone,
   printRecords,
+  toReadLimit,
   withList,
   withNames,
   withOutput,
@@ -27,6 +28,7 @@ import { auditedHere, type CommandDeps, onMarketplaceDatabase } from './database
 interface TeamFlags extends ListFlags {
   find?: string;
   spending?: true;
+  limit: number;
 }
 
 /** `berth marketplace teams`. A team is named by its id or its slug, a user by their e-mail address. */
@@ -121,8 +123,8 @@ const teamColumns: readonly Column<TeamRow>[] = [
 ];
 
 async function printTeams({ store, clock }: CommandDeps, flags: TeamFlags): Promise<void> {
-  const { find, spending, limit } = flags;
-  const query = { text: find, isSpending: spending, limit };
+  const { find, spending } = flags;
+  const query = { text: find, isSpending: spending, limit: toReadLimit(flags) };
   const { teams } = await listTeams(store.read, query, clock.now());
   printRecords(teams, teamColumns, flags, 'No team is found.');
 }
