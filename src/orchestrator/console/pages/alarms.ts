@@ -1,3 +1,4 @@
+import { counted } from '../../../contract/counted.ts';
 import { csrfField } from '../../../operators/console/layout.ts';
 import {
   ago,
@@ -49,7 +50,7 @@ export const alarmsPage: Page = async ({ store: { read } }, { now, session }) =>
   const alarms = await read.alarms.list();
   return {
     title: 'Alarms',
-    body: html`<div class="head"><h1>Alarms</h1><span class="soft">${alarms.length} stand, the oldest first</span></div>
+    body: html`<div class="head"><h1>Alarms</h1><span class="soft">${counted(alarms.length, 'alarm')}, the oldest first</span></div>
 ${live(
   'alarms',
   table(columnsAt(now, session.csrf), alarms, 'No alarm stands: nothing is wrong that Berth can see.'),

@@ -139,7 +139,7 @@ function platformState(
   { isUp, isSuspect, downSince, held }: Pick<Platforms[number], 'isUp' | 'isSuspect' | 'downSince' | 'held'>,
   now: number,
 ): Html {
-  const since = downSince === null ? '' : html` <span class="soft">since ${span(now - downSince)}</span>`;
+  const since = downSince === null ? '' : html` <span class="soft">for ${span(now - downSince)}</span>`;
   const state = isUp
     ? badge('answers', 'good')
     : html`${badge(isSuspect ? 'frozen: machines are missing' : 'frozen: does not answer', 'bad')}${since}`;
@@ -208,7 +208,7 @@ function capacity(placements: readonly PlacementView[], placed: readonly PlacedI
     fullest,
     'The catalog has no offer.',
   )}<p class="key"><span class="a">sold</span><span class="b">stopped</span><span>free</span><span class="d">not for sale now</span>
-<a href="/console/capacity">all ${rows.length} places, and why what is unavailable is</a></p>`;
+<a href="/console/capacity">all places (${rows.length}), and why what is unavailable is</a></p>`;
 }
 
 /** How much of what the catalog has is taken, whether or not the rest can be sold now. */
