@@ -62,7 +62,7 @@ async function listed(id: string): Promise<Record<string, string>> {
 }
 
 describe('berth instances, while the server runs', () => {
-  it('a delete shows at once and is carried out, though it has another process [sqlite-foreign-commit]', async () => {
+  it('a delete that another process orders shows and is carried out within seconds [sqlite-order-of-command]', async () => {
     const client = createClient(berth.baseUrl, berth.apiKey);
     const reply = await client.request('POST', '/instances', { body: instanceRequest() });
     const id = String(reply.body['id']);

@@ -42,12 +42,12 @@ async function units(offer: Offer['machine'], accelerator = 'tcg'): Promise<numb
   return inventory?.answer === 'counted' ? inventory.free[0]?.units : undefined;
 }
 
-it('counts no machine on KVM where libvirt has none [libvirt-startable]', async () => {
+it('counts no machine on KVM where libvirt has none [libvirt-without-kvm]', async () => {
   expect(await units({})).toBeGreaterThan(0);
   expect(await units({}, 'kvm')).toBe(0);
 });
 
-it('counts machines with UEFI as soon as libvirt has a firmware [libvirt-startable]', async () => {
+it('counts machines with UEFI as soon as libvirt has a firmware [libvirt-without-uefi]', async () => {
   expect(await units({ uefi: true })).toBe(0);
   host.run('sh', '-c', INSTALL_FIRMWARE);
   expect(await units({ uefi: true })).toBeGreaterThan(0);
