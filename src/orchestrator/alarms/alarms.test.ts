@@ -188,6 +188,29 @@ it('about what happened once stand for a day after it happened last, on the serv
   expect(await rows()).toEqual([]);
 });
 
+it('about what happened once end for all servers when another one sees that it is over [alarm-ended-elsewhere]', async () => {
+  const failed: Raised = {
+    kind: 'start_failed',
+    subject: 'inst-1',
+    platform: 'default',
+    text: 'a start failed',
+  };
+  const [first, second] = [server(), server('two')];
+  first.raise(failed);
+  await first.sync();
+  await second.sync();
+  second.end(failed);
+  await second.sync();
+  for (let rounds = 0; rounds < 3; rounds++) {
+    await clock.advance(MINUTE_MS);
+    await first.sync();
+  }
+  expect([await rows(), first.standing()]).toEqual([[], []]);
+  first.raise(failed);
+  await first.sync();
+  expect(await rows()).toHaveLength(1);
+});
+
 it('stand in memory while the database takes no writes, and are stored after that [alarm-without-store]', async () => {
   const alarms = server();
   isDown = true;

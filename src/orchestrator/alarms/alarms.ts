@@ -220,7 +220,10 @@ export class Alarms {
     this.#rows = new Map(rows.map((row) => [toKey(row), row]));
     for (const [key, seen] of this.#seen) {
       const row = this.#rows.get(key);
-      if (row === undefined) seen.storedAt = Number.NEGATIVE_INFINITY;
+      // This server sees for itself that a cause goes on, but not that what happened once is over.
+      const isEndedElsewhere = standsAfterMs.has(seen.alarm.kind) && seen.storedAt >= seen.raisedAt;
+      if (row === undefined && isEndedElsewhere) this.#seen.delete(key);
+      else if (row === undefined) seen.storedAt = Number.NEGATIVE_INFINITY;
       else seen.alarm = { ...seen.alarm, since: row.since, acknowledgedBy: row.acknowledgedBy };
     }
   }
