@@ -1,11 +1,11 @@
-import { and, asc, eq, inArray, lt } from 'drizzle-orm';
+import { and, eq, inArray, lt } from 'drizzle-orm';
 import { compareNames } from '../../contract/compare-names.ts';
 import type { AlarmReader, AlarmWriter } from '../../orchestrator/model/alarm.ts';
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
 
 const allAlarms = prepared(({ db, tables: { alarms } }: Connection, _values: object) =>
-  db.select().from(alarms).orderBy(asc(alarms.since), asc(alarms.kind), asc(alarms.subject)),
+  db.select().from(alarms),
 );
 
 export function alarmReader(connection: Connection): AlarmReader {
