@@ -73,7 +73,7 @@ export function providersCommand(): Command {
         printRecords(rows, healthColumns, {}, 'No provider is configured, and no row names one.');
         for (const { provider, problems } of rows)
           for (const problem of problems) printLine(`${provider}: ${problem}`);
-        if (rows.some(({ state }) => state === 'unknown'))
+        if (!flags.ask && rows.some(({ state }) => state === 'unknown'))
           printLine('No provider was called. With --ask, each is called now.');
       }),
     ),
