@@ -219,7 +219,7 @@ describe('a program that answers', () => {
     });
   });
 
-  it('is told which hosts are cordoned, in create and inventory, and nothing where none is', async () => {
+  it('is told in create and inventory which hosts are cordoned; without a cordon the field is absent', async () => {
     const counted = (id: string) => say({ id, result: { answer: 'counted', free: 1 } });
     const refused = { outcome: 'failed', code: 'capacity', side_effect: 'none', detail: 'full' };
     await using program = await startProgram(

@@ -68,7 +68,7 @@ export interface DriverDefinition<Options extends DriverOptions = DriverOptions>
   checkCatalog?(options: Options, catalog: Catalog): void;
   /** What an offer of the catalog may say under `machine:`. Absent: nothing. */
   readonly offerSchema?: z.ZodType;
-  /** Whether it is told which hosts to leave out: one of its hosts can be cordoned in Berth. */
+  /** Whether it chooses among hosts and heeds `avoidHosts`: an operator can cordon one of its hosts in Berth. */
   readonly placesOnHosts?: true;
   /** Looks at every prerequisite, one by one, for `berth doctor`. Changes nothing that stays. */
   diagnose?(options: Options, setting: DriverSetting): AsyncIterable<Diagnosis>;

@@ -34,7 +34,7 @@ export interface DeploymentListFilter extends OwnershipFilter {
   page?: number | undefined;
 }
 
-/** One page of a list in JSON; `isAll`: there is no more. */
+/** One page of a list in JSON; `isAll`: no page follows. */
 interface DeploymentPage {
   items: readonly string[];
   isAll: boolean;

@@ -67,7 +67,7 @@ describe('for how long calls fail', () => {
     expect(health.failingMs.size).toBe(0);
   });
 
-  it('drops a subject that is no longer called, and all of them where another process calls', async () => {
+  it('drops a subject without a call for 15 minutes, and all of them when another process takes over', async () => {
     health.failed('dep-1', down);
     await clock.advance(14 * 60_000);
     health.failed('dep-1', down);

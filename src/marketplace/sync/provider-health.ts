@@ -15,7 +15,7 @@ export type ProviderWideProblem = (typeof providerWideProblems)[number];
 
 /** A problem is over after so long without it, so that an intermittent one is logged once. */
 const OVER_AFTER_MS = 60_000;
-/** Two calls about one subject are never this far apart: after that, the subject is no longer called. */
+/** Longer than any pause between two calls about one subject: one without a call for so long is abandoned. */
 const ABANDONED_AFTER_MS = 15 * 60_000;
 
 /** What a call was about: a deployment, or anything else by its id. */

@@ -166,7 +166,7 @@ describe('an end', () => {
     const { transact } = setup.store;
     setup.store.transact = () => Promise.reject(new Error('the database does not answer'));
     await setup.clock.advance(40_000);
-    // Whoever has the lease now says what is wrong.
+    // Another process has the lease now and reports what is wrong.
     expect(setup.workers.problemsOf('provider-x')).toEqual([]);
     expect(setup.workers.failingMs('provider-x').size).toBe(0);
     const polls = setup.plain.faults.countOf('getInstance');

@@ -126,7 +126,7 @@ export async function diagnoseCapabilities({ host, config, catalog }: Patient): 
   const needsUefi = offers.some((offer) => offer.uefi && offer.host_group === host.options.group);
   const needsKvm = config.accelerator === 'kvm';
   if (!needsUefi && !needsKvm) return [];
-  // In one call with what never fails: a libvirt that does not tell is no fault.
+  // `hostname` never fails, so the call succeeds where libvirt refuses `domcapabilities`.
   const has = readCapabilities(await host.virsh([`${DOMCAPABILITIES}; hostname`]));
   const uefi = `UEFI on host ${host.name}`;
   const kvm = `KVM on host ${host.name}`;
