@@ -95,6 +95,7 @@ function reapedInstance(accountId: string): InstanceRecord {
       host: null,
       version: 1,
       createOpenUntil: null,
+      destroyOrder: null,
     },
   };
 }

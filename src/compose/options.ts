@@ -11,8 +11,16 @@ import {
 } from '../orchestrator/platform/options.ts';
 import { DAY_MS } from '../ports/clock.ts';
 
-/** What `reconcile:` in berth.yaml says, in milliseconds. */
-export function toReconcileOptions({ reconcile, failed_instances: failed }: Config): ReconcileOptions {
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** What `reconcile:`, `losses:` and `failed_instances:` in berth.yaml say, in milliseconds. */
+export function toReconcileOptions({
+  reconcile,
+  losses,
+  failed_instances: failed,
+}: Config): ReconcileOptions {
   const leaseMs = reconcile.lease_s * 1000;
   const { share, least, window_s, per_host: perHost } = reconcile.max_losses;
   return {
@@ -22,17 +30,15 @@ export function toReconcileOptions({ reconcile, failed_instances: failed }: Conf
     listPauseMs: listPauseMs(leaseMs),
     probeIntervalMs: reconcile.ssh_probe_interval_s * 1000,
     watchIntervalMs: reconcile.watch_interval_s * 1000,
-    holdFailedMs: failed.hold_minutes * 60_000,
+    holdFailedMs: failed.hold_minutes === undefined ? null : failed.hold_minutes * MINUTE_MS,
+    holdLostClaimsMs: losses.hold_claims_minutes * MINUTE_MS,
+    keepDisksMs: losses.keep_disks_hours * HOUR_MS,
     orphans: reconcile.orphans,
     orphanGraceMs: reconcile.orphan_grace_s * 1000,
     suspectShare: reconcile.suspect_share,
     maxLosses: { share, least, windowMs: window_s * 1000, perHost },
   };
 }
-
-const SECOND_MS = 1000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
 
 /** What `polling:`, `billing:`, `team_limits:` and `retention:` in marketplace.yaml say, in milliseconds and micro-USD. */
 export function toMarketplaceOptions({

@@ -151,7 +151,14 @@ export function composeWork(
   const showsMachines = async (): Promise<boolean> => (await machines.observe()) !== null;
   const volumes =
     volumeDriver && new SharedListing(base, () => volumeDriver.list(), judgeVolumes(base), showsMachines);
-  const context: ReconcileContext = { ...base, machines, volumes, restoreHold: new RestoreHold() };
+  const stopping = new AbortController();
+  const context: ReconcileContext = {
+    ...base,
+    machines,
+    volumes,
+    restoreHold: new RestoreHold(),
+    stopping: stopping.signal,
+  };
   const reconciler = new Reconciler(context);
   const driftDetector = new DriftDetector(context, expected);
   const recovery = new Recovery(context, () => reconciler.start());
@@ -169,6 +176,7 @@ export function composeWork(
     stop: async () => {
       await recovery.stop();
       await driftDetector.stop();
+      stopping.abort();
       await reconciler.stop();
     },
   };

@@ -96,8 +96,21 @@ const retentionSchema = z
 /** What is done with the machine of an instance that went to ERROR. */
 const failedInstancesSchema = z
   .strictObject({
-    /** For so long it is kept for the operator, its unit of capacity with it; 0: it is removed at once. */
-    hold_minutes: z.int().min(0).max(1440).default(0),
+    /**
+     * For so long it is kept for the operator, its unit of capacity with it; then it is removed. Left out: what a failed create
+     * made is removed at once, and a machine that failed later is kept until its instance is deleted.
+     */
+    hold_minutes: z.int().min(0).max(1440).optional(),
+  })
+  .prefault({});
+
+/** What is done about an instance whose machine the platform no longer has. */
+const lossesSchema = z
+  .strictObject({
+    /** For so long its unit of capacity is not sold, in case the machine turns up again. */
+    hold_claims_minutes: z.int().min(0).max(10_080).default(60),
+    /** For so long the disks of an instance that ended by itself are kept after its DELETE. */
+    keep_disks_hours: z.int().min(0).max(720).default(24),
   })
   .prefault({});
 
@@ -151,6 +164,7 @@ export function configSchemaFor<const Registered extends Drivers>(registered: Re
     rate_limits: rateLimitsSchema,
     quotas: quotasSchema,
     reconcile: reconcileSchema,
+    losses: lossesSchema,
     failed_instances: failedInstancesSchema,
     retention: retentionSchema,
     auth: z

@@ -87,17 +87,27 @@ export class FaultInjector {
     this.#closed.promise.catch(() => {});
   }
 
-  /** Has a call reach the platform, or not, and its answer the caller. */
+  /**
+   * Has a call reach the platform, or not, and its answer the caller. A caller that gives up is answered at once: what was
+   * sent before may still be carried out.
+   */
   async carry<T>(
     method: DriverCall['method'],
     ref: OwnerRef | undefined,
     call: () => T | Promise<T>,
+    signal?: AbortSignal,
   ): Promise<T> {
     const made = { method, ref };
     this.calls.push(made);
     const planned = this.#plan(made);
     const fault = planned instanceof Promise ? await planned : planned;
-    return typeof fault === 'string' ? this.#plain(made, fault, call) : this.#graded(made, fault, call);
+    const answering =
+      typeof fault === 'string' ? this.#plain(made, fault, call) : this.#graded(made, fault, call);
+    if (signal === undefined || fault === 'none') return answering;
+    const { promise, reject } = Promise.withResolvers<never>();
+    signal.addEventListener('abort', () => reject(new InjectedFault(`${method} was given up`)));
+    answering.catch(() => undefined);
+    return Promise.race([answering, promise]);
   }
 
   /** Lets the calls that hang go through. */

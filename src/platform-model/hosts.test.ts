@@ -1,4 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
+import { anOrder } from '../orchestrator/model/destroy-order.fixture.ts';
 import { Hosts, type PlatformHost } from './hosts.ts';
 import { createPlatform, driverOf } from './platform.ts';
 import type { MachineRecord } from './records.ts';
@@ -56,7 +57,7 @@ it('a silent host hides its machines, says so, and takes no order; nothing is ma
   const refused = { outcome: 'failed', code: 'transient' };
   expect(await driver.create(order, null)).toMatchObject(refused);
   expect(await driver.stop('a', null)).toMatchObject(refused);
-  expect(await driver.destroy('a', null)).toMatchObject(refused);
+  expect(await driver.destroy('a', null, anOrder)).toMatchObject(refused);
   expect(await driver.create({ ...order, ref: 'b' }, null)).toMatchObject({ outcome: 'pending' });
   there.state = 'silent';
   expect(await driver.list()).toMatchObject({ answer: 'unknown' });
@@ -65,7 +66,7 @@ it('a silent host hides its machines, says so, and takes no order; nothing is ma
 it('a host that is not configured is not asked, and what it has reads as gone to whoever asks no more than that', async () => {
   here.state = 'unconfigured';
   expect(await driver.get('a')).toEqual({ answer: 'gone', hosts: { answered: [there.name], silent: [] } });
-  expect(await driver.destroy('a', null)).toMatchObject({ outcome: 'done' });
+  expect(await driver.destroy('a', null, anOrder)).toMatchObject({ outcome: 'done' });
   here.state = 'answers';
   here.name = 'n9';
   expect(await driver.get('a')).toMatchObject({ value: { power: 'running', host: 'n9' } });
@@ -73,8 +74,8 @@ it('a host that is not configured is not asked, and what it has reads as gone to
 
 it('a removal goes on beside a silent host, and ends for the caller that it was begun for', async () => {
   there.state = 'silent';
-  expect(await driver.destroy('a', null)).toMatchObject({ outcome: 'pending' });
+  expect(await driver.destroy('a', null, anOrder)).toMatchObject({ outcome: 'pending' });
   clock.at = 20;
-  expect(await driver.destroy('a', null)).toMatchObject({ outcome: 'failed', code: 'transient' });
-  expect(await driver.destroy('a', 'removing')).toEqual({ outcome: 'done', value: null });
+  expect(await driver.destroy('a', null, anOrder)).toMatchObject({ outcome: 'failed', code: 'transient' });
+  expect(await driver.destroy('a', 'removing', anOrder)).toEqual({ outcome: 'done', value: null });
 });

@@ -36,7 +36,7 @@ export function createPlatform<M extends MachineRecord>(ports: Ports<M>, stored?
 
 /** The calls of a driver. */
 export type Method =
-  | Exclude<keyof PlatformDriver, 'manifest' | 'volumes' | 'consoleTail' | 'close'>
+  | Exclude<keyof PlatformDriver, 'manifest' | 'volumes' | 'consoleTail' | 'place' | 'close'>
   | `volumes.${'get' | 'list' | VolumePhase}`;
 
 export type Answer = Presence<unknown> | Listing<unknown> | Step<unknown> | Inventory;

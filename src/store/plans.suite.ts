@@ -151,6 +151,8 @@ async function fill({ connect, bytes, run }: PlannedDatabase): Promise<void> {
     createdAt: now,
     deletedAt: null,
     createOpenUntil: null,
+    host: null,
+    destroyOrder: null,
     requestId: null,
   };
   const token = { digest, accountId, parentDigest: digest, createdAt: now, expiresAt: now };

@@ -40,6 +40,7 @@ export function instance(id: string, changes: Partial<InstanceRecord> = {}): Ins
     version: 1,
     host: null,
     createOpenUntil: CREATE_IS_OPEN,
+    destroyOrder: null,
     ...changes,
   };
 }

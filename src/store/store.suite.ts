@@ -287,6 +287,8 @@ export function describeStore(
           platform: 'default',
           deletedAt: null,
           createOpenUntil: null,
+          host: null,
+          destroyOrder: null,
           requestId: null,
         },
       });
@@ -593,6 +595,8 @@ export function describeStore(
             platform: 'default',
             deletedAt: null,
             createOpenUntil: 7,
+            host: null,
+            destroyOrder: null,
             requestId: 'req-1',
           },
         };
@@ -748,6 +752,8 @@ export function describeStore(
         platform: 'default',
         deletedAt: at,
         createOpenUntil: null,
+        host: null,
+        destroyOrder: null,
         requestId: null,
       });
       const prune = (limit = 10) =>

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { Step } from '../../src/orchestrator/model/platform-driver.ts';
 import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 
@@ -80,7 +81,7 @@ describe('a destroy', () => {
     const { berth, path, isUnitHeld, driver, remove, destroy } = await startBesideSilence('n1');
     await using _ = berth;
     driver.destroy = async (ref, cookie) => {
-      await remove.call(driver, ref, cookie);
+      await remove.call(driver, ref, cookie, anOrder);
       return { outcome: 'failed', code: 'transient', sideEffect: 'possible', detail: 'n2 does not answer' };
     };
     await destroy();

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { type Plan, startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
@@ -192,7 +193,7 @@ describe('on a platform that shows a machine only after minutes', () => {
     const { driver } = berth.platform;
     const remove = driver.destroy;
     const removing = { outcome: 'pending', cookie: 'removing', pollAfterMs: 1_000 } as const;
-    driver.destroy = async (ref, cookie) => (cookie === null ? removing : remove(ref, cookie));
+    driver.destroy = async (ref, cookie) => (cookie === null ? removing : remove(ref, cookie, anOrder));
     const id = await berth.create();
     await berth.clock.advance(1_000);
     await berth.orchestrator.request('DELETE', `/instances/${id}`);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { Endpoint, MachineSpec } from '../../src/orchestrator/model/platform-driver.ts';
 import { until } from '../support/clocks/until.ts';
 import { VirtualClock } from '../support/clocks/virtual-clock.ts';
@@ -72,7 +73,7 @@ describe('what the platform does by itself', () => {
     await using orchestrator = await startTestOrchestrator();
     const id = await online(orchestrator);
     const ref = await refOf(orchestrator, id);
-    await behind(() => orchestrator.simulator.destroy(ref, null));
+    await behind(() => orchestrator.simulator.destroy(ref, null, anOrder));
     expect((await orchestrator.waitFor(id, 'ERROR'))['error']).toMatch(
       /machine of this instance no longer exists/,
     );

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type {
   MachineSpec,
   ObservedMachine,
@@ -120,7 +121,7 @@ function lying(
     destroy: async (ref, cookie) => {
       counts.destroy++;
       if (reached().deniesLooks) return { outcome: 'done', value: null };
-      return lie().refusesOrders ? refused : driver.destroy(ref, cookie);
+      return lie().refusesOrders ? refused : driver.destroy(ref, cookie, anOrder);
     },
   };
 }
@@ -137,7 +138,7 @@ function lyingVolumes(volumes: VolumeDriver, lie: () => Lie): VolumeDriver {
     detach: (ref, machine, cookie) => volumes.detach(ref, machine, cookie),
     resize: (ref, sizeGb, cookie) => volumes.resize(ref, sizeGb, cookie),
     destroy: async (ref, cookie) =>
-      lie().deniesAll ? { outcome: 'done', value: null } : volumes.destroy(ref, cookie),
+      lie().deniesAll ? { outcome: 'done', value: null } : volumes.destroy(ref, cookie, anOrder),
   };
 }
 
@@ -166,7 +167,10 @@ async function refOf({ store }: TestOrchestrator, id: string): Promise<string> {
 /** Takes the machine away behind the orchestrator's back. */
 async function take(orchestrator: TestOrchestrator, id: string): Promise<void> {
   const ref = await refOf(orchestrator, id);
-  await until('it is gone', async () => (await orchestrator.simulator.destroy(ref, null)).outcome === 'done');
+  await until(
+    'it is gone',
+    async () => (await orchestrator.simulator.destroy(ref, null, anOrder)).outcome === 'done',
+  );
 }
 
 async function offered({ request }: TestOrchestrator): Promise<number> {

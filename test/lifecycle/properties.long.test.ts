@@ -5,6 +5,7 @@ import { canTransition, IllegalTransition } from '../../src/contract/transitions
 import { withFaults } from '../../src/drivers/kit/faults.ts';
 import type { Offer } from '../../src/orchestrator/catalog/catalog.ts';
 import { transition } from '../../src/orchestrator/instances/transition.ts';
+import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import type { Transaction } from '../../src/orchestrator/model/store.ts';
 import type { Fault } from '../../src/platform-model/call-faults.ts';
@@ -182,7 +183,10 @@ async function perform(orchestrator: TestOrchestrator, step: Command, ids: strin
   }
   const id = ids[step.which % Math.max(ids.length, 1)];
   if (id === undefined) return;
-  if (step.do === 'platform') return void (await simulator[step.what](`berth-${id}`, null));
+  if (step.do === 'platform')
+    return void (await (step.what === 'destroy'
+      ? simulator.destroy(`berth-${id}`, null, anOrder)
+      : simulator[step.what](`berth-${id}`, null)));
   if (step.do === 'poll')
     return expect([200, 404]).toContain((await request('GET', `/instances/${id}`)).status);
   const method = step.do === 'delete' ? 'DELETE' : 'POST';

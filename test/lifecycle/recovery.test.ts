@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createAccount } from '../../src/orchestrator/accounts/accounts.ts';
+import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { StoreUnavailable } from '../../src/orchestrator/model/store.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
@@ -587,7 +588,7 @@ describe('a row of the backup whose machine the platform does not show', () => {
         },
         destroy: async (ref, cookie) => {
           orders.push('destroy');
-          return driver.destroy(ref, cookie);
+          return driver.destroy(ref, cookie, anOrder);
         },
       }),
       prepare: (store) =>

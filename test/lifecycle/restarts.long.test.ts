@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { PlatformDriver, Power } from '../../src/orchestrator/model/platform-driver.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { type Plan, startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
@@ -147,7 +148,7 @@ describe('a restart', () => {
         },
         destroy: async (ref, cookie) => {
           cookies.push(cookie);
-          return driver.destroy(ref, cookie);
+          return driver.destroy(ref, cookie, anOrder);
         },
       }),
     });

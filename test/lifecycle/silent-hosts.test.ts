@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import { acceptLosses } from '../../src/orchestrator/operate/actions/losses.ts';
 import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 
@@ -54,7 +55,7 @@ beforeEach(async () => {
   };
   driver.destroy = async (ref, cookie) => {
     const isThere = isShown() && berth.platform.machines.has(ref);
-    const step = isThere ? await destroy.call(driver, ref, cookie) : undefined;
+    const step = isThere ? await destroy.call(driver, ref, cookie, anOrder) : undefined;
     if (step !== undefined && !isAnswerLost) return step;
     if (isLying) return { outcome: 'done', value: null };
     return isWhole() && !isAnswerLost

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
+import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { ObservedMachine, PlatformDriver, Step } from '../../src/orchestrator/model/platform-driver.ts';
 import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
 import { until } from '../support/clocks/until.ts';
@@ -75,7 +76,7 @@ describe('a step that breaks off', () => {
         },
         destroy: (ref, cookie) => {
           cookies.push(cookie);
-          return driver.destroy(ref, null);
+          return driver.destroy(ref, null, anOrder);
         },
       }),
       failpoint: (name) => {
@@ -141,7 +142,7 @@ describe('a spot machine that is reclaimed while it stops', () => {
     await orchestrator.waitFor(id, 'ONLINE');
     await post(orchestrator, id, 'stop');
     const ref = (await orchestrator.store.read.instances.byId(id))?.ownerRef ?? '';
-    await orchestrator.simulator.destroy(ref, null);
+    await orchestrator.simulator.destroy(ref, null, anOrder);
     await orchestrator.waitFor(id, 'GONE');
     expect(await orchestrator.store.read.claims.isHeldBy(id)).toBe(false);
   });
@@ -171,7 +172,7 @@ describe('a start', () => {
     const ref = (await orchestrator.store.read.instances.byId(id))?.ownerRef ?? '';
     await until(
       'it is gone',
-      async () => (await orchestrator.simulator.destroy(ref, null)).outcome === 'done',
+      async () => (await orchestrator.simulator.destroy(ref, null, anOrder)).outcome === 'done',
     );
     await post(orchestrator, id, 'start');
     await orchestrator.waitFor(id, 'OFFLINE');

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
+import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { PlatformDriver, VolumeDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { until } from '../support/clocks/until.ts';
 import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
@@ -52,7 +53,7 @@ describe('the storage of a location', () => {
       withVolumes(driver, (volumes) => ({
         destroy: async (ref, cookie) => {
           await gate.promise;
-          return volumes.destroy(ref, cookie);
+          return volumes.destroy(ref, cookie, anOrder);
         },
       }));
     await start(100, { wrapDriver });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { OwnerRef, Presence, Step } from '../../src/orchestrator/model/platform-driver.ts';
 import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 import { plainEndpoint } from '../support/fakes/plain-platform.ts';
@@ -137,7 +138,7 @@ describe('a DELETE before the platform shows the resource reads 404 only when it
     await using berth = await startHiding(['destroy']);
     const { destroy } = berth.platform.driver;
     berth.platform.driver.destroy = async (ref, cookie) => {
-      const step = await destroy(ref, cookie);
+      const step = await destroy(ref, cookie, anOrder);
       return step.outcome === 'failed' ? { outcome: 'done', value: null } : step;
     };
     const path = `/instances/${await online(berth)}`;

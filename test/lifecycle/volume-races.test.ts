@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
+import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { PlatformDriver, Step, VolumeDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { DriverCall, Fault } from '../../src/platform-model/call-faults.ts';
 import { until } from '../support/clocks/until.ts';
@@ -84,7 +85,7 @@ function withVolumes(
     attach: (ref, machine, cookie) => volumes.attach(ref, machine, cookie),
     detach: (ref, machine, cookie) => volumes.detach(ref, machine, cookie),
     resize: (ref, sizeGb, cookie) => volumes.resize(ref, sizeGb, cookie),
-    destroy: (ref, cookie) => volumes.destroy(ref, cookie),
+    destroy: (ref, cookie) => volumes.destroy(ref, cookie, anOrder),
   };
   return { ...driver, volumes: { ...kept, ...change(volumes) } };
 }

@@ -41,6 +41,7 @@ export function aRecord(changes: Partial<InstanceRecord> = {}): InstanceRecord {
       host: null,
       version: 1,
       createOpenUntil: null,
+      destroyOrder: null,
     },
     ...changes,
   };
@@ -100,6 +101,8 @@ export function aVolume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
     createdAt: 1_000,
     deletedAt: null,
     createOpenUntil: null,
+    host: null,
+    destroyOrder: null,
     requestId: null,
     ...changes,
   };

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Offer } from '../../orchestrator/catalog/catalog.ts';
+import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { Diagnosis } from '../../ports/diagnosis.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';
 import { exec } from './driver.ts';
@@ -62,7 +63,10 @@ describe('a program that answers', () => {
     await using program = await startProgram(
       `${greetingFor({ concurrency: 2 })}; read -r a; read -r b; ${done('3')}; ${gone('2')}; ${LISTEN}`,
     );
-    const [presence, step] = await Promise.all([program.driver.get('a'), program.driver.destroy('b', null)]);
+    const [presence, step] = await Promise.all([
+      program.driver.get('a'),
+      program.driver.destroy('b', null, anOrder),
+    ]);
     expect(presence).toEqual({ answer: 'gone' });
     expect(step).toEqual({ outcome: 'done', value: null });
   });
@@ -72,11 +76,11 @@ describe('a program that answers', () => {
       `${GREETING}; while read -r line; do echo "$line" >> "$PLACE/read"; [ -e "$PLACE/go" ] && ${gone('2')}; done`,
     );
     const { driver, clock, place } = program;
-    const first = driver.destroy('a', null);
+    const first = driver.destroy('a', null, anOrder);
     first.catch(() => undefined);
     await expect.poll(() => existsSync(join(place, 'read'))).toBe(true);
     await clock.advance(3_000);
-    const second = driver.destroy('b', null);
+    const second = driver.destroy('b', null, anOrder);
     await clock.advance(4_000);
     await expect(first).rejects.toThrow('did not answer destroy within 7 s');
     await clock.advance(3_000);
@@ -93,7 +97,7 @@ describe('a program that answers', () => {
       `${GREETING}; read -r a; ${WAIT_FOR_GO}; ${done('2')}; read -r b; ${gone('3')}; ${LISTEN}`,
     );
     const { driver, clock, place } = program;
-    const first = driver.destroy('a', null);
+    const first = driver.destroy('a', null, anOrder);
     first.catch(() => undefined);
     await clock.advance(7_000);
     await expect(first).rejects.toThrow('did not answer');
@@ -162,7 +166,10 @@ describe('a program that answers', () => {
       },
     );
     const clean = 'GET https://api.test/?key=[redacted] refused: [redacted]';
-    expect(await program.driver.destroy('a', null)).toMatchObject({ outcome: 'failed', detail: clean });
+    expect(await program.driver.destroy('a', null, anOrder)).toMatchObject({
+      outcome: 'failed',
+      detail: clean,
+    });
     expect(await program.driver.get('b')).toEqual({ answer: 'unknown', reason: clean });
     expect(await program.driver.get('c')).toMatchObject({ value: { detail: clean } });
     await expect.poll(() => program.said()).toContain('it is [redacted]');
@@ -181,7 +188,7 @@ describe('a program that answers', () => {
       { environment: ['TOKEN'] },
       { TOKEN: 'a/secret&of/ours' },
     );
-    expect(await program.driver.destroy('a', null)).toMatchObject({ detail: 'no: [redacted]' });
+    expect(await program.driver.destroy('a', null, anOrder)).toMatchObject({ detail: 'no: [redacted]' });
   });
 
   it('has no named value in what it tells of a line that is no answer, nor the whole line', async () => {
@@ -192,7 +199,7 @@ describe('a program that answers', () => {
       { environment: ['TOKEN'] },
       { TOKEN },
     );
-    const asked = program.driver.destroy('a', null).catch(String);
+    const asked = program.driver.destroy('a', null, anOrder).catch(String);
     await expect.poll(() => program.said()).toContain('its id is no string');
     const told = await program.clock.advanceUntilSettled(asked, 1_000);
     expect(told).toContain('instead it wrote what is no answer');
@@ -312,10 +319,12 @@ describe('an answer that is not as the protocol says', () => {
     await using program = await startProgram(
       `${GREETING}; read -r line; ${say({ id: '2', result: { outcome: 'maybe' } })}; read -r line; ${say({ id: '3', error: 'the disk is full' })}; ${LISTEN}`,
     );
-    await expect(program.driver.destroy('a', null)).rejects.toThrow(
+    await expect(program.driver.destroy('a', null, anOrder)).rejects.toThrow(
       'answers destroy with what is no answer of the protocol',
     );
-    await expect(program.driver.destroy('a', null)).rejects.toThrow('failed over destroy: the disk is full');
+    await expect(program.driver.destroy('a', null, anOrder)).rejects.toThrow(
+      'failed over destroy: the disk is full',
+    );
   });
 });
 
@@ -406,7 +415,7 @@ describe('a program that ends', () => {
     await using program = await startProgram(
       `if [ -e "$PLACE/go" ]; then read -r line; ${other}; ${LISTEN}; else touch "$PLACE/go"; ${GREETING}; read -r line; fi`,
     );
-    await expect(program.driver.destroy('a', null)).rejects.toThrow();
+    await expect(program.driver.destroy('a', null, anOrder)).rejects.toThrow();
     await expect.poll(() => program.said()).toContain('"again_in_s":1}');
     await program.clock.advance(1_000);
     await expect
@@ -420,7 +429,7 @@ describe('a program that ends', () => {
       `sh -c 'trap "" TERM; ${TELL_PID}; while :; do sleep 1; done' & ${WAIT_FOR_PID}; ${GREETING}; read -r line; exit 1`,
     );
     const pid = Number(readFileSync(join(program.place, 'pid'), 'utf8'));
-    const asked = program.driver.destroy('a', null);
+    const asked = program.driver.destroy('a', null, anOrder);
     asked.catch(() => undefined);
     await expect.poll(() => isRunning(program.pid)).toBe(false);
     await expect(program.clock.advanceUntilSettled(asked, 10)).rejects.toThrow();
@@ -436,7 +445,7 @@ describe('a program that ends', () => {
     );
     const pid = Number(readFileSync(join(program.place, 'pid'), 'utf8'));
     try {
-      const asked = program.driver.destroy('a', null);
+      const asked = program.driver.destroy('a', null, anOrder);
       asked.catch(() => undefined);
       await expect.poll(() => isRunning(program.pid)).toBe(false);
       await expect(program.clock.advanceUntilSettled(asked, 10)).rejects.toThrow('exit code 1');
@@ -469,7 +478,7 @@ describe('a program that misbehaves', () => {
 
   it('is ended when it babbles', async () => {
     await using program = await startProgram(`${GREETING}; read -r line; while echo babble; do :; done`);
-    await expect(program.driver.destroy('a', null)).rejects.toThrow(
+    await expect(program.driver.destroy('a', null, anOrder)).rejects.toThrow(
       'wrote 100 lines that are no answers before it answered destroy',
     );
   });
@@ -479,7 +488,7 @@ describe('a program that misbehaves', () => {
       `${GREETING}; read -r line; ${WAIT_FOR_GO}; ${done('2')}; read -r line; ${gone('3')}; ${LISTEN}`,
     );
     const { driver, clock } = program;
-    const asked = driver.destroy('a', null);
+    const asked = driver.destroy('a', null, anOrder);
     asked.catch(() => undefined);
     await clock.advance(7_000);
     await expect(asked).rejects.toThrow('did not answer destroy within 7 s');
@@ -498,7 +507,7 @@ describe('a program that misbehaves', () => {
     const { driver, clock } = program;
     const pid = Number(readFileSync(join(program.place, 'pid'), 'utf8'));
     for (let round = 0; round < 3; round++)
-      await expect(clock.advanceUntilSettled(driver.destroy('a', null), 1_000)).rejects.toThrow(
+      await expect(clock.advanceUntilSettled(driver.destroy('a', null, anOrder), 1_000)).rejects.toThrow(
         'did not answer destroy',
       );
     expect(await driver.get('a')).toMatchObject({
@@ -538,7 +547,7 @@ describe('a program that misbehaves', () => {
 
   it('rejects what is under way when it is closed, and ends', async () => {
     await using program = await startProgram(`${GREETING}; ${LISTEN}; touch "$PLACE/ended"`);
-    const asked = program.driver.destroy('a', null);
+    const asked = program.driver.destroy('a', null, anOrder);
     asked.catch(() => undefined);
     await program.driver.close();
     await expect(asked).rejects.toThrow('was closed');
@@ -548,7 +557,7 @@ describe('a program that misbehaves', () => {
 
   it('is not blamed for an answer to what was under way when it was closed', async () => {
     await using program = await startProgram(`${GREETING}; ${LISTEN}; ${done('2')}`);
-    program.driver.destroy('a', null).catch(() => undefined);
+    program.driver.destroy('a', null, anOrder).catch(() => undefined);
     await program.driver.close();
     expect(program.lines.filter(({ level }) => level === 'warn')).toEqual([]);
   });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type {
   MachineSpec,
   ObservedMachine,
@@ -51,7 +52,7 @@ export function answersOf(driver: PlatformDriver, clock: Clock): (request: Reque
       case 'restart':
         return toWire(await driver.restart(ref, String(request['restart_id']), cookie));
       case 'destroy':
-        return toWire(await driver.destroy(ref, cookie));
+        return toWire(await driver.destroy(ref, cookie, anOrder));
       case 'volumes.get':
         return toWire(await volumes.get(ref));
       case 'volumes.list':
@@ -65,7 +66,7 @@ export function answersOf(driver: PlatformDriver, clock: Clock): (request: Reque
       case 'volumes.resize':
         return toWire(await volumes.resize(ref, Number(request['size_gb']), cookie));
       case 'volumes.destroy':
-        return toWire(await volumes.destroy(ref, cookie));
+        return toWire(await volumes.destroy(ref, cookie, anOrder));
       default:
         throw new Error(`no ${method} here`);
     }

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { collectLog } from '../../../test/support/collect-log.ts';
+import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { exec } from './driver.ts';
 import { infoAnswer, setting } from './program.fixture.ts';
@@ -95,7 +96,7 @@ it.each<[string, (response: ServerResponse, request: Request) => void, string]>(
   ['an error', (response, { id }) => sendJson(response, { id, error: 'no disk' }), 'failed over destroy'],
 ])('proves nothing by %s', async (_what, reply, sentence) => {
   await using pair = await pairWith(reply);
-  await expect(pair.driver.destroy('a', null)).rejects.toThrow(sentence);
+  await expect(pair.driver.destroy('a', null, anOrder)).rejects.toThrow(sentence);
   expect(await pair.driver.get('a')).toEqual({ answer: 'unknown', reason: expect.any(String) });
   expect(await pair.driver.list()).toMatchObject({ answer: 'unknown' });
 });
@@ -107,7 +108,7 @@ it('waits for a reply that comes drop by drop no longer than for any', async () 
     const timer = setInterval(() => response.write(' '), 5);
     response.once('close', () => clearInterval(timer));
   });
-  const asked = pair.driver.destroy('a', null);
+  const asked = pair.driver.destroy('a', null, anOrder);
   asked.catch(() => undefined);
   await expect.poll(() => pair.requests.length).toBe(2);
   await pair.clock.advance(7_000);
@@ -118,7 +119,7 @@ it('sends the token as a bearer, and shows it to no log', async () => {
   await using pair = await pairWith((response) => response.writeHead(500, json).end(`you sent ${TOKEN}`), {
     BERTH_DRIVER_TOKEN: TOKEN,
   });
-  await expect(pair.driver.destroy('a', null)).rejects.toThrow('you sent [redacted]');
+  await expect(pair.driver.destroy('a', null, anOrder)).rejects.toThrow('you sent [redacted]');
   expect(pair.requests.map(({ headers }) => headers['authorization'])).toEqual([
     `Bearer ${TOKEN}`,
     `Bearer ${TOKEN}`,
@@ -131,7 +132,7 @@ it('has no token in what the driver tells of a failure', async () => {
   await using pair = await pairWith((response, { id }) => sendJson(response, { id, result: failed }), {
     BERTH_DRIVER_TOKEN: TOKEN,
   });
-  expect(await pair.driver.destroy('a', null)).toMatchObject({ detail: 'no such key: [redacted]' });
+  expect(await pair.driver.destroy('a', null, anOrder)).toMatchObject({ detail: 'no such key: [redacted]' });
 });
 
 it.each([
@@ -140,7 +141,7 @@ it.each([
   [429, 'transient', 'too many requests'],
 ])('takes a %d for an order that was not begun', async (status, code, detail) => {
   await using pair = await pairWith((response) => response.writeHead(status, json).end('{}'));
-  expect(await pair.driver.destroy('a', null)).toEqual({
+  expect(await pair.driver.destroy('a', null, anOrder)).toEqual({
     outcome: 'failed',
     code,
     sideEffect: 'none',
@@ -158,7 +159,7 @@ it('has begun nothing where nobody listens any more', async () => {
   const options = exec.configSchema.parse({ driver: 'exec', url: webhook.url });
   const driver = await exec.open(options, setting({ clock, log }));
   await webhook[Symbol.asyncDispose]();
-  const destroy = () => driver.destroy('a', null).catch(() => undefined);
+  const destroy = () => driver.destroy('a', null, anOrder).catch(() => undefined);
   await expect.poll(destroy).toMatchObject({
     code: 'transient',
     sideEffect: 'none',
@@ -179,9 +180,9 @@ it('greets anew what answers after contact was lost, which may be another progra
   });
   const options = exec.configSchema.parse({ driver: 'exec', url: webhook.url });
   const driver = await exec.open(options, setting({ clock }));
-  await expect(driver.destroy('a', null)).rejects.toThrow('status 502');
+  await expect(driver.destroy('a', null, anOrder)).rejects.toThrow('status 502');
   protocol = 8;
-  expect(await driver.destroy('a', null)).toMatchObject({
+  expect(await driver.destroy('a', null, anOrder)).toMatchObject({
     code: 'transient',
     sideEffect: 'none',
     detail: expect.stringContaining('speaks version 8 of the driver protocol, which is too new'),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { type Fault, InjectedFault } from '../../platform-model/call-faults.ts';
 import { withFaults } from './faults.ts';
@@ -72,7 +73,7 @@ describe('injected faults', () => {
 
   it('hangs until released, then reaches the platform late', async () => {
     const { driver, reached } = faulty('hang');
-    const call = driver.destroy('a', null);
+    const call = driver.destroy('a', null, anOrder);
     await new Promise((resolve) => setImmediate(resolve));
     expect(reached).toEqual([]);
     driver.release();
@@ -93,7 +94,7 @@ describe('injected faults', () => {
     expect(await faulty('unknown').driver.list()).toMatchObject({ answer: 'unknown' });
     expect(await faulty('lie-empty').driver.list()).toEqual({ answer: 'listed', items: [] });
     const { driver, reached } = faulty('lie-done');
-    expect(await driver.destroy('a', null)).toEqual({ outcome: 'done', value: null });
+    expect(await driver.destroy('a', null, anOrder)).toEqual({ outcome: 'done', value: null });
     expect(reached).toEqual([]);
   });
 

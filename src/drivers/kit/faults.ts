@@ -22,11 +22,16 @@ export function withFaults(driver: PlatformDriver, plan: FaultPlan, clock?: Cloc
     calls: injector.calls,
     get: (ref) => injector.carry('get', ref, () => driver.get(ref)),
     list: () => injector.carry('list', undefined, () => driver.list()),
-    create: (spec, cookie) => injector.carry('create', spec.ref, () => driver.create(spec, cookie)),
-    stop: (ref, cookie) => injector.carry('stop', ref, () => driver.stop(ref, cookie)),
-    start: (ref, cookie) => injector.carry('start', ref, () => driver.start(ref, cookie)),
-    restart: (ref, id, cookie) => injector.carry('restart', ref, () => driver.restart(ref, id, cookie)),
-    destroy: (ref, cookie) => injector.carry('destroy', ref, () => driver.destroy(ref, cookie)),
+    create: (spec, cookie, call) =>
+      injector.carry('create', spec.ref, () => driver.create(spec, cookie, call), call?.signal),
+    stop: (ref, cookie, call) =>
+      injector.carry('stop', ref, () => driver.stop(ref, cookie, call), call?.signal),
+    start: (ref, cookie, call) =>
+      injector.carry('start', ref, () => driver.start(ref, cookie, call), call?.signal),
+    restart: (ref, id, cookie, call) =>
+      injector.carry('restart', ref, () => driver.restart(ref, id, cookie, call), call?.signal),
+    destroy: (ref, cookie, order, call) =>
+      injector.carry('destroy', ref, () => driver.destroy(ref, cookie, order, call), call?.signal),
     ...(inventory !== undefined && {
       inventory: (avoidHosts?: readonly string[]) =>
         injector.carry('inventory', undefined, () => inventory.call(driver, avoidHosts)),
@@ -47,13 +52,15 @@ function withVolumeFaults(volumes: VolumeDriver, injector: FaultInjector): Volum
   return {
     get: (ref) => injector.carry('volumes.get', ref, () => volumes.get(ref)),
     list: () => injector.carry('volumes.list', undefined, () => volumes.list()),
-    create: (spec, cookie) => injector.carry('volumes.create', spec.ref, () => volumes.create(spec, cookie)),
-    attach: (ref, machine, cookie) =>
-      injector.carry('volumes.attach', ref, () => volumes.attach(ref, machine, cookie)),
-    detach: (ref, machine, cookie) =>
-      injector.carry('volumes.detach', ref, () => volumes.detach(ref, machine, cookie)),
-    resize: (ref, sizeGb, cookie) =>
-      injector.carry('volumes.resize', ref, () => volumes.resize(ref, sizeGb, cookie)),
-    destroy: (ref, cookie) => injector.carry('volumes.destroy', ref, () => volumes.destroy(ref, cookie)),
+    create: (spec, cookie, call) =>
+      injector.carry('volumes.create', spec.ref, () => volumes.create(spec, cookie, call), call?.signal),
+    attach: (ref, machine, cookie, call) =>
+      injector.carry('volumes.attach', ref, () => volumes.attach(ref, machine, cookie, call), call?.signal),
+    detach: (ref, machine, cookie, call) =>
+      injector.carry('volumes.detach', ref, () => volumes.detach(ref, machine, cookie, call), call?.signal),
+    resize: (ref, sizeGb, cookie, call) =>
+      injector.carry('volumes.resize', ref, () => volumes.resize(ref, sizeGb, cookie, call), call?.signal),
+    destroy: (ref, cookie, order, call) =>
+      injector.carry('volumes.destroy', ref, () => volumes.destroy(ref, cookie, order, call), call?.signal),
   };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
+import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import { describeDriver } from '../kit/driver.suite.ts';
 import { aCatalog } from './catalog.fixture.ts';
 import { diagnoseMachines } from './diagnosis/machine-checks.ts';
@@ -31,7 +32,7 @@ describe('a machine whose domain lost its mark', () => {
     const { host, driver } = await unmarked();
     const reason = expect.stringContaining('without the metadata');
     expect(await driver.get(REF)).toEqual({ answer: 'unknown', reason });
-    expect(await driver.destroy(REF, null)).toMatchObject({ outcome: 'failed', detail: reason });
+    expect(await driver.destroy(REF, null, anOrder)).toMatchObject({ outcome: 'failed', detail: reason });
     expect([...host.domains.keys()]).toEqual([REF]);
     expect([...host.files.keys()]).toContain(`${REF}.qcow2`);
   });
@@ -283,7 +284,7 @@ it('a delete waits for the snapshots of an operator, and names their files [libv
   await bench.create(bench.ref('a'));
   host.files.set(`${REF}.before-upgrade`, { content: Buffer.alloc(0), bytes: 1 });
   const refusal = { outcome: 'failed', detail: expect.stringContaining(`${REF}.before-upgrade`) };
-  expect(await bench.driver.destroy(REF, null)).toMatchObject(refusal);
+  expect(await bench.driver.destroy(REF, null, anOrder)).toMatchObject(refusal);
   expect([host.domains.get(REF)?.live, host.files.has(`${REF}.qcow2`)]).toEqual([undefined, true]);
   host.files.delete(`${REF}.before-upgrade`);
   await bench.destroy(REF);

@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { Platform } from './create.ts';
 import { aDomain, aMark } from './domain-xml.fixture.ts';
 import { toDomainXml, uuidOf } from './domain-xml.ts';
@@ -93,7 +94,7 @@ it('a disk without our mark is neither deleted nor taken for ours', async () => 
     outcome: 'failed',
     code: 'already_exists',
   });
-  expect(await volumes.destroy('berth-vol-1', null)).toEqual({ outcome: 'done', value: null });
+  expect(await volumes.destroy('berth-vol-1', null, anOrder)).toEqual({ outcome: 'done', value: null });
   expect(files).toEqual({ [DISK]: 'theirs' });
 });
 
@@ -106,7 +107,10 @@ it('a volume that libvirt does not tell of just now is not gone, nor made anew',
     outcome: 'failed',
     code: 'transient',
   });
-  expect(await volumes.destroy('berth-vol-1', null)).toMatchObject({ outcome: 'failed', code: 'transient' });
+  expect(await volumes.destroy('berth-vol-1', null, anOrder)).toMatchObject({
+    outcome: 'failed',
+    code: 'transient',
+  });
   expect(files[DISK]).toBe('data');
 });
 

@@ -7,6 +7,7 @@ import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import { standingCordons } from '../capacity/cordons.ts';
 import { type Sale, sellableUnits } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour, type Offer } from '../catalog/catalog.ts';
+import { refOf } from '../model/attempt.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { InstanceRecord, InstanceSpec } from '../model/records.ts';
@@ -72,7 +73,8 @@ async function insertInstance(
   const record: InstanceRecord = {
     id,
     accountId,
-    ownerRef: `berth-${id}`,
+    ownerRef: refOf(id),
+    destroyOrder: null,
     platform: offer.platform,
     name: request.name ?? null,
     offerId: offer.id,

@@ -1,8 +1,15 @@
 import type { Clock } from '../../ports/clock.ts';
+import { type DestroyReason, recordedOrder } from '../model/destroy-order.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import { getInstance, putInstanceWork } from '../model/rows.ts';
-import type { Store } from '../model/store.ts';
-import { transition } from './transition.ts';
+import type { Store, Transaction } from '../model/store.ts';
+import { amend, transition } from './transition.ts';
+
+/** Who asks for the end of a resource. */
+export interface Requester {
+  reason: Extract<DestroyReason, 'tenant' | 'operator'>;
+  by: string;
+}
 
 /**
  * O: DELETE /instances/{instanceId}, from every state, idempotent. It wins over whatever is under way: a call
@@ -11,16 +18,35 @@ import { transition } from './transition.ts';
  * @throws {ApiError} `not_found`
  */
 export async function destroyInstance(
-  { store, clock }: { store: Store; clock: Clock },
+  { store, clock }: { store: Store; clock: Pick<Clock, 'now'> },
   accountId: string,
   id: string,
+  requester: Requester = { reason: 'tenant', by: accountId },
 ): Promise<InstanceRecord> {
   return store.transact(async (tx) => {
     const record = await getInstance(tx.instances, accountId, id);
-    if (record.status === 'DESTROYING') return record;
-    const now = clock.now();
-    const destroying = await transition(tx, record, 'DESTROYING', now, { attachCycle: false });
-    await putInstanceWork(tx, id, 'destroy', now);
-    return destroying;
+    if (record.status === 'DESTROYING' && record.destroyOrder !== null) return record;
+    return orderDestroy(tx, record, clock.now(), requester);
   });
+}
+
+/** Records the request and has the machine removed. An end that a policy or a failed create ordered stays one of theirs. */
+export async function orderDestroy(
+  tx: Transaction,
+  record: InstanceRecord,
+  now: number,
+  { reason, by }: Requester,
+): Promise<InstanceRecord> {
+  const { status } = record;
+  const hadEnded = (status === 'ERROR' || status === 'OFFLINE') && record.destroyOrder === null;
+  const keepsDisks = hadEnded && reason === 'tenant';
+  const destroyOrder =
+    record.destroyOrder ?? recordedOrder({ reason, by, at: now, ...(keepsDisks && { keepsDisks }) });
+  const changes = { attachCycle: false, destroyOrder };
+  const destroying =
+    status === 'DESTROYING'
+      ? await amend(tx, record, now, changes)
+      : await transition(tx, record, 'DESTROYING', now, changes);
+  await putInstanceWork(tx, record.id, 'destroy', now);
+  return destroying;
 }

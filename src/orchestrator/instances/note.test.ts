@@ -56,6 +56,7 @@ const records: fc.Arbitrary<InstanceRecord> = fc
     host: null,
     version: 3,
     createOpenUntil: null,
+    destroyOrder: null,
     spec: { ...spec, sshKeys, cloudInit: { runcmd: ['echo the-secret'] } },
   }));
 

@@ -111,5 +111,6 @@ export function fromNote(
     version: 1,
     host: null,
     createOpenUntil: null,
+    destroyOrder: null,
   };
 }

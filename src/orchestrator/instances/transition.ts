@@ -6,7 +6,15 @@ import type { Transaction } from '../model/store.ts';
 type Changes = Partial<
   Pick<
     InstanceRecord,
-    'endpoint' | 'hostKeyFingerprint' | 'attachCycle' | 'error' | 'spec' | 'createOpenUntil' | 'host'
+    | 'endpoint'
+    | 'hostKeyFingerprint'
+    | 'attachCycle'
+    | 'error'
+    | 'spec'
+    | 'createOpenUntil'
+    | 'host'
+    | 'ownerRef'
+    | 'destroyOrder'
   >
 >;
 

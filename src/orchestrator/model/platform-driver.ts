@@ -1,11 +1,26 @@
 import type { CloudInit } from '../../contract/cloud-init.ts';
 import type { PortForward } from '../../contract/instance.ts';
+import type { DestroyOrder } from './destroy-order.ts';
 
 /**
- * The name of a platform resource, chosen and stored before the resource is made: at most 63
- * characters of [a-z0-9-]. The driver puts it on the resource as name, tag or metadata.
+ * The name of one attempt to make a platform resource, chosen and stored before the attempt: at most 63 characters of
+ * [a-z0-9-]. The driver puts it on the resource as name, tag or metadata, and on its disks. `attempt.ts` says how it is
+ * made: two attempts for one instance have two names.
  */
 export type OwnerRef = string;
+
+/** The limits of one call that changes something. */
+export interface Call {
+  /** Milliseconds since the epoch. The driver begins no command after it. */
+  readonly deadline: number;
+  /**
+   * Higher with each claim of the resource's work, over all servers. A command whose fence is lower than one that was
+   * seen for the resource comes from a server that lost its claim, and is refused where the change would happen.
+   */
+  readonly fence: number;
+  /** Aborted when the call is given up: the driver kills what still runs. Its promise settles once nothing runs. */
+  readonly signal: AbortSignal;
+}
 
 /** What the platform is asked to make. All of it is known before the first call. */
 export interface MachineSpec {
@@ -24,9 +39,27 @@ export interface MachineSpec {
   sshKeys: readonly string[];
   cloudInit: CloudInit | undefined;
   note: Note;
+  /** The host that `place` chose: it is made there, or nowhere. Absent: the platform chooses. */
+  host?: string;
   /** Hosts that an operator has cordoned: it is made on another. Absent: there are none. */
   avoidHosts?: readonly string[];
 }
+
+/** A host that could take one more resource now. */
+export interface Placement {
+  host: string;
+  /** How many of such resources fit there, by the platform's own count. */
+  units: number;
+  /** The machines or volumes whose room is taken off `units` already. */
+  counted: readonly OwnerRef[];
+}
+
+/** The answer to where a resource could be made, the best host first. */
+export type Placing =
+  | { answer: 'placed'; hosts: readonly Placement[] }
+  /** No host can take it now. */
+  | { answer: 'refused'; code: 'capacity' | 'image_missing' | 'invalid'; detail: string }
+  | { answer: 'unknown'; reason: string };
 
 /**
  * Text of ours that the platform stores with a resource and returns when the resource is read: its owner and what was
@@ -80,6 +113,8 @@ export interface ObservedMachine {
   detail?: string;
   /** Changes no status: it is an alarm until the machine is shown without it. */
   fault?: MachineFault;
+  /** The name that it has on the platform now, where somebody renamed it. */
+  renamedTo?: string;
   /** As the create gave it; absent where the manifest says that notes are not kept. */
   note?: Note;
 }
@@ -110,11 +145,35 @@ export type Presence<T> =
       hosts?: AskedHosts;
     };
 
+/** A copy of one of our resources that the platform has under another name. */
+export interface CopyOfResource {
+  /** The name in its mark. */
+  ref: OwnerRef;
+  /** The name that it has on the platform. */
+  name: string;
+  host?: string;
+}
+
+/** What is on a host of a resource whose own record is not there. */
+export interface Leftover {
+  ref: OwnerRef;
+  host?: string;
+  /** What is there, such as file names. */
+  detail: string;
+}
+
 /** All resources that carry our tag. Absence from a listing is never proof. */
 export type Listing<T> =
   | {
       answer: 'listed';
       items: T[];
+      /**
+       * Copies that somebody made of our resources, mark included: another identity with the mark of one that is listed.
+       * They are alarms, and never counted, adopted or destroyed.
+       */
+      copies?: readonly CopyOfResource[];
+      /** Disks with our names that belong to no machine or volume that is listed. */
+      leftovers?: readonly Leftover[];
       /** Absent: the platform answers for every host that it ever had. */
       hosts?: AskedHosts;
     }
@@ -197,6 +256,10 @@ export const failureCodes = [
   'boot_failed',
   'device_fault',
   'disk_lost',
+  /** The volume is on another host than the machine. */
+  'elsewhere',
+  /** An earlier attempt left something unfinished that cannot be completed: it has to be removed, and made under another name. */
+  'unfinished',
   'internal',
 ] as const;
 export type FailureCode = (typeof failureCodes)[number];
@@ -259,6 +322,8 @@ export interface VolumeSpec {
   sizeGb: number;
   type: string | undefined;
   note: Note;
+  /** As with machines. */
+  host?: string;
 }
 
 export interface ObservedVolume {
@@ -268,47 +333,70 @@ export interface ObservedVolume {
   createdAt: number;
   /** Absent where the platform does not tell. */
   sizeGb?: number;
+  /** Which host of the platform has it. Absent: every host reaches it, or the platform does not tell. */
+  host?: string;
+  /** As with machines. */
+  renamedTo?: string;
   /** As with machines. */
   note?: Note;
 }
 
-/** Each call is short (the core gives it a deadline), re-entrant and safe to repeat. */
+/**
+ * Each call is short (the core gives it a deadline), re-entrant and safe to repeat. `call` is absent where a person tries
+ * the driver.
+ */
 export interface VolumeDriver {
   get(ref: OwnerRef): Promise<Presence<ObservedVolume>>;
   list(): Promise<Listing<ObservedVolume>>;
-  create(spec: VolumeSpec, cookie: string | null): Promise<Step<ObservedVolume>>;
-  /** Done when the record is in place; attaching twice is success. */
-  attach(ref: OwnerRef, machine: OwnerRef, cookie: string | null): Promise<Step<null>>;
+  /** Where volumes are on hosts: where this one could be made. As with machines. */
+  place?(spec: VolumeSpec, avoidHosts: readonly string[]): Promise<Placing>;
+  create(spec: VolumeSpec, cookie: string | null, call?: Call): Promise<Step<ObservedVolume>>;
+  /**
+   * Done when the record is in place; attaching twice is success. A volume that is on another host than the machine is
+   * refused as `elsewhere`.
+   */
+  attach(ref: OwnerRef, machine: OwnerRef, cookie: string | null, call?: Call): Promise<Step<null>>;
   /** Done when the record is gone; detaching what is not attached is success. */
-  detach(ref: OwnerRef, machine: OwnerRef, cookie: string | null): Promise<Step<null>>;
+  detach(ref: OwnerRef, machine: OwnerRef, cookie: string | null, call?: Call): Promise<Step<null>>;
   /** Done when it is that large; what is as large already is success, what is larger is `invalid`. */
-  resize(ref: OwnerRef, sizeGb: number, cookie: string | null): Promise<Step<ObservedVolume>>;
+  resize(ref: OwnerRef, sizeGb: number, cookie: string | null, call?: Call): Promise<Step<ObservedVolume>>;
+  /**
+   * Copies the volume to the host and under the name of `spec`. Done when the copy is complete and verified; the original
+   * stays. Absent: no volume can be moved.
+   */
+  copy?(ref: OwnerRef, spec: VolumeSpec, cookie: string | null, call?: Call): Promise<Step<ObservedVolume>>;
   /** Done only on proof of absence; force-detaches what lingers. */
-  destroy(ref: OwnerRef, cookie: string | null): Promise<Step<null>>;
+  destroy(ref: OwnerRef, cookie: string | null, order: DestroyOrder, call?: Call): Promise<Step<null>>;
 }
 
 /**
  * Translates and classifies; decides nothing. The core owns journal, retries, deadlines, capacity
- * and the SSH probe. A call may reject: the core takes that for `unknown_outcome`.
+ * and the SSH probe. A call may reject: the core takes that for `unknown_outcome`. `call` is absent where a person tries
+ * the driver.
  */
 export interface PlatformDriver {
   readonly manifest: DriverManifest;
   get(ref: OwnerRef): Promise<Presence<ObservedMachine>>;
   list(): Promise<Listing<ObservedMachine>>;
   /** Done when the platform runs the machine and it has an endpoint. */
-  create(spec: MachineSpec, cookie: string | null): Promise<Step<ObservedMachine>>;
+  create(spec: MachineSpec, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>>;
+  /**
+   * Where hosts take machines: those that could take this one now, the best first. A machine whose volumes are on a host is
+   * placed there. Absent: the platform chooses, and tells with the machine.
+   */
+  place?(spec: MachineSpec, avoidHosts: readonly string[]): Promise<Placing>;
   /** Done when it is shut off, disk kept. A paused machine may not hear an order to shut down. */
-  stop(ref: OwnerRef, cookie: string | null): Promise<Step<ObservedMachine>>;
+  stop(ref: OwnerRef, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>>;
   /** Done when it runs again, with an endpoint. A paused machine is resumed, with what it has in memory. */
-  start(ref: OwnerRef, cookie: string | null): Promise<Step<ObservedMachine>>;
+  start(ref: OwnerRef, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>>;
   /**
    * Resets a running machine: what was in its memory is lost, its disk and its address stay. Done when it runs again
    * after that. The same `id` is one restart, however often the call is repeated and whoever repeats it: what was sent
    * and not answered is sent again. A machine that does not run is a `conflict`.
    */
-  restart(ref: OwnerRef, id: string, cookie: string | null): Promise<Step<ObservedMachine>>;
+  restart(ref: OwnerRef, id: string, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>>;
   /** Done only on proof that the machine, its disk, temporary keys and port forwards are gone. Volumes stay. */
-  destroy(ref: OwnerRef, cookie: string | null): Promise<Step<null>>;
+  destroy(ref: OwnerRef, cookie: string | null, order: DestroyOrder, call?: Call): Promise<Step<null>>;
   readonly volumes?: VolumeDriver;
   /**
    * What there is room for, by the platform's own count: hosts that are down or cordoned, devices that are broken.

@@ -1,13 +1,8 @@
 import { z } from 'zod';
 import { parseJson } from '../../contract/parse-json.ts';
+import { idOf } from './attempt.ts';
+import type { DestroyOrder } from './destroy-order.ts';
 import type { Note, OwnerRef } from './platform-driver.ts';
-
-const REF_PREFIX = 'berth-';
-
-/** The id that an owner ref is made of. */
-export function idOf(ref: OwnerRef): string {
-  return ref.startsWith(REF_PREFIX) ? ref.slice(REF_PREFIX.length) : ref;
-}
 
 /** `createOpenUntil` of a resource whose create may still be sent, or was sent without a known answer. */
 export const CREATE_IS_OPEN = Number.MAX_SAFE_INTEGER;
@@ -17,7 +12,15 @@ export const DEFAULT_PLATFORM = 'default';
 
 /** The columns that an instance and a volume share here. */
 export interface PlatformResource {
+  /** The name of its newest attempt on the platform. */
   ownerRef: OwnerRef;
+  /**
+   * The host that was chosen for the newest attempt, or the one that showed the resource last. Null: the platform chooses, and
+   * has not told.
+   */
+  host: string | null;
+  /** The request to remove it. Null: nobody asked for its end, and nothing of it is removed. */
+  destroyOrder: DestroyOrder | null;
   /** The name of the platform that has it, as the configuration names it. It never changes. */
   platform: string;
   /**

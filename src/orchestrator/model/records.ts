@@ -50,8 +50,6 @@ export interface InstanceRecord extends PlatformResource {
   updatedAt: number;
   /** Counts the writes of this row: of two copies, the one with the higher version is the newer. */
   version: number;
-  /** Which host of the platform had the machine when it was shown last; null: the platform has not told. */
-  host: string | null;
 }
 
 /** What all lines of the log about an instance share, from its create on. */

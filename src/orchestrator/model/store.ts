@@ -6,6 +6,7 @@ import type {
   OperatorKeyWriter,
 } from '../../operators/model.ts';
 import type { AlarmReader, AlarmWriter } from './alarm.ts';
+import type { Attempt } from './attempt.ts';
 import type { CordonReader, CordonWriter } from './cordon.ts';
 import type { HistoryReader, HistoryWriter } from './history.ts';
 import { DEFAULT_PLATFORM } from './platform-resource.ts';
@@ -17,6 +18,7 @@ import type {
   TokenRecord,
   VolumeRecord,
 } from './records.ts';
+import type { ListingFact, Sighting } from './sighting.ts';
 import type { InstanceWorkKind, Lease, LeaseState, OpenWork, ResourceKind, Work } from './work.ts';
 
 export { StoreUnavailable } from '../../ports/errors.ts';
@@ -244,6 +246,8 @@ export interface WorkWriter extends WorkReader {
    * up to date: the end of an outage may have moved it since the claim.
    */
   check(lease: Lease): Promise<LeaseState>;
+  /** Moves the end of the lease, in milliseconds since the epoch; false: another process has it. */
+  renew(lease: Lease, until: number): Promise<boolean>;
   /**
    * Releases the lease; `later` says when and with which cookie the same step continues. What it does not say of a
    * wait or a hold is over.
@@ -312,6 +316,29 @@ export interface InstallationWriter extends InstallationReader {
   put(installation: Installation): Promise<void>;
 }
 
+export interface AttemptReader {
+  /** The earlier attempts of a resource, the oldest first. */
+  of(resourceId: string): Promise<Attempt[]>;
+}
+export interface AttemptWriter extends AttemptReader {
+  /** Writes an attempt, or what became of it. */
+  put(attempt: Attempt): Promise<void>;
+}
+
+export interface SightingReader {
+  /** The last listing of a kind; null: there is none. */
+  listing(platform: string, resourceKind: ResourceKind): Promise<ListingFact | null>;
+  /** Those of a platform, the oldest first. */
+  list(platform: string): Promise<Sighting[]>;
+  /** Whether a platform shows a resource of that id that has no row. */
+  hasNoRow(resourceId: string): Promise<boolean>;
+}
+export interface SightingWriter extends SightingReader {
+  putListing(listing: ListingFact): Promise<void>;
+  put(sighting: Sighting): Promise<void>;
+  remove(sighting: Pick<Sighting, 'platform' | 'resourceKind' | 'what' | 'name'>): Promise<void>;
+}
+
 /** The instances that were lost on their platforms, and when: the loss caps count them. */
 export interface LossReader {
   countSince(time: number, of: PlatformPart): Promise<number>;
@@ -367,6 +394,8 @@ export interface CredentialWriter extends CredentialReader {
 export interface Reader {
   instances: InstanceReader;
   volumes: VolumeReader;
+  attempts: AttemptReader;
+  sightings: SightingReader;
   claims: ClaimReader;
   storageClaims: StorageClaimReader;
   work: WorkReader;
@@ -391,6 +420,8 @@ export interface Reader {
 export interface Transaction extends Reader {
   instances: InstanceWriter;
   volumes: VolumeWriter;
+  attempts: AttemptWriter;
+  sightings: SightingWriter;
   claims: ClaimWriter;
   storageClaims: StorageClaimWriter;
   accountUse: AccountUse;

@@ -2,7 +2,8 @@
  * The next step of one resource. A use case writes it in the transaction that writes the resource.
  *
  * Instances: `create` → `verify` (the SSH proof) · `stop` · `start` → `verify` · `restart` · `destroy` · `observe`
- * (read the machine, since something differs) · `hold` (keep the machine of one that failed until the deadline, then `destroy`).
+ * (read the machine, since something differs) · `hold` (keep the machine of one that failed, until the deadline or a request) ·
+ * `release` (give back what a lost instance held, once its machine is proved gone).
  * Volumes: `create` · `attach` (bring the attachments to what is wanted)
  * · `resize` → `attach` · `destroy`.
  */
@@ -15,6 +16,7 @@ export const instanceWorkKinds = [
   'destroy',
   'observe',
   'hold',
+  'release',
 ] as const;
 export type InstanceWorkKind = (typeof instanceWorkKinds)[number];
 export type VolumeWorkKind = 'create' | 'attach' | 'resize' | 'destroy';
@@ -56,7 +58,10 @@ export interface OpenWork extends Work {
  */
 export interface Lease extends Work {
   token: string;
+  /** Moved on while a call is under way. */
   until: number;
+  /** See `Call`. */
+  fence: number;
 }
 
 /** The state of a lease when its holder writes: still held, superseded by other work of a use case, or lost. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type { ObservedMachine, Presence, Step } from '../model/platform-driver.ts';
+import type { Lease } from '../model/work.ts';
 import { callStep, LeaseEnding, observe, prove } from './call-platform.ts';
 
 function caller() {
@@ -10,7 +11,9 @@ function caller() {
   return {
     clock,
     refusals,
-    options: { callTimeoutMs: 1_000 },
+    options: { callTimeoutMs: 1_000, leaseMs: 4_000 },
+    alarms: { raise: () => undefined, end: () => undefined },
+    stopping: new AbortController().signal,
     failpoint: () => undefined,
     health: {
       accepted: () => undefined,
@@ -20,12 +23,10 @@ function caller() {
 }
 
 type Context = Parameters<typeof callStep>[0];
+const lease = (kind: Lease['kind'], until = Number.POSITIVE_INFINITY): Lease =>
+  ({ resourceId: 'inst-1', kind, until, fence: 1, token: 't' }) as Lease;
 const call = <T>(context: ReturnType<typeof caller>, step: Step<T>, until?: number): Promise<Step<T>> =>
-  callStep(
-    context as unknown as Context,
-    { resourceId: 'inst-1', kind: 'stop', ...(until !== undefined && { until }) },
-    async () => step,
-  );
+  callStep(context as unknown as Context, lease('stop', until), async () => step);
 
 const machine: ObservedMachine = {
   ref: 'r',
@@ -103,14 +104,10 @@ describe('a lease that ends before a call would', () => {
   ])('(until %s) calls %d times', async (until, calls) => {
     const context = caller();
     let made = 0;
-    const calling = callStep(
-      context as unknown as Context,
-      { resourceId: 'inst-1', kind: 'create', ...(until !== undefined && { until }) },
-      async () => {
-        made++;
-        return { outcome: 'done', value: null };
-      },
-    );
+    const calling = callStep(context as unknown as Context, lease('create', until), async () => {
+      made++;
+      return { outcome: 'done', value: null };
+    });
     if (calls === 0) await expect(calling).rejects.toThrow(LeaseEnding);
     else await calling;
     expect(made).toBe(calls);
@@ -174,8 +171,9 @@ it('a call that does not answer in time, or rejects, has an unknown outcome', as
   const context = caller();
   const waiting = callStep(
     context as unknown as Context,
-    { resourceId: 'inst-1', kind: 'stop' },
-    () => new Promise(() => undefined),
+    lease('stop'),
+    ({ signal }) =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('it was killed')))),
   );
   await context.clock.advance(1_000);
   expect(await waiting).toMatchObject({ code: 'unknown_outcome', sideEffect: 'possible' });

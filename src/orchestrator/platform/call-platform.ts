@@ -3,6 +3,7 @@ import { inSlices } from '../../ports/in-slices.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type {
   AskedHosts,
+  Call,
   Endpoint,
   Inventory,
   Listing,
@@ -14,6 +15,7 @@ import type {
 import { cleanText } from '../model/platform-resource.ts';
 import type { Telemetry } from '../model/telemetry.ts';
 import type { Lease } from '../model/work.ts';
+import { type LeaseKeeping, whileLeaseIsKept } from './keep-lease.ts';
 import type { PlatformHealth } from './platform-health.ts';
 import type { StepTrace } from './step-trace.ts';
 
@@ -28,10 +30,8 @@ interface Waiting {
 /** A point at which a test may kill the process: around each call to the platform and each write after it. */
 export type Failpoint = (name: string) => void;
 
-type Caller = Waiting & { failpoint: Failpoint; health: Pick<PlatformHealth, 'accepted' | 'refused'> };
-
-/** What a call is about. */
-type Called = Pick<Lease, 'resourceId' | 'kind'> & Partial<Pick<Lease, 'until'>>;
+type Caller = Waiting &
+  LeaseKeeping & { failpoint: Failpoint; health: Pick<PlatformHealth, 'accepted' | 'refused'> };
 
 /** The longest pause that a platform may ask for. */
 const LONGEST_PAUSE_MS = 10 * 60_000;
@@ -43,24 +43,37 @@ export class LeaseEnding extends Error {
 }
 
 /**
- * One step of a driver with a deadline. A rejection or a late answer leaves its outcome unknown; refused credentials
- * are reported to the platform's health.
+ * One step of a driver with a deadline, at which what it runs is ended. Its lease is kept until nothing runs any more, so that
+ * no second call for the resource begins beside it. A rejection leaves its outcome unknown; refused credentials are reported
+ * to the platform's health.
  *
  * @throws {LeaseEnding} if the call could outlast the lease, so that another holder may be at it meanwhile.
+ * @throws {CallUnderWay} if the lease was lost during the call, or this process ends before it.
  */
 export async function callStep<T>(
   context: Caller,
-  { resourceId, kind, until = Number.POSITIVE_INFINITY }: Called,
-  call: () => Promise<Step<T>>,
+  lease: Lease,
+  call: (limits: Call) => Promise<Step<T>>,
 ): Promise<Step<T>> {
-  context.failpoint(`${kind}:before-call`);
-  const behindMs = Math.max(0, 0 - (context.clock.offsetMs?.() ?? 0));
+  const { clock, options, health, failpoint } = context;
+  const { resourceId, kind } = lease;
+  failpoint(`${kind}:before-call`);
+  const sentAt = clock.now();
   // If the clock here is behind, the lease expires sooner than it seems.
-  if (context.clock.now() + behindMs + context.options.callTimeoutMs > until)
+  const behindMs = Math.max(0, 0 - (clock.offsetMs?.() ?? 0));
+  if (sentAt + behindMs + options.callTimeoutMs > lease.until)
     throw new LeaseEnding(`the lease ends before a ${kind} would`);
-  const sentAt = context.clock.now();
-  const answer = await answerInTime(context, call, sane);
-  context.failpoint(`${kind}:after-call`);
+  const controller = new AbortController();
+  const limits = {
+    deadline: sentAt + options.callTimeoutMs,
+    fence: lease.fence,
+    signal: controller.signal,
+  };
+  const answering = readAnswer(() => call(limits), sane);
+  const inTime = await within(context, answering);
+  if (inTime === undefined) controller.abort();
+  const answer = inTime ?? (await whileLeaseIsKept(context, lease, answering));
+  failpoint(`${kind}:after-call`);
   if (!('value' in answer)) {
     noteCall(context, kind, sentAt, 'unknown_outcome', answer.problem);
     return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail: answer.problem };
@@ -69,8 +82,8 @@ export async function callStep<T>(
   if (step.outcome === 'failed') noteCall(context, kind, sentAt, step.code, step.detail);
   else noteCall(context, kind, sentAt, step.outcome);
   if (step.outcome === 'failed' && step.code === 'auth')
-    context.health.refused(resourceId, `the platform refuses our credentials: ${step.detail}`);
-  if (step.outcome !== 'failed') context.health.accepted();
+    health.refused(resourceId, `the platform refuses our credentials: ${step.detail}`);
+  if (step.outcome !== 'failed') health.accepted();
   return step;
 }
 
@@ -208,23 +221,37 @@ function noteCall(
   telemetry?.called(noted, trace !== undefined);
 }
 
+type Answered<Read> = { value: Read } | { problem: string };
+
 /** Waits for an answer no longer than a call may take; never rejects, also where `read` throws. */
 async function answerInTime<T, Read>(
-  { clock, options }: Waiting,
+  context: Waiting,
   call: () => Promise<T>,
   read: (answer: T) => Read | Promise<Read>,
-): Promise<{ value: Read } | { problem: string }> {
-  const { promise: deadline, resolve } = Promise.withResolvers<{ problem: string }>();
-  const timer = clock.setTimer(options.callTimeoutMs, () =>
-    resolve({ problem: `no answer within ${options.callTimeoutMs} ms` }),
-  );
+): Promise<Answered<Read>> {
+  const inTime = await within(context, readAnswer(call, read));
+  return inTime ?? { problem: `no answer within ${context.options.callTimeoutMs} ms` };
+}
+
+/** Never rejects. */
+async function readAnswer<T, Read>(
+  call: () => Promise<T>,
+  read: (answer: T) => Read | Promise<Read>,
+): Promise<Answered<Read>> {
   try {
-    return await Promise.race([call().then(async (answer) => ({ value: await read(answer) })), deadline]);
+    return { value: await read(await call()) };
   } catch (error) {
     return { problem: cleanText(error instanceof Error ? error.message : String(error)) };
-  } finally {
-    timer.cancel();
   }
+}
+
+/** Undefined: it takes longer than a call may. */
+async function within<T>({ clock, options }: Waiting, answering: Promise<T>): Promise<T | undefined> {
+  const { promise: deadline, resolve } = Promise.withResolvers<undefined>();
+  const timer = clock.setTimer(options.callTimeoutMs, () => resolve(undefined));
+  const answer = await Promise.race([answering, deadline]);
+  timer.cancel();
+  return answer;
 }
 
 /** The step with its texts cleaned and its pauses limited. */

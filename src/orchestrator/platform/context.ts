@@ -47,6 +47,8 @@ export interface ReconcileContext {
   losses: LossCap;
   inventory: PlatformInventory;
   options: ReconcileOptions;
+  /** Aborted when this process ends its work. */
+  stopping: AbortSignal;
   failpoint: Failpoint;
   telemetry?: Telemetry;
   /** Of the step that runs. */

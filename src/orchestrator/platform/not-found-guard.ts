@@ -1,7 +1,7 @@
 import { ApiError } from '../../contract/errors.ts';
 import { withOverrides } from '../../ports/with-overrides.ts';
+import { idOf } from '../model/attempt.ts';
 import type { OwnerRef } from '../model/platform-driver.ts';
-import { idOf } from '../model/platform-resource.ts';
 import type { Reader, Store } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 

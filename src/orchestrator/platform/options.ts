@@ -31,8 +31,15 @@ export interface ReconcileOptions {
   /** Above this share of machines that are missing, from 0 to 1, a listing is not believed. */
   suspectShare: number;
   maxLosses: LossCapOptions;
-  /** For how long the machine of an instance that failed is kept for the operator; 0: it is removed at once. */
-  holdFailedMs: number;
+  /**
+   * For how long the machine of an instance that failed is kept for the operator, and removed then. Null: what a failed create
+   * made is removed at once, and a machine that failed later is kept until its DELETE.
+   */
+  holdFailedMs: number | null;
+  /** For how long the unit of an instance that was lost is not sold. */
+  holdLostClaimsMs: number;
+  /** For how long the disks of an instance that ended without a request are kept after its DELETE. */
+  keepDisksMs: number;
   /** What is done with a machine that carries our tag and has no live row. */
   orphans: 'log' | 'stop' | 'reap';
   /** How old an orphan must be before anything is done with it. */

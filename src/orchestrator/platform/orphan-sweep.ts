@@ -1,8 +1,11 @@
 import { z } from 'zod';
+import { audit } from '../../operators/audit.ts';
+import type { Actor } from '../../operators/model.ts';
 import { forEachInSlices } from '../../ports/in-slices.ts';
 import { raiseFolded } from '../alarms/fold.ts';
 import { instanceNoteSchema } from '../instances/note.ts';
-import type { ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
+import { recordedOrder } from '../model/destroy-order.ts';
+import type { ObservedMachine, ObservedVolume, OwnerRef, Step } from '../model/platform-driver.ts';
 import { readNote } from '../model/platform-resource.ts';
 import {
   type InstanceRecord,
@@ -12,7 +15,6 @@ import {
 } from '../model/records.ts';
 import { putInstanceWork, putVolumeWork } from '../model/rows.ts';
 import { volumeNoteSchema } from '../volumes/note.ts';
-import { callStep } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore } from './expected-machines.ts';
 import { deletePruned, destroyPruned, wasPruned } from './pruned.ts';
@@ -52,6 +54,8 @@ export class OrphanSweep {
   /** Those of the sweep that runs. */
   #orphans: Orphan[] = [];
   #orphanVolumes: ObservedVolume[] = [];
+  /** Orphans that a call is under way for. */
+  readonly #underWay = new Set<OwnerRef>();
   readonly #foreign = new Set<OwnerRef>();
   /** The volumes that were listed last and are as their live row says, with when that was read. */
   #ownedVolumes = new Map<OwnerRef, Owned>();
@@ -163,7 +167,8 @@ export class OrphanSweep {
     const { id, ownerRef: ref } = volume;
     await store.transact(async (tx) => {
       const row = await tx.volumes.byId(id);
-      if (row === null || !hasEnded(row) || (await tx.work.of(id)) !== null) return;
+      if (row === null || row.destroyOrder === null || !hasEnded(row) || (await tx.work.of(id)) !== null)
+        return;
       if (row.deletedAt !== null && !changedBefore(row.deletedAt, begunAt, this.#context)) return;
       await putVolumeWork(tx, id, 'destroy', clock.now());
       log.error(
@@ -185,12 +190,12 @@ export class OrphanSweep {
 
   /** Handles a machine that was listed twice. False: it has no row, and had none that was pruned. */
   async #hadRow(machine: ObservedMachine, isListedAgain: boolean, begunAt: number): Promise<boolean> {
-    const { store, platform, options } = this.#context;
+    const { store, platform } = this.#context;
     const row = await store.read.instances.byOwnerRef(machine.ref);
     if (row === null) return this.#hadPrunedRow(machine, isListedAgain);
     if (!isListedAgain || row.platform !== platform) return true;
-    if (await this.#wasLost(row)) this.#foundOrphan(machine, options.orphans);
-    else await this.#destroyAgain(row, machine, begunAt);
+    if (row.destroyOrder !== null) await this.#destroyAgain(row, machine, begunAt);
+    else if (row.status !== 'DESTROYING') this.#foundOrphan(machine, 'log');
     return true;
   }
 
@@ -211,14 +216,6 @@ export class OrphanSweep {
     return false;
   }
 
-  /** Whether the instance ended as lost: the platform has its machine again, with its disk. */
-  async #wasLost({ id, status }: InstanceRecord): Promise<boolean> {
-    const { losses, work } = this.#context.store.read;
-    if (status !== 'ERROR' && status !== 'OFFLINE') return false;
-    // Its clean-up is still under way: that removes what there is.
-    return (await work.of(id)) === null && losses.includes(id);
-  }
-
   /** A late create made the machine after its absence was proved: the row stays, the machine is destroyed. */
   async #destroyAgain(
     { id }: InstanceRecord,
@@ -230,7 +227,7 @@ export class OrphanSweep {
       const row = await tx.instances.byId(id);
       const hasEnded = row?.status === 'DESTROYED' || row?.status === 'ERROR' || row?.status === 'OFFLINE';
       const isOld = row !== null && changedBefore(row.updatedAt, begunAt, this.#context);
-      if (!hasEnded || !isOld || (await tx.work.of(id)) !== null) return;
+      if (!hasEnded || !isOld || row.destroyOrder === null || (await tx.work.of(id)) !== null) return;
       await putInstanceWork(tx, id, 'destroy', clock.now());
       log.error(
         { ...instanceLogNames(row), ref, power, status: row.status },
@@ -243,16 +240,30 @@ export class OrphanSweep {
     this.#orphans.push({ ref, power, action: wanted === 'stop' && power !== 'running' ? 'log' : wanted });
   }
 
+  /** The operator's policy is the request: it is recorded before the call. */
   async #act({ ref, action }: Orphan): Promise<void> {
-    const { driver, log } = this.#context;
-    if (action === 'log') return;
-    const call = action === 'stop' ? () => driver.stop(ref, null) : () => driver.destroy(ref, null);
-    const step = await callStep<unknown>(
-      this.#context,
-      { resourceId: ref, kind: action === 'stop' ? 'stop' : 'destroy' },
-      call,
+    const { driver, log, clock, store, alarms, options, platform } = this.#context;
+    if (action === 'log' || this.#underWay.has(ref)) return;
+    const now = clock.now();
+    const server: Actor = { name: alarms.server, source: 'server', address: null };
+    const order = recordedOrder({ reason: 'policy', by: alarms.server, at: now });
+    await store.transact((tx) =>
+      audit(tx, clock, server, { action: `machine.${action}`, subject: ref, detail: { platform } }),
     );
-    log.warn({ ref, action, outcome: step.outcome }, 'acted on an orphan');
+    const controller = new AbortController();
+    const limits = { deadline: now + options.callTimeoutMs, fence: now, signal: controller.signal };
+    const timer = clock.setTimer(options.callTimeoutMs, () => controller.abort());
+    this.#underWay.add(ref);
+    const acting: Promise<Step<unknown>> =
+      action === 'stop' ? driver.stop(ref, null, limits) : driver.destroy(ref, null, order, limits);
+    // A call that does not end delays no sweep, and gets no second one beside it.
+    void acting
+      .then(({ outcome }) => log.warn({ ref, action, outcome }, 'acted on an orphan'))
+      .catch((error) => log.warn({ ref, action, err: error }, 'acted on an orphan'))
+      .finally(() => {
+        timer.cancel();
+        this.#underWay.delete(ref);
+      });
   }
 
   /**

@@ -60,7 +60,16 @@ it('prunes no volume that a clock made which was ahead: the mark would pass what
     await tx.credentials.insertAccount(account);
     for (const createdAt of [endedBefore - 10, endedBefore + 60_000]) {
       const id = `vol-${createdAt}`;
-      const volume = { ...row, ...ended, id, ownerRef: `berth-${id}`, priceMicroUsdPerHour: 1, createdAt };
+      const volume = {
+        ...row,
+        ...ended,
+        id,
+        host: null,
+        destroyOrder: null,
+        ownerRef: `berth-${id}`,
+        priceMicroUsdPerHour: 1,
+        createdAt,
+      };
       await tx.volumes.insert(volume);
     }
   });

@@ -4,14 +4,12 @@ import type { Store } from '../model/store.ts';
 import type { Lease, ResourceKind } from '../model/work.ts';
 import { LeaseEnding } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
+import { CallUnderWay } from '../platform/keep-lease.ts';
 import { CLOCK_SKEW_ALARM, isClockInSync } from '../platform/options.ts';
-import { CreateCalls, type StepContext } from '../steps/context.ts';
+import type { StepContext } from '../steps/context.ts';
 import { pauseMs } from '../steps/retry.ts';
 import { runStep } from '../steps/run-step.ts';
 import { ALARM_AFTER_ATTEMPTS, raiseFailing, releaseLease } from '../steps/settle.ts';
-
-/** How long an answer to a create may be late beyond all that the platform says of itself. */
-const FORGET_CREATE_MS = 10 * 60_000;
 
 /** Runs the work that the use cases put for one platform, until each resource is in its desired state. */
 export class Reconciler {
@@ -22,7 +20,7 @@ export class Reconciler {
 
   constructor(context: ReconcileContext) {
     const { store, platform, clock, random, log, health, options } = context;
-    this.#context = { ...context, creates: newCreateCalls(context), startedAt: clock.now() };
+    this.#context = { ...context, startedAt: clock.now() };
     const queue = new WorkQueue<ResourceKind, Lease>({
       store: {
         isShared: store.isShared,
@@ -94,6 +92,8 @@ export class Reconciler {
     const { clock, log, store } = this.#context;
     const names = await namesOf(store, lease);
     const fields = { err: error, ...names, step: lease.kind, attempt: lease.attempt };
+    if (error instanceof CallUnderWay)
+      return log.warn(fields, 'a call to the platform outlasted its step; its lease expires by itself');
     // Nothing was sent: whoever claims it next begins with a lease of its own.
     const isLate = error instanceof LeaseEnding;
     if (isLate)
@@ -107,11 +107,6 @@ export class Reconciler {
       log.error({ err: failure, ...names }, 'the lease could not be released; it expires by itself'),
     );
   }
-}
-
-function newCreateCalls({ clock, options, driver }: ReconcileContext): CreateCalls {
-  const { createVisibleWithinMs } = driver.manifest;
-  return new CreateCalls(clock, options.callTimeoutMs + createVisibleWithinMs + FORGET_CREATE_MS);
 }
 
 /** What the lines of the log about the resource of a lease share. Its id alone while the store does not answer. */

@@ -24,6 +24,8 @@ const volume: VolumeRecord = {
     createdAt: now,
     deletedAt: null,
     createOpenUntil: null,
+    host: null,
+    destroyOrder: null,
     requestId: null,
   },
 };

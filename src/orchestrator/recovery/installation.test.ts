@@ -43,6 +43,8 @@ const volume = (deletedAt: number | null): VolumeRecord => ({
   createdAt: 0,
   deletedAt,
   createOpenUntil: null,
+  host: null,
+  destroyOrder: null,
   requestId: null,
 });
 

@@ -9,7 +9,7 @@ import type { InstanceWorkKind } from '../model/work.ts';
 import { confirmMachine, readMachine } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { mayAppearForMs } from '../platform/visibility.ts';
-import { failInstance } from '../steps/fail.ts';
+import { failCreate } from '../steps/fail.ts';
 import { BEYOND_CAPACITY } from './adopt-machine.ts';
 
 /** Rows at a time: each may read from the platform. */
@@ -145,7 +145,7 @@ async function begin(
     return true;
   }
   if (mayStillAppear) return false;
-  await failInstance(
+  await failCreate(
     context,
     tx,
     record,

@@ -1,5 +1,5 @@
 import { transition } from '../instances/transition.ts';
-import type { Step, VolumeDriver } from '../model/platform-driver.ts';
+import type { Call, Step, VolumeDriver } from '../model/platform-driver.ts';
 import type { PlatformResource } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames, type VolumeRecord } from '../model/records.ts';
 import { lockVolumesOf } from '../model/rows.ts';
@@ -18,7 +18,8 @@ import { dropAttachments } from '../volumes/attachments.ts';
 import { logConsole } from './console-tail.ts';
 import type { StepContext } from './context.ts';
 import { endAttachCycle } from './instance/attach-cycle.ts';
-import { retry, retryFailed } from './retry.ts';
+import { isDown } from './instance/stop.ts';
+import { LONGEST_REST_MS, retry, retryFailed } from './retry.ts';
 import { finish, type Next, settleInstance, settleVolume } from './settle.ts';
 
 /** The driver's answer to a destroy, and what a read showed after it. */
@@ -31,7 +32,7 @@ export interface Removal {
 }
 
 interface Removable {
-  destroy(cookie: string | null): Promise<Step<null>>;
+  destroy(cookie: string | null, call: Call): Promise<Step<null>>;
   /** Reads the resource; its `gone` is proved. */
   find(): Promise<Observation<unknown>>;
   /** Whether it is known which host of the platform has it. */
@@ -43,7 +44,7 @@ interface Removable {
  * answer, an earlier call may have removed it.
  */
 async function remove(context: StepContext, lease: Lease, removable: Removable): Promise<Removal> {
-  const step = await callStep(context, lease, () => removable.destroy(lease.cookie));
+  const step = await callStep(context, lease, (call) => removable.destroy(lease.cookie, call));
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
   const answeredAt = context.clock.now();
   if (removable.isOnHost && step.outcome === 'failed' && step.code === 'transient') {
@@ -66,7 +67,7 @@ function visibilityAfter({ step, found, answeredAt }: Removal): VisibilityUpdate
 function unproved(
   context: StepContext,
   lease: Lease,
-  { ownerRef, createOpenUntil }: PlatformResource,
+  { createOpenUntil }: PlatformResource,
   { step, found }: Removal,
 ): Next | undefined {
   if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
@@ -74,7 +75,6 @@ function unproved(
   if (found?.answer === 'unknown') return retry(context, lease, `it is not proved gone: ${found.reason}`);
   if (found?.answer !== 'gone')
     return retry(context, lease, 'the platform said that it is gone, and still has it');
-  if (context.creates.isInFlight(ownerRef)) return retry(context, lease, 'a create has not come back yet');
   const waitMs = mayAppearForMs(context, createOpenUntil, found.observedAt);
   return waitMs > 0
     ? { step: 'again', afterMs: waitMs, problem: 'the platform may not show it yet' }
@@ -86,20 +86,57 @@ function unproved(
  * is no giving up. DESTROYING then becomes DESTROYED; ERROR and OFFLINE stay as they are, cleaned.
  */
 export async function stepDestroy(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
+  const order = record.destroyOrder;
+  if (order === null) throw new Error(`nobody asked for the removal of ${record.id}`);
   await logConsole(context, lease, record);
-  const { driver, machines } = context;
+  const { driver, machines, clock, options } = context;
+  const keepDisksUntil = order.keepsDisks ? order.at + options.keepDisksMs : 0;
+  if (clock.now() < keepDisksUntil && driver.manifest.stop)
+    return switchOff(context, lease, record, keepDisksUntil);
   if (record.host !== null && lease.cookie === null) await machines.seeBesideSilence(record.ownerRef);
   const removal = await remove(context, lease, {
-    destroy: (cookie) => driver.destroy(record.ownerRef, cookie),
+    destroy: (cookie, call) => driver.destroy(record.ownerRef, cookie, order, call),
     find: () => confirmRemoved(context, record),
     isOnHost: record.host !== null,
   });
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> =>
-    unproved(context, lease, current, removal) ?? destroyed(context, tx, current);
+    unproved(context, lease, current, removal) ?? endInstance(context, tx, current);
   await settleInstance(context, lease, settle, { visibility: visibilityAfter(removal) });
 }
 
-async function destroyed(
+/**
+ * The instance had ended by itself, and its tenant may still want what is on its disks: its machine runs no more, it is
+ * DESTROYED for its client, and its disks are removed when their time is over.
+ */
+async function switchOff(
+  context: StepContext,
+  lease: Lease,
+  record: InstanceRecord,
+  keepDisksUntil: number,
+): Promise<void> {
+  const { driver, clock } = context;
+  const found = await confirmRemoved(context, record);
+  const isUp = found.answer === 'observed' && !isDown(found.value);
+  const step = isUp
+    ? await callStep(context, lease, (call) => driver.stop(record.ownerRef, lease.cookie, call))
+    : undefined;
+  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+    if (found.answer === 'unknown') return retry(context, lease, found.reason);
+    if (found.answer === 'gone') {
+      const waitMs = mayAppearForMs(context, current.createOpenUntil, found.observedAt);
+      return waitMs > 0 ? { step: 'again', afterMs: waitMs } : endInstance(context, tx, current);
+    }
+    if (step?.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (step?.outcome === 'failed') return retryFailed(context, lease, step);
+    await endInstance(context, tx, current);
+    const afterMs = Math.min(LONGEST_REST_MS, Math.max(0, keepDisksUntil - clock.now()));
+    return { step: 'again', afterMs, attempt: lease.attempt - 1 };
+  };
+  await settleInstance(context, lease, settle, { visibility: afterObservation(found) });
+}
+
+/** Nothing runs of it any more: it gives back what it held. */
+export async function endInstance(
   { clock, log }: ReconcileContext,
   tx: Transaction,
   record: InstanceRecord,
@@ -113,7 +150,7 @@ async function destroyed(
   await tx.claims.release(record.id);
   const spec = { ...record.spec, cloudInit: undefined };
   if (record.status === 'DESTROYING') await transition(tx, record, 'DESTROYED', now, { spec });
-  log.info({ ...instanceLogNames(record), status: record.status }, 'the machine is proved gone');
+  log.info({ ...instanceLogNames(record), status: record.status }, 'the instance holds nothing any more');
   return finish;
 }
 
@@ -127,8 +164,10 @@ export async function stepDestroyVolume(
   lease: Lease,
   record: VolumeRecord,
 ): Promise<void> {
+  const order = record.destroyOrder;
+  if (order === null) throw new Error(`nobody asked for the removal of ${record.id}`);
   const removal = await remove(context, lease, {
-    destroy: (cookie) => volumes.destroy(record.ownerRef, cookie),
+    destroy: (cookie, call) => volumes.destroy(record.ownerRef, cookie, order, call),
     find: () => confirmVolume(context, volumes, record.ownerRef),
   });
   const attachments = await context.store.read.volumes.attachmentsOfVolume(record.id);

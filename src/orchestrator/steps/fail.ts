@@ -1,4 +1,5 @@
 import { transition } from '../instances/transition.ts';
+import { recordedOrder } from '../model/destroy-order.ts';
 import { type FailureCause, tenantTexts } from '../model/failure.ts';
 import type { ObservedMachine } from '../model/platform-driver.ts';
 import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
@@ -7,7 +8,7 @@ import type { Lease } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { HELD } from '../platform/loss-cap.ts';
 import { mayAppearForMs } from '../platform/visibility.ts';
-import { pauseMs } from './retry.ts';
+import { LONGEST_REST_MS, pauseMs } from './retry.ts';
 import { finish, type Next } from './settle.ts';
 
 const VANISHED = 'the platform no longer has its machine';
@@ -28,18 +29,18 @@ export async function onMachineGone(
     case 'STOPPED':
       return recordLoss(context, lease, tx, record, async () => {
         await transition(tx, record, 'OFFLINE', now, { attachCycle: false });
-        return { step: 'destroy' };
+        return afterLoss(context);
       });
     case 'ONLINE':
     case 'STOPPING':
       return recordLoss(context, lease, tx, record, async () => {
         if (record.spec.instanceType !== 'SPOT')
-          return failInstance(context, tx, record, 'machine_gone', VANISHED);
+          return failInstance(context, tx, record, { as: 'loss', cause: 'machine_gone', reason: VANISHED });
         await transition(tx, record, 'DESTROYING', now, { attachCycle: false });
-        return { step: 'destroy' };
+        return { step: 'release' };
       });
     case 'PROVISIONING':
-      return failInstance(context, tx, record, 'machine_gone', VANISHED);
+      return failInstance(context, tx, record, { as: 'create', cause: 'machine_gone', reason: VANISHED });
     default:
       return finish;
   }
@@ -65,33 +66,62 @@ export async function onMachineFailed(
   record: InstanceRecord,
   { detail }: ObservedMachine,
 ): Promise<Next> {
+  const reason = `the machine failed: ${detail ?? 'no detail given'}`;
   return recordLoss(context, lease, tx, record, () =>
-    failInstance(context, tx, record, 'machine_failed', `the machine failed: ${detail ?? 'no detail given'}`),
+    failInstance(context, tx, record, { as: 'failure', cause: 'machine_failed', reason }),
   );
 }
 
 /**
- * Ends an instance in ERROR, and has what is left of it on the platform removed, at once or after the hold that is configured:
- * an instance that nobody deletes leaks no machine and holds no capacity. Its tenant reads the sentence of the cause; `reason` is
- * for operators alone. What cloud_init held is dropped.
+ * How an instance fails. `create`: its create did, and what that made is removed · `failure`: its machine failed later, which
+ * asks for no removal · `loss`: the platform no longer has its machine.
  */
+interface Failure {
+  as: 'create' | 'failure' | 'loss';
+  cause: FailureCause;
+  /** For operators alone; the tenant reads the sentence of the cause. */
+  reason: string;
+}
+
+/** Ends an instance in ERROR. What cloud_init held is dropped. */
 export async function failInstance(
+  context: ReconcileContext,
+  tx: Transaction,
+  record: InstanceRecord,
+  { as, cause, reason }: Failure,
+): Promise<Next> {
+  const now = context.clock.now();
+  const spec = { ...record.spec, cloudInit: undefined };
+  const changes = { error: tenantTexts[cause], attachCycle: false, spec };
+  const order = recordedOrder({ reason: 'failed_create', by: context.alarms.server, at: now });
+  const ordered = as === 'create' ? { ...changes, destroyOrder: order } : changes;
+  await transition(tx, record, 'ERROR', now, ordered, { detail: reason });
+  context.log.warn({ ...instanceLogNames(record), from: record.status, cause, reason }, 'instance failed');
+  if (context.trace !== undefined) context.trace.verdict = { status: 'ERROR', cause };
+  if (as === 'loss') return afterLoss(context);
+  const { holdFailedMs } = context.options;
+  if (as === 'create' && !holdFailedMs) return { step: 'destroy' };
+  return { step: 'hold', deadlineAt: holdFailedMs === null ? null : now + holdFailedMs };
+}
+
+/** {@link failInstance} of one whose create failed: what the create made is removed. */
+export function failCreate(
   context: ReconcileContext,
   tx: Transaction,
   record: InstanceRecord,
   cause: FailureCause,
   reason: string,
 ): Promise<Next> {
-  const spec = { ...record.spec, cloudInit: undefined };
-  const changes = { error: tenantTexts[cause], attachCycle: false, spec };
-  await transition(tx, record, 'ERROR', context.clock.now(), changes, { detail: reason });
-  context.log.warn({ ...instanceLogNames(record), from: record.status, cause, reason }, 'instance failed');
-  if (context.trace !== undefined) context.trace.verdict = { status: 'ERROR', cause };
-  return holdOrDestroy(context);
+  return failInstance(context, tx, record, { as: 'create', cause, reason });
 }
 
-function holdOrDestroy({ options: { holdFailedMs }, clock }: ReconcileContext): Next {
-  return holdFailedMs === 0 ? { step: 'destroy' } : { step: 'hold', deadlineAt: clock.now() + holdFailedMs };
+/** Nobody asked for its end: it keeps its unit for a time, in case its machine turns up again. */
+function afterLoss({ options: { holdLostClaimsMs }, clock }: ReconcileContext): Next {
+  return {
+    step: 'release',
+    afterMs: Math.min(holdLostClaimsMs, LONGEST_REST_MS),
+    deadlineAt: clock.now() + holdLostClaimsMs,
+  };
 }
 
 const SECOND_MS = 1_000;

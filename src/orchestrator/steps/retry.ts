@@ -7,6 +7,9 @@ import { ALARM_AFTER_ATTEMPTS, type Next } from './settle.ts';
 export type Failed = Extract<Step<unknown>, { outcome: 'failed' }>;
 type Retrying = Pick<ReconcileContext, 'options' | 'random' | 'health'>;
 
+/** Work that waits for more than two hours counts as misdated and is due at once, so it rests no longer than this, in milliseconds. */
+export const LONGEST_REST_MS = 60 * 60_000;
+
 /** Codes that say nothing about the resource. */
 const INCONCLUSIVE = new Set<Failed['code']>(['unknown_outcome', 'transient', 'auth']);
 /** A platform that refuses our credentials is not asked often: it may lock them. */

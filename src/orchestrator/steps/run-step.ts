@@ -7,6 +7,7 @@ import { stepDestroy, stepDestroyVolume } from './destroy.ts';
 import { stepCreate } from './instance/create.ts';
 import { stepHold } from './instance/hold.ts';
 import { stepObserve } from './instance/observe.ts';
+import { stepRelease } from './instance/release.ts';
 import { stepRestart } from './instance/restart.ts';
 import { stepStart } from './instance/start.ts';
 import { stepStop } from './instance/stop.ts';
@@ -28,6 +29,7 @@ const instanceSteps: Record<
   destroy: stepDestroy,
   observe: stepObserve,
   hold: stepHold,
+  release: stepRelease,
 };
 
 const volumeSteps: Record<

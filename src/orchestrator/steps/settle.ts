@@ -241,9 +241,10 @@ export function raiseFailing(
   alarms.raise({ kind: 'step_failing', subject, platform, text: KEEPS_FAILING, detail, forMs }, inLogAlready);
 }
 
-/** Whatever ends a resource has its machine or volume destroyed next, maybe after a hold, or has just done so. */
+/** Whatever ends a resource has its machine or volume destroyed, kept or given up next, or has just done so. */
 function isConclusion({ kind }: Lease, { step }: Next): boolean {
-  return step === 'destroy' || step === 'hold' || (kind === 'destroy' && step === 'finish');
+  if (step === 'finish') return kind === 'destroy' || kind === 'release';
+  return step === 'destroy' || step === 'hold' || step === 'release';
 }
 
 async function applyNext(

@@ -6,6 +6,7 @@ import { type Created, createOnce } from '../accounts/create-once.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import type { StorageSale } from '../capacity/deployable.ts';
 import type { VolumeType } from '../catalog/catalog.ts';
+import { refOf } from '../model/attempt.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { VolumeRecord } from '../model/records.ts';
 import { lockInstances, putVolumeWork } from '../model/rows.ts';
@@ -75,7 +76,9 @@ async function insertVolume(
   const record: VolumeRecord = {
     id,
     accountId,
-    ownerRef: `berth-${id}`,
+    ownerRef: refOf(id),
+    host: null,
+    destroyOrder: null,
     platform: type.platform,
     name: request.name,
     sizeGb: request.size_gb,

@@ -1,5 +1,7 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Requester } from '../instances/destroy.ts';
+import { recordedOrder } from '../model/destroy-order.ts';
 import { getVolume, putVolumeWork } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
 import { transitionVolume } from './transition.ts';
@@ -14,6 +16,7 @@ export async function deleteVolume(
   { store, clock }: { store: Store; clock: Clock },
   accountId: string,
   id: string,
+  { reason, by }: Requester = { reason: 'tenant', by: accountId },
 ): Promise<void> {
   await store.transact(async (tx) => {
     const volume = await getVolume(tx.volumes, accountId, id);
@@ -26,7 +29,8 @@ export async function deleteVolume(
       throw new ApiError('volume_attached', 'The volume is attached; detach it first.', {
         details: { attached_instance_ids: holders },
       });
-    await transitionVolume(tx, volume, 'DELETING');
+    const destroyOrder = recordedOrder({ reason, by, at: clock.now() });
+    await transitionVolume(tx, { ...volume, destroyOrder }, 'DELETING');
     await putVolumeWork(tx, id, 'destroy', clock.now());
   });
 }

@@ -28,6 +28,8 @@ const records: fc.Arbitrary<VolumeRecord> = fc
     status: 'ATTACHED',
     deletedAt: null,
     createOpenUntil: null,
+    host: null,
+    destroyOrder: null,
   }));
 
 it('the note of a volume brings back all of the row that cannot be observed', () => {

@@ -74,5 +74,7 @@ export function fromNote(
     deletedAt: null,
     createOpenUntil: null,
     requestId,
+    host: null,
+    destroyOrder: null,
   };
 }

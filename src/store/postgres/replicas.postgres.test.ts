@@ -196,6 +196,8 @@ describe('two replicas', () => {
           platform: 'default',
           deletedAt: null,
           createOpenUntil: null,
+          host: null,
+          destroyOrder: null,
           requestId: null,
         });
         return tx.storageClaims.take({ volumeId: id, region: 'here', gb: 100, capacityGb: 750 });

@@ -2,6 +2,7 @@ import type { InstanceRecord } from '../../orchestrator/model/records.ts';
 import type { CommitListener, Reader, Transaction } from '../../orchestrator/model/store.ts';
 import { accountUse, credentialReader, credentialWriter, idempotencyWriter } from './accounts.ts';
 import { alarmReader, alarmWriter } from './alarms.ts';
+import { attemptReader, attemptWriter } from './attempts.ts';
 import { claimReader, claimWriter, storageClaimReader, storageClaimWriter } from './claims.ts';
 import type { Connection } from './connection.ts';
 import { cordonReader, cordonWriter } from './cordons.ts';
@@ -16,6 +17,7 @@ import {
   markWriter,
 } from './marks.ts';
 import { auditReader, auditWriter, operatorKeyReader, operatorKeyWriter } from './operators.ts';
+import { sightingReader, sightingWriter } from './sightings.ts';
 import { volumeReader, volumeWriter } from './volumes.ts';
 import { withErrors } from './with-errors.ts';
 import { workReader, workWriter } from './work.ts';
@@ -35,6 +37,8 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
   return {
     instances: translated(instanceReader(connection)),
     volumes: translated(volumeReader(connection)),
+    attempts: translated(attemptReader(connection)),
+    sightings: translated(sightingReader(connection)),
     claims: translated(claimReader(connection)),
     storageClaims: translated(storageClaimReader(connection)),
     work: translated(workReader(connection)),
@@ -54,6 +58,8 @@ export function transactionOn(connection: Connection, changes: Changes): Transac
   return {
     instances: instanceWriter(connection, (record) => changes.instances.set(record.id, record)),
     volumes: volumeWriter(connection),
+    attempts: attemptWriter(connection),
+    sightings: sightingWriter(connection),
     claims: claimWriter(connection),
     storageClaims: storageClaimWriter(connection),
     accountUse: accountUse(connection),

@@ -90,7 +90,7 @@ export function workReader(connection: Connection): WorkReader {
         .from(work)
         .orderBy(asc(dueSince(work)), asc(work.resourceId))
         .limit(limit);
-      return rows.map(({ leaseToken: _token, leaseOwner: _owner, waitsSince, ...row }) => ({
+      return rows.map(({ leaseToken: _token, leaseOwner: _owner, fence: _fence, waitsSince, ...row }) => ({
         ...row,
         waitsSince: waitsSince ?? row.notBefore,
       }));
@@ -116,7 +116,7 @@ const putWork = preparedWrite(
       ${sql.raw(`'${DEFAULT_PLATFORM}'`)})`;
     return db
       .insert(work)
-      .values({ resourceId, resourceKind, platform, ...step, ...noLease })
+      .values({ resourceId, resourceKind, platform, ...step, ...noLease, fence: 0 })
       .onConflictDoUpdate({ target: work.resourceId, set: step });
   },
 );
@@ -151,6 +151,15 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
       if (row.kind !== lease.kind || row.attempt !== lease.attempt) return 'superseded';
       lease.deadlineAt = row.deadlineAt;
       return 'held';
+    },
+    renew: async (lease, until) => {
+      const { resourceId, token } = lease;
+      const rows = await db
+        .update(work)
+        .set({ leaseUntil: until })
+        .where(isHeldBy(work, { resourceId, token }))
+        .returning({ resourceId: work.resourceId });
+      return rows.length > 0;
     },
     release: async ({ resourceId, token }, later) => {
       await releaseLease(connection, {
@@ -210,6 +219,8 @@ const claimDue = prepared(
         leaseOwner: owner,
         leaseUntil,
         attempt: sql`${work.attempt} + 1`,
+        // Of the clock, so that it also grows over the rows of a resource, and over a restored backup.
+        fence: sql`CASE WHEN ${work.fence} >= ${now} THEN ${work.fence} + 1 ELSE ${now} END`,
       })
       .where(inArray(work.resourceId, claimed))
       .returning();

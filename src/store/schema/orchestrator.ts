@@ -3,9 +3,11 @@ import type { InstanceStatus } from '../../contract/instance.ts';
 import type { VolumeStatus } from '../../contract/volume.ts';
 import type { AlarmKind } from '../../orchestrator/model/alarm.ts';
 import type { CordonKind } from '../../orchestrator/model/cordon.ts';
+import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { HistoryEvent } from '../../orchestrator/model/history.ts';
 import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
 import type { AttachmentState, InstanceSpec } from '../../orchestrator/model/records.ts';
+import type { Sighting, SightingDetail } from '../../orchestrator/model/sighting.ts';
 import type { MarkName } from '../../orchestrator/model/store.ts';
 import type { ResourceKind, Work } from '../../orchestrator/model/work.ts';
 import { operatorTables } from './operators.ts';
@@ -89,6 +91,7 @@ export function orchestratorTables(dialect: Dialect) {
       createOpenUntil: bigint('create_open_until'),
       platform: text('platform').notNull(),
       host: text('host'),
+      destroyOrder: json('destroy_order').$type<DestroyOrder>(),
     },
     (t) => [
       index('instances_live_in_pages')
@@ -121,6 +124,8 @@ export function orchestratorTables(dialect: Dialect) {
       createOpenUntil: bigint('create_open_until'),
       requestId: text('request_id'),
       platform: text('platform').notNull(),
+      host: text('host'),
+      destroyOrder: json('destroy_order').$type<DestroyOrder>(),
     },
     (t) => [
       index('volumes_live_by_account').on(t.accountId).where(sql`${t.deletedAt} IS NULL`),
@@ -184,10 +189,58 @@ export function orchestratorTables(dialect: Dialect) {
       isHeld: boolean('is_held').notNull(),
       /** That of the resource, by which work is claimed. */
       platform: text('platform').notNull(),
+      fence: bigint('fence').notNull(),
     },
     (t) => [
       index('work_of_platform_by_due').on(t.platform, t.resourceKind, t.notBefore),
       index('work_of_platform_by_lease').on(t.platform, t.leaseUntil, t.notBefore),
+    ],
+  );
+
+  /** Without a reference: a tombstone may be pruned before what an attempt of it left is removed. */
+  const attempts = table(
+    'attempts',
+    {
+      ref: text('ref').primaryKey(),
+      resourceId: text('resource_id').notNull(),
+      host: text('host'),
+      openedAt: bigint('opened_at').notNull(),
+      closedAt: bigint('closed_at'),
+    },
+    (t) => [index('attempts_by_resource').on(t.resourceId)],
+  );
+
+  const listings = table(
+    'listings',
+    {
+      platform: text('platform').notNull(),
+      resourceKind: text('resource_kind').$type<ResourceKind>().notNull(),
+      beganAt: bigint('began_at').notNull(),
+      endedAt: bigint('ended_at').notNull(),
+      isComplete: boolean('is_complete').notNull(),
+      silentHosts: json('silent_hosts').$type<readonly string[]>().notNull(),
+    },
+    (t) => [primaryKey({ columns: [t.platform, t.resourceKind] })],
+  );
+
+  const sightings = table(
+    'sightings',
+    {
+      platform: text('platform').notNull(),
+      resourceKind: text('resource_kind').$type<ResourceKind>().notNull(),
+      what: text('what').$type<Sighting['what']>().notNull(),
+      /** As the platform shows it: what it shows twice has two names. */
+      name: text('name').notNull(),
+      ref: text('ref').notNull(),
+      resourceId: text('resource_id').notNull(),
+      host: text('host'),
+      since: bigint('since').notNull(),
+      seenAt: bigint('seen_at').notNull(),
+      detail: json('detail').$type<SightingDetail>().notNull(),
+    },
+    (t) => [
+      primaryKey({ columns: [t.platform, t.resourceKind, t.what, t.name] }),
+      index('sightings_by_resource').on(t.resourceId),
     ],
   );
 
@@ -287,6 +340,9 @@ export function orchestratorTables(dialect: Dialect) {
     claims,
     storageClaims,
     work,
+    attempts,
+    listings,
+    sightings,
     marks,
     installation,
     losses,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { incus } from '../../../src/drivers/incus/driver.ts';
 import { type IncusConfig, incusConfigSchema } from '../../../src/drivers/incus/options.ts';
 import { describeDriver } from '../../../src/drivers/kit/driver.suite.ts';
+import { anOrder } from '../../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import { contextOf, type LabMachine, run, settingOf } from '../driver-context.ts';
 import { type Cluster, image, makeCertificate, startCluster } from './cluster.ts';
@@ -42,10 +43,10 @@ describeDriver('a cluster of Incus', {
     let listing = await driver.list();
     while (listing.answer !== 'listed') listing = await driver.list();
     for (const { ref } of listing.items)
-      while ((await driver.destroy(ref, null)).outcome !== 'done') await sleep(100);
+      while ((await driver.destroy(ref, null, anOrder)).outcome !== 'done') await sleep(100);
     const volumes = await driver.volumes?.list();
     for (const { ref } of volumes?.answer === 'listed' ? volumes.items : [])
-      while ((await driver.volumes?.destroy(ref, null))?.outcome !== 'done') await sleep(100);
+      while ((await driver.volumes?.destroy(ref, null, anOrder))?.outcome !== 'done') await sleep(100);
     await driver.close();
     expect(await cluster.contents()).toEqual([]);
   },

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { importImage } from '../../../src/drivers/libvirt/images/import-image.ts';
 import { libvirtConfigSchema } from '../../../src/drivers/libvirt/options.ts';
 import { openLibvirt } from '../../../src/drivers/libvirt/platform.ts';
+import { anOrder } from '../../../src/orchestrator/model/destroy-order.fixture.ts';
 import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Diagnosis } from '../../../src/ports/diagnosis.ts';
 import { type LabMachine, run, settingOf, specOf } from '../driver-context.ts';
@@ -69,7 +70,7 @@ it('a machine boots from an imported image, which stays while the machine is the
     finding: expect.stringContaining(`${spec.ref}.qcow2 is based on`),
   });
   for (;;) {
-    const step = await driver.destroy(spec.ref, null);
+    const step = await driver.destroy(spec.ref, null, anOrder);
     if (step.outcome === 'done') break;
     await sleep(200);
   }

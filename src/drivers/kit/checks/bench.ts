@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { recordedOrder } from '../../../orchestrator/model/destroy-order.ts';
 import type {
   FailureCode,
   MachineSpec,
@@ -44,6 +45,9 @@ export interface DriverContext {
   /** The driver opened on a platform that does not answer. */
   openUnreachable?: () => Promise<PlatformDriver>;
 }
+
+/** A check removes what it made itself: whoever runs the checks has asked for that, and no database is there. */
+export const TRIAL_ORDER = recordedOrder({ reason: 'operator', by: 'berth driver test', at: 0 });
 
 const DEFAULT_PATIENCE_MS = 10 * 60_000;
 const MAX_POLLS = 5_000;
@@ -104,7 +108,7 @@ export class Bench {
   }
 
   destroy(ref: OwnerRef): Promise<null> {
-    return this.finish('destroy', (cookie) => this.driver.destroy(ref, cookie));
+    return this.finish('destroy', (cookie) => this.driver.destroy(ref, cookie, TRIAL_ORDER));
   }
 
   createVolume(volumes: VolumeDriver, ref: OwnerRef): Promise<ObservedVolume> {
@@ -184,7 +188,7 @@ export class Bench {
     const { volumes } = this.driver;
     if (volumes === undefined) return;
     for (const ref of this.#usedVolumes)
-      await this.finish('volumes.destroy', (cookie) => volumes.destroy(ref, cookie));
+      await this.finish('volumes.destroy', (cookie) => volumes.destroy(ref, cookie, TRIAL_ORDER));
   }
 
   async #until<T>(withinMs: number, look: () => Promise<T | undefined>): Promise<T | undefined> {

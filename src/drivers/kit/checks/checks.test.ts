@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
+import { anOrder } from '../../../orchestrator/model/destroy-order.fixture.ts';
 import type { ObservedMachine, PlatformDriver, Step } from '../../../orchestrator/model/platform-driver.ts';
 import { createSimulator } from '../../simulator/platform/simulator.ts';
 import { machineSpec } from '../../simulator/simulator.fixture.ts';
@@ -107,7 +108,7 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
           destroy: (ref, cookie) => {
             const isFirst = !isAsked;
             isAsked = true;
-            return cookie === null && !isFirst ? again() : driver.destroy(ref, cookie);
+            return cookie === null && !isFirst ? again() : driver.destroy(ref, cookie, anOrder);
           },
         };
       },
@@ -128,7 +129,9 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
       'fails where there is nothing',
       (driver) => ({
         destroy: async (ref, cookie) =>
-          (await driver.get(ref)).answer === 'gone' ? broken('internal') : driver.destroy(ref, cookie),
+          (await driver.get(ref)).answer === 'gone'
+            ? broken('internal')
+            : driver.destroy(ref, cookie, anOrder),
       }),
     ],
   ],
@@ -240,8 +243,8 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
       'takes the volume away with its machine',
       (driver) => ({
         destroy: async (ref, cookie) => {
-          await driver.volumes?.destroy('suite-v', null);
-          return driver.destroy(ref, cookie);
+          await driver.volumes?.destroy('suite-v', null, anOrder);
+          return driver.destroy(ref, cookie, anOrder);
         },
       }),
     ],

@@ -1,5 +1,5 @@
 import type { ObservedMachine } from '../../../orchestrator/model/platform-driver.ts';
-import { type Bench, CheckFailure, gone, has, refused, same, show } from './bench.ts';
+import { type Bench, CheckFailure, gone, has, refused, same, show, TRIAL_ORDER } from './bench.ts';
 import type { DriverCheck } from './check.ts';
 
 /** What a platform may trip over: quotes, braces, more than one byte to a character, and what XML cannot hold. */
@@ -176,7 +176,7 @@ export const machineChecks: readonly DriverCheck[] = [
         has('start', started, { power: 'running', createdAt });
       }
       same('listed', await bench.listed(), [ref]);
-      await bench.finishAfterCrash('destroy', (cookie) => driver.destroy(ref, cookie));
+      await bench.finishAfterCrash('destroy', (cookie) => driver.destroy(ref, cookie, TRIAL_ORDER));
       gone('get', await driver.get(ref));
       return undefined;
     },
@@ -240,8 +240,8 @@ export const machineChecks: readonly DriverCheck[] = [
       await bench.create(ref);
       await Promise.all([bench.destroy(ref), bench.destroy(ref)]);
       const done = { outcome: 'done', value: null };
-      same('destroy of what is gone', await bench.driver.destroy(ref, null), done);
-      same('destroy of what was never made', await bench.driver.destroy(none, null), done);
+      same('destroy of what is gone', await bench.driver.destroy(ref, null, TRIAL_ORDER), done);
+      same('destroy of what was never made', await bench.driver.destroy(none, null, TRIAL_ORDER), done);
       return undefined;
     },
   },
@@ -321,7 +321,7 @@ export const capacityChecks: readonly DriverCheck[] = [
         same('get', (await driver.get(ref)).answer, 'unknown');
         same('list', (await driver.list()).answer, 'unknown');
         if (driver.inventory !== undefined) same('inventory', (await driver.inventory()).answer, 'unknown');
-        const destroyed = await driver.destroy(ref, null).catch(() => undefined);
+        const destroyed = await driver.destroy(ref, null, TRIAL_ORDER).catch(() => undefined);
         if (destroyed?.outcome === 'done') throw new CheckFailure('destroy is done, and nobody was asked');
         const made = await driver.create(bench.spec(ref), null).catch(() => undefined);
         if (made !== undefined) refused('create', made, 'transient', 'unknown_outcome', 'auth');

@@ -1,5 +1,5 @@
 import type { OwnerRef, VolumeDriver } from '../../../orchestrator/model/platform-driver.ts';
-import { type Bench, CheckFailure, has, refused, same, show } from './bench.ts';
+import { type Bench, CheckFailure, has, refused, same, show, TRIAL_ORDER } from './bench.ts';
 import type { DriverCheck, Untried } from './check.ts';
 import { NOTE } from './machines.ts';
 
@@ -21,8 +21,8 @@ const checks: readonly VolumeCheck[] = [
       same('create again', await bench.createVolume(volumes, ref), made);
       same('listed', await bench.listedVolumes(volumes), [made]);
       await destroyVolume(bench, volumes, ref);
-      same('destroy again', await volumes.destroy(ref, null), done);
-      same('destroy of none', await volumes.destroy(bench.volumeRef('none'), null), done);
+      same('destroy again', await volumes.destroy(ref, null, TRIAL_ORDER), done);
+      same('destroy of none', await volumes.destroy(bench.volumeRef('none'), null, TRIAL_ORDER), done);
       same('get when it is destroyed', await attached(volumes, ref), 'gone');
       return undefined;
     },
@@ -43,7 +43,7 @@ const checks: readonly VolumeCheck[] = [
       has('listed', listed, { ref, attachedTo: [machine], createdAt: made.createdAt });
       await bench.finishAfterCrash('detach', (cookie) => volumes.detach(ref, machine, cookie));
       same('attached to', await attached(volumes, ref), []);
-      await bench.finishAfterCrash('volumes.destroy', (cookie) => volumes.destroy(ref, cookie));
+      await bench.finishAfterCrash('volumes.destroy', (cookie) => volumes.destroy(ref, cookie, TRIAL_ORDER));
       same('get when it is destroyed', await attached(volumes, ref), 'gone');
       return undefined;
     },
@@ -195,5 +195,5 @@ async function attachedVolume(bench: Bench, volumes: VolumeDriver, ref: OwnerRef
 }
 
 function destroyVolume(bench: Bench, volumes: VolumeDriver, ref: OwnerRef): Promise<null> {
-  return bench.finish('volumes.destroy', (cookie) => volumes.destroy(ref, cookie));
+  return bench.finish('volumes.destroy', (cookie) => volumes.destroy(ref, cookie, TRIAL_ORDER));
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
+import { anOrder } from '../../../orchestrator/model/destroy-order.fixture.ts';
 import type { MachineSpec, PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
 import { createSimulator } from '../platform/simulator.ts';
 import {
@@ -147,7 +148,7 @@ describe('the disk', () => {
     await clock.advance(500);
     expect(await run('cat note')).toMatchObject({ stdout: 'kept\n' });
 
-    doneValue(await driver.destroy('berth-1', null));
+    doneValue(await driver.destroy('berth-1', null, anOrder));
     await boot();
     expect(await run('cat note')).toMatchObject({ status: 1 });
   });

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
+import { anOrder } from '../../../orchestrator/model/destroy-order.fixture.ts';
 import type { PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
 import { type SimulatorOptions, simulatorConfigSchema } from '../options.ts';
 import { doneValue, endpointOf, instantly, machineSpec, observe } from '../simulator.fixture.ts';
@@ -95,7 +96,7 @@ describe('a create', () => {
       detail: expect.stringContaining('boot failed'),
     });
     expect(await driver.create(machineSpec({ ref: 'berth-2' }), null)).toMatchObject({ code: 'capacity' });
-    doneValue(await driver.destroy('berth-1', null));
+    doneValue(await driver.destroy('berth-1', null, anOrder));
     expect(await driver.get('berth-1')).toEqual({ answer: 'gone' });
   });
 
@@ -118,7 +119,7 @@ describe('SSH', () => {
     expect(endpointOf(doneValue(await driver.start('berth-1', null))).sshPort).toBe(sshPort);
     expect(await isListening(sshPort)).toBe(true);
 
-    doneValue(await driver.destroy('berth-1', null));
+    doneValue(await driver.destroy('berth-1', null, anOrder));
     expect(await isListening(sshPort)).toBe(false);
   });
 
@@ -145,7 +146,7 @@ describe('the capacity', () => {
     expect(await driver.start('berth-1', null)).toMatchObject({ code: 'capacity', sideEffect: 'none' });
     expect(await observe(driver, 'berth-1')).toMatchObject({ power: 'stopped' });
 
-    doneValue(await driver.destroy('berth-2', null));
+    doneValue(await driver.destroy('berth-2', null, anOrder));
     doneValue(await driver.start('berth-1', null));
   });
 

@@ -38,8 +38,13 @@ export class RemoteClient {
    * @throws {Refused} on a status from 400 to 499
    * @throws {Error} if the answer is lost or makes no sense
    */
-  async send(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<unknown> {
-    const { status, text } = await this.#exchange(method, path, body);
+  async send(
+    method: 'GET' | 'POST' | 'PUT',
+    path: string,
+    body?: unknown,
+    signal?: AbortSignal,
+  ): Promise<unknown> {
+    const { status, text } = await this.#exchange(method, path, body, signal);
     if (status === 200) return JSON.parse(text);
     if (status >= 400 && status <= 499) throw new Refused(status, `the simulator answers ${status}: ${text}`);
     throw new Error(`the simulator answers ${status}: ${text.slice(0, 300)}`);
@@ -51,14 +56,19 @@ export class RemoteClient {
     this.#agent.destroy();
   }
 
-  async #exchange(method: string, path: string, body: unknown): Promise<{ status: number; text: string }> {
+  async #exchange(
+    method: string,
+    path: string,
+    body: unknown,
+    signal: AbortSignal | undefined,
+  ): Promise<{ status: number; text: string }> {
     const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
     const outgoing = request(
       new URL(path, this.#address),
       {
         method,
         agent: this.#agent,
-        signal: this.#closed.signal,
+        signal: AbortSignal.any([this.#closed.signal, ...(signal === undefined ? [] : [signal])]),
         headers: {
           'Content-Type': 'application/json',
           ...(this.#token !== undefined && { Authorization: `Bearer ${this.#token}` }),

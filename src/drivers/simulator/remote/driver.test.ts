@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
+import { anOrder } from '../../../orchestrator/model/destroy-order.fixture.ts';
 import type { PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
 import { describeDriver } from '../../kit/driver.suite.ts';
 import { doneValue, instantly, machineSpec, suiteContext } from '../simulator.fixture.ts';
@@ -62,7 +63,7 @@ describe('a simulator that cannot be reached proves nothing', () => {
     expect(await driver.get('a')).toEqual({ answer: 'unknown', reason });
     expect(await driver.list()).toEqual({ answer: 'unknown', reason });
     expect(await driver.volumes?.get('a')).toEqual({ answer: 'unknown', reason });
-    expect(await driver.destroy('a', null)).toEqual({
+    expect(await driver.destroy('a', null, anOrder)).toEqual({
       outcome: 'failed',
       code: 'transient',
       sideEffect: 'none',
@@ -90,7 +91,7 @@ describe('a simulator that cannot be reached proves nothing', () => {
     });
     expect(await server.driver.get('a')).toMatchObject({ answer: 'unknown' });
     expect(await server.driver.volumes?.list()).toMatchObject({ answer: 'unknown' });
-    await expect(server.driver.destroy('a', null)).rejects.toThrow();
+    await expect(server.driver.destroy('a', null, anOrder)).rejects.toThrow();
   });
 
   it('is refused without the token, and has done nothing', async () => {
@@ -168,7 +169,7 @@ it('remembers what became of each unit', async () => {
   const begun = clock.now();
   for (const ref of ['a', 'b']) doneValue(await driver.create(machineSpec({ ref }), null));
   expect(await driver.create(machineSpec({ ref: 'c' }), null)).toMatchObject({ code: 'capacity' });
-  await driver.destroy('a', null);
+  await driver.destroy('a', null, anOrder);
   await driver.stop('b', null);
   await clock.advance(300);
   doneValue(await driver.start('b', null));

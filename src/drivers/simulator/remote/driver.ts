@@ -1,4 +1,10 @@
-import type { Listing, PlatformDriver, Presence, Step } from '../../../orchestrator/model/platform-driver.ts';
+import type {
+  Call,
+  Listing,
+  PlatformDriver,
+  Presence,
+  Step,
+} from '../../../orchestrator/model/platform-driver.ts';
 import { failed } from '../../../platform-model/steps.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { SimulatorConfig } from '../options.ts';
@@ -36,27 +42,38 @@ export function connectSimulator(
     name: Name,
     ...given: CallArguments<Name>
   ): Promise<CallAnswer<Name>> {
+    return send(name, given);
+  }
+
+  async function send<Name extends CallName>(
+    name: Name,
+    given: CallArguments<Name>,
+    call?: Call,
+  ): Promise<CallAnswer<Name>> {
     const body: RemoteRequest = { sentAt: clock.now(), arguments: given };
-    return calls[name].answer.parse(await client.send('POST', `/driver/${name}`, body)) as CallAnswer<Name>;
+    const answer = await client.send('POST', `/driver/${name}`, body, call?.signal);
+    return calls[name].answer.parse(answer) as CallAnswer<Name>;
   }
 
   return {
     manifest: manifestOf({ attach_volume: attachVolume }, ORDER_VALID_MS),
     get: (ref) => look(() => ask('get', ref)),
     list: () => look(() => ask('list')),
-    create: (spec, cookie) => order(() => ask('create', spec, cookie)),
-    stop: (ref, cookie) => order(() => ask('stop', ref, cookie)),
-    start: (ref, cookie) => order(() => ask('start', ref, cookie)),
-    restart: (ref, id, cookie) => order(() => ask('restart', ref, id, cookie)),
-    destroy: (ref, cookie) => order(() => ask('destroy', ref, cookie)),
+    create: (spec, cookie, call) => order(() => send('create', [spec, cookie], call)),
+    stop: (ref, cookie, call) => order(() => send('stop', [ref, cookie], call)),
+    start: (ref, cookie, call) => order(() => send('start', [ref, cookie], call)),
+    restart: (ref, id, cookie, call) => order(() => send('restart', [ref, id, cookie], call)),
+    destroy: (ref, cookie, given, call) => order(() => send('destroy', [ref, cookie, given], call)),
     volumes: {
       get: (ref) => look(() => ask('volumes.get', ref)),
       list: () => look(() => ask('volumes.list')),
-      create: (spec, cookie) => order(() => ask('volumes.create', spec, cookie)),
-      attach: (ref, machine, cookie) => order(() => ask('volumes.attach', ref, machine, cookie)),
-      detach: (ref, machine, cookie) => order(() => ask('volumes.detach', ref, machine, cookie)),
-      resize: (ref, sizeGb, cookie) => order(() => ask('volumes.resize', ref, sizeGb, cookie)),
-      destroy: (ref, cookie) => order(() => ask('volumes.destroy', ref, cookie)),
+      create: (spec, cookie, call) => order(() => send('volumes.create', [spec, cookie], call)),
+      attach: (ref, machine, cookie, call) =>
+        order(() => send('volumes.attach', [ref, machine, cookie], call)),
+      detach: (ref, machine, cookie, call) =>
+        order(() => send('volumes.detach', [ref, machine, cookie], call)),
+      resize: (ref, sizeGb, cookie, call) => order(() => send('volumes.resize', [ref, sizeGb, cookie], call)),
+      destroy: (ref, cookie, given, call) => order(() => send('volumes.destroy', [ref, cookie, given], call)),
     },
     async close() {
       client.close();

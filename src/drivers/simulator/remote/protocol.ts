@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { cloudInitSchema } from '../../../contract/cloud-init.ts';
 import { portForwardSchema } from '../../../contract/instance.ts';
+import { destroyReasons, recordedOrder } from '../../../orchestrator/model/destroy-order.ts';
 import {
   failureCodes,
   type Listing,
@@ -92,6 +93,15 @@ const volume: z.ZodType<ObservedVolume> = z.object({
   note: z.string().exactOptional(),
 });
 
+const order = z
+  .object({
+    reason: z.enum(destroyReasons),
+    by: z.string(),
+    at: z.number(),
+    keepsDisks: z.literal(true).exactOptional(),
+  })
+  .transform(recordedOrder);
+
 const unknown = z.object({ answer: z.literal('unknown'), reason: z.string() });
 
 function presenceOf<T>(value: z.ZodType<T>): z.ZodType<Presence<T>> {
@@ -125,14 +135,14 @@ export const calls = {
   stop: { arguments: z.tuple([ref, cookie]), answer: stepOf(machine) },
   start: { arguments: z.tuple([ref, cookie]), answer: stepOf(machine) },
   restart: { arguments: z.tuple([ref, z.string(), cookie]), answer: stepOf(machine) },
-  destroy: { arguments: z.tuple([ref, cookie]), answer: stepOf(empty) },
+  destroy: { arguments: z.tuple([ref, cookie, order]), answer: stepOf(empty) },
   'volumes.get': { arguments: z.tuple([ref]), answer: presenceOf(volume) },
   'volumes.list': { arguments: z.tuple([]), answer: listingOf(volume) },
   'volumes.create': { arguments: z.tuple([volumeSpec, cookie]), answer: stepOf(volume) },
   'volumes.attach': { arguments: z.tuple([ref, ref, cookie]), answer: stepOf(empty) },
   'volumes.detach': { arguments: z.tuple([ref, ref, cookie]), answer: stepOf(empty) },
   'volumes.resize': { arguments: z.tuple([ref, z.number(), cookie]), answer: stepOf(volume) },
-  'volumes.destroy': { arguments: z.tuple([ref, cookie]), answer: stepOf(empty) },
+  'volumes.destroy': { arguments: z.tuple([ref, cookie, order]), answer: stepOf(empty) },
 } satisfies Record<string, { arguments: z.ZodType<readonly unknown[]>; answer: z.ZodType }>;
 
 export type CallName = keyof typeof calls;

@@ -110,14 +110,14 @@ function handlersOf(driver: PlatformDriver): Handlers {
     stop: (ref, cookie) => driver.stop(ref, cookie),
     start: (ref, cookie) => driver.start(ref, cookie),
     restart: (ref, id, cookie) => driver.restart(ref, id, cookie),
-    destroy: (ref, cookie) => driver.destroy(ref, cookie),
+    destroy: (ref, cookie, order) => driver.destroy(ref, cookie, order),
     'volumes.get': (ref) => volumes.get(ref),
     'volumes.list': () => volumes.list(),
     'volumes.create': (spec, cookie) => volumes.create(spec, cookie),
     'volumes.attach': (ref, machine, cookie) => volumes.attach(ref, machine, cookie),
     'volumes.detach': (ref, machine, cookie) => volumes.detach(ref, machine, cookie),
     'volumes.resize': (ref, sizeGb, cookie) => volumes.resize(ref, sizeGb, cookie),
-    'volumes.destroy': (ref, cookie) => volumes.destroy(ref, cookie),
+    'volumes.destroy': (ref, cookie, order) => volumes.destroy(ref, cookie, order),
   };
 }
 
@@ -144,7 +144,7 @@ function inTime(driver: PlatformDriver, check: () => void): PlatformDriver {
       attach: checked((ref, machine, cookie) => volumes.attach(ref, machine, cookie)),
       detach: checked((ref, machine, cookie) => volumes.detach(ref, machine, cookie)),
       resize: checked((ref, sizeGb, cookie) => volumes.resize(ref, sizeGb, cookie)),
-      destroy: checked((ref, cookie) => volumes.destroy(ref, cookie)),
+      destroy: checked((ref, cookie, order) => volumes.destroy(ref, cookie, order)),
     },
   };
 }

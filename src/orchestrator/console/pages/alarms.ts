@@ -34,6 +34,7 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
   disk_lost: 'Find out what removed it, and look whether other machines of its host have theirs.',
   start_failed: 'Find out why on the platform. It ends with a start that succeeds, or after a day.',
   step_failing: 'Mend what its last try says; the step goes on by itself.',
+  call_stuck: 'Check the platform. If its driver hangs, restart the server that the alarm names.',
   clock_skew: 'Check NTP on this server and on the database’s. No work is done meanwhile.',
   certificate_ending: 'Renew it. The API and providers need no restart; the files of Incus do.',
   reload_refused: 'Mend the file that it names, then run `berth reload`. Do not restart the server before.',

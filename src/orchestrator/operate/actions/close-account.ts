@@ -15,6 +15,8 @@ import { ActionRefused } from './refused.ts';
 interface Deps {
   store: Store;
   clock: Clock;
+  /** The operator who closes it. */
+  by?: string;
 }
 
 /** How an account that was closed stands. */
@@ -72,7 +74,7 @@ export async function closeAccount(
     return { account: name, id, instances, volumes, isDeleted: false, effect, isDone };
   }
   const closed = await audited(deps, actor, { ...action, subject: name }, async (store) => {
-    const inside = { ...deps, store: askedBy(store, toRequestedBy(actor)) };
+    const inside = { ...deps, by: actor.name, store: askedBy(store, toRequestedBy(actor)) };
     if (closing === 'delete') return deleteAccount(inside, name, { drain });
     return { ...(await disableAccount(inside, name, { drain })), volumes: 0, isDeleted: false };
   });
@@ -160,7 +162,7 @@ async function lockAccount(tx: Transaction, name: string): Promise<AccountRecord
 
 /** Has its instances deleted; returns how many there are. */
 async function deleteInstances(
-  { store, clock }: Deps,
+  { store, clock, by = 'operator' }: Deps,
   tx: Transaction,
   { id: accountId, name }: AccountRecord,
   drain: boolean,
@@ -169,19 +171,21 @@ async function deleteInstances(
   assertDrained(name, { instances: live.length, volumes: 0 }, drain);
   // In the order in which rows are locked.
   for (const id of live.map((record) => record.id).sort())
-    await destroyInstance({ store: within(store, tx), clock }, accountId, id);
+    await destroyInstance({ store: within(store, tx), clock }, accountId, id, { reason: 'operator', by });
   return live.length;
 }
 
 /** Has its volumes deleted, unless instances may hold them still; returns how many there are. */
 async function deleteVolumes(
-  { store, clock }: Deps,
+  { store, clock, by = 'operator' }: Deps,
   tx: Transaction,
   { id: accountId, name }: AccountRecord,
   { drain, areHeld }: { drain: boolean; areHeld: boolean },
 ): Promise<number> {
   const live = await tx.volumes.liveIdsOf(accountId);
   assertDrained(name, { instances: 0, volumes: live.length }, drain);
-  if (!areHeld) for (const id of live) await deleteVolume({ store: within(store, tx), clock }, accountId, id);
+  if (!areHeld)
+    for (const id of live)
+      await deleteVolume({ store: within(store, tx), clock }, accountId, id, { reason: 'operator', by });
   return live.length;
 }

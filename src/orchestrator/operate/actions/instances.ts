@@ -3,7 +3,9 @@ import { audited } from '../../../operators/audit.ts';
 import type { Actor } from '../../../operators/model.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { askedBy } from '../../accounts/asked-by.ts';
-import { transition } from '../../instances/transition.ts';
+import { orderDestroy } from '../../instances/destroy.ts';
+import { amend } from '../../instances/transition.ts';
+import { recordedOrder } from '../../model/destroy-order.ts';
 import type { RequestedBy } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import { putInstanceWork } from '../../model/rows.ts';
@@ -105,9 +107,7 @@ export async function forceDestroyInstance(
     askedBy(inside, toRequestedBy(actor)).transact(async (tx) => {
       const planned = await plan(tx);
       const now = deps.clock.now();
-      if (planned.record.status !== 'DESTROYING')
-        await transition(tx, planned.record, 'DESTROYING', now, { attachCycle: false });
-      await putInstanceWork(tx, id, 'destroy', now);
+      await orderDestroy(tx, planned.record, now, { reason: 'operator', by: actor.name });
       return withoutRecord(planned);
     }),
   );
@@ -119,23 +119,27 @@ export async function forceDestroyInstance(
  * @throws {ActionRefused}
  */
 export async function releaseInstance(deps: Deps, actor: Actor, { id, isDone }: Order): Promise<Plan> {
-  const plan = async (read: Pick<Reader, 'instances' | 'work'>): Promise<Plan> => {
+  const plan = async (
+    read: Pick<Reader, 'instances' | 'work'>,
+  ): Promise<Plan & { record: InstanceRecord }> => {
     const { record, work } = await find(read, id);
     if (work?.kind !== 'hold')
       throw new ActionRefused(
         `${id} is ${record.status}, and its machine is not held: there is nothing to release.`,
       );
     const effect = 'its machine is removed now, with its disk, and its unit is free when it is proved gone';
-    return toPlan(record, work, { effect, isDone });
+    return { ...toPlan(record, work, { effect, isDone }), record };
   };
-  if (!isDone) return plan(deps.store.read);
+  if (!isDone) return withoutRecord(await plan(deps.store.read));
   return audited(deps, actor, { action: 'instance.release', subject: id }, (inside) =>
     askedBy(inside, toRequestedBy(actor)).transact(async (tx) => {
       const planned = await plan(tx);
       const now = deps.clock.now();
       await tx.history.asked({ instanceId: id, at: now, what: 'release' });
+      const order = recordedOrder({ reason: 'operator', by: actor.name, at: now });
+      if (planned.record.destroyOrder === null) await amend(tx, planned.record, now, { destroyOrder: order });
       await putInstanceWork(tx, id, 'destroy', now);
-      return planned;
+      return withoutRecord(planned);
     }),
   );
 }

@@ -11,7 +11,7 @@ import { askForMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
-import { describeWindow, failInstance } from '../fail.ts';
+import { describeWindow, failCreate } from '../fail.ts';
 import {
   describeFailure,
   type Failed,
@@ -40,7 +40,7 @@ export async function stepCreate(context: StepContext, lease: Lease, record: Ins
           return retry(context, lease, attempted.reason);
       }
       if (isPastDeadline(lease, context.clock.now()))
-        return failInstance(context, tx, current, 'late', lateText(current, unfinished[attempted.outcome]));
+        return failCreate(context, tx, current, 'late', lateText(current, unfinished[attempted.outcome]));
       switch (attempted.outcome) {
         case 'pending':
           return { step: 'again', afterMs: attempted.pollAfterMs, cookie: attempted.cookie };
@@ -87,10 +87,10 @@ async function notMade(
   failed: Failed,
 ): Promise<Next> {
   const reason = describeFailure(failed);
-  if (isRefused(failed)) return failInstance(context, tx, record, failed.code, reason);
+  if (isRefused(failed)) return failCreate(context, tx, record, failed.code, reason);
   const isKnown = !isInconclusive(failed) && failed.sideEffect !== 'possible';
   if (isKnown && isPastDeadline(lease, context.clock.now()))
-    return failInstance(context, tx, record, 'late', lateText(record, reason));
+    return failCreate(context, tx, record, 'late', lateText(record, reason));
   return retryFailed(context, lease, failed);
 }
 
@@ -103,8 +103,7 @@ type Attempted =
   | { outcome: 'unknown'; reason: string };
 
 async function adoptOrCreate(context: StepContext, lease: Lease, record: InstanceRecord): Promise<Attempted> {
-  const { driver, creates, clock } = context;
-  const { ownerRef } = record;
+  const { driver, clock } = context;
   const before = await findEarlierCreate(context, lease, record, () => askForMachine(context, record));
   if (before.answer === 'unknown') return { outcome: 'unknown', reason: before.reason };
   if (before.answer === 'observed') {
@@ -117,7 +116,7 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
   const cordons = await standingCordons(context.store.read, clock.now());
   const avoidHosts = cordonedHosts(cordons, context.platform);
   const spec = toMachineSpec(context, record, avoidHosts);
-  return callStep(context, lease, () => creates.send(ownerRef, () => driver.create(spec, lease.cookie)));
+  return callStep(context, lease, (call) => driver.create(spec, lease.cookie, call));
 }
 
 /** The machine is there: it is never made a second time. */

@@ -55,7 +55,7 @@ async function applyMachine(
       if (record.spec.instanceType !== 'SPOT') return finish;
       return recordLoss(context, lease, tx, record, async () => {
         await transition(tx, record, 'DESTROYING', now);
-        return { step: 'destroy' };
+        return { step: 'release' };
       });
     case 'running':
       if (machine.endpoint !== undefined) await amend(tx, record, now, { endpoint: machine.endpoint });

@@ -44,8 +44,8 @@ async function sendRestart(
   restart: Restart,
 ): Promise<void> {
   const { driver, clock } = context;
-  const step = await callStep(context, lease, () =>
-    driver.restart(record.ownerRef, restart.id, restart.driver),
+  const step = await callStep(context, lease, (call) =>
+    driver.restart(record.ownerRef, restart.id, restart.driver, call),
   );
   const mustConfirm = step.outcome === 'failed' && !isInconclusive(step);
   const found = mustConfirm ? await confirmMachine(context, record) : undefined;

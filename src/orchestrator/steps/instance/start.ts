@@ -7,7 +7,7 @@ import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
-import { failInstance, onMachineGone, recordLoss } from '../fail.ts';
+import { failCreate, failInstance, onMachineGone, recordLoss } from '../fail.ts';
 import {
   describeFailure,
   isFinal,
@@ -80,7 +80,7 @@ async function findOrStart(
     const attempted = toAttempted(found, isPastDeadline(lease, clock.now()));
     if (attempted !== undefined) return { attempted, found };
   }
-  const step = await callStep(context, lease, () => driver.start(record.ownerRef, lease.cookie));
+  const step = await callStep(context, lease, (call) => driver.start(record.ownerRef, lease.cookie, call));
   if (step.outcome !== 'failed' || step.code !== 'gone') return { attempted: step };
   const found = await confirmMachine(context, record);
   return { attempted: found.answer === 'gone' ? gone(found) : step, found };
@@ -141,7 +141,7 @@ async function diskLost(
     const text = 'the disk of a stopped machine is lost: its start ended the instance in ERROR';
     const fields = { ...instanceLogNames(record), detail };
     alarms.raise({ kind: 'disk_lost', subject: record.id, platform, text, detail, fields }, log);
-    return failInstance(context, tx, record, 'disk_lost', detail);
+    return failInstance(context, tx, record, { as: 'failure', cause: 'disk_lost', reason: detail });
   });
 }
 
@@ -156,5 +156,5 @@ async function notStarted(
   if (attempted.outcome !== 'failed' || !isFinal(attempted))
     return { step: 'verify', deadlineAt: lease.deadlineAt };
   const reason = `the machine powered itself off and could not be started again (${describeFailure(attempted)})`;
-  return failInstance(context, tx, record, 'powered_off', reason);
+  return failCreate(context, tx, record, 'powered_off', reason);
 }

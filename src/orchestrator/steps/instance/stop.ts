@@ -59,7 +59,7 @@ async function findOrStop(
     if (found.answer !== 'observed' || isDown(found.value) || found.value.power === 'stopping')
       return { found };
   }
-  const step = await callStep(context, lease, () => driver.stop(record.ownerRef, lease.cookie));
+  const step = await callStep(context, lease, (call) => driver.stop(record.ownerRef, lease.cookie, call));
   return step.outcome === 'failed' ? { step, found: await confirmMachine(context, record) } : { step };
 }
 
@@ -76,7 +76,8 @@ async function notStopped(
   failed: Failed,
 ): Promise<Next> {
   if (!isFinal(failed) || record.status !== 'STOPPING') return retryFailed(context, lease, failed);
-  return failInstance(context, tx, record, 'not_stopped', describeFailure(failed));
+  const reason = describeFailure(failed);
+  return failInstance(context, tx, record, { as: 'failure', cause: 'not_stopped', reason });
 }
 
 async function stopped(context: ReconcileContext, tx: Transaction, record: InstanceRecord): Promise<Next> {

@@ -13,7 +13,7 @@ import {
   type Observation,
   type VisibilityUpdate,
 } from '../../platform/visibility.ts';
-import { describeWindow, failInstance, recordLoss } from '../fail.ts';
+import { describeWindow, failCreate, failInstance, recordLoss } from '../fail.ts';
 import { proveEndpoint } from '../prove-endpoint.ts';
 import { type Next, settleInstance } from '../settle.ts';
 
@@ -107,17 +107,21 @@ async function afterFailedProbe(
 ): Promise<Next> {
   const now = context.clock.now();
   // Without a deadline it is no create of ours, but was found running or failed: as a loss it counts against the cap.
-  const lost = (cause: FailureCause, reason: string): Promise<Next> =>
-    lease.deadlineAt === null
-      ? recordLoss(context, lease, tx, record, () => giveUp(context, tx, record, cause, reason))
+  const lost = (as: 'failure' | 'loss', cause: FailureCause, reason: string): Promise<Next> =>
+    lease.deadlineAt === null && record.status === 'PROVISIONING'
+      ? recordLoss(context, lease, tx, record, () => failInstance(context, tx, record, { as, cause, reason }))
       : giveUp(context, tx, record, cause, reason);
   if (found.answer === 'gone') {
     const waitMs = mayAppearForMs(context, record.createOpenUntil, found.observedAt);
     if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform does not show it yet' };
-    return lost('machine_gone', 'the machine is gone from the platform');
+    return lost('loss', 'machine_gone', 'the machine is gone from the platform');
   }
   if (found.answer === 'observed' && found.value.power === 'failed')
-    return lost('machine_failed', `the machine failed: ${found.value.detail ?? 'no detail given'}`);
+    return lost(
+      'failure',
+      'machine_failed',
+      `the machine failed: ${found.value.detail ?? 'no detail given'}`,
+    );
   const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;
   if (found.answer === 'observed' && found.value.power === 'stopped' && !isLate)
     return poweredOff(context, lease, tx, record);
@@ -160,7 +164,7 @@ async function giveUp(
   cause: FailureCause,
   reason: string,
 ): Promise<Next> {
-  if (record.status === 'PROVISIONING') return failInstance(context, tx, record, cause, reason);
+  if (record.status === 'PROVISIONING') return failCreate(context, tx, record, cause, reason);
   context.log.warn({ ...instanceLogNames(record), reason }, 'a start failed; the instance stays stopped');
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
   return { step: 'stop' };

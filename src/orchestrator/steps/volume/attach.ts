@@ -35,8 +35,8 @@ export async function stepAttach(
   if (open.state === 'detaching') return detach(context, volumes, lease, record, open, instance);
   if (!isAttachable(instance)) return settleAttachment(context, lease, open, 'detaching');
   if (!(await isReady(context, instance))) return prepare(context, lease, open, instance);
-  const step = await callStep(context, lease, () =>
-    volumes.attach(record.ownerRef, instance.ownerRef, cookieOf(lease, open)),
+  const step = await callStep(context, lease, (call) =>
+    volumes.attach(record.ownerRef, instance.ownerRef, cookieOf(lease, open), call),
   );
   const cannotSucceed =
     step.outcome === 'failed' && (isFinal(step) || (await hasFailed(context, instance, step)));
@@ -106,8 +106,8 @@ async function detach(
   open: Attachment,
   instance: InstanceRecord,
 ): Promise<void> {
-  const step: Step<null> = await callStep(context, lease, () =>
-    volumes.detach(record.ownerRef, instance.ownerRef, cookieOf(lease, open)),
+  const step: Step<null> = await callStep(context, lease, (call) =>
+    volumes.detach(record.ownerRef, instance.ownerRef, cookieOf(lease, open), call),
   );
   if (
     step.outcome === 'failed' &&

@@ -1,3 +1,4 @@
+import { recordedOrder } from '../../model/destroy-order.ts';
 import type { ObservedVolume, Step, VolumeDriver } from '../../model/platform-driver.ts';
 import { type VolumeRecord, volumeLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
@@ -49,7 +50,7 @@ async function findOrCreate(
   lease: Lease,
   record: VolumeRecord,
 ): Promise<Attempted> {
-  const { catalog, creates, installationId } = context;
+  const { catalog, installationId } = context;
   const before = await findEarlierCreate(context, lease, record, (ref) => volumes.get(ref));
   if (before.answer === 'unknown') return { outcome: 'open', next: retry(context, lease, before.reason) };
   if (before.answer === 'absent' && before.waitMs > 0)
@@ -62,9 +63,7 @@ async function findOrCreate(
     type: record.type ?? undefined,
     note: toNote(installationId, record),
   };
-  return callStep(context, lease, () =>
-    creates.send(record.ownerRef, () => volumes.create(spec, lease.cookie)),
-  );
+  return callStep(context, lease, (call) => volumes.create(spec, lease.cookie, call));
 }
 
 async function made(tx: Transaction, record: VolumeRecord): Promise<Next> {
@@ -74,7 +73,7 @@ async function made(tx: Transaction, record: VolumeRecord): Promise<Next> {
 }
 
 async function refused(
-  { log }: StepContext,
+  { log, alarms, clock }: StepContext,
   tx: Transaction,
   record: VolumeRecord,
   failed: Failed,
@@ -82,6 +81,7 @@ async function refused(
   log.warn({ ...volumeLogNames(record), reason: describeFailure(failed) }, 'the platform refused a volume');
   for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(record.id))
     await tx.volumes.removeAttachment(volumeId, instanceId);
-  await transitionVolume(tx, record, 'ERROR');
+  const destroyOrder = recordedOrder({ reason: 'failed_create', by: alarms.server, at: clock.now() });
+  await transitionVolume(tx, { ...record, destroyOrder }, 'ERROR');
   return { step: 'destroy' };
 }

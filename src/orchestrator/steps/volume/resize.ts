@@ -30,8 +30,8 @@ export async function stepResize(
       await claimActualSize(tx, current);
       return { step: 'attach' };
     });
-  const answer = await callStep(context, lease, () =>
-    volumes.resize(record.ownerRef, resize.sizeGb, resize.driver),
+  const answer = await callStep(context, lease, (call) =>
+    volumes.resize(record.ownerRef, resize.sizeGb, resize.driver, call),
   );
   const step = checkSize(answer, resize);
   const isLate = isPastDeadline(lease, context.clock.now());

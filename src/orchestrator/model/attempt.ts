@@ -1,0 +1,39 @@
+import type { OwnerRef } from './platform-driver.ts';
+
+const REF_PREFIX = 'berth-';
+const REF = /^berth-(.+?)(?:-g([1-9]\d{0,5}))?$/;
+
+/**
+ * An attempt to make the machine of an instance, or a volume. Each has a name of its own on the platform, so that a late
+ * call of one never meets what another made. The newest is in the row of its resource (`ownerRef`, `host`,
+ * `createOpenUntil`); each earlier one has a row of its own until nothing of it is left.
+ */
+export interface Attempt {
+  resourceId: string;
+  ref: OwnerRef;
+  /** Where it was made. Null: it is not known, so it may be on any host. */
+  host: string | null;
+  /** Milliseconds since the epoch. */
+  openedAt: number;
+  /** When nothing of it was proved to be left, in milliseconds since the epoch. Null: something may be. */
+  closedAt: number | null;
+}
+
+/** The name of an attempt: generation 0 is the bare id. Refs are host names on some platforms: at most 63 characters. */
+export function refOf(id: string, generation = 0): OwnerRef {
+  return `${REF_PREFIX}${id}${generation === 0 ? '' : `-g${generation}`}`;
+}
+
+/** The id of the resource that an attempt was for. */
+export function idOf(ref: OwnerRef): string {
+  return REF.exec(ref)?.[1] ?? ref;
+}
+
+export function generationOf(ref: OwnerRef): number {
+  return Number(REF.exec(ref)?.[2] ?? 0);
+}
+
+/** The name of the attempt after this one. */
+export function nextRef(ref: OwnerRef): OwnerRef {
+  return refOf(idOf(ref), generationOf(ref) + 1);
+}

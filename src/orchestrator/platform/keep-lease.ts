@@ -1,0 +1,99 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Alarms } from '../alarms/alarms.ts';
+import type { Store } from '../model/store.ts';
+import type { Lease } from '../model/work.ts';
+
+export interface LeaseKeeping {
+  store: Pick<Store, 'transact'>;
+  platform: string;
+  clock: Clock;
+  log: Pick<Log, 'warn' | 'error'>;
+  alarms: Pick<Alarms, 'raise' | 'end'>;
+  options: { leaseMs: number };
+  /** Aborted when this process ends its work. */
+  stopping: AbortSignal;
+}
+
+/** A call runs on, and its lease is lost or this process ends: nothing is written, and the lease is not released. */
+export class CallUnderWay extends Error {
+  override readonly name = 'CallUnderWay';
+}
+
+/** A call that was given up and has not ended for so long, in milliseconds, is an alarm. */
+const STUCK_AFTER_MS = 60_000;
+/** A process that ends waits so long for what was given up, in milliseconds. */
+const LAST_WAIT_MS = 1_000;
+const STUCK =
+  'a call to the platform was given up and does not end: nothing else is done about this resource until it does. Check the ' +
+  'platform; if its driver hangs, restart this server';
+
+/**
+ * Waits for a call that was given up until it has ended, and renews its lease meanwhile. A driver ends what it runs when it is
+ * told to, so this takes moments; one that does not end keeps its resource busy.
+ *
+ * @throws {CallUnderWay}
+ */
+export async function whileLeaseIsKept<T>(
+  context: LeaseKeeping,
+  lease: Lease,
+  ending: Promise<T>,
+): Promise<T> {
+  const { clock, options, alarms, platform, stopping } = context;
+  const { resourceId, kind } = lease;
+  const since = clock.now();
+  const alarm = { kind: 'call_stuck', subject: resourceId } as const;
+  let ended: { value: T } | undefined;
+  const noting = ending.then((value) => {
+    ended = { value };
+  });
+  for (;;) {
+    await eitherOr(noting, clock, options.leaseMs / 3, stopping);
+    if (ended === undefined && stopping.aborted) await eitherOr(noting, clock, LAST_WAIT_MS);
+    if (ended !== undefined) {
+      alarms.end(alarm);
+      return ended.value;
+    }
+    if (stopping.aborted) throw new CallUnderWay(`this server ends while a ${kind} is under way`);
+    await renew(context, lease);
+    const overdueMs = clock.now() - since;
+    if (overdueMs >= STUCK_AFTER_MS)
+      alarms.raise({
+        ...alarm,
+        platform,
+        text: STUCK,
+        detail: `${kind}, given up ${Math.round(overdueMs / 1000)} s ago`,
+        fields: { resource: resourceId, step: kind },
+      });
+  }
+}
+
+/** A store that does not answer is asked again: the lease may last until then. @throws {CallUnderWay} */
+async function renew({ store, clock, options, log }: LeaseKeeping, lease: Lease): Promise<void> {
+  const until = clock.now() + options.leaseMs;
+  try {
+    const isHeld = await store.transact((tx) => tx.work.renew(lease, until));
+    if (!isHeld) throw new CallUnderWay(`the lease was lost while a ${lease.kind} is under way`);
+    lease.until = until;
+  } catch (error) {
+    if (error instanceof CallUnderWay) throw error;
+    log.warn({ err: error, resource: lease.resourceId }, 'a lease could not be renewed; it is tried again');
+  }
+}
+
+/** Waits until something has ended, for `ms` at most, and no longer once `signal` is aborted. */
+async function eitherOr(
+  ending: Promise<void>,
+  clock: Clock,
+  ms: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (signal?.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = clock.setTimer(ms, resolve);
+  const stop = (): void => resolve();
+  signal?.addEventListener('abort', stop);
+  await Promise.race([ending, promise]);
+  signal?.removeEventListener('abort', stop);
+  timer.cancel();
+}

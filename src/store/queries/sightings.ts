@@ -1,0 +1,66 @@
+import { and, asc, eq } from 'drizzle-orm';
+import type { SightingReader, SightingWriter } from '../../orchestrator/model/store.ts';
+import type { Connection } from './connection.ts';
+import { prepared } from './prepared.ts';
+
+const withoutRow = prepared(
+  ({ db, tables: { sightings } }: Connection, { resourceId }: { resourceId: string }) =>
+    db
+      .select({ name: sightings.name })
+      .from(sightings)
+      .where(and(eq(sightings.resourceId, resourceId), eq(sightings.what, 'no_row'))),
+);
+
+export function sightingReader(connection: Connection): SightingReader {
+  const {
+    db,
+    tables: { listings, sightings },
+  } = connection;
+  return {
+    listing: async (platform, resourceKind) => {
+      const isOf = and(eq(listings.platform, platform), eq(listings.resourceKind, resourceKind));
+      return (await db.select().from(listings).where(isOf))[0] ?? null;
+    },
+    list: async (platform) =>
+      db
+        .select()
+        .from(sightings)
+        .where(eq(sightings.platform, platform))
+        .orderBy(asc(sightings.since), asc(sightings.name)),
+    hasNoRow: async (resourceId) => (await withoutRow(connection, { resourceId })).length > 0,
+  };
+}
+
+export function sightingWriter(connection: Connection): SightingWriter {
+  const {
+    db,
+    tables: { listings, sightings },
+  } = connection;
+  return {
+    ...sightingReader(connection),
+    putListing: async ({ platform, resourceKind, ...rest }) =>
+      void (await db
+        .insert(listings)
+        .values({ platform, resourceKind, ...rest })
+        .onConflictDoUpdate({ target: [listings.platform, listings.resourceKind], set: rest })),
+    put: async ({ platform, resourceKind, what, name, since, ...rest }) =>
+      void (await db
+        .insert(sightings)
+        .values({ platform, resourceKind, what, name, since, ...rest })
+        .onConflictDoUpdate({
+          target: [sightings.platform, sightings.resourceKind, sightings.what, sightings.name],
+          set: rest,
+        })),
+    remove: async ({ platform, resourceKind, what, name }) =>
+      void (await db
+        .delete(sightings)
+        .where(
+          and(
+            eq(sightings.platform, platform),
+            eq(sightings.resourceKind, resourceKind),
+            eq(sightings.what, what),
+            eq(sightings.name, name),
+          ),
+        )),
+  };
+}
