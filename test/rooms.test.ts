@@ -16,7 +16,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'instances',
     'platform',
     'steps',
-    'recovery',
+    'reconciliation',
     'queue',
     'operate',
     'console',
@@ -200,7 +200,7 @@ describe('a planted violation is caught', () => {
   it.each([
     ['src/orchestrator', 'src/orchestrator/model/a.ts', "import { x } from '../instances/create.ts';"],
     ['src/orchestrator', 'src/orchestrator/volumes/a.ts', "import type { X } from '../steps/settle.ts';"],
-    ['src/orchestrator', 'src/orchestrator/reconcile/a.ts', 'export const x = 1;'],
+    ['src/orchestrator', 'src/orchestrator/reconciler/a.ts', 'export const x = 1;'],
     ['src/marketplace', 'src/marketplace/volumes/a.ts', "import { x } from '../deployments/create.ts';"],
     ['src/marketplace', 'src/marketplace/ledger/a.ts', "export { x } from '../volumes/create.ts';"],
     ['src/marketplace', 'src/marketplace/providers/a.ts', "import type { Deps } from '../deps.ts';"],

@@ -84,7 +84,7 @@ export const orchestratorMutants: readonly Mutant[] = [
     title: 'a database is served with the driver of another platform',
     patches: [
       {
-        file: 'src/orchestrator/recovery/installation.ts',
+        file: 'src/orchestrator/reconciliation/installation.ts',
         find: 'if (driver !== driverBefore)',
         replace: 'if (driver === undefined)',
       },

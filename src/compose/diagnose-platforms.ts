@@ -3,7 +3,7 @@ import { platformsOf } from '../config/platforms.ts';
 import type { Config } from '../config/schema.ts';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import type { Reader } from '../orchestrator/model/store.ts';
-import { knownPlatforms, leftPlatforms } from '../orchestrator/recovery/installation.ts';
+import { knownPlatforms, leftPlatforms } from '../orchestrator/reconciliation/installation.ts';
 import { broken, type Diagnosis, warning } from '../ports/diagnosis.ts';
 import { Fatal } from '../ports/errors.ts';
 import { orchestratorStores } from './open-store.ts';

@@ -11,7 +11,7 @@ import { loadConfig } from '../config/load.ts';
 import { createSeededRandom } from '../drivers/kit/seeded-random.ts';
 import { takeStateLock } from '../drivers/simulator/platform/state-file.ts';
 import type { DoctorFinding } from '../orchestrator/operate/doctor.ts';
-import { ensureInstallation } from '../orchestrator/recovery/installation.ts';
+import { ensureInstallation } from '../orchestrator/reconciliation/installation.ts';
 import type { Clock } from '../ports/clock.ts';
 import { systemClock } from '../runtime/system.ts';
 import { account, instance } from '../store/records.fixture.ts';

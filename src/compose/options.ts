@@ -33,6 +33,8 @@ export function toReconcileOptions({
     holdFailedMs: failed.hold_minutes === undefined ? null : failed.hold_minutes * MINUTE_MS,
     holdLostClaimsMs: losses.hold_claims_minutes * MINUTE_MS,
     keepDisksMs: losses.keep_disks_hours * HOUR_MS,
+    restoreDoubtMs: reconcile.restore_doubt_s * SECOND_MS,
+    emptyForMs: reconcile.accept_empty_after_s * SECOND_MS,
     orphans: reconcile.orphans,
     orphanGraceMs: reconcile.orphan_grace_s * 1000,
     suspectShare: reconcile.suspect_share,

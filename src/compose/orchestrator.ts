@@ -30,8 +30,12 @@ import { guardNotFound } from '../orchestrator/platform/not-found-guard.ts';
 import { isClockInSync, type LossCapOptions } from '../orchestrator/platform/options.ts';
 import { RunningEndpoints } from '../orchestrator/platform/running-endpoints.ts';
 import { Housekeeping } from '../orchestrator/queue/housekeeping.ts';
-import { ensureInstallation, knownPlatforms, leftPlatforms } from '../orchestrator/recovery/installation.ts';
-import { shareRestore } from '../orchestrator/recovery/restore-marks.ts';
+import {
+  ensureInstallation,
+  knownPlatforms,
+  leftPlatforms,
+} from '../orchestrator/reconciliation/installation.ts';
+import { shareRestore } from '../orchestrator/reconciliation/restore-marks.ts';
 import { type Clock, DAY_MS, type Random } from '../ports/clock.ts';
 import type { ListFiles } from '../ports/list-files.ts';
 import type { Log } from '../ports/log.ts';
@@ -126,7 +130,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     options,
     telemetryOf: telemetryOf(work, given.tracing),
   });
-  const guards = [...platforms.values()].map(({ notFoundGuard }) => notFoundGuard);
+  const sightings = [...platforms.values()].map((platform) => platform.sightings);
   const names = [...deps.drivers.keys()];
   const driverNames = new Map([...deps.drivers].map(([name, { manifest }]) => [name, manifest.name]));
   const installation = await ensureInstallation(deps, driverNames, settingsOf(deps.config));
@@ -136,7 +140,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const unserved = [...known].filter((name) => !deps.drivers.has(name));
   await warnOfLeft(deps, unserved);
   const http = composeHttp(
-    { ...deps, store: guardNotFound(withPromptReads(store), guards, unserved), writes },
+    { ...deps, store: guardNotFound(withPromptReads(store), sightings, unserved), writes },
     platforms,
   );
   const endpoints = new RunningEndpoints();
@@ -261,7 +265,7 @@ function platformFacts(platforms: PlatformStates): ReadonlyMap<string, PlatformF
 /** Without notes a tombstone is all that tells whose a late machine is. */
 function isPrunable(platforms: PlatformStates, name: string): boolean {
   const state = platforms.get(name);
-  return state?.driver.manifest.keepsNotes === true && state.notFoundGuard.areRowsComplete;
+  return state?.driver.manifest.keepsNotes === true && state.sightings.areRowsComplete;
 }
 
 function withWriteHealth(store: Store, writes: WriteHealth): Store {

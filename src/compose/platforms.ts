@@ -9,19 +9,18 @@ import type { AdoptionOutcome } from '../orchestrator/operate/actions/adopt.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
 import { confirmMachine } from '../orchestrator/platform/confirm-gone.ts';
 import type { ReconcileContext } from '../orchestrator/platform/context.ts';
-import { DriftDetector } from '../orchestrator/platform/drift-detector.ts';
 import { ExpectedMachines } from '../orchestrator/platform/expected-machines.ts';
 import { PlatformInventory } from '../orchestrator/platform/inventory.ts';
 import { LossCap } from '../orchestrator/platform/loss-cap.ts';
-import { NotFoundGuard } from '../orchestrator/platform/not-found-guard.ts';
 import type { ReconcileOptions } from '../orchestrator/platform/options.ts';
 import { PlatformHealth } from '../orchestrator/platform/platform-health.ts';
 import { RestoreHold } from '../orchestrator/platform/restore-hold.ts';
 import { SharedListing } from '../orchestrator/platform/shared-listing.ts';
+import { Sightings } from '../orchestrator/platform/sightings.ts';
 import { judgeMachines, judgeVolumes } from '../orchestrator/platform/validate-listing.ts';
 import { Reconciler } from '../orchestrator/queue/reconciler.ts';
-import { adoptMachine } from '../orchestrator/recovery/adopt-machine.ts';
-import { Recovery } from '../orchestrator/recovery/recovery.ts';
+import { adoptAsNew } from '../orchestrator/reconciliation/adopt-machine.ts';
+import { Reconciliation } from '../orchestrator/reconciliation/reconciliation.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
@@ -35,7 +34,7 @@ export interface PlatformState {
   log: Log;
   health: PlatformHealth;
   losses: LossCap;
-  notFoundGuard: NotFoundGuard;
+  sightings: Sightings;
   inventory: PlatformInventory;
   telemetry: Telemetry;
 }
@@ -65,7 +64,7 @@ export function createPlatformStates(drivers: Drivers, deps: StateDeps): Platfor
         log,
         health: new PlatformHealth({ store, clock, log, alarms, platform }),
         losses: new LossCap({ clock, log, alarms, options }),
-        notFoundGuard: new NotFoundGuard(),
+        sightings: new Sightings({ store, clock, platform, options }),
         inventory: new PlatformInventory({ ...deps, platform, driver, log, telemetry }),
       };
       return [platform, state];
@@ -85,19 +84,18 @@ export function logOf(platform: string, count: number, log: Log): Log {
 
 /** What the use cases may sell. An offer is that of its platform; what has no row is missing from all. */
 export function saleOf(states: PlatformStates): Sale {
-  const guards = [...states.values()].map(({ notFoundGuard }) => notFoundGuard);
-  const sum = (count: (guard: NotFoundGuard) => number): number =>
-    guards.reduce((total, guard) => total + count(guard), 0);
+  const sightings = [...states.values()].map((state) => state.sightings);
+  const sum = (count: (of: Sightings) => number): number =>
+    sightings.reduce((total, of) => total + count(of), 0);
   return {
     isOpen(platform) {
       const state = states.get(platform);
-      return state?.health.isUp === true && state.notFoundGuard.areClaimsComplete;
+      return state?.health.isUp === true && state.sightings.areClaimsComplete;
     },
-    unclaimedUnits: (offerId, region) => sum((guard) => guard.unclaimedUnits(offerId, region)),
+    unclaimedUnits: (offerId, region) => sum((of) => of.unclaimedUnits(offerId, region)),
     platformUnits: ({ id, platform }, region) => states.get(platform)?.inventory.capacity(id, region),
-    areStorageClaimsComplete: (platform) =>
-      states.get(platform)?.notFoundGuard.areStorageClaimsComplete === true,
-    unclaimedStorageGb: (region) => sum((guard) => guard.unclaimedStorageGb(region)),
+    areStorageClaimsComplete: (platform) => states.get(platform)?.sightings.areStorageClaimsComplete === true,
+    unclaimedStorageGb: (region) => sum((of) => of.unclaimedStorageGb(region)),
   };
 }
 
@@ -148,7 +146,7 @@ export function composeWork(
   const machines = new SharedListing(base, () => driver.list(), judgeMachines(base, expected));
   const { volumes: volumeDriver } = driver;
   // A revoked key shows no volumes, as a platform does that has none: only the machines tell the one from the other.
-  const showsMachines = async (): Promise<boolean> => (await machines.observe()) !== null;
+  const showsMachines = async (): Promise<boolean> => (await machines.observe())?.isTrusted === true;
   const volumes =
     volumeDriver && new SharedListing(base, () => volumeDriver.list(), judgeVolumes(base), showsMachines);
   const stopping = new AbortController();
@@ -160,22 +158,20 @@ export function composeWork(
     stopping: stopping.signal,
   };
   const reconciler = new Reconciler(context);
-  const driftDetector = new DriftDetector(context, expected);
-  const recovery = new Recovery(context, () => reconciler.start());
+  const reconciliation = new Reconciliation(context, expected, () => reconciler.start());
   return {
     platform,
-    start: async () => recovery.start(await driftDetector.start()),
+    start: () => reconciliation.start(),
     adopt: async (ref) => {
       const found = await confirmMachine(context, { ownerRef: ref, host: null });
-      return found.answer === 'observed' ? adoptMachine(context, found.value) : found.answer;
+      return found.answer === 'observed' ? adoptAsNew(context, found.value) : found.answer;
     },
     stopListing: () => {
       machines.stop();
       volumes?.stop();
     },
     stop: async () => {
-      await recovery.stop();
-      await driftDetector.stop();
+      await reconciliation.stop();
       stopping.abort();
       await reconciler.stop();
     },

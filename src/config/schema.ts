@@ -48,6 +48,10 @@ const reconcileSchema = z
     orphan_grace_s: secondsSchema.default(600),
     /** A listing that lacks more than this share of the machines that it should have is not believed. */
     suspect_share: z.number().min(0.01).max(1).default(0.5),
+    /** For so long a platform must have shown none of what it should have until that is accepted. */
+    accept_empty_after_s: z.int().min(0).max(86_400).default(600),
+    /** For so long after a start an unknown id is answered 503 until each platform has given a complete listing. */
+    restore_doubt_s: z.int().min(0).max(86_400).default(600),
     /** More instances than this are not ended for what the platform lost, until an operator has looked. */
     max_losses: z
       .strictObject({

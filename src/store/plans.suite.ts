@@ -1,5 +1,6 @@
 import { type Column, getTableColumns } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { anOrder } from '../orchestrator/model/destroy-order.fixture.ts';
 import type { VolumeRecord } from '../orchestrator/model/records.ts';
 import type { Reader, Transaction } from '../orchestrator/model/store.ts';
 import type { Lease } from '../orchestrator/model/work.ts';
@@ -164,6 +165,10 @@ async function fill({ connect, bytes, run }: PlannedDatabase): Promise<void> {
   await tx.volumes.putAttachment({ volumeId: 'volume-0', instanceId: 'instance-0', state: 'attached' });
   await tx.work.put({ ...work, resourceId: 'work-0' });
   await tx.losses.add({ instanceId: 'instance-0', at: now });
+  await tx.attempts.put({
+    ...{ resourceId: 'instance-0', resourceKind: 'instance', platform: 'default', ref: 'attempt-0' },
+    ...{ host: null, openedAt: now, closedAt: now, destroyOrder: anOrder },
+  });
   await tx.credentials.insertToken(token);
   const key = { accountId, key: 'key-0', requestDigest: digest, resourceId: 'instance-0', createdAt: now };
   await tx.idempotency.insert(key);
@@ -191,6 +196,7 @@ async function fill({ connect, bytes, run }: PlannedDatabase): Promise<void> {
     copyOf('storage_claims', tables.storageClaims, { ...ofVolume, region: "'region-' || (number % 50)" }),
   );
   await run(copyOf('attachments', tables.attachments, { ...ofInstance, ...ofVolume }));
+  await run(copyOf('attempts', tables.attempts, { ref: "'attempt-' || number" }));
   await run(copyOf('losses', tables.losses, { ...ofInstance, at: 'at - number * 1000' }));
   await run(
     copyOf('work', tables.work, { resource_id: "'work-' || number", not_before: 'not_before + number' }),

@@ -60,6 +60,8 @@ describe('a retry', () => {
     const deps = { store: berth.orchestrator.store, clock: berth.clock };
     const id = await berth.create();
     await berth.passUntil(`/instances/${id}`, 'ONLINE');
+    // Another one: a platform that shows nothing at all is not believed at once.
+    await berth.passUntil(`/instances/${await berth.create()}`, 'ONLINE');
     await berth.clock.advance(5_000);
     berth.platform.lose(`berth-${id}`);
     await berth.clock.advance(5_000);

@@ -191,7 +191,7 @@ it('two live instances at one address and port are an alarm, until one is elsewh
   expect(await alarmsWith({ power: 'stopped' })).toEqual([]);
 });
 
-it('a start without the disk is ERROR with a sentence for its tenant and an alarm, and its leftovers go [disk-lost]', async () => {
+it('a start without the disk is ERROR with a sentence for its tenant and an alarm, and its machine stays until a DELETE [disk-lost]', async () => {
   await berth.post(`/instances/${id}/stop`);
   await berth.passUntil(`/instances/${id}`, 'STOPPED');
   const detail = 'a.qcow2 is not in the pool of kvm-1';

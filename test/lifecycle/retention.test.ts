@@ -82,30 +82,34 @@ async function isEmpty({ driver }: TestOrchestrator): Promise<boolean> {
   );
 }
 
-it('a machine and a volume that appear after their tombstones were pruned are removed, and read 404 [pruned-late-create]', async () => {
+it('a machine and a volume that appear after their tombstones were pruned stay, read 503, and are alarms [pruned-late-create]', async () => {
   const { first, paths, sent } = await startWithEnded();
   await using _first = first;
   await prune(first.store);
   for (const path of paths) expect((await first.request('GET', path)).status).toBe(404);
   await createLate(first, sent);
-  await until('both are removed', async () => {
-    for (const path of paths) expect((await first.request('GET', path)).status).toBe(404);
-    return isEmpty(first);
+  for (const path of paths)
+    await until('it is doubted', async () => (await first.request('GET', path)).status === 503);
+  await until('both are alarms', async () => {
+    const alarms = await first.store.read.alarms.list();
+    return alarms.filter(({ kind }) => kind === 'row_lost').length === 2;
   });
+  expect(await isEmpty(first)).toBe(false);
 });
 
-it('a start removes them too: neither has its row as live again [pruned-not-adopted]', async () => {
+it('a start gives neither its row again, nor removes them: nobody can tell whether they had ended [pruned-not-adopted]', async () => {
   const { first, paths, sent } = await startWithEnded({ reconcile: { watch_interval_s: 3600 } });
   await using _first = first;
   await prune(first.store);
   const restore = await backUp(first);
   await createLate(first, sent);
   await using restored = await restore();
-  await until('both are removed', async () => {
-    for (const path of paths) expect(['404', '503']).toContain(await restored.read(path));
-    return isEmpty(first);
+  await until('both are alarms', async () => {
+    const alarms = await restored.store.read.alarms.list();
+    return alarms.filter(({ kind }) => kind === 'row_lost').length === 2;
   });
-  for (const path of paths) expect(await restored.read(path)).toBe('404');
+  for (const path of paths) expect(await restored.read(path)).toBe('503');
+  expect(await isEmpty(first)).toBe(false);
 });
 
 it('what was created after the backup is no such thing, however old the backup: it has its row again', async () => {

@@ -101,6 +101,7 @@ describe('an orchestrator on two platforms', () => {
   it('ends what one really lost while the other lists nothing [platform-empty-alone]', async () => {
     const there = await Promise.all([EAST, EAST, EAST].map(online));
     const here = await online(HERE);
+    await online(HERE);
     east.driver.list = async () => ({ answer: 'listed', items: [] });
     east.driver.get = async () => ({ answer: 'gone' });
     await berth.clock.advance(MINUTE_MS);

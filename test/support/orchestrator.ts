@@ -47,6 +47,7 @@ export interface TestOptions {
   quotas?: Partial<Config['quotas']>;
   retention?: Config['retention'];
   failedInstances?: Config['failed_instances'];
+  losses?: Partial<Config['losses']>;
   /** Whether /docs is served. */
   docs?: boolean;
   /** `server.admin.hosts` */
@@ -247,6 +248,7 @@ function testConfig({
   quotas,
   retention,
   failedInstances,
+  losses,
 }: TestOptions): Config {
   const { config } = loadConfig({ flags: {}, env: {} });
   return {
@@ -254,6 +256,7 @@ function testConfig({
     quotas: { ...config.quotas, ...quotas },
     retention: retention ?? config.retention,
     failed_instances: failedInstances ?? config.failed_instances,
+    losses: { ...config.losses, ...losses },
     server: {
       ...config.server,
       trusted_proxies: trustedProxies,

@@ -7,7 +7,7 @@ import {
   type Transaction,
 } from '../../../src/orchestrator/model/store.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
-import { BEYOND_CAPACITY } from '../../../src/orchestrator/recovery/adopt-machine.ts';
+import { BEYOND_CAPACITY } from '../../../src/orchestrator/reconciliation/adopt-machine.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import { interceptMethods } from '../../kernel/intercept-methods.ts';
 import type { ServerProcess } from '../../kernel/process.ts';

@@ -1,15 +1,9 @@
 import type { Clock } from '../../ports/clock.ts';
-import { type DestroyReason, recordedOrder } from '../model/destroy-order.ts';
+import { type Requester, recordedOrder } from '../model/destroy-order.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import { getInstance, putInstanceWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
 import { amend, transition } from './transition.ts';
-
-/** Who asks for the end of a resource. */
-export interface Requester {
-  reason: Extract<DestroyReason, 'tenant' | 'operator'>;
-  by: string;
-}
 
 /**
  * O: DELETE /instances/{instanceId}, from every state, idempotent. It wins over whatever is under way: a call

@@ -1,6 +1,6 @@
 /**
  * What stands wrong until it is mended. Each kind says what its subject is:
- * `platform_down`, `platform_suspect`, `volumes_suspect`, `inventory_unknown`: a platform · `losses_held`: a platform, or
+ * `platform_down`, `platform_suspect`, `volumes_suspect`, `inventory_unknown`, `listing_incomplete`: a platform · `losses_held`: a platform, or
  * PLATFORM/HOST · `host_unknown`: PLATFORM/HOST · `orphan_machine`, `orphan_volume`, `row_lost`: an owner ref, or
  * the platform for those beyond a hundred · `step_failing`, `call_stuck`: an instance or a volume ·
  * `start_failed`, `machine_paused`, `machine_fault`, `disk_lost`: an instance · `endpoint_shared`: ADDRESS:PORT ·
@@ -16,6 +16,7 @@ export const alarmKinds = [
   'orphan_machine',
   'orphan_volume',
   'row_lost',
+  'listing_incomplete',
   'step_failing',
   'call_stuck',
   'start_failed',

@@ -1,4 +1,6 @@
+import type { DestroyOrder } from './destroy-order.ts';
 import type { OwnerRef } from './platform-driver.ts';
+import type { ResourceKind } from './work.ts';
 
 const REF_PREFIX = 'berth-';
 const REF = /^berth-(.+?)(?:-g([1-9]\d{0,5}))?$/;
@@ -6,17 +8,20 @@ const REF = /^berth-(.+?)(?:-g([1-9]\d{0,5}))?$/;
 /**
  * An attempt to make the machine of an instance, or a volume. Each has a name of its own on the platform, so that a late
  * call of one never meets what another made. The newest is in the row of its resource (`ownerRef`, `host`,
- * `createOpenUntil`); each earlier one has a row of its own until nothing of it is left.
+ * `createOpenUntil`). Each earlier one has a row of its own, with the order to remove what it left.
  */
 export interface Attempt {
   resourceId: string;
+  resourceKind: ResourceKind;
+  platform: string;
   ref: OwnerRef;
   /** Where it was made. Null: it is not known, so it may be on any host. */
   host: string | null;
   /** Milliseconds since the epoch. */
   openedAt: number;
-  /** When nothing of it was proved to be left, in milliseconds since the epoch. Null: something may be. */
+  /** When the platform proved that nothing of it is left, in milliseconds since the epoch. Null: something may be. */
   closedAt: number | null;
+  destroyOrder: DestroyOrder;
 }
 
 /** The name of an attempt: generation 0 is the bare id. Refs are host names on some platforms: at most 63 characters. */
@@ -27,6 +32,11 @@ export function refOf(id: string, generation = 0): OwnerRef {
 /** The id of the resource that an attempt was for. */
 export function idOf(ref: OwnerRef): string {
   return REF.exec(ref)?.[1] ?? ref;
+}
+
+/** Whether work of that id is about an earlier attempt. */
+export function isRef(id: string): boolean {
+  return id.startsWith(REF_PREFIX);
 }
 
 export function generationOf(ref: OwnerRef): number {

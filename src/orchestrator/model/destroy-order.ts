@@ -29,3 +29,9 @@ export interface DestroyOrder {
 export function recordedOrder(order: Omit<DestroyOrder, typeof recorded>): DestroyOrder {
   return order as DestroyOrder;
 }
+
+/** Who asks for the end of a resource. */
+export interface Requester {
+  reason: Extract<DestroyReason, 'tenant' | 'operator'>;
+  by: string;
+}

@@ -264,13 +264,16 @@ export interface WorkWriter extends WorkReader {
 }
 
 /**
- * Stored timestamps of a platform by name: when its current outage began, since when too many of its volumes are
+ * Stored timestamps of a platform by name: when its current outage began, since when it shows none of its machines, since when too many of its volumes are
  * missing, until when the operator accepts losses beyond the cap, when the backup was taken that this database was
  * restored from, and until when each of its instances or volumes that was created and has no row had a tombstone that
  * was deleted.
  */
 export type PlatformMark =
   | 'platform_down_since'
+  | 'empty_since'
+  /** Never written: who reads it chooses hosts. */
+  | 'placing'
   | 'volumes_doubted_since'
   | 'losses_accepted_until'
   | 'restored_from'
@@ -319,6 +322,7 @@ export interface InstallationWriter extends InstallationReader {
 export interface AttemptReader {
   /** The earlier attempts of a resource, the oldest first. */
   of(resourceId: string): Promise<Attempt[]>;
+  byRef(ref: string): Promise<Attempt | null>;
 }
 export interface AttemptWriter extends AttemptReader {
   /** Writes an attempt, or what became of it. */

@@ -5,7 +5,7 @@
  * (read the machine, since something differs) · `hold` (keep the machine of one that failed, until the deadline or a request) ·
  * `release` (give back what a lost instance held, once its machine is proved gone).
  * Volumes: `create` · `attach` (bring the attachments to what is wanted)
- * · `resize` → `attach` · `destroy`.
+ * · `resize` → `attach` · `destroy`. Earlier attempts: `destroy`.
  */
 export const instanceWorkKinds = [
   'create',
@@ -24,6 +24,7 @@ export type ResourceKind = 'instance' | 'volume';
 
 /** One row of durable work: at most one for each resource. Times are milliseconds since the epoch. */
 export interface Work {
+  /** The id of an instance or a volume, or the ref of an earlier attempt to make one. */
   resourceId: string;
   resourceKind: ResourceKind;
   kind: InstanceWorkKind | VolumeWorkKind;

@@ -9,6 +9,7 @@ import type {
   Listing,
   ObservedHost,
   ObservedMachine,
+  Placing,
   Presence,
   Step,
 } from '../model/platform-driver.ts';
@@ -179,6 +180,20 @@ function cleanedHost({ host, detail, devices, ...rest }: ObservedHost): Observed
       })),
     }),
   };
+}
+
+/** Asks where a resource could be made, with a deadline. Any failure is `unknown`. */
+export async function askWhere(context: Waiting, call: () => Promise<Placing>): Promise<Placing> {
+  const sentAt = context.clock.now();
+  const answer = await answerInTime(context, call, (placing): Placing => {
+    if (placing.answer === 'unknown') return { ...placing, reason: cleanText(placing.reason) };
+    if (placing.answer === 'refused') return { ...placing, detail: cleanText(placing.detail) };
+    const hosts = placing.hosts.map((placed) => ({ ...placed, host: cleanText(placed.host) }));
+    return { answer: 'placed', hosts };
+  });
+  const placing: Placing = 'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };
+  noteCall(context, 'place', sentAt, placing.answer);
+  return placing;
 }
 
 /** Reads the console of a machine, with a deadline. */

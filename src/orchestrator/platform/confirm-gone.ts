@@ -81,11 +81,14 @@ async function besideSilence(
 /** {@link confirmMachine}, for a volume. */
 export async function confirmVolume(
   context: ReconcileContext,
-  volumes: VolumeDriver,
+  volumes: VolumeDriver | undefined,
   ref: OwnerRef,
 ): Promise<Observation<ObservedVolume>> {
   const observedAt = context.clock.now();
-  const found = await observe(context, () => volumes.get(ref));
+  const found = await observe<Presence<ObservedVolume>>(
+    context,
+    async () => volumes?.get(ref) ?? { answer: 'unknown', reason: 'the platform has no volumes' },
+  );
   return { ...(await proved(found, ref, context.volumes)), observedAt };
 }
 

@@ -9,12 +9,12 @@ import type { Telemetry } from '../model/telemetry.ts';
 import type { Failpoint } from './call-platform.ts';
 import type { PlatformInventory } from './inventory.ts';
 import type { LossCap } from './loss-cap.ts';
-import type { NotFoundGuard } from './not-found-guard.ts';
 import type { ReconcileOptions } from './options.ts';
 import type { PlatformHealth } from './platform-health.ts';
 import type { RestoreHold } from './restore-hold.ts';
 import type { RunningEndpoints } from './running-endpoints.ts';
 import type { SharedListing } from './shared-listing.ts';
+import type { Sightings } from './sightings.ts';
 import type { StepTrace } from './step-trace.ts';
 
 /** What the steps of durable work use: one for each platform, which knows nothing of the health of another. */
@@ -36,8 +36,8 @@ export interface ReconcileContext {
   /** Of all platforms of this process. */
   endpoints: RunningEndpoints;
   health: PlatformHealth;
-  /** Knows which ids of the platform may be answered 404, and whether a restored database lacks its rows. */
-  notFoundGuard: NotFoundGuard;
+  /** What the platform showed that no row is about. */
+  sightings: Sightings;
   /** The resources of the platform whose work waits after a restore. */
   restoreHold: RestoreHold;
   /** The platform's listings, shared by the drift detector and by every proof of absence. */

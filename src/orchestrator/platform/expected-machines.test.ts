@@ -111,7 +111,15 @@ it.each([
 ] as const)('a row that is %s, without an endpoint, is expected on the platform: %s', (status, expected) => {
   const { id, version } = row('a', 1);
   expect(
-    isExpected({ id, version, status, endpoint: null, since: 0, createOpenUntil: null, host: null }),
+    isExpected({
+      id,
+      version,
+      status,
+      endpoint: null,
+      since: 0,
+      createOpenUntil: CREATE_IS_OPEN,
+      host: null,
+    }),
   ).toBe(expected);
 });
 

@@ -2,6 +2,7 @@ import type { InstanceStatus } from '../../contract/instance.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { eachLiveInstance } from '../instances/list.ts';
 import type { Endpoint, OwnerRef } from '../model/platform-driver.ts';
+import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { LiveInstance, Store } from '../model/store.ts';
 import type { ReconcileOptions } from './options.ts';
 
@@ -121,14 +122,14 @@ export function changedBefore(
 }
 
 /** Whether the platform must list the machine of such a row: it was seen there, and nobody is removing it. */
-export function isExpected({ status, endpoint }: ExpectedMachine): boolean {
+export function isExpected({ status, endpoint, createOpenUntil }: ExpectedMachine): boolean {
   switch (status) {
     case 'ONLINE':
     case 'STOPPING':
     case 'STOPPED':
       return true;
     case 'PROVISIONING':
-      return endpoint !== null;
+      return endpoint !== null || createOpenUntil !== CREATE_IS_OPEN;
     default:
       return false;
   }

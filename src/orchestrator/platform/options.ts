@@ -24,6 +24,10 @@ export interface ReconcileOptions {
   /** The first pause before a step is tried again; it doubles up to the last. */
   firstRetryMs: number;
   lastRetryMs: number;
+  /** For how long after a start an unknown id is answered 503 until a platform has given a complete listing. */
+  restoreDoubtMs: number;
+  /** For how long a platform must have shown nothing of all that it should have until that is accepted. */
+  emptyForMs: number;
   /** How often the platform's listing is held against the rows. */
   watchIntervalMs: number;
   /** The shortest pause between two listings. */

@@ -18,6 +18,8 @@ function setUp(isBelieved: Judge<Item> = async ({ answer }) => answer === 'liste
     holdFailedMs: null,
     holdLostClaimsMs: 0,
     keepDisksMs: 0,
+    restoreDoubtMs: 0,
+    emptyForMs: 0,
     suspectShare: 0.5,
     orphans: 'log',
     orphanGraceMs: 1,

@@ -1,14 +1,18 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
 import { inSlices } from '../../ports/in-slices.ts';
 import type { Log } from '../../ports/log.ts';
-import type { Listing, OwnerRef } from '../model/platform-driver.ts';
+import type { CopyOfResource, Leftover, Listing, OwnerRef } from '../model/platform-driver.ts';
 import type { Telemetry } from '../model/telemetry.ts';
 import { type Hosts, SeenBeside, toHosts } from './asked-hosts.ts';
 import { observe } from './call-platform.ts';
 import type { ReconcileOptions } from './options.ts';
 
-/** A listing that can be believed. */
+/** What a platform listed. */
 export interface Listed<T> {
+  /** Whether what it leaves out is missing. What it shows is there in any case. */
+  isTrusted: boolean;
+  copies: readonly CopyOfResource[];
+  leftovers: readonly Leftover[];
   items: ReadonlyMap<OwnerRef, T>;
   /** Milliseconds since the epoch. */
   begunAt: number;
@@ -55,7 +59,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
     this.#mayBeEmpty = mayBeEmpty;
   }
 
-  /** A listing that begins after this call; null: it is not trusted. Never rejects. */
+  /** A listing that begins after this call; null: the platform does not list. Never rejects. */
   observe(): Promise<Listed<T> | null> {
     this.#next ??= this.#listNext();
     return this.#next;
@@ -64,7 +68,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   /** Whether a `gone` of `get` is proved: a trusted listing that began after it lacks `ref` too. Never rejects. */
   async lacks(ref: OwnerRef): Promise<{ isProved: true } | { isProved: false; reason: string }> {
     const listed = await this.observe();
-    if (listed === null || (listed.items.size === 0 && !(await this.#mayBeEmpty())))
+    if (listed === null || !listed.isTrusted || (listed.items.size === 0 && !(await this.#mayBeEmpty())))
       return { isProved: false, reason: 'the platform says that it is gone, and cannot be believed now' };
     return listed.items.has(ref)
       ? { isProved: false, reason: 'the platform says that it is gone, and still lists it' }
@@ -111,15 +115,15 @@ export class SharedListing<T extends { ref: OwnerRef }> {
     this.#pauseMs = Math.max(options.listPauseMs, tookMs);
     this.#pauseEndsAt = clock.now() + this.#pauseMs;
     try {
-      if (!(await this.#judge(listing, begunAt)) || listing.answer === 'unknown') {
-        this.#seenBeside.forget();
-        return null;
-      }
+      const isTrusted = await this.#judge(listing, begunAt);
+      if (!isTrusted) this.#seenBeside.forget();
+      if (listing.answer === 'unknown') return null;
       const items = new Map<OwnerRef, T>();
       for await (const slice of inSlices(listing.items)) for (const item of slice) items.set(item.ref, item);
       const hosts = toHosts(listing.hosts);
-      this.#seenBeside.note(items.keys(), hosts);
-      return { items, begunAt, hosts };
+      if (isTrusted) this.#seenBeside.note(items.keys(), hosts);
+      const { copies = [], leftovers = [] } = listing;
+      return { items, begunAt, hosts, isTrusted, copies, leftovers };
     } catch (error) {
       log.error({ err: error }, 'a listing could not be compared with the database: it is ignored');
       return null;

@@ -4,22 +4,21 @@ import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { instance } from '../../store/records.fixture.ts';
 import type { Store } from '../model/store.ts';
 import { ExpectedMachines } from './expected-machines.ts';
-import { isSuspect, judgeMachines, judgeVolumes } from './validate-listing.ts';
+import { judgeMachines, judgeVolumes, whySuspect } from './validate-listing.ts';
 
 it.each([
-  { missing: 0, expected: 0, isDoubted: false },
-  { missing: 0, expected: 5, isDoubted: false },
-  // One machine that is gone is gone: nothing tells it from a platform that lies.
-  { missing: 1, expected: 1, isDoubted: false },
-  { missing: 2, expected: 2, isDoubted: true },
-  { missing: 2, expected: 3, isDoubted: false },
-  { missing: 3, expected: 3, isDoubted: true },
-  { missing: 3, expected: 5, isDoubted: true },
-  { missing: 3, expected: 6, isDoubted: false },
-  { missing: 50, expected: 100, isDoubted: false },
-  { missing: 51, expected: 100, isDoubted: true },
-])('a listing that lacks $missing of $expected is doubted: $isDoubted', ({ isDoubted, ...held }) => {
-  expect(isSuspect(held, 0.5)).toBe(isDoubted);
+  { missing: 0, expected: 0, why: undefined },
+  { missing: 0, expected: 5, why: undefined },
+  { missing: 1, expected: 1, why: 'all' },
+  { missing: 2, expected: 2, why: 'all' },
+  { missing: 2, expected: 3, why: undefined },
+  { missing: 3, expected: 3, why: 'many' },
+  { missing: 3, expected: 5, why: 'many' },
+  { missing: 3, expected: 6, why: undefined },
+  { missing: 50, expected: 100, why: undefined },
+  { missing: 51, expected: 100, why: 'many' },
+])('a listing without $missing of $expected machines is suspect: $why', ({ why, ...held }) => {
+  expect(whySuspect(held, 0.5)).toBe(why);
 });
 
 it('a listing that lacks every machine of a host is believed where that host is not among those that answered; one that the platform no longer knows is told [host-unknown]', async () => {
@@ -33,7 +32,11 @@ it('a listing that lacks every machine of a host is believed where that host is 
     host: id === 'd' ? 'n1' : 'n3',
   }));
   const store = {
-    read: { instances: { livePage: async () => rows }, marks: { get: async () => acceptedUntil } },
+    read: {
+      instances: { livePage: async () => rows },
+      marks: { get: async (name: string) => (name === 'empty_since' ? null : acceptedUntil) },
+    },
+    transact: async () => undefined,
     isCommitFeedLive: () => true,
     subscribe: () => () => undefined,
   } as unknown as Store;

@@ -14,7 +14,7 @@ type Deps = Pick<
   'store' | 'platform' | 'clock' | 'log' | 'alarms' | 'health' | 'options' | 'driver'
 >;
 
-/** With fewer missing machines than this, unless all are missing, a listing is trusted. */
+/** With fewer missing machines than this, unless all are missing, a listing is accepted. */
 const LEAST_SUSPECT = 3;
 /** How long too many missing volumes are not trusted to be gone, in milliseconds. */
 const MAX_VOLUMES_SUSPECT_MS = 60 * 60_000;
@@ -29,11 +29,15 @@ const MISSING_VOLUMES =
 
 /**
  * Whether so much is missing that the listing is more likely wrong than the machines gone: a revoked key, another
- * project or a lost page look exactly like that. `share` is from 0 to 1.
+ * project or a lost page look exactly like that. `share` is from 0 to 1. `many`: until an operator accepts it · `all`: the
+ * one or two that there should be are missing, which is accepted once it has lasted.
  */
-export function isSuspect({ expected, missing }: { expected: number; missing: number }, share: number) {
-  if (missing >= 2 && missing === expected) return true;
-  return missing >= LEAST_SUSPECT && missing > share * expected;
+export function whySuspect(
+  { expected, missing }: { expected: number; missing: number },
+  share: number,
+): 'many' | 'all' | undefined {
+  if (missing >= LEAST_SUSPECT && missing > share * expected) return 'many';
+  return missing >= 1 && missing === expected ? 'all' : undefined;
 }
 
 /** Compares a listing of machines with the database, and reports the result to the platform's health. */
@@ -56,10 +60,9 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
     const settledBy = begunAt - driver.manifest.createVisibleWithinMs;
     const { lastSeenOn, ...result } = await count(deps, expected, { items: listing.items, hosts }, settledBy);
     raiseUnknownHosts(deps, lastSeenOn);
-    if (
-      isSuspect(result, options.suspectShare) &&
-      !(await areLossesAccepted(store.read, platform, clock.now()))
-    ) {
+    const why = whySuspect(result, options.suspectShare);
+    const hasLasted = await hasLastedEmpty(deps, why === 'all', begunAt);
+    if (why !== undefined && !hasLasted && !(await areLossesAccepted(store.read, platform, clock.now()))) {
       const problem = `its listing lacks ${result.missing} of ${result.expected} machines that it should have`;
       await health.reportProblem({ kind: 'suspect', problem }, begunAt);
       return false;
@@ -87,11 +90,29 @@ async function count(
       if (isElsewhere && host !== null && !hosts.silent.has(host) && hasMachine(status))
         lastSeenOn.set(host, (lastSeenOn.get(host) ?? 0) + 1);
       if (isElsewhere || !isExpected(expectation)) continue;
-      if (!changedBefore(expectation.since, settledBy, deps)) continue;
+      const answeredAt = expectation.createOpenUntil ?? Number.NEGATIVE_INFINITY;
+      if (!changedBefore(Math.max(expectation.since, answeredAt), settledBy, deps)) continue;
       counts.expected++;
       if (!isListed) counts.missing++;
     }
   return { ...counts, lastSeenOn };
+}
+
+/**
+ * Whether the platform has shown none of what it should have for so long that this is accepted. Since when is kept in the
+ * database, so that a restart does not begin it anew.
+ */
+async function hasLastedEmpty(
+  { store, platform, options }: Pick<Deps, 'store' | 'platform' | 'options'>,
+  isEmpty: boolean,
+  begunAt: number,
+): Promise<boolean> {
+  const mark = markOf(platform, 'empty_since');
+  const since = await store.read.marks.get(mark);
+  if (isEmpty && since !== null) return begunAt - since >= options.emptyForMs;
+  if (isEmpty) await store.transact((tx) => tx.marks.put(mark, begunAt));
+  else if (since !== null) await store.transact((tx) => tx.marks.remove(mark));
+  return isEmpty && options.emptyForMs === 0;
 }
 
 /** `lastSeenOn`: how many machines were last seen on each host that the platform does not know. */
@@ -137,7 +158,7 @@ export function judgeVolumes(deps: Deps): Judge<ObservedVolume> {
     if (result === undefined) return false;
     const isLong = typeof suspectSince === 'number' && begunAt - suspectSince >= MAX_VOLUMES_SUSPECT_MS;
     if (
-      isSuspect(result, options.suspectShare) &&
+      whySuspect(result, options.suspectShare) !== undefined &&
       !isLong &&
       !(await areLossesAccepted(deps.store.read, platform, deps.clock.now()))
     ) {

@@ -1,4 +1,5 @@
 import { WorkQueue } from '../../work/work-queue.ts';
+import { isRef } from '../model/attempt.ts';
 import { instanceLogNames, volumeLogNames } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
 import type { Lease, ResourceKind } from '../model/work.ts';
@@ -116,6 +117,7 @@ async function namesOf({ read }: Pick<Store, 'read'>, lease: Lease): Promise<obj
 }
 
 async function readNames(read: Store['read'], { resourceId, resourceKind }: Lease): Promise<object> {
+  if (isRef(resourceId)) return { ref: resourceId };
   if (resourceKind === 'instance') {
     const record = await read.instances.byId(resourceId);
     return record === null ? { instance: resourceId } : instanceLogNames(record);

@@ -1,11 +1,12 @@
 import { transition } from '../instances/transition.ts';
+import type { Attempt } from '../model/attempt.ts';
 import type { Call, Step, VolumeDriver } from '../model/platform-driver.ts';
 import type { PlatformResource } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames, type VolumeRecord } from '../model/records.ts';
 import { lockVolumesOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { Lease } from '../model/work.ts';
-import { callStep } from '../platform/call-platform.ts';
+import { callStep, observe } from '../platform/call-platform.ts';
 import { confirmRemoved, confirmVolume } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import {
@@ -20,7 +21,7 @@ import type { StepContext } from './context.ts';
 import { endAttachCycle } from './instance/attach-cycle.ts';
 import { isDown } from './instance/stop.ts';
 import { LONGEST_REST_MS, retry, retryFailed } from './retry.ts';
-import { finish, type Next, settleInstance, settleVolume } from './settle.ts';
+import { finish, type Next, settleAttempt, settleInstance, settleVolume } from './settle.ts';
 
 /** The driver's answer to a destroy, and what a read showed after it. */
 export interface Removal {
@@ -67,7 +68,7 @@ function visibilityAfter({ step, found, answeredAt }: Removal): VisibilityUpdate
 function unproved(
   context: StepContext,
   lease: Lease,
-  { createOpenUntil }: PlatformResource,
+  { createOpenUntil }: Pick<PlatformResource, 'createOpenUntil'>,
   { step, found }: Removal,
 ): Next | undefined {
   if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
@@ -187,3 +188,54 @@ export async function stepDestroyVolume(
   };
   await settleVolume(context, lease, settle, { instanceIds, visibility: visibilityAfter(removal) });
 }
+
+/**
+ * Removes what an earlier attempt left. The original of a volume that was moved goes only while its copy, which is the
+ * volume now, is shown.
+ */
+export async function stepDestroyAttempt(
+  context: StepContext,
+  lease: Lease,
+  attempt: Attempt,
+): Promise<void> {
+  const { driver, store } = context;
+  const { ref, host, resourceId, resourceKind, destroyOrder } = attempt;
+  const row = resourceKind === 'volume' ? await store.read.volumes.byId(resourceId) : null;
+  const { volumes } = driver;
+  if (destroyOrder.reason === 'moved' && row?.deletedAt === null && row.status !== 'DELETING') {
+    const copy = await observe(context, async () => volumes?.get(row.ownerRef) ?? NO_VOLUMES);
+    if (copy.answer !== 'observed')
+      return settleAttempt(context, lease, async () =>
+        retry(
+          context,
+          lease,
+          'the platform does not show the copy that the volume is now: its original stays',
+        ),
+      );
+  }
+  const removal = await remove(context, lease, {
+    destroy: async (cookie, call) =>
+      resourceKind === 'instance'
+        ? driver.destroy(ref, cookie, destroyOrder, call)
+        : (volumes?.destroy(ref, cookie, destroyOrder, call) ?? NOT_REMOVED),
+    find: () =>
+      resourceKind === 'instance'
+        ? confirmRemoved(context, { ownerRef: ref, host })
+        : confirmVolume(context, volumes, ref),
+    isOnHost: resourceKind === 'instance' && host !== null,
+  });
+  await settleAttempt(context, lease, async (tx, current): Promise<Next> => {
+    const next = unproved(context, lease, { createOpenUntil: destroyOrder.at }, removal);
+    if (next !== undefined) return next;
+    await tx.attempts.put({ ...current, closedAt: context.clock.now() });
+    return finish;
+  });
+}
+
+const NO_VOLUMES = { answer: 'unknown', reason: 'this platform has no volumes' } as const;
+const NOT_REMOVED = {
+  outcome: 'failed',
+  code: 'unsupported',
+  sideEffect: 'none',
+  detail: NO_VOLUMES.reason,
+} as const;

@@ -1,9 +1,10 @@
+import { isRef } from '../model/attempt.ts';
 import type { VolumeDriver } from '../model/platform-driver.ts';
 import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
 import type { InstanceWorkKind, Lease, VolumeWorkKind } from '../model/work.ts';
 import { StepTrace } from '../platform/step-trace.ts';
 import type { StepContext } from './context.ts';
-import { stepDestroy, stepDestroyVolume } from './destroy.ts';
+import { stepDestroy, stepDestroyAttempt, stepDestroyVolume } from './destroy.ts';
 import { stepCreate } from './instance/create.ts';
 import { stepHold } from './instance/hold.ts';
 import { stepObserve } from './instance/observe.ts';
@@ -84,6 +85,11 @@ function tellEnd(
 
 async function run(context: StepContext & { trace: StepTrace }, lease: Lease): Promise<void> {
   const { store, driver, trace } = context;
+  if (isRef(lease.resourceId)) {
+    const attempt = await store.read.attempts.byRef(lease.resourceId);
+    if (attempt === null) throw new Error(`work for an attempt without a row: ${lease.resourceId}`);
+    return stepDestroyAttempt(context, lease, attempt);
+  }
   if (lease.resourceKind === 'instance') {
     const record = await store.read.instances.byId(lease.resourceId);
     if (record === null) throw new Error(`work for an instance without a row: ${lease.resourceId}`);

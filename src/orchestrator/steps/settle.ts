@@ -1,4 +1,5 @@
 import { amend } from '../instances/transition.ts';
+import { type Attempt, isRef } from '../model/attempt.ts';
 import {
   type InstanceRecord,
   instanceLogNames,
@@ -115,6 +116,24 @@ export async function settleVolume(
   });
 }
 
+/** {@link settleInstance}, for an earlier attempt to make an instance or a volume. */
+export async function settleAttempt(
+  context: ReconcileContext,
+  lease: Lease,
+  decide: (tx: Transaction, attempt: Attempt) => Promise<Next>,
+): Promise<void> {
+  await settle<Attempt>(context, lease, async (tx) => {
+    const attempt = await tx.attempts.byRef(lease.resourceId);
+    if (attempt === null) throw new Error(`work for an attempt without a row: ${lease.resourceId}`);
+    return {
+      found: await tx.work.check(lease),
+      names: { ref: attempt.ref, [attempt.resourceKind]: attempt.resourceId },
+      updateVisibility: async () => attempt,
+      decide: (current) => decide(tx, current),
+    };
+  });
+}
+
 /** Releases the lease of a step without an outcome; `later` says how the same step continues. */
 export async function releaseLease(
   { store }: Pick<ReconcileContext, 'store'>,
@@ -122,7 +141,8 @@ export async function releaseLease(
   later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'>,
 ): Promise<void> {
   await store.transact(async (tx) => {
-    if (lease.resourceKind === 'instance') await tx.instances.byId(lease.resourceId);
+    if (isRef(lease.resourceId)) await tx.attempts.byRef(lease.resourceId);
+    else if (lease.resourceKind === 'instance') await tx.instances.byId(lease.resourceId);
     else await tx.volumes.byId(lease.resourceId);
     // What a use case has put meanwhile is another step: neither the cookie nor the pause is its own.
     const isHeld = (await tx.work.check(lease)) === 'held';
@@ -167,7 +187,8 @@ async function settle<Row>(
       const isSure = health.isUp && isClockInSync(clock, context.options);
       if (!isSure && isConclusion(lease, next)) throw new Frozen();
       await applyNext(context, tx, lease, next);
-      if (lease.resourceKind === 'instance') await addToHistory(context, tx, lease, next);
+      if (lease.resourceKind === 'instance' && !isRef(lease.resourceId))
+        await addToHistory(context, tx, lease, next);
       isOver = next.step !== 'again';
       trace.settle(next);
       if (next.step === 'again' && next.problem !== undefined)

@@ -1,7 +1,6 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Requester } from '../instances/destroy.ts';
-import { recordedOrder } from '../model/destroy-order.ts';
+import { type Requester, recordedOrder } from '../model/destroy-order.ts';
 import { getVolume, putVolumeWork } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
 import { transitionVolume } from './transition.ts';

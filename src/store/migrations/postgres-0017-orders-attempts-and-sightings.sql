@@ -1,9 +1,12 @@
 CREATE TABLE "attempts" (
 	"ref" text PRIMARY KEY NOT NULL,
 	"resource_id" text NOT NULL,
+	"resource_kind" text NOT NULL,
+	"platform" text NOT NULL,
 	"host" text,
 	"opened_at" bigint NOT NULL,
-	"closed_at" bigint
+	"closed_at" bigint,
+	"destroy_order" json NOT NULL
 );
 CREATE TABLE "listings" (
 	"platform" text NOT NULL,

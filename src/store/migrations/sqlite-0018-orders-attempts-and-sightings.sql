@@ -1,9 +1,12 @@
 CREATE TABLE `attempts` (
 	`ref` text PRIMARY KEY NOT NULL,
 	`resource_id` text NOT NULL,
+	`resource_kind` text NOT NULL,
+	`platform` text NOT NULL,
 	`host` text,
 	`opened_at` integer NOT NULL,
-	`closed_at` integer
+	`closed_at` integer,
+	`destroy_order` text NOT NULL
 ) STRICT;
 CREATE INDEX `attempts_by_resource` ON `attempts` (`resource_id`);
 CREATE TABLE `listings` (

@@ -5,7 +5,7 @@ import { ensureAccess } from '../../orchestrator/accounts/accounts.ts';
 import { createOnce } from '../../orchestrator/accounts/create-once.ts';
 import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';
 import type { Store, Transaction } from '../../orchestrator/model/store.ts';
-import { ensureInstallation } from '../../orchestrator/recovery/installation.ts';
+import { ensureInstallation } from '../../orchestrator/reconciliation/installation.ts';
 import { systemClock, systemRandom } from '../../runtime/system.ts';
 import { account, accountId, claim, dueWork, instance, now } from '../records.fixture.ts';
 import { FEED_NAME } from './commit-feed.ts';

@@ -2,8 +2,10 @@ import { asc, eq } from 'drizzle-orm';
 import type { AttemptReader, AttemptWriter } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 
-export function attemptReader({ db, tables: { attempts } }: Connection): AttemptReader {
+export function attemptReader({ db, tables: { attempts }, locking }: Connection): AttemptReader {
   return {
+    byRef: async (ref) =>
+      (await locking.rows(db.select().from(attempts).where(eq(attempts.ref, ref))))[0] ?? null,
     of: async (resourceId) =>
       db
         .select()

@@ -104,15 +104,14 @@ const noLease = { leaseToken: null, leaseOwner: null, leaseUntil: 0 };
 type Put = Pick<Work, 'resourceId' | 'resourceKind' | 'kind' | 'notBefore' | 'deadlineAt' | 'cookie'>;
 
 const putWork = preparedWrite(
-  (
-    { db, tables: { instances, volumes, work } }: Connection,
-    { resourceId, resourceKind, notBefore, ...put }: Put,
-  ) => {
+  ({ db, tables }: Connection, { resourceId, resourceKind, notBefore, ...put }: Put) => {
+    const { attempts, instances, volumes, work } = tables;
     const step = { ...put, notBefore, attempt: 0, lastError: null, waitsSince: notBefore, ...noWait };
     // The resource's own, so that nobody can give another one.
     const platform = sql<string>`coalesce(
       (SELECT ${instances.platform} FROM ${instances} WHERE ${instances.id} = ${resourceId}),
       (SELECT ${volumes.platform} FROM ${volumes} WHERE ${volumes.id} = ${resourceId}),
+      (SELECT ${attempts.platform} FROM ${attempts} WHERE ${attempts.ref} = ${resourceId}),
       ${sql.raw(`'${DEFAULT_PLATFORM}'`)})`;
     return db
       .insert(work)

@@ -203,9 +203,12 @@ export function orchestratorTables(dialect: Dialect) {
     {
       ref: text('ref').primaryKey(),
       resourceId: text('resource_id').notNull(),
+      resourceKind: text('resource_kind').$type<ResourceKind>().notNull(),
+      platform: text('platform').notNull(),
       host: text('host'),
       openedAt: bigint('opened_at').notNull(),
       closedAt: bigint('closed_at'),
+      destroyOrder: json('destroy_order').$type<DestroyOrder>().notNull(),
     },
     (t) => [index('attempts_by_resource').on(t.resourceId)],
   );

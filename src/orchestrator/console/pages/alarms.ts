@@ -26,6 +26,8 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
   losses_held: 'Compare with the platform’s own list. Accept the losses only if the machines are gone.',
   orphan_machine: 'Look at it on the platform: it may cost money. Delete it there if nobody needs it.',
   orphan_volume: 'Look at it on the platform: it holds data. Delete it there if nobody needs it.',
+  listing_incomplete:
+    'Mend the platform, or the host that does not answer: until it is listed whole, rows that were lost read 404.',
   row_lost: 'The database was restored without this row: see docs/backup.md.',
   machine_paused: 'End the cause that it names. Once it is STOPPED, leave the resume to the tenant’s start.',
   machine_fault: 'Do what it says: the instance stays ONLINE meanwhile.',

@@ -4,7 +4,7 @@ import type { Clock } from '../../../ports/clock.ts';
 import type { Log } from '../../../ports/log.ts';
 import type { Alarms } from '../../alarms/alarms.ts';
 import type { MarkName, Reader, Store } from '../../model/store.ts';
-import type { Adopted } from '../../recovery/adopt-machine.ts';
+import type { Adopted } from '../../reconciliation/rowless.ts';
 import { ActionRefused } from './refused.ts';
 
 /** What an adoption would do, or was asked for. */
@@ -23,13 +23,16 @@ interface Deps {
 }
 
 const EFFECT =
-  'within 10 seconds a server reads its note, and where that is whole and ours, the instance has its row again';
+  'within 10 seconds a server reads its note, and where that is whole and ours, the machine is a new instance of its account, ' +
+  'under a new id: its old one was answered ERROR, OFFLINE or 404, which is final for its client';
+
+const ADOPTABLE: ReadonlySet<string> = new Set(['orphan_machine', 'row_lost']);
 
 const markOf = (ref: string): MarkName => `adopt_requested:${ref}`;
 
 /**
- * Has a server give a machine without a row its row again, from the note that it was made with. A machine whose instance
- * has ended is never adopted: its client was told that it is gone.
+ * Has a server make a machine a new instance in its account, from the note that it was made with: one whose instance ended
+ * by itself, or whose row may have been pruned. Any other machine without a row gets it again without being asked for.
  *
  * @throws {ActionRefused}
  */
@@ -40,15 +43,15 @@ export async function requestAdoption(
 ): Promise<Adoption> {
   const plan = async (read: Pick<Reader, 'alarms' | 'instances'>): Promise<Adoption> => {
     const orphan = (await read.alarms.list()).find(
-      ({ kind, subject }) => kind === 'orphan_machine' && subject === ref,
+      ({ kind, subject }) => ADOPTABLE.has(kind) && subject === ref,
     );
     if (orphan === undefined)
       throw new ActionRefused(`No machine ${ref} stands as an orphan: see \`berth alarms ls\`.`, 'not_found');
     const row = await read.instances.byOwnerRef(ref);
-    if (row !== null)
-      throw new ActionRefused(
-        `${row.id} is ${row.status}, which is final for its client: look what is on the machine, and delete it on the platform.`,
-      );
+    if (row !== null && row.destroyOrder !== null)
+      throw new ActionRefused(`The end of ${row.id} was asked for: its machine is being removed.`);
+    if (row !== null && row.status !== 'ERROR' && row.status !== 'OFFLINE')
+      throw new ActionRefused(`${row.id} is ${row.status}, and has the machine: there is nothing to adopt.`);
     return { ref, platform: orphan.platform, problem: orphan.text, effect: EFFECT, isDone };
   };
   if (!isDone) return plan(deps.store.read);
@@ -84,7 +87,7 @@ export class Adoptions {
     const { store, alarms, adopt } = this.#deps;
     for (const { kind, subject: ref, platform } of alarms.standing()) {
       const adoptRef = adopt.get(platform ?? '');
-      if (kind !== 'orphan_machine' || adoptRef === undefined) continue;
+      if (!ADOPTABLE.has(kind) || adoptRef === undefined) continue;
       if ((await store.read.marks.get(markOf(ref))) === null) continue;
       const outcome = await adoptRef(ref);
       if (outcome !== 'unknown') await this.#settle(ref, outcome);

@@ -54,8 +54,10 @@ async function machinesOf(
   return there;
 }
 
-function isOn({ region, offerId, platform, host }: InstanceRecord, subject: CordonSubject): boolean {
-  return concerns(subject, { region, offer: offerId, platform, host });
+/** A machine that is being made may be on any host until its row says on which. */
+function isOn({ region, offerId, platform, host, status }: InstanceRecord, subject: CordonSubject): boolean {
+  const isAnywhere = host === null && status === 'PROVISIONING' && subject.kind === 'host';
+  return concerns(subject, { region, offer: offerId, platform, host: isAnywhere ? subject.name : host });
 }
 
 /** Its machine is removed as soon as it ends: only open work says that it is still there. */

@@ -12,14 +12,8 @@ import type { ReconcileContext } from '../../platform/context.ts';
 import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
 import { describeWindow, failCreate } from '../fail.ts';
-import {
-  describeFailure,
-  type Failed,
-  isInconclusive,
-  isPastDeadline,
-  retry,
-  retryFailed,
-} from '../retry.ts';
+import { NEXT_ATTEMPT, openNextAttempt, placeInstance } from '../place.ts';
+import { describeFailure, type Failed, isPastDeadline, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
 
 const BUILDING_POLL_MS = 500;
@@ -37,6 +31,9 @@ export async function stepCreate(context: StepContext, lease: Lease, record: Ins
         case 'failed':
           return notMade(context, lease, tx, current, attempted);
         case 'unknown':
+          // Its clean-up waits until the platform tells (O: an instance is ONLINE within its window, or ERROR).
+          if (isPastDeadline(lease, context.clock.now()))
+            return failCreate(context, tx, current, 'late', lateText(current, attempted.reason));
           return retry(context, lease, attempted.reason);
       }
       if (isPastDeadline(lease, context.clock.now()))
@@ -87,10 +84,19 @@ async function notMade(
   failed: Failed,
 ): Promise<Next> {
   const reason = describeFailure(failed);
+  const isLate = isPastDeadline(lease, context.clock.now());
+  if (failed.code === 'unfinished' && !isLate) {
+    await openNextAttempt(context, tx, record, 'something', reason);
+    return NEXT_ATTEMPT;
+  }
+  // Another host may do what this one refuses: another attempt is made, and `place` says where.
+  const isRefusedThere = isRefused(failed) && failed.sideEffect === 'none' && lease.cookie === null;
+  if (isRefusedThere && record.host !== null && context.driver.place !== undefined && !isLate) {
+    await openNextAttempt(context, tx, record, 'nothing', reason);
+    return NEXT_ATTEMPT;
+  }
   if (isRefused(failed)) return failCreate(context, tx, record, failed.code, reason);
-  const isKnown = !isInconclusive(failed) && failed.sideEffect !== 'possible';
-  if (isKnown && isPastDeadline(lease, context.clock.now()))
-    return failCreate(context, tx, record, 'late', lateText(record, reason));
+  if (isLate) return failCreate(context, tx, record, 'late', lateText(record, reason));
   return retryFailed(context, lease, failed);
 }
 
@@ -116,7 +122,12 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
   const cordons = await standingCordons(context.store.read, clock.now());
   const avoidHosts = cordonedHosts(cordons, context.platform);
   const spec = toMachineSpec(context, record, avoidHosts);
-  return callStep(context, lease, (call) => driver.create(spec, lease.cookie, call));
+  if (driver.place === undefined || lease.cookie !== null || record.host !== null)
+    return callStep(context, lease, (call) => driver.create(spec, lease.cookie, call));
+  const placed = await placeInstance(context, record, spec);
+  if ('outcome' in placed) return placed;
+  const placedSpec = toMachineSpec(context, placed, []);
+  return callStep(context, lease, (call) => driver.create(placedSpec, lease.cookie, call));
 }
 
 /** The machine is there: it is never made a second time. */
@@ -167,6 +178,7 @@ function toMachineSpec(
     sshKeys: spec.sshKeys,
     cloudInit: spec.cloudInit,
     note: toNote(installationId, record),
+    ...(record.host !== null && { host: record.host }),
     ...(avoidHosts.length > 0 && { avoidHosts }),
   };
 }

@@ -125,7 +125,8 @@ async function afterFailedProbe(
   const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;
   if (found.answer === 'observed' && found.value.power === 'stopped' && !isLate)
     return poweredOff(context, lease, tx, record);
-  if (isLate && found.answer === 'observed') {
+  // A create that the platform tells nothing of ends all the same: its clean-up waits (O: the window of a create).
+  if (isLate && (found.answer === 'observed' || record.status === 'PROVISIONING')) {
     return giveUp(
       context,
       tx,

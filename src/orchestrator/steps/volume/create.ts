@@ -1,5 +1,5 @@
 import { recordedOrder } from '../../model/destroy-order.ts';
-import type { ObservedVolume, Step, VolumeDriver } from '../../model/platform-driver.ts';
+import type { ObservedVolume, Step, VolumeDriver, VolumeSpec } from '../../model/platform-driver.ts';
 import { type VolumeRecord, volumeLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
@@ -8,6 +8,7 @@ import { toNote } from '../../volumes/note.ts';
 import { transitionVolume, updateAttachmentStatus } from '../../volumes/transition.ts';
 import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
+import { NEXT_ATTEMPT, openNextVolumeAttempt, placeVolume } from '../place.ts';
 import { describeFailure, type Failed, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
 
@@ -29,11 +30,9 @@ export async function stepCreateVolume(
         case 'pending':
           return { step: 'again', afterMs: attempted.pollAfterMs, cookie: attempted.cookie };
         case 'done':
-          return made(tx, current);
+          return made(tx, current, attempted.value);
         case 'failed':
-          return isRefused(attempted)
-            ? refused(context, tx, current, attempted)
-            : retryFailed(context, lease, attempted);
+          return notMade(context, lease, tx, current, attempted);
       }
     },
     { visibility: afterCreate(attempted, lease, context.clock.now()) },
@@ -55,21 +54,53 @@ async function findOrCreate(
   if (before.answer === 'unknown') return { outcome: 'open', next: retry(context, lease, before.reason) };
   if (before.answer === 'absent' && before.waitMs > 0)
     return { outcome: 'open', next: waitForEarlier(lease, before.waitMs) };
-  const datacenter = catalog.regions.get(record.region)?.datacenter ?? record.region;
-  const spec = {
+  const spec = toVolumeSpec({ catalog, installationId }, record);
+  if (volumes.place === undefined || lease.cookie !== null || record.host !== null)
+    return callStep(context, lease, (call) => volumes.create(spec, lease.cookie, call));
+  const placed = await placeVolume(context, record, spec);
+  if ('outcome' in placed) return placed;
+  const placedSpec = toVolumeSpec({ catalog, installationId }, placed);
+  return callStep(context, lease, (call) => volumes.create(placedSpec, lease.cookie, call));
+}
+
+export function toVolumeSpec(
+  { catalog, installationId }: Pick<StepContext, 'catalog' | 'installationId'>,
+  record: VolumeRecord,
+): VolumeSpec {
+  return {
     ref: record.ownerRef,
-    datacenter,
+    datacenter: catalog.regions.get(record.region)?.datacenter ?? record.region,
     sizeGb: record.sizeGb,
     type: record.type ?? undefined,
     note: toNote(installationId, record),
+    ...(record.host !== null && { host: record.host }),
   };
-  return callStep(context, lease, (call) => volumes.create(spec, lease.cookie, call));
 }
 
-async function made(tx: Transaction, record: VolumeRecord): Promise<Next> {
-  const available = await transitionVolume(tx, record, 'AVAILABLE');
+async function made(tx: Transaction, record: VolumeRecord, { host }: ObservedVolume): Promise<Next> {
+  const available = await transitionVolume(tx, { ...record, host: host ?? record.host }, 'AVAILABLE');
   const { status } = await updateAttachmentStatus(tx, available);
   return status === 'AVAILABLE' ? finish : { step: 'attach' };
+}
+
+async function notMade(
+  context: StepContext,
+  lease: Lease,
+  tx: Transaction,
+  record: VolumeRecord,
+  failed: Failed,
+): Promise<Next> {
+  const problem = describeFailure(failed);
+  if (failed.code === 'unfinished') {
+    await openNextVolumeAttempt(context, tx, record, 'something', problem);
+    return NEXT_ATTEMPT;
+  }
+  const isRefusedThere = isRefused(failed) && failed.sideEffect === 'none' && lease.cookie === null;
+  if (isRefusedThere && record.host !== null && context.driver.volumes?.place !== undefined) {
+    await openNextVolumeAttempt(context, tx, record, 'nothing', problem);
+    return NEXT_ATTEMPT;
+  }
+  return isRefused(failed) ? refused(context, tx, record, failed) : retryFailed(context, lease, failed);
 }
 
 async function refused(

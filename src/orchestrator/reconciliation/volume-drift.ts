@@ -2,10 +2,10 @@ import type { ObservedVolume } from '../model/platform-driver.ts';
 import { type VolumeRecord, volumeLogNames } from '../model/records.ts';
 import { lockInstances } from '../model/rows.ts';
 import type { Reader, Transaction } from '../model/store.ts';
+import type { ReconcileContext } from '../platform/context.ts';
 import { workOnAttachments } from '../volumes/attachments.ts';
 import { claimActualSize, withSize } from '../volumes/storage.ts';
 import { updateAttachmentStatus } from '../volumes/transition.ts';
-import type { ReconcileContext } from './context.ts';
 
 // A call that reaches the platform long after its caller stopped waiting attaches a volume, or makes it larger, after the
 // work that it was sent for has ended.

@@ -2,6 +2,7 @@ import { audit } from '../../operators/audit.ts';
 import type { Actor } from '../../operators/model.ts';
 import { isAccountId } from '../accounts/accounts.ts';
 import { fromNote, instanceNoteSchema, type NotedInstance } from '../instances/note.ts';
+import { amend } from '../instances/transition.ts';
 import type { ObservedMachine } from '../model/platform-driver.ts';
 import { readNote } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
@@ -9,12 +10,9 @@ import { putInstanceWork } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { InstanceWorkKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import type { UnadoptedResource } from '../platform/not-found-guard.ts';
-import { destroyPruned, wasPruned } from '../platform/pruned.ts';
 import { proveEndpoint } from '../steps/prove-endpoint.ts';
-
-/** What became of a listed resource without a row. */
-export type Adopted = 'adopted' | 'foreign' | (Omit<UnadoptedResource, 'ref'> & { problem: string });
+import { isOlderThanPruned, PRUNED } from './older-than-pruned.ts';
+import type { Adopted } from './rowless.ts';
 
 /** Says that the account of a note is not in the database, and how to make it. */
 export function noAccount(id: string): string {
@@ -37,34 +35,75 @@ export const BEYOND_CAPACITY = Number.MAX_SAFE_INTEGER;
 
 /**
  * Writes the row of a machine that has none again, from the note that it was made with: the row was lost, as with a
- * backup that is older than the machine. All in one transaction, and once, however many processes try. A machine
- * whose tombstone was pruned is destroyed again.
+ * backup that is older than the machine. All in one transaction, and once, however many processes try.
  */
 export async function adoptMachine(context: ReconcileContext, machine: ObservedMachine): Promise<Adopted> {
-  const { store, platform, otherPlatforms, log, installationId } = context;
+  const { store, otherPlatforms, installationId } = context;
   const reading = readNote(machine, installationId, instanceNoteSchema, otherPlatforms);
   if (reading.owner === 'foreign') return 'foreign';
-  if (reading.owner === 'unknown') return { problem: 'its note cannot be read' };
+  if (reading.owner === 'unknown') return { problem: 'its note cannot be read', isWhole: false };
   const noted = reading.value;
+  const placement = { offerId: noted.offerId, region: noted.region };
   if ((await store.read.credentials.accountById(noted.accountId)) === null)
-    return {
-      problem: noAccount(noted.accountId),
-      placement: { offerId: noted.offerId, region: noted.region },
-    };
-  if (await wasPruned(context, 'instance', noted)) {
-    await destroyPruned(context, machine.ref, noted);
-    return 'adopted';
-  }
+    return { problem: noAccount(noted.accountId), placement, isWhole: true };
+  if (await isOlderThanPruned(context, 'instance', noted))
+    return { problem: PRUNED, placement, isWhole: true };
+  await insertAdopted(context, machine, noted, async (tx) => (await tx.instances.byId(noted.id)) === null);
+  return 'adopted';
+}
+
+/**
+ * Gives a machine a new instance in the account of its note: its own id was answered ERROR, OFFLINE or 404, which is final for
+ * its client. Only an operator asks for that. The machine keeps its name on the platform.
+ */
+export async function adoptAsNew(context: ReconcileContext, machine: ObservedMachine): Promise<Adopted> {
+  const { store, random, installationId, otherPlatforms } = context;
+  const reading = readNote(machine, installationId, instanceNoteSchema, otherPlatforms);
+  if (reading.owner === 'foreign') return 'foreign';
+  if (reading.owner === 'unknown') return { problem: 'its note cannot be read', isWhole: false };
+  const noted = { ...reading.value, id: `inst-${random.bytes(16).toString('hex')}` };
+  if ((await store.read.credentials.accountById(noted.accountId)) === null)
+    return { problem: noAccount(noted.accountId), isWhole: true };
+  let isTaken = false;
+  await insertAdopted(context, machine, noted, async (tx) => {
+    const before = await tx.instances.byOwnerRef(machine.ref);
+    isTaken = before !== null && !isAbandoned(before);
+    if (isTaken) return false;
+    if (before !== null) await giveUpName(tx, before, context.clock.now());
+    return true;
+  });
+  return isTaken ? { problem: 'a live instance has it', isWhole: true } : 'adopted';
+}
+
+/** Whether an instance ended by itself, so that its machine is nobody's. */
+function isAbandoned({ status, destroyOrder }: InstanceRecord): boolean {
+  return (status === 'ERROR' || status === 'OFFLINE') && destroyOrder === null;
+}
+
+/** The machine of that name is another instance's from now on. */
+async function giveUpName(tx: Transaction, record: InstanceRecord, now: number): Promise<void> {
+  await amend(tx, record, now, { ownerRef: `given-up-${record.id}` });
+  await tx.claims.release(record.id);
+  await putInstanceWork(tx, record.id, 'release', now);
+}
+
+async function insertAdopted(
+  context: ReconcileContext,
+  machine: ObservedMachine,
+  noted: NotedInstance,
+  mayInsert: (tx: Transaction) => Promise<boolean>,
+): Promise<void> {
+  const { store, platform, log } = context;
   const plan = await planAdoption(context, machine, noted);
   await store.transact(async (tx) => {
-    if ((await tx.instances.byId(noted.id)) !== null) return;
+    if (!(await mayInsert(tx))) return;
     const record = fromNote({ platform, ref: machine.ref }, noted, {
       status: plan.status,
       endpoint: machine.endpoint ?? null,
       hostKeyFingerprint: plan.hostKeyFingerprint,
       now: context.clock.now(),
     });
-    await tx.instances.insert(record);
+    await tx.instances.insert({ ...record, host: machine.host ?? null });
     await auditAdoption(context, tx, { action: 'instance.adopt', subject: record.id, ref: machine.ref });
     const { id: instanceId, offerId, region } = record;
     if (plan.work !== undefined || plan.status !== 'STOPPED' || record.spec.onStop === 'hold')
@@ -73,10 +112,9 @@ export async function adoptMachine(context: ReconcileContext, machine: ObservedM
       await putInstanceWork(tx, record.id, plan.work, context.clock.now(), plan.deadlineAt);
     log.warn(
       { ...instanceLogNames(record), status: record.status, power: machine.power },
-      `a machine that had no row has it again, from its note: ${context.notFoundGuard.whyRowless}`,
+      `a machine that had no row has it again, from its note: ${context.sightings.whyRowless}`,
     );
   });
-  return 'adopted';
 }
 
 interface Plan {

@@ -3,10 +3,12 @@ import { unstoredAlarms } from '../../../test/support/alarms.ts';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { instance } from '../../store/records.fixture.ts';
 import type { CommitListener, Store } from '../model/store.ts';
-import type { ReconcileContext } from './context.ts';
-import { DriftDetector } from './drift-detector.ts';
-import { ExpectedMachines } from './expected-machines.ts';
-import { RunningEndpoints } from './running-endpoints.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import { ExpectedMachines } from '../platform/expected-machines.ts';
+import { RestoreHold } from '../platform/restore-hold.ts';
+import { RunningEndpoints } from '../platform/running-endpoints.ts';
+import { Sightings } from '../platform/sightings.ts';
+import { Reconciliation } from './reconciliation.ts';
 
 /** An ONLINE row whose machine the platform does not list, and a transaction that finds it destroyed. */
 function setUp(
@@ -16,7 +18,7 @@ function setUp(
   const clock = new VirtualClock();
   const row = { ...instance('a'), status: 'ONLINE' as const, updatedAt: clock.now() - 1, host: 'n3' };
   const silentHosts = new Set<string>();
-  let transactions = 0;
+  let reads = 0;
   let listener: CommitListener = {};
   const none = () => undefined;
   const store = {
@@ -27,14 +29,21 @@ function setUp(
       return none;
     },
     transact: async (body: (tx: unknown) => Promise<unknown>) => {
-      transactions++;
-      const result = await body({ instances: { byId: async () => ({ ...row, status: 'DESTROYED' }) } });
+      const result = await body({
+        instances: {
+          byId: async () => {
+            reads++;
+            return { ...row, status: 'DESTROYED' };
+          },
+        },
+        sightings: { putListing: async () => undefined },
+      });
       if (!isCommitted) throw new Error('the transactions were taken back together');
       return result;
     },
   } as unknown as Store;
   const expected = new ExpectedMachines(store, 'default');
-  const detector = new DriftDetector(
+  const detector = new Reconciliation(
     {
       store,
       clock,
@@ -43,6 +52,7 @@ function setUp(
       machines: {
         observe: async () => ({
           items: new Map(),
+          isTrusted: true,
           begunAt: clock.now(),
           hosts: { answered: new Set(['n3'].filter((host) => !silentHosts.has(host))), silent: silentHosts },
         }),
@@ -51,10 +61,12 @@ function setUp(
       volumes: undefined,
       options: { leaseMs: 30_000, watchIntervalMs: 5_000 },
       driver: { manifest: { createVisibleWithinMs: 0 } },
-      notFoundGuard: { sweptWithoutRow: none },
+      sightings: new Sightings({ store, clock, platform: 'default', options: { restoreDoubtMs: 0 } }),
+      restoreHold: new RestoreHold(),
       log: { debug: none, info: none, warn: none, error: none },
     } as unknown as ReconcileContext,
     expected,
+    none,
   );
   return {
     detector,
@@ -62,7 +74,7 @@ function setUp(
     row,
     silentHosts,
     tell: () => listener.instancesChanged?.([row]),
-    transactions: () => transactions,
+    reads: () => reads,
   };
 }
 
@@ -82,19 +94,19 @@ it('and keeps one where that transaction was taken back [forgets-after-its-commi
 });
 
 it('asks nothing about a machine whose host does not answer', async () => {
-  const { detector, expected, silentHosts, transactions } = setUp({ isCommitted: true });
+  const { detector, expected, silentHosts, reads } = setUp({ isCommitted: true });
   await expected.refresh();
   silentHosts.add('n3');
   await detector.observe();
-  expect(transactions()).toBe(0);
+  expect(reads()).toBe(0);
   silentHosts.clear();
   await detector.observe();
-  expect(transactions()).toBe(1);
+  expect(reads()).toBe(1);
 });
 
 it('goes on while the free units are being counted, and counts once at a time', async () => {
   const counts: (() => void)[] = [];
-  const { detector, expected, transactions } = setUp({ isCommitted: false }, () => {
+  const { detector, expected, reads } = setUp({ isCommitted: false }, () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     counts.push(resolve);
     return promise;
@@ -102,7 +114,7 @@ it('goes on while the free units are being counted, and counts once at a time', 
   await expected.refresh();
   await detector.observe();
   await detector.observe();
-  expect([transactions(), counts.length]).toEqual([2, 1]);
+  expect([reads(), counts.length]).toEqual([2, 1]);
   counts[0]?.();
   await detector.observe();
   expect(counts.length).toBe(2);

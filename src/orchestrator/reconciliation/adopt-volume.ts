@@ -3,40 +3,36 @@ import { readNote } from '../model/platform-resource.ts';
 import { type Attachment, type VolumeRecord, volumeLogNames } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { deletePruned, wasPruned } from '../platform/pruned.ts';
 import { isAttachable, workOnAttachments } from '../volumes/attachments.ts';
 import { fromNote, volumeNoteSchema } from '../volumes/note.ts';
 import { claimActualSize, withSize } from '../volumes/storage.ts';
 import { updateAttachmentStatus } from '../volumes/transition.ts';
-import { type Adopted, auditAdoption, noAccount } from './adopt-machine.ts';
+import { auditAdoption, noAccount } from './adopt-machine.ts';
+import { isOlderThanPruned, PRUNED } from './older-than-pruned.ts';
+import type { Adopted } from './rowless.ts';
 
 /** `adoptMachine`, for a volume. Its attachments are those that the platform shows. */
 export async function adoptVolume(context: ReconcileContext, volume: ObservedVolume): Promise<Adopted> {
   const { store, platform, otherPlatforms, log, installationId, clock } = context;
   const reading = readNote(volume, installationId, volumeNoteSchema, otherPlatforms);
   if (reading.owner === 'foreign') return 'foreign';
-  if (reading.owner === 'unknown') return { problem: 'its note cannot be read' };
+  if (reading.owner === 'unknown') return { problem: 'its note cannot be read', isWhole: false };
   const noted = reading.value;
+  const storage = { region: noted.region, gb: Math.max(noted.sizeGb, volume.sizeGb ?? 0) };
   if ((await store.read.credentials.accountById(noted.accountId)) === null)
-    return {
-      problem: noAccount(noted.accountId),
-      storage: { region: noted.region, gb: Math.max(noted.sizeGb, volume.sizeGb ?? 0) },
-    };
-  if (await wasPruned(context, 'volume', noted)) {
-    await deletePruned(context, volume.ref, noted);
-    return 'adopted';
-  }
+    return { problem: noAccount(noted.accountId), storage, isWhole: true };
+  if (await isOlderThanPruned(context, 'volume', noted)) return { problem: PRUNED, storage, isWhole: true };
   const shown = await listedAttachments(context, noted.id, volume.attachedTo);
   await store.transact(async (tx) => {
     if ((await tx.volumes.byId(noted.id)) !== null) return;
     const record = withSize(fromNote({ platform, ref: volume.ref }, noted), volume);
-    await tx.volumes.insert(record);
+    await tx.volumes.insert({ ...record, host: volume.host ?? null });
     await auditAdoption(context, tx, { action: 'volume.adopt', subject: record.id, ref: volume.ref });
     await claimActualSize(tx, record);
     const { status } = await applyAttachments(tx, record, shown, clock.now());
     log.warn(
       { ...volumeLogNames(record), status, attachments: shown.length },
-      `a volume that had no row has it again, from its note: ${context.notFoundGuard.whyRowless}`,
+      `a volume that had no row has it again, from its note: ${context.sightings.whyRowless}`,
     );
   });
   return 'adopted';

@@ -1,0 +1,188 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { OwnerRef } from '../model/platform-driver.ts';
+import type { ListingFact, Sighting } from '../model/sighting.ts';
+import type { Store } from '../model/store.ts';
+import type { ResourceKind } from '../model/work.ts';
+import type { ReconcileOptions } from './options.ts';
+
+/** How often the row of a sighting that stays is written again, in milliseconds. */
+const REFRESH_MS = 10 * 60_000;
+/** Rows in one transaction. */
+const BATCH = 100;
+
+interface Deps {
+  store: Store;
+  clock: Clock;
+  platform: string;
+  options: Pick<ReconcileOptions, 'restoreDoubtMs'>;
+}
+
+export type Seen = Omit<Sighting, 'platform' | 'since' | 'seenAt'>;
+
+/**
+ * What one platform showed that no row is about. It is kept in the database: a restart, another server and a listing that
+ * leaves something out change nothing. Sales, the 404 rule and the pruning of tombstones read it.
+ */
+export class Sightings {
+  readonly #deps: Deps;
+  readonly #startedAt: number;
+  readonly #open = new Map<string, Sighting>();
+  readonly #complete = new Set<ResourceKind>();
+  #isRestored = false;
+  #areUnrecorded = false;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#startedAt = deps.clock.now();
+  }
+
+  /** Reads those of earlier processes. Rejects if the store does. */
+  async load(): Promise<void> {
+    const { store, platform } = this.#deps;
+    for (const sighting of await store.read.sightings.list(platform))
+      this.#open.set(toKey(sighting), sighting);
+  }
+
+  /** Those of a kind of resource that have no row. */
+  withoutRow(kind: ResourceKind): Sighting[] {
+    return [...this.#open.values()].filter(
+      ({ what, resourceKind }) => what === 'no_row' && resourceKind === kind,
+    );
+  }
+
+  isWithoutRow(ref: OwnerRef): boolean {
+    return [...this.#open.values()].some((one) => one.what === 'no_row' && one.ref === ref);
+  }
+
+  /** Records what a listing showed. What is recorded as it is, and lately, writes nothing. */
+  async record(seen: readonly Seen[]): Promise<void> {
+    const { store, clock, platform } = this.#deps;
+    const now = clock.now();
+    const changed = seen.flatMap((one) => {
+      const known = this.#open.get(toKey({ platform, ...one }));
+      const sighting = { platform, ...one, since: known?.since ?? now, seenAt: now };
+      const isKnown = known !== undefined && now - known.seenAt < REFRESH_MS && isSame(known, sighting);
+      return isKnown ? [] : [sighting];
+    });
+    for (let begin = 0; begin < changed.length; begin += BATCH) {
+      const batch = changed.slice(begin, begin + BATCH);
+      await store.transact(async (tx) => {
+        for (const sighting of batch) await tx.sightings.put(sighting);
+      });
+      for (const sighting of batch) this.#open.set(toKey(sighting), sighting);
+    }
+  }
+
+  /** It has its row, or is proved gone. */
+  async close(sighting: Pick<Sighting, 'resourceKind' | 'what' | 'name'>): Promise<void> {
+    const { store, platform } = this.#deps;
+    const key = { platform, ...sighting };
+    if (!this.#open.has(toKey(key))) return;
+    await store.transact((tx) => tx.sightings.remove(key));
+    this.#open.delete(toKey(key));
+  }
+
+  /** A listing was compared with the rows: all that it shows has its row, or is recorded. */
+  async compared(listing: Omit<ListingFact, 'platform'>): Promise<void> {
+    const { store, platform } = this.#deps;
+    await store.transact((tx) => tx.sightings.putListing({ platform, ...listing }));
+    if (listing.isComplete) this.#complete.add(listing.resourceKind);
+  }
+
+  /** A platform without resources of that kind. */
+  hasNone(kind: ResourceKind): void {
+    this.#complete.add(kind);
+  }
+
+  /** Whether a complete listing of the kind was compared since the start of this process. */
+  isCompared(kind: ResourceKind): boolean {
+    return this.#complete.has(kind);
+  }
+
+  /** From now on until it is over, the database is known to lack rows. */
+  restoreBegan(): void {
+    this.#isRestored = true;
+  }
+
+  restoreEnded(): void {
+    this.#isRestored = false;
+  }
+
+  /** While it is true, no resource counts as an orphan. */
+  get isRestored(): boolean {
+    return this.#isRestored;
+  }
+
+  /** Why a resource of ours may have no row, for the log. */
+  get whyRowless(): string {
+    return this.#isRestored ? 'it is younger than the backup' : 'the database had lost it';
+  }
+
+  /** Whether a listing shows machines without a row that are not recorded yet. */
+  set areUnrecorded(areSo: boolean) {
+    this.#areUnrecorded = areSo;
+  }
+
+  /** Whether the claims, with {@link unclaimedUnits}, cover every machine. */
+  get areClaimsComplete(): boolean {
+    return this.isCompared('instance') || !(this.#isRestored || this.#areUnrecorded);
+  }
+
+  /** Whether the claims, with {@link unclaimedStorageGb}, cover every volume. */
+  get areStorageClaimsComplete(): boolean {
+    return this.isCompared('volume') || !this.#isRestored;
+  }
+
+  /** GB of a location that volumes without a row use. */
+  unclaimedStorageGb(region: string): number {
+    return this.withoutRow('volume').reduce(
+      (sum, { detail: { storage } }) => sum + (storage?.region === region ? storage.gb : 0),
+      0,
+    );
+  }
+
+  /** Units of a placement that machines without a row use. */
+  unclaimedUnits(offerId: string, region: string): number {
+    return this.withoutRow('instance').filter(
+      ({ detail: { placement } }) => placement?.offerId === offerId && placement.region === region,
+    ).length;
+  }
+
+  /** Whether each resource of ours that the platform shows has its row: no row was lost that is not restored. */
+  get areRowsComplete(): boolean {
+    return (
+      !this.#isRestored &&
+      (['instance', 'volume'] as const).every(
+        (kind) => this.isCompared(kind) && this.withoutRow(kind).length === 0,
+      )
+    );
+  }
+
+  /** Whether a row that is missing is one that never was: a lost one would have shown itself by now. */
+  isAbsenceProved(kind: ResourceKind): boolean {
+    return this.isCompared(kind) || (!this.#isRestored && this.#isDoubtOver);
+  }
+
+  /** Whether a list of the rows may lack what a client knows of. */
+  get isListComplete(): boolean {
+    return !this.#isRestored || this.isCompared('instance');
+  }
+
+  get #isDoubtOver(): boolean {
+    const { clock, options } = this.#deps;
+    return clock.now() - this.#startedAt >= options.restoreDoubtMs;
+  }
+}
+
+function toKey({
+  platform,
+  resourceKind,
+  what,
+  name,
+}: Pick<Sighting, 'platform' | 'resourceKind' | 'what' | 'name'>): string {
+  return [platform, resourceKind, what, name].join(' ');
+}
+
+function isSame(one: Sighting, other: Sighting): boolean {
+  return one.host === other.host && JSON.stringify(one.detail) === JSON.stringify(other.detail);
+}

@@ -1,0 +1,21 @@
+import { markOf } from '../model/store.ts';
+import type { ResourceKind } from '../model/work.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+
+/** Its row may have been a tombstone that was deleted, or one that was lost: only a person can tell. */
+export const PRUNED =
+  'it was created before rows of that time were deleted, so whether its instance or volume had ended is not known: look at it ' +
+  'on the platform, then adopt, release or destroy it';
+
+/**
+ * Whether the row of a resource may have been pruned. The mark is the latest creation of a pruned row, and is written with
+ * its deletion.
+ */
+export async function isOlderThanPruned(
+  { store: { read }, platform }: Pick<ReconcileContext, 'store' | 'platform'>,
+  kind: ResourceKind,
+  { createdAt }: { createdAt: number },
+): Promise<boolean> {
+  const until = await read.marks.get(markOf(platform, `${kind}s_pruned_until`));
+  return until !== null && createdAt <= until;
+}

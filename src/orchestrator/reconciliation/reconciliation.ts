@@ -1,0 +1,213 @@
+import type { Timer } from '../../ports/clock.ts';
+import { forEachInSlices } from '../../ports/in-slices.ts';
+import { eachLiveInstance } from '../instances/list.ts';
+import type { ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
+import { isUnseen } from '../platform/asked-hosts.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import type { ExpectedMachines } from '../platform/expected-machines.ts';
+import type { Listed } from '../platform/shared-listing.ts';
+import { reconcileVolume } from './adopt-volume.ts';
+import { compareMachines } from './compare-machines.ts';
+import { endRestore, restoredFrom } from './restore-marks.ts';
+import { reconcileMachines } from './restored-rows.ts';
+import { MachineSweep } from './sweep-machines.ts';
+import { VolumeSweep } from './sweep-volumes.ts';
+
+/** How many ids a line of the log names. */
+const SOME = 10;
+const UNLISTED =
+  'the platform has given no complete listing since the start: ids that are not known are answered 404 now, although their ' +
+  'rows may have been lost. Mend the platform or the host that does not answer';
+
+/**
+ * One for each platform: compares each listing with the rows. A machine that differs from its row is read again; what has no
+ * row gets it back or is recorded; what should not be there is removed where its end was asked for. After a restore from a
+ * backup, the work of each row waits until the row is reconciled with its machine.
+ */
+export class Reconciliation {
+  readonly #context: ReconcileContext;
+  readonly #expected: ExpectedMachines;
+  readonly #machines: MachineSweep;
+  readonly #volumes: VolumeSweep;
+  readonly #begin: () => void;
+  readonly #reconciledVolumes = new Set<OwnerRef>();
+  /** What changed before is of the backup, in milliseconds since the epoch. */
+  #beganAt = 0;
+  #isHoldLogged = false;
+  #timer: Timer | undefined;
+  #doubt: Timer | undefined;
+  #round: Promise<void> = Promise.resolve();
+  #counting: Promise<void> | undefined;
+  #isStopped = false;
+
+  /** `begin` starts the durable work, once it is known what of it waits. */
+  constructor(context: ReconcileContext, expected: ExpectedMachines, begin: () => void) {
+    this.#context = context;
+    this.#expected = expected;
+    this.#begin = begin;
+    this.#machines = new MachineSweep(context, expected, () => this.#isStopped);
+    this.#volumes = new VolumeSweep(context, () => this.#isStopped);
+  }
+
+  /**
+   * Waits for the first listing, then for its comparison at most as long as a call may take. Until the listing nothing is
+   * sold or decided.
+   */
+  async start(): Promise<void> {
+    const { sightings, options, clock, machines } = this.#context;
+    await this.#expected.refresh();
+    await sightings.load();
+    const first = await machines.observe();
+    await this.#count(first);
+    const takenAt = await restoredFrom(this.#context);
+    if (takenAt !== null) await this.#holdWork(takenAt, first);
+    this.#begin();
+    this.#doubt = clock.setTimer(options.restoreDoubtMs, () => this.#endDoubt());
+    this.#scheduleNext(this.#compare(first));
+    await this.#roundWithin(options.callTimeoutMs);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    this.#doubt?.cancel();
+    await Promise.all([this.#round, this.#counting]);
+    this.#expected.close();
+  }
+
+  /** One round; it never rejects. It does not wait for the count, which a host that hangs may delay. */
+  async observe(): Promise<void> {
+    const machines = await this.#context.machines.observe();
+    void this.#count(machines);
+    await this.#compare(machines);
+  }
+
+  #scheduleNext(round: Promise<void>): void {
+    const { clock, options } = this.#context;
+    this.#round = round.then(() => {
+      if (!this.#isStopped)
+        this.#timer = clock.setTimer(options.watchIntervalMs, () => this.#scheduleNext(this.observe()));
+    });
+  }
+
+  async #roundWithin(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = this.#context.clock.setTimer(ms, resolve);
+    await Promise.race([this.#round, promise]);
+    timer.cancel();
+  }
+
+  /** One count at a time; it never rejects. */
+  async #count(listed: Listed<ObservedMachine> | null): Promise<void> {
+    if (listed === null || !listed.isTrusted || this.#counting !== undefined) return;
+    const { items, hosts } = listed;
+    // One without a host may not be made yet: it will take one of the units that are counted as free.
+    const unseen = new Set<OwnerRef>();
+    if (hosts.answered !== 'all')
+      for (const [ref, expectation] of this.#expected.entries())
+        if (expectation.host !== null && !items.has(ref) && isUnseen(hosts, expectation)) unseen.add(ref);
+    this.#counting = this.#context.inventory.refresh(items, unseen);
+    await this.#counting;
+    this.#counting = undefined;
+  }
+
+  async #compare(machines: Listed<ObservedMachine> | null): Promise<void> {
+    if (machines === null || this.#isStopped) return;
+    try {
+      if (machines.isTrusted) await compareMachines(this.#context, this.#expected, machines);
+      if (!(await this.#machines.sweep(machines))) return;
+      await this.#reconcileRestored(machines);
+      if (this.#isStopped) return;
+      await this.#compareVolumes();
+      await this.#endRecovery();
+    } catch (error) {
+      this.#context.log.error({ err: error }, 'the listing could not be compared with the database');
+    }
+  }
+
+  async #compareVolumes(): Promise<void> {
+    const { volumes, sightings, restoreHold } = this.#context;
+    if (volumes === undefined) {
+      restoreHold.endVolumes();
+      sightings.hasNone('volume');
+      return;
+    }
+    const listed = await volumes.observe();
+    if (listed === null) return;
+    if (await this.#volumes.sweep(listed)) await this.#reconcileVolumes(listed);
+  }
+
+  async #holdWork(takenAt: number, first: Listed<ObservedMachine> | null): Promise<void> {
+    const { store, platform, restoreHold, clock, log, sightings } = this.#context;
+    this.#beganAt = first?.begunAt ?? clock.now();
+    sightings.restoreBegan();
+    const ids: string[] = [];
+    for await (const row of eachLiveInstance(store.read.instances))
+      if (row.platform === platform) ids.push(row.id);
+    restoreHold.begin(ids);
+    log.warn(
+      { backupTakenAt: new Date(takenAt).toISOString() },
+      'this database was restored from a backup: it is compared with the platform before anything else. ' +
+        'API keys that were revoked since the backup are valid again: see `berth keys ls`, and end them with `berth keys revoke <id>`',
+    );
+  }
+
+  async #reconcileRestored({ items, isTrusted, hosts }: Listed<ObservedMachine>): Promise<void> {
+    const shown = { machines: items, isTrusted: isTrusted && hosts.silent.size === 0 };
+    await reconcileMachines(this.#context, shown, this.#beganAt, () => this.#isStopped);
+  }
+
+  /** Reconciles each volume once: later changes are made by this process. */
+  async #reconcileVolumes({ items, isTrusted, hosts }: Listed<ObservedVolume>): Promise<void> {
+    const { restoreHold } = this.#context;
+    if (!restoreHold.areVolumesHeld) return;
+    const pace = { atOnce: 1, isStopped: () => this.#isStopped };
+    const isOver = await forEachInSlices([...items.values()], pace, async (volume) => {
+      if (this.#reconciledVolumes.has(volume.ref)) return;
+      await reconcileVolume(this.#context, volume);
+      this.#reconciledVolumes.add(volume.ref);
+    });
+    if (isOver && isTrusted && hosts.silent.size === 0) restoreHold.endVolumes();
+  }
+
+  /** Logs once when work waits after a round, and once when none does any more. */
+  #logHold(): void {
+    const { restoreHold, log } = this.#context;
+    if (restoreHold.areOver && this.#isHoldLogged)
+      log.info({}, 'every row of the backup is reconciled with the platform: all work goes on');
+    if (!restoreHold.areOver && !this.#isHoldLogged) {
+      const [...instances] = restoreHold.instances;
+      const waiting = { count: instances.length, instances: instances.slice(0, SOME) };
+      log.warn(
+        { ...waiting, volumes: restoreHold.areVolumesHeld },
+        'these are not reconciled with the platform since the restore yet: their work waits, all other work goes on',
+      );
+    }
+    this.#isHoldLogged = !restoreHold.areOver;
+  }
+
+  /** A restore is over when each row is reconciled, and each resource that the platform shows has its row. */
+  async #endRecovery(): Promise<void> {
+    const { sightings, restoreHold, log, alarms, platform } = this.#context;
+    const kinds = ['instance', 'volume'] as const;
+    const areCompared = kinds.every((kind) => sightings.isCompared(kind));
+    if (areCompared) alarms.end({ kind: 'listing_incomplete', subject: platform });
+    if (!sightings.isRestored) return;
+    this.#logHold();
+    const areComplete = areCompared && kinds.every((kind) => sightings.withoutRow(kind).length === 0);
+    if (!areComplete || !restoreHold.areOver) return;
+    if (await endRestore(this.#context))
+      log.info(
+        {},
+        'the restored database is reconciled with the platform: nothing is missing in it any more',
+      );
+    sightings.restoreEnded();
+  }
+
+  #endDoubt(): void {
+    const { sightings, alarms, platform, log } = this.#context;
+    if (sightings.isCompared('instance') && sightings.isCompared('volume')) return;
+    if (sightings.isRestored) return;
+    alarms.raise({ kind: 'listing_incomplete', subject: platform, platform, text: UNLISTED }, log);
+  }
+}

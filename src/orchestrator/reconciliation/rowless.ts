@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import { raiseFolded } from '../alarms/fold.ts';
+import { idOf } from '../model/attempt.ts';
+import type { ObservedMachine, ObservedVolume, OwnerRef, Presence } from '../model/platform-driver.ts';
+import { readNote } from '../model/platform-resource.ts';
+import type { Sighting, SightingDetail } from '../model/sighting.ts';
+import type { ResourceKind } from '../model/work.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import type { Listed } from '../platform/shared-listing.ts';
+import type { Seen } from '../platform/sightings.ts';
+
+/** What became of a listed resource without a row. */
+export type Adopted = 'adopted' | 'foreign' | Unadopted;
+
+export interface Unadopted extends SightingDetail {
+  problem: string;
+  /** Whether its note says all that its row needs. What lacks that may not be Berth's at all. */
+  isWhole: boolean;
+}
+
+/** The ids that this program gives out: no other is ever asked for. */
+const ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
+/** Accepts every note with an id; the owner is checked by `readNote`. */
+export const anyNote = z.looseObject({ id: z.string() });
+
+const ROW_LOST =
+  'the platform has a resource with our tag that has no row, and its row cannot be restored: its id answers 503 until it can, ' +
+  'or until the resource is proved gone';
+
+/** The resources of one kind that a platform shows and no row is about. */
+export class Rowless<T extends ObservedMachine | ObservedVolume> {
+  readonly #context: ReconcileContext;
+  readonly #kind: ResourceKind;
+  readonly #adopt: (resource: T) => Promise<Adopted>;
+  readonly #confirm: (sighting: Sighting) => Promise<Presence<unknown>>;
+  readonly #foreign = new Set<OwnerRef>();
+  #seen: Seen[] = [];
+  #adopted: OwnerRef[] = [];
+
+  /** `confirm` reads one again; its `gone` is proved. */
+  constructor(
+    context: ReconcileContext,
+    kind: ResourceKind,
+    adopt: (resource: T) => Promise<Adopted>,
+    confirm: (sighting: Sighting) => Promise<Presence<unknown>>,
+  ) {
+    this.#context = context;
+    this.#kind = kind;
+    this.#adopt = adopt;
+    this.#confirm = confirm;
+  }
+
+  begin(): void {
+    this.#seen = [];
+    this.#adopted = [];
+  }
+
+  /** Another Berth on the same platform made it, or this one on another platform that shows the same resources. */
+  isForeign(resource: T): boolean {
+    const { log, installationId, otherPlatforms } = this.#context;
+    if (this.#foreign.has(resource.ref)) return true;
+    if (readNote(resource, installationId, anyNote, otherPlatforms).owner !== 'foreign') return false;
+    this.#foreign.add(resource.ref);
+    log.debug({ ref: resource.ref }, 'another installation made this one');
+    return true;
+  }
+
+  /** Gives it its row again from its note. What has none after that is noted. */
+  async adopt(resource: T): Promise<Adopted> {
+    const { ref } = resource;
+    const adopted = await this.#adopt(resource);
+    if (adopted === 'foreign') return adopted;
+    if (adopted === 'adopted') {
+      this.#adopted.push(ref);
+      return adopted;
+    }
+    const { isWhole: _, ...detail } = adopted;
+    const resourceId = idOf(ref);
+    const host = resource.host ?? null;
+    if (ID.test(resourceId))
+      this.#seen.push({
+        resourceKind: this.#kind,
+        what: 'no_row',
+        name: resource.renamedTo ?? ref,
+        ref,
+        resourceId,
+        host,
+        detail,
+      });
+    return adopted;
+  }
+
+  /** Records what was noted. A listing that leaves one out does not close it: it is read again. */
+  async end({ items, isTrusted }: Listed<T>): Promise<void> {
+    const { sightings } = this.#context;
+    await sightings.record(this.#seen);
+    for (const sighting of sightings.withoutRow(this.#kind)) {
+      const hasRow = this.#adopted.includes(sighting.ref) || (await this.#hasRow(sighting.resourceId));
+      const isGone =
+        !hasRow && isTrusted && !items.has(sighting.ref) && (await this.#confirm(sighting)).answer === 'gone';
+      if (hasRow || isGone) await sightings.close(sighting);
+    }
+    await this.#alarm();
+  }
+
+  async #hasRow(id: string): Promise<boolean> {
+    const { instances, volumes } = this.#context.store.read;
+    return (this.#kind === 'instance' ? await instances.byId(id) : await volumes.byId(id)) !== null;
+  }
+
+  /** Of both kinds: they are one kind of alarm. */
+  async #alarm(): Promise<void> {
+    const { alarms, platform, log, sightings } = this.#context;
+    const describe = ({ detail: { problem = 'it has no row' } }: Sighting) => problem;
+    const fields = ({ ref, detail: { problem } }: Sighting) => ({ ref, problem });
+    const kindOf = { kind: 'row_lost' as const, platform, text: ROW_LOST, describe, fields, log };
+    const all = [...sightings.withoutRow('instance'), ...sightings.withoutRow('volume')];
+    await raiseFolded(alarms, kindOf, all, true);
+  }
+}

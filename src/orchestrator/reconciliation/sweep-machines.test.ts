@@ -1,0 +1,292 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { unstoredAlarms } from '../../../test/support/alarms.ts';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { PlainPlatform } from '../../../test/support/fakes/plain-platform.ts';
+import { withFaults } from '../../drivers/kit/faults.ts';
+import { machineSpec } from '../../drivers/simulator/simulator.fixture.ts';
+import { account, instance } from '../../store/records.fixture.ts';
+import { openSqliteStore } from '../../store/sqlite/store.ts';
+import { anOrder } from '../model/destroy-order.fixture.ts';
+import type { ObservedMachine } from '../model/platform-driver.ts';
+import type { InstanceRecord } from '../model/records.ts';
+import type { Store } from '../model/store.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import { ExpectedMachines } from '../platform/expected-machines.ts';
+import type { ReconcileOptions } from '../platform/options.ts';
+import { Sightings } from '../platform/sightings.ts';
+import { MachineSweep } from './sweep-machines.ts';
+
+const GRACE_MS = 60_000;
+const ID = `inst-${'1'.repeat(32)}`;
+const REF = `berth-${ID}`;
+/** It names us, and lacks what a row needs. */
+const PARTIAL = JSON.stringify({ installation: 'here', id: ID });
+const ORDERS = { log: [], stop: ['stop'], reap: ['destroy'] } as const;
+
+const wholeNote = (changes: object = {}) =>
+  JSON.stringify({
+    installation: 'here',
+    kind: 'instance',
+    id: ID,
+    accountId: account.id,
+    name: null,
+    offerId: 'offer',
+    region: 'region',
+    priceMicroUsdPerHour: 1,
+    createdAt: 1,
+    spec: {
+      instanceType: 'SPOT',
+      vcpus: 1,
+      memoryGb: 1,
+      storageGb: 1,
+      image: 'image',
+      sshKeys: [],
+      onStop: 'release',
+      resumable: true,
+      onlineWithinMs: 1,
+    },
+    ...changes,
+  });
+
+let clock: VirtualClock;
+let folder: string;
+let store: Store;
+beforeEach(async () => {
+  clock = new VirtualClock(Date.UTC(2026, 10, 21));
+  folder = mkdtempSync(join(tmpdir(), 'berth-sweep-'));
+  store = openSqliteStore(join(folder, 'berth.db'));
+  await store.transact((tx) => tx.credentials.insertAccount(account));
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+interface Setting {
+  orphans?: ReconcileOptions['orphans'];
+  note?: string;
+  ageMs?: number;
+  keepsNotes?: boolean;
+  ref?: string;
+  row?: Partial<InstanceRecord>;
+}
+
+/** A sweep over a platform with one machine that no live row is about, as old as the grace unless it is told otherwise. */
+async function setUp({
+  orphans = 'log',
+  note = PARTIAL,
+  ageMs = GRACE_MS,
+  keepsNotes = true,
+  ref = REF,
+  row,
+}: Setting = {}) {
+  const platform = new PlainPlatform(clock, { keepsNotes });
+  await platform.driver.create(machineSpec({ ref, note }), null);
+  platform.change(ref, { createdAt: clock.now() - ageMs });
+  if (row !== undefined)
+    await store.transact((tx) =>
+      tx.instances.insert(instance(ID, { status: 'ERROR', updatedAt: clock.now() - 1, ...row })),
+    );
+  const alarms = unstoredAlarms(clock);
+  const driver = withFaults(platform.driver, () => 'none');
+  const told: object[] = [];
+  const none = () => undefined;
+  const options = {
+    ...{ orphans, orphanGraceMs: GRACE_MS, callTimeoutMs: 1_000, leaseMs: 4_000 },
+    ...{ restoreDoubtMs: 600_000, watchIntervalMs: 1_000 },
+  };
+  const sightings = new Sightings({ store, clock, platform: 'default', options });
+  sightings.hasNone('volume');
+  const expected = new ExpectedMachines(store, 'default');
+  await expected.refresh();
+  const context = {
+    ...{ driver, clock, store, alarms, sightings, options, platform: 'default', installationId: 'here' },
+    otherPlatforms: new Set(),
+    failpoint: none,
+    machines: { lacks: async (lacked: string) => ({ isProved: !platform.machines.has(lacked) }) },
+    probe: { probe: async () => ({ ok: false, step: 'connect', detail: 'refused' }) },
+    health: { isUp: true },
+    log: { debug: none, info: none, warn: none, error: (fields: object) => void told.push(fields) },
+  } as unknown as ReconcileContext;
+  const sweep = new MachineSweep(context, expected, () => false);
+  const listing = async ({
+    isListed = true,
+    isTrusted = true,
+    silent = [] as string[],
+  } = {}): Promise<void> => {
+    const shown = isListed ? [...platform.machines.values()] : [];
+    await sweep.sweep({
+      items: new Map(shown.map((machine): [string, ObservedMachine] => [machine.ref, machine])),
+      ...{ begunAt: clock.now(), isTrusted, copies: [], leftovers: [] },
+      hosts: { answered: 'all', silent: new Set(silent) },
+    });
+    // What the policy orders is not waited for.
+    await clock.advance(0);
+  };
+  return {
+    ...{ platform, told, sightings, listing },
+    standing: () => alarms.standing().map(({ kind, subject }) => `${kind} ${subject}`),
+    orders: () => driver.calls.map(({ method }) => method).filter((method) => method !== 'get'),
+    workOf: async (id: string) => (await store.read.work.of(id))?.kind,
+  };
+}
+
+describe.each(['log', 'stop', 'reap'] as const)(
+  'with orphans: %s, a machine that cannot be adopted',
+  (orphans) => {
+    it('meets the policy when two listings have shown it', async () => {
+      const { listing, orders, standing } = await setUp({ orphans });
+      await listing();
+      expect([orders(), standing()]).toEqual([[], [`row_lost ${REF}`]]);
+      await listing();
+      expect([orders(), standing()]).toEqual([ORDERS[orphans], [`row_lost ${REF}`, `orphan_machine ${REF}`]]);
+    });
+
+    it('is left alone while it is younger than the grace', async () => {
+      const { listing, orders } = await setUp({ orphans, ageMs: 0 });
+      await listing();
+      await clock.advance(GRACE_MS - 1);
+      await listing();
+      expect(orders()).toEqual([]);
+      await clock.advance(1);
+      await listing();
+      expect(orders()).toEqual(ORDERS[orphans]);
+    });
+
+    it('has to be shown twice again after a listing without it', async () => {
+      const { listing, orders } = await setUp({ orphans });
+      await listing();
+      await listing({ isListed: false });
+      await listing();
+      expect(orders()).toEqual([]);
+      await listing();
+      expect(orders()).toEqual(ORDERS[orphans]);
+    });
+
+    it.each([
+      ['another installation made', JSON.stringify({ installation: 'there', id: ID })],
+      ['carries the note of another machine', JSON.stringify({ installation: 'here', id: 'inst-other' })],
+      ['carries no note of ours', 'made by hand'],
+      ['carries a whole note of an account that is not there', wholeNote({ accountId: 'acct-none' })],
+    ])('is never touched where it %s', async (_name, note) => {
+      const { listing, orders } = await setUp({ orphans, note });
+      for (let seen = 0; seen < 5; seen++) await listing();
+      expect(orders()).toEqual([]);
+    });
+
+    it('is the operator’s to judge where the platform keeps no notes', async () => {
+      const { listing, orders } = await setUp({ orphans, keepsNotes: false });
+      await listing();
+      await listing();
+      expect(orders()).toEqual(ORDERS[orphans]);
+    });
+
+    it('is left alone in a database that was restored: its row may be what was lost', async () => {
+      const { listing, orders, sightings } = await setUp({ orphans });
+      sightings.restoreBegan();
+      for (let seen = 0; seen < 5; seen++) await listing();
+      expect(orders()).toEqual([]);
+    });
+
+    it.each(['ERROR', 'OFFLINE'] as const)(
+      'is only an alarm where its instance is %s and nobody asked for its end',
+      async (status) => {
+        const { listing, orders, standing, workOf } = await setUp({ orphans, row: { status } });
+        for (let seen = 0; seen < 5; seen++) await listing();
+        expect([orders(), standing(), await workOf(ID)]).toEqual([[], [`orphan_machine ${REF}`], undefined]);
+      },
+    );
+
+    it('was created before rows that were pruned: it is an alarm, reads 503, and is never touched', async () => {
+      await store.transact((tx) => tx.marks.put('instances_pruned_until', 1));
+      const { listing, orders, standing, sightings } = await setUp({ orphans, note: wholeNote() });
+      for (let seen = 0; seen < 5; seen++) await listing();
+      expect([orders(), standing(), sightings.areRowsComplete]).toEqual([[], [`row_lost ${REF}`], false]);
+      expect(await store.read.sightings.hasNoRow(ID)).toBe(true);
+      expect(await store.read.instances.byId(ID)).toBeNull();
+    });
+  },
+);
+
+it('a machine with a whole note gets its row again', async () => {
+  const { listing, standing, sightings } = await setUp({ note: wholeNote() });
+  await listing();
+  expect(await store.read.instances.byId(ID)).toMatchObject({ status: 'PROVISIONING', ownerRef: REF });
+  expect([standing(), sightings.areRowsComplete]).toEqual([[], true]);
+});
+
+it('what is left of an instance whose end was asked for is removed, once two listings show it', async () => {
+  const { listing, workOf } = await setUp({ row: { status: 'DESTROYED', destroyOrder: anOrder } });
+  await listing();
+  expect(await workOf(ID)).toBeUndefined();
+  await clock.advance(1);
+  await listing();
+  expect(await workOf(ID)).toBe('destroy');
+});
+
+it('what an earlier attempt left is removed under an order that names the attempt, and the newest stays', async () => {
+  const { listing, workOf } = await setUp({ row: { status: 'ONLINE', ownerRef: `${REF}-g1` } });
+  await listing();
+  await listing();
+  expect(await workOf(REF)).toBe('destroy');
+  expect(await workOf(ID)).toBeUndefined();
+  expect(await store.read.attempts.byRef(REF)).toMatchObject({
+    resourceId: ID,
+    closedAt: null,
+    destroyOrder: { reason: 'failed_create' },
+  });
+});
+
+it('a later attempt than the row of a restored backup knows is its machine from now on', async () => {
+  const { listing } = await setUp({ ref: `${REF}-g2`, row: { status: 'ONLINE', ownerRef: REF } });
+  await listing();
+  expect(await store.read.instances.byId(ID)).toMatchObject({ ownerRef: `${REF}-g2` });
+  expect(await store.read.attempts.byRef(REF)).toMatchObject({ closedAt: null });
+});
+
+it('a machine without a row stays known while a listing leaves it out, until it is proved gone', async () => {
+  const { listing, platform, sightings } = await setUp();
+  await listing();
+  await listing({ isListed: false });
+  expect(await store.read.sightings.hasNoRow(ID)).toBe(true);
+  expect(sightings.areRowsComplete).toBe(false);
+  platform.lose(REF);
+  await listing({ isTrusted: false });
+  expect(await store.read.sightings.hasNoRow(ID)).toBe(true);
+  await listing();
+  expect(await store.read.sightings.hasNoRow(ID)).toBe(false);
+  expect(sightings.areRowsComplete).toBe(true);
+});
+
+it('and is known after a restart, before anything is listed', async () => {
+  const { listing } = await setUp();
+  await listing();
+  const options = { restoreDoubtMs: 600_000 };
+  const sightings = new Sightings({ store, clock, platform: 'default', options });
+  await sightings.load();
+  expect(sightings.withoutRow('instance')).toMatchObject([{ ref: REF, resourceId: ID }]);
+});
+
+it('no tombstone is pruned before a complete listing was searched for what has no row [prune-after-sweep]', async () => {
+  const { listing, platform, sightings } = await setUp();
+  platform.lose(REF);
+  expect(sightings.areRowsComplete).toBe(false);
+  await listing({ silent: ['a host'] });
+  expect(sightings.areRowsComplete).toBe(false);
+  await listing();
+  expect(sightings.areRowsComplete).toBe(true);
+});
+
+it('an orphan is an alarm until it is not listed any more, by all hosts [orphan-alarm]', async () => {
+  const { listing, standing } = await setUp({ row: { status: 'ERROR' } });
+  await listing();
+  await listing();
+  expect(standing()).toEqual([`orphan_machine ${REF}`]);
+  await listing({ isListed: false, silent: ['a host'] });
+  expect(standing()).toEqual([`orphan_machine ${REF}`]);
+  await listing({ isListed: false });
+  expect(standing()).toEqual([]);
+});

@@ -1,0 +1,163 @@
+import { forEachInSlices, inSlices } from '../../ports/in-slices.ts';
+import { raiseFolded } from '../alarms/fold.ts';
+import { amend } from '../instances/transition.ts';
+import { generationOf, idOf } from '../model/attempt.ts';
+import type { ObservedMachine, OwnerRef } from '../model/platform-driver.ts';
+import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
+import { putInstanceWork } from '../model/rows.ts';
+import { confirmMachine } from '../platform/confirm-gone.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import { changedBefore, type ExpectedMachines } from '../platform/expected-machines.ts';
+import type { Listed } from '../platform/shared-listing.ts';
+import { removeAttempt, supersede } from '../platform/superseded-attempts.ts';
+import { adoptMachine } from './adopt-machine.ts';
+import { type Orphan, OrphanPolicy } from './orphan-policy.ts';
+import { Rowless } from './rowless.ts';
+
+const AT_ONCE = 16;
+const ORPHAN =
+  'a machine with our tag has no instance, or one that ended by itself: it may be costing money, and hold data';
+
+/**
+ * What a platform shows that no live row is about. A machine without a row gets it again from its note. What is left of an
+ * instance whose end was asked for is removed, once two listings show it. Nothing else is touched: a machine whose instance
+ * ended by itself is an alarm, and one that cannot be Berth's for sure is an orphan, about which the operator's policy decides.
+ */
+export class MachineSweep {
+  readonly #context: ReconcileContext;
+  readonly #expected: ExpectedMachines;
+  readonly #isStopped: () => boolean;
+  readonly #rowless: Rowless<ObservedMachine>;
+  readonly #policy: OrphanPolicy;
+  #listedBefore: ReadonlySet<OwnerRef> = new Set();
+  #orphans: Orphan[] = [];
+
+  constructor(context: ReconcileContext, expected: ExpectedMachines, isStopped: () => boolean) {
+    this.#context = context;
+    this.#expected = expected;
+    this.#isStopped = isStopped;
+    this.#policy = new OrphanPolicy(context);
+    this.#rowless = new Rowless(
+      context,
+      'instance',
+      (machine) => adoptMachine(context, machine),
+      ({ ref, host }) => confirmMachine(context, { ownerRef: ref, host }),
+    );
+  }
+
+  /** False: it was stopped before it was through. */
+  async sweep(listed: Listed<ObservedMachine>): Promise<boolean> {
+    const { sightings, clock, alarms, platform, log } = this.#context;
+    const { begunAt, hosts, isTrusted } = listed;
+    const before = this.#listedBefore;
+    const unowned = await this.#unowned(listed.items.values());
+    if (isTrusted) this.#listedBefore = new Set(unowned.map(({ ref }) => ref));
+    this.#orphans = [];
+    this.#rowless.begin();
+    sightings.areUnrecorded = unowned.some(({ ref }) => this.#expected.get(ref) === undefined);
+    const pace = { atOnce: AT_ONCE, isStopped: this.#isStopped };
+    const isOver = await forEachInSlices(unowned, pace, async (machine) => {
+      if (this.#rowless.isForeign(machine)) return;
+      await this.#judge(machine, { isListedAgain: isTrusted && before.has(machine.ref), begunAt });
+    });
+    if (!isOver) return false;
+    await this.#rowless.end(listed);
+    await sightings.compared({
+      resourceKind: 'instance',
+      beganAt: begunAt,
+      endedAt: clock.now(),
+      isComplete: isTrusted && hosts.silent.size === 0,
+      silentHosts: [...hosts.silent],
+    });
+    sightings.areUnrecorded = false;
+    if (!isTrusted) return true;
+    const kind = {
+      kind: 'orphan_machine' as const,
+      platform,
+      text: ORPHAN,
+      describe: ({ power }: Orphan) => `it is ${power}`,
+      fields: ({ ref, power, action }: Orphan) => ({ ref, power, action }),
+      log,
+    };
+    await raiseFolded(alarms, kind, this.#orphans, hosts.silent.size === 0);
+    return forEachInSlices(this.#orphans, pace, (orphan) => this.#policy.act(orphan));
+  }
+
+  /** Machines without a row, or whose row has ended. */
+  async #unowned(machines: Iterable<ObservedMachine>): Promise<ObservedMachine[]> {
+    const unowned: ObservedMachine[] = [];
+    for await (const slice of inSlices(machines))
+      for (const machine of slice) {
+        const status = this.#expected.get(machine.ref)?.status;
+        if (status === undefined || status === 'ERROR' || status === 'OFFLINE') unowned.push(machine);
+      }
+    return unowned;
+  }
+
+  async #judge(
+    machine: ObservedMachine,
+    { isListedAgain, begunAt }: { isListedAgain: boolean; begunAt: number },
+  ): Promise<void> {
+    const { store, platform, sightings, clock, options } = this.#context;
+    const row =
+      (await store.read.instances.byOwnerRef(machine.ref)) ??
+      (await store.read.instances.byId(idOf(machine.ref)));
+    if (row === null) {
+      const adopted = await this.#rowless.adopt(machine);
+      if (adopted === 'adopted' || adopted === 'foreign' || adopted.isWhole) return;
+      const isOld = clock.now() - machine.createdAt >= options.orphanGraceMs;
+      // In a restored database the row of such a machine was more likely lost.
+      if (isListedAgain && isOld && !sightings.isRestored) this.#orphans.push(this.#policy.judge(machine));
+      return;
+    }
+    if (row.platform !== platform) return;
+    // Adopted as another instance, or its name was given up.
+    if (idOf(row.ownerRef) !== idOf(machine.ref)) return;
+    if (row.ownerRef !== machine.ref) return this.#judgeAttempt(row, machine, isListedAgain);
+    if (!isListedAgain) return;
+    if (row.destroyOrder !== null) await this.#destroyAgain(row, machine, begunAt);
+    // A machine that failed is kept on purpose, and a SPOT instance's is being reclaimed.
+    else if (row.status !== 'DESTROYING' && (await store.read.work.of(row.id))?.kind !== 'hold')
+      this.#orphans.push({ ref: machine.ref, power: machine.power, action: 'log' });
+  }
+
+  /** An earlier attempt made it, or a later one that a restored backup does not know. */
+  async #judgeAttempt(row: InstanceRecord, machine: ObservedMachine, isListedAgain: boolean): Promise<void> {
+    const { ref } = machine;
+    const { store, clock, log, alarms, platform } = this.#context;
+    if (generationOf(ref) < generationOf(row.ownerRef)) {
+      if (isListedAgain) await removeAttempt(this.#context, { ...row, resourceKind: 'instance' }, ref);
+      return;
+    }
+    await store.transact(async (tx) => {
+      const current = await tx.instances.byId(row.id);
+      if (current === null || current.ownerRef !== row.ownerRef || current.destroyOrder !== null) return;
+      await supersede(tx, { ...current, resourceKind: 'instance', platform }, alarms.server, clock.now());
+      await amend(tx, current, clock.now(), { ownerRef: ref, host: machine.host ?? null });
+      log.warn(
+        { ...instanceLogNames(current), ref },
+        'an instance has a later attempt on the platform than its row knew: that one is its machine',
+      );
+    });
+  }
+
+  /** A late create made the machine after its absence was proved: the row stays, the machine is destroyed. */
+  async #destroyAgain(
+    { id }: InstanceRecord,
+    { ref, power }: ObservedMachine,
+    begunAt: number,
+  ): Promise<void> {
+    const { store, clock, log } = this.#context;
+    await store.transact(async (tx) => {
+      const row = await tx.instances.byId(id);
+      const hasEnded = row?.status === 'DESTROYED' || row?.status === 'ERROR' || row?.status === 'OFFLINE';
+      const isOld = row !== null && changedBefore(row.updatedAt, begunAt, this.#context);
+      if (!hasEnded || !isOld || row.destroyOrder === null || (await tx.work.of(id)) !== null) return;
+      await putInstanceWork(tx, id, 'destroy', clock.now());
+      log.error(
+        { ...instanceLogNames(row), ref, power, status: row.status },
+        'the machine of an instance that has ended is there: it is destroyed again',
+      );
+    });
+  }
+}

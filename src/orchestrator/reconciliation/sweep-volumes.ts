@@ -1,0 +1,153 @@
+import { forEachInSlices } from '../../ports/in-slices.ts';
+import { raiseFolded } from '../alarms/fold.ts';
+import { idOf } from '../model/attempt.ts';
+import type { ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
+import { type VolumeRecord, volumeLogNames } from '../model/records.ts';
+import { putVolumeWork } from '../model/rows.ts';
+import { confirmVolume } from '../platform/confirm-gone.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import { changedBefore } from '../platform/expected-machines.ts';
+import type { Listed } from '../platform/shared-listing.ts';
+import { removeAttempt } from '../platform/superseded-attempts.ts';
+import { isNewlyVisible, markVolumeVisible } from '../platform/visibility.ts';
+import { adoptVolume } from './adopt-volume.ts';
+import { Rowless } from './rowless.ts';
+import { compareVolume, reconcileDrift, toStateKey } from './volume-drift.ts';
+
+/** For how long a volume that stays listed is not read again, in milliseconds. */
+const OWNED_FOR_MS = 10 * 60_000;
+
+interface Owned {
+  readAt: number;
+  /** See {@link toStateKey}. */
+  stateKey: string;
+}
+
+/** The listing of volumes against their rows: as `MachineSweep`, and what differs from its live row in two listings. */
+export class VolumeSweep {
+  readonly #context: ReconcileContext;
+  readonly #isStopped: () => boolean;
+  readonly #rowless: Rowless<ObservedVolume>;
+  #orphans: ObservedVolume[] = [];
+  /** The volumes that were listed last and are as their live row says, with when that was read. */
+  #owned = new Map<OwnerRef, Owned>();
+  /** All that were listed last, as they were shown. */
+  #before: ReadonlyMap<OwnerRef, string> = new Map();
+
+  constructor(context: ReconcileContext, isStopped: () => boolean) {
+    this.#context = context;
+    this.#isStopped = isStopped;
+    this.#rowless = new Rowless(
+      context,
+      'volume',
+      (volume) => adoptVolume(context, volume),
+      ({ ref }) => confirmVolume(context, context.driver.volumes, ref),
+    );
+  }
+
+  /** False: it was stopped before it was through. */
+  async sweep(listed: Listed<ObservedVolume>): Promise<boolean> {
+    const { items, begunAt, hosts, isTrusted } = listed;
+    const { sightings, clock, alarms, platform, log } = this.#context;
+    const before = this.#before;
+    const volumes = [...items.values()];
+    this.#orphans = [];
+    if (isTrusted) this.#before = new Map(volumes.map((volume) => [volume.ref, toStateKey(volume)]));
+    const owned = this.#owned;
+    this.#owned = new Map();
+    this.#rowless.begin();
+    const pace = { atOnce: 1, isStopped: this.#isStopped };
+    const isOver = await forEachInSlices(volumes, pace, async (volume) => {
+      if (this.#rowless.isForeign(volume)) return;
+      const stateKeyBefore = isTrusted ? before.get(volume.ref) : undefined;
+      const known = await this.#check(volume, owned.get(volume.ref), stateKeyBefore, begunAt);
+      if (known !== null) this.#owned.set(volume.ref, known);
+    });
+    if (!isOver) return false;
+    await this.#rowless.end(listed);
+    await sightings.compared({
+      resourceKind: 'volume',
+      beganAt: begunAt,
+      endedAt: clock.now(),
+      isComplete: isTrusted && hosts.silent.size === 0,
+      silentHosts: [...hosts.silent],
+    });
+    const kind = {
+      kind: 'orphan_volume' as const,
+      platform,
+      text: 'a volume with our tag has no row: it may be costing money, and it may hold data',
+      describe: ({ createdAt }: ObservedVolume) => `made ${new Date(createdAt).toISOString()}`,
+      fields: ({ ref }: ObservedVolume) => ({ ref }),
+      log,
+    };
+    if (isTrusted) await raiseFolded(alarms, kind, this.#orphans, hosts.silent.size === 0);
+    return true;
+  }
+
+  /** Null: it has no live row, or differs from it; it is handled if the listing before showed the same. */
+  async #check(
+    volume: ObservedVolume,
+    known: Owned | undefined,
+    stateKeyBefore: string | undefined,
+    begunAt: number,
+  ): Promise<Owned | null> {
+    const { sightings, platform, clock, store, options } = this.#context;
+    const now = clock.now();
+    const stateKey = toStateKey(volume);
+    if (known?.stateKey === stateKey && Math.abs(now - known.readAt) < OWNED_FOR_MS) return known;
+    const row = await store.read.volumes.byId(idOf(volume.ref));
+    const isListedAgain = stateKeyBefore !== undefined;
+    if (row === null) {
+      const adopted = await this.#rowless.adopt(volume);
+      if (adopted === 'adopted' || adopted === 'foreign' || adopted.isWhole) return null;
+      // It holds data: one without a row is never touched.
+      if (isListedAgain && now - volume.createdAt >= options.orphanGraceMs) this.#orphans.push(volume);
+      return null;
+    }
+    if (row.platform !== platform) return null;
+    if (row.ownerRef !== volume.ref) {
+      if (isListedAgain) await removeAttempt(this.#context, { ...row, resourceKind: 'volume' }, volume.ref);
+      return null;
+    }
+    if (hasEnded(row)) {
+      if (isListedAgain && row.destroyOrder !== null) await this.#deleteAgain(row, begunAt);
+      return null;
+    }
+    if (isNewlyVisible(row, begunAt, this.#context)) await markVolumeVisible(this.#context, row);
+    if (volume.host !== undefined && volume.host !== row.host) await this.#recordHost(row, volume.host);
+    const found = await compareVolume(this.#context, row, volume);
+    // In a restored database the row is more likely outdated.
+    if (found === 'more' && stateKey === stateKeyBefore && !sightings.isRestored)
+      await reconcileDrift(this.#context, row, volume);
+    return found === 'as-recorded' ? { readAt: now, stateKey } : null;
+  }
+
+  async #recordHost({ id, ownerRef }: VolumeRecord, host: string): Promise<void> {
+    await this.#context.store.transact(async (tx) => {
+      const row = await tx.volumes.byId(id);
+      if (row !== null && row.ownerRef === ownerRef) await tx.volumes.update({ ...row, host });
+    });
+  }
+
+  /** A late create made it, or the volume only seemed gone. */
+  async #deleteAgain(volume: VolumeRecord, begunAt: number): Promise<void> {
+    const { store, clock, log } = this.#context;
+    const { id, ownerRef: ref } = volume;
+    await store.transact(async (tx) => {
+      const row = await tx.volumes.byId(id);
+      if (row === null || row.destroyOrder === null || !hasEnded(row) || (await tx.work.of(id)) !== null)
+        return;
+      if (row.deletedAt !== null && !changedBefore(row.deletedAt, begunAt, this.#context)) return;
+      await putVolumeWork(tx, id, 'destroy', clock.now());
+      log.error(
+        { ...volumeLogNames(volume), ref },
+        'a volume that was deleted is there: it is deleted again',
+      );
+    });
+  }
+}
+
+/** Whether the platform must not have it any more: it is deleted, or its create was refused. */
+function hasEnded({ deletedAt, status }: VolumeRecord): boolean {
+  return deletedAt !== null || status === 'ERROR';
+}
