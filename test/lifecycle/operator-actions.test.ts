@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import type { Actor } from '../../src/operators/model.ts';
-import { toNote } from '../../src/orchestrator/instances/note.ts';
 import { requestAdoption } from '../../src/orchestrator/operate/actions/adopt.ts';
 import { forceDestroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
 import { thawPlatform } from '../../src/orchestrator/operate/actions/losses.ts';
@@ -141,54 +140,45 @@ describe('an adoption', () => {
     const id = await berth.create();
     await berth.passUntil(`/instances/${id}`, 'ONLINE');
     const row = await store.read.instances.byId(id);
-    const installation = await store.read.installation.get();
-    if (row === null || installation === null) throw new Error('nothing was made');
-    return { berth, store, row, installation, deps: { store, clock: berth.clock } };
+    if (row === null) throw new Error('nothing was made');
+    return { berth, store, row, deps: { store, clock: berth.clock } };
   };
 
-  it('gives a machine without a row its row again, from its note [operator-adopt]', async () => {
-    const { berth, store, row, installation, deps } = await setup();
+  it('makes a machine whose instance ended by itself a new instance of its account [operator-adopt]', async () => {
+    const { berth, store, row, deps } = await setup();
     await using _ = berth;
-    const id = `inst-${'ab'.repeat(16)}`;
-    const ref = `berth-${id}`;
-    const note = toNote(installation.id, { ...row, id, createdAt: berth.clock.now() });
-    const { offerId, spec } = row;
-    await berth.platform.driver.create(
-      {
-        ref,
-        note,
-        offerId,
-        datacenter: 'hal-fra1-b',
-        hostname: 'lost',
-        image: spec.image,
-        vcpus: spec.vcpus,
-        memoryGb: spec.memoryGb,
-        rootDiskGb: spec.storageGb,
-        gpuCount: 0,
-        gpuType: undefined,
-        sshKeys: spec.sshKeys,
-        cloudInit: undefined,
-      },
-      null,
-    );
+    const { id: lost, ownerRef: ref } = row;
+    await berth.passUntil(`/instances/${await berth.create()}`, 'ONLINE');
+    const { get, list } = berth.platform.driver;
+    berth.platform.driver.get = async (asked) => (asked === ref ? { answer: 'gone' } : get(asked));
+    berth.platform.driver.list = async () => {
+      const listing = await list();
+      if (listing.answer !== 'listed') return listing;
+      return { ...listing, items: listing.items.filter((machine) => machine.ref !== ref) };
+    };
+    await berth.passUntil(`/instances/${lost}`, 'ERROR');
+    // It turns up again: its disk may be wanted.
+    Object.assign(berth.platform.driver, { get, list });
     await berth.clock.advance(15_000);
-    const order = { ref, isDone: false };
-    expect(await requestAdoption(deps, actor, order)).toMatchObject({
-      ref,
-      platform: 'default',
-      isDone: false,
-    });
+    expect(await requestAdoption(deps, actor, { ref, isDone: false })).toMatchObject({ ref, isDone: false });
     await berth.clock.advance(15_000);
-    expect(await store.read.instances.byId(id)).toBeNull();
     await requestAdoption(deps, actor, { ref, isDone: true });
     await berth.clock.advance(15_000);
-    expect(await store.read.instances.byId(id)).toMatchObject({ status: 'ONLINE', ownerRef: ref });
+    const adopted = await store.read.instances.byOwnerRef(ref);
+    expect(adopted).toMatchObject({ status: 'ONLINE', accountId: row.accountId });
+    expect(adopted?.id).not.toBe(lost);
+    expect((await berth.read(`/instances/${lost}`))['status']).toBe('ERROR');
     const actions = await audited(berth);
     expect(actions.toSorted()).toEqual(['instance.adopt done', 'machine.adopt done', 'machine.adopt done']);
+    await berth.clock.advance(15_000);
     expect((await store.read.alarms.list()).filter(({ subject }) => subject === ref)).toEqual([]);
+    // And it is deleted like any other, while the old one is left as it is.
+    await berth.orchestrator.request('DELETE', `/instances/${adopted?.id}`);
+    await berth.passUntil(`/instances/${adopted?.id}`, 'GONE');
+    expect(berth.platform.machines.has(ref)).toBe(false);
   });
 
-  it('is refused for what is no orphan, and for the machine of an instance that has ended', async () => {
+  it('is refused for what is no orphan, and for the machine of a live instance', async () => {
     const { berth, store, row, deps } = await setup();
     await using _ = berth;
     const order = { ref: row.ownerRef, isDone: true };
@@ -203,7 +193,7 @@ describe('an adoption', () => {
     await store.transact((tx) =>
       tx.alarms.put({ ...alarm, since: now, lastSeenAt: now, acknowledgedBy: null }),
     );
-    await expect(requestAdoption(deps, actor, order)).rejects.toThrow('final for its client');
+    await expect(requestAdoption(deps, actor, order)).rejects.toThrow('there is nothing to adopt');
     expect(await audited(berth)).toEqual(['machine.adopt refused', 'machine.adopt refused']);
   });
 });

@@ -327,6 +327,8 @@ export interface AttemptReader {
 export interface AttemptWriter extends AttemptReader {
   /** Writes an attempt, or what became of it. */
   put(attempt: Attempt): Promise<void>;
+  /** Deletes up to `limit` that were closed before a moment and whose resource has no row any more. */
+  prune(of: PruneRequest): Promise<void>;
 }
 
 export interface SightingReader {

@@ -48,3 +48,16 @@ export type Resize = z.infer<typeof resizeSchema>;
 
 /** What the work of a resize keeps. */
 export const resizeCookie: CookieCodec<Resize> = cookieCodec(resizeSchema);
+
+const volumeMoveSchema = z.object({
+  /** The name of the copy. */
+  target: z.string().min(1),
+  /** Where it is made. */
+  host: z.string().min(1),
+  /** The driver's own note between two calls. */
+  driver: z.string().nullable(),
+});
+export type VolumeMove = z.infer<typeof volumeMoveSchema>;
+
+/** What the work of an attachment keeps while the volume is copied to another host. */
+export const volumeMoveCookie: CookieCodec<VolumeMove> = cookieCodec(volumeMoveSchema);

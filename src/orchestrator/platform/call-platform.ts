@@ -121,6 +121,8 @@ async function read<Answer extends Presence<unknown> | Listing<unknown>>(
         ...value,
         items: await withRefs(value.items),
         ...withHosts(value.hosts),
+        ...(value.copies !== undefined && { copies: value.copies.map(cleanedNames) }),
+        ...(value.leftovers !== undefined && { leftovers: value.leftovers.map(cleanedNames) }),
       };
     case 'gone':
       return { ...value, ...withHosts(value.hosts) };
@@ -291,6 +293,12 @@ function pauseOf(ms: number): number {
   return Number.isFinite(ms) ? Math.min(Math.max(0, ms), LONGEST_PAUSE_MS) : DEFAULT_PAUSE_MS;
 }
 
+/** A name on the platform is another's text. */
+function cleanedNames<T extends object>(shown: T): T {
+  const texts = Object.entries(shown).filter(([, value]) => typeof value === 'string');
+  return { ...shown, ...Object.fromEntries(texts.map(([name, value]) => [name, cleanText(value)])) };
+}
+
 /** @throws {Error} if one of them has no ref. */
 async function withRefs<T>(listed: readonly T[]): Promise<T[]> {
   const items: T[] = [];
@@ -311,13 +319,18 @@ function withRef<T>(observed: T): T {
  */
 function cleaned<T>(observed: T): T {
   if (observed === null) return observed;
-  const { detail, host, endpoint } = observed as Partial<ObservedMachine>;
+  const { detail, host, endpoint, renamedTo } = observed as Partial<ObservedMachine>;
   const clean = {
     ...(detail !== undefined && { detail: cleanText(detail) }),
     ...(host !== undefined && { host: cleanText(host) }),
+    ...(renamedTo !== undefined && { renamedTo: cleanText(renamedTo) }),
     ...(endpoint !== undefined && { endpoint: cleanedEndpoint(endpoint) }),
   };
-  const isClean = clean.detail === detail && clean.host === host && clean.endpoint === endpoint;
+  const isClean =
+    clean.detail === detail &&
+    clean.host === host &&
+    clean.endpoint === endpoint &&
+    clean.renamedTo === renamedTo;
   return isClean ? observed : { ...observed, ...clean };
 }
 

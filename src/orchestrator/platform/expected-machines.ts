@@ -29,6 +29,8 @@ export class ExpectedMachines {
   readonly #store: Store;
   readonly #platform: string;
   readonly #rows = new Map<OwnerRef, ExpectedMachine>();
+  /** Under which ref each row is: another attempt, or an adoption, changes it. */
+  readonly #refs = new Map<string, OwnerRef>();
   /** Destroyed rows, so that an older commit that arrives later does not bring them back; the oldest first. */
   readonly #destroyed = new Set<OwnerRef>();
   readonly #unsubscribe: () => void;
@@ -73,6 +75,8 @@ export class ExpectedMachines {
 
   /** The row is destroyed, whatever older commits say. */
   forget(ref: OwnerRef): void {
+    const id = this.#rows.get(ref)?.id;
+    if (id !== undefined) this.#refs.delete(id);
     this.#rows.delete(ref);
     this.#destroyed.add(ref);
     const [oldest] = this.#destroyed;
@@ -98,10 +102,13 @@ export class ExpectedMachines {
     const { id, ownerRef, status, updatedAt, version, createOpenUntil, host } = instance;
     const endpoint = instance.endpoint && toCompared(instance.endpoint);
     if (this.#destroyed.has(ownerRef)) return;
-    const known = this.#rows.get(ownerRef);
-    if (known !== undefined && known.version > version) return;
-    if (status === 'DESTROYED') this.forget(ownerRef);
-    else this.#rows.set(ownerRef, { id, status, endpoint, since: updatedAt, version, createOpenUntil, host });
+    const before = this.#refs.get(id);
+    const known = before === undefined ? undefined : this.#rows.get(before);
+    if (known?.id === id && known.version > version) return;
+    if (status === 'DESTROYED') return this.forget(ownerRef);
+    if (before !== undefined && before !== ownerRef && known?.id === id) this.#rows.delete(before);
+    this.#refs.set(id, ownerRef);
+    this.#rows.set(ownerRef, { id, status, endpoint, since: updatedAt, version, createOpenUntil, host });
   }
 }
 

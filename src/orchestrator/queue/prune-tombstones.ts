@@ -17,6 +17,7 @@ export async function pruneTombstones(store: Store, platform: string, endedBefor
   await store.transact(async (tx) =>
     noteWhatWasPruned(tx, platform, 'volume', await tx.volumes.prune(request)),
   );
+  await store.transact((tx) => tx.attempts.prune(request));
 }
 
 async function noteWhatWasPruned(

@@ -11,6 +11,7 @@ import { changedBefore, type ExpectedMachines } from '../platform/expected-machi
 import type { Listed } from '../platform/shared-listing.ts';
 import { removeAttempt, supersede } from '../platform/superseded-attempts.ts';
 import { adoptMachine } from './adopt-machine.ts';
+import { Leftovers } from './leftovers.ts';
 import { type Orphan, OrphanPolicy } from './orphan-policy.ts';
 import { Rowless } from './rowless.ts';
 
@@ -29,6 +30,7 @@ export class MachineSweep {
   readonly #isStopped: () => boolean;
   readonly #rowless: Rowless<ObservedMachine>;
   readonly #policy: OrphanPolicy;
+  readonly #leftovers: Leftovers;
   #listedBefore: ReadonlySet<OwnerRef> = new Set();
   #orphans: Orphan[] = [];
 
@@ -37,6 +39,7 @@ export class MachineSweep {
     this.#expected = expected;
     this.#isStopped = isStopped;
     this.#policy = new OrphanPolicy(context);
+    this.#leftovers = new Leftovers(context, 'instance');
     this.#rowless = new Rowless(
       context,
       'instance',
@@ -71,6 +74,7 @@ export class MachineSweep {
     });
     sightings.areUnrecorded = false;
     if (!isTrusted) return true;
+    await this.#leftovers.sweep(listed.leftovers, listed.copies);
     const kind = {
       kind: 'orphan_machine' as const,
       platform,

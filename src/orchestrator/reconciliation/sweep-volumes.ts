@@ -11,6 +11,7 @@ import type { Listed } from '../platform/shared-listing.ts';
 import { removeAttempt } from '../platform/superseded-attempts.ts';
 import { isNewlyVisible, markVolumeVisible } from '../platform/visibility.ts';
 import { adoptVolume } from './adopt-volume.ts';
+import { Leftovers } from './leftovers.ts';
 import { Rowless } from './rowless.ts';
 import { compareVolume, reconcileDrift, toStateKey } from './volume-drift.ts';
 
@@ -28,6 +29,7 @@ export class VolumeSweep {
   readonly #context: ReconcileContext;
   readonly #isStopped: () => boolean;
   readonly #rowless: Rowless<ObservedVolume>;
+  readonly #leftovers: Leftovers;
   #orphans: ObservedVolume[] = [];
   /** The volumes that were listed last and are as their live row says, with when that was read. */
   #owned = new Map<OwnerRef, Owned>();
@@ -37,6 +39,7 @@ export class VolumeSweep {
   constructor(context: ReconcileContext, isStopped: () => boolean) {
     this.#context = context;
     this.#isStopped = isStopped;
+    this.#leftovers = new Leftovers(context, 'volume');
     this.#rowless = new Rowless(
       context,
       'volume',
@@ -80,7 +83,9 @@ export class VolumeSweep {
       fields: ({ ref }: ObservedVolume) => ({ ref }),
       log,
     };
-    if (isTrusted) await raiseFolded(alarms, kind, this.#orphans, hosts.silent.size === 0);
+    if (!isTrusted) return true;
+    await raiseFolded(alarms, kind, this.#orphans, hosts.silent.size === 0);
+    await this.#leftovers.sweep(listed.leftovers, listed.copies);
     return true;
   }
 

@@ -1,4 +1,4 @@
-import { asc, eq } from 'drizzle-orm';
+import { and, asc, eq, inArray, lt, notExists, sql } from 'drizzle-orm';
 import type { AttemptReader, AttemptWriter } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 
@@ -27,5 +27,17 @@ export function attemptWriter(connection: Connection): AttemptWriter {
         .insert(attempts)
         .values({ ref, ...rest })
         .onConflictDoUpdate({ target: attempts.ref, set: rest })),
+    prune: async ({ platform, endedBefore, limit }) => {
+      const { instances, volumes } = connection.tables;
+      const one = sql`1`;
+      const isOver = and(
+        eq(attempts.platform, platform),
+        lt(attempts.closedAt, endedBefore),
+        notExists(db.select({ one }).from(instances).where(eq(instances.id, attempts.resourceId))),
+        notExists(db.select({ one }).from(volumes).where(eq(volumes.id, attempts.resourceId))),
+      );
+      const found = db.select({ ref: attempts.ref }).from(attempts).where(isOver).limit(limit);
+      await db.delete(attempts).where(inArray(attempts.ref, found));
+    },
   };
 }

@@ -13,6 +13,7 @@ import {
   type SQL,
   sql,
 } from 'drizzle-orm';
+import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
 import type { InstanceRecord } from '../../orchestrator/model/records.ts';
 import type {
@@ -252,22 +253,25 @@ export async function instancesByIds(
 }
 
 /** A row as its statement takes it: JSON that is null would be stored as the text `null`, so it is left out. */
-type Written = Omit<InstanceRecord, 'endpoint'> & { endpoint?: Endpoint };
+type Written = Omit<InstanceRecord, 'endpoint' | 'destroyOrder'> & {
+  endpoint?: Endpoint;
+  destroyOrder?: DestroyOrder;
+};
 
-function toWritten({ endpoint, ...row }: InstanceRecord): Written {
-  return endpoint === null ? row : { ...row, endpoint };
+function toWritten({ endpoint, destroyOrder, ...row }: InstanceRecord): Written {
+  return { ...row, ...(endpoint !== null && { endpoint }), ...(destroyOrder !== null && { destroyOrder }) };
 }
 
 const insertInstance = preparedWrite(
-  ({ db, tables: { instances } }: Connection, { endpoint, ...row }: Written) =>
-    db.insert(instances).values({ ...row, endpoint: endpoint ?? null }),
+  ({ db, tables: { instances } }: Connection, { endpoint, destroyOrder, ...row }: Written) =>
+    db.insert(instances).values({ ...row, endpoint: endpoint ?? null, destroyOrder: destroyOrder ?? null }),
 );
 
 const updateInstance = preparedWrite(
-  ({ db, tables: { instances } }: Connection, { id, endpoint, ...row }: Written) =>
+  ({ db, tables: { instances } }: Connection, { id, endpoint, destroyOrder, ...row }: Written) =>
     db
       .update(instances)
-      .set({ ...row, endpoint: endpoint ?? null })
+      .set({ ...row, endpoint: endpoint ?? null, destroyOrder: destroyOrder ?? null })
       .where(eq(instances.id, id)),
 );
 

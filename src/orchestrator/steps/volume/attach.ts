@@ -14,8 +14,10 @@ import { afterObservation, mayAppearForMs, type Observation } from '../../platfo
 import { isAttachable } from '../../volumes/attachments.ts';
 import { updateAttachmentStatus } from '../../volumes/transition.ts';
 import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/attach-cycle.ts';
+import { nextRefOf } from '../place.ts';
 import { describeFailure, type Failed, isFinal, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
+import { abandonMove, beginMove, moveOf, moveVolume } from './move.ts';
 
 const WAIT_FOR_INSTANCE_MS = 2_000;
 const NOT_SHOWN = 'the platform may not show the volume yet';
@@ -32,14 +34,39 @@ export async function stepAttach(
   if (open === undefined) return settleVolume(context, lease, async () => finish);
   const instance = await context.store.read.instances.byId(open.instanceId);
   if (instance === null) throw new Error(`attachment to an instance without a row: ${open.instanceId}`);
+  const withdraw = async (tx: Transaction, volume: VolumeRecord): Promise<Next> => {
+    await write(tx, volume, open, 'detaching');
+    await endAttachCycle(context, tx, instance.id);
+    return { step: 'attach' };
+  };
+  const unneeded = moveOf(cookieOf(lease, open));
+  if (unneeded !== undefined && (open.state === 'detaching' || !isAttachable(instance)))
+    return settleVolume(context, lease, async (tx, current): Promise<Next> => {
+      await abandonMove(context, tx, current, unneeded);
+      return { step: 'attach' };
+    });
   if (open.state === 'detaching') return detach(context, volumes, lease, record, open, instance);
   if (!isAttachable(instance)) return settleAttachment(context, lease, open, 'detaching');
   if (!(await isReady(context, instance))) return prepare(context, lease, open, instance);
+  const move = moveOf(cookieOf(lease, open));
+  if (move !== undefined && volumes.copy !== undefined)
+    return moveVolume(context, volumes.copy.bind(volumes), lease, record, { open, move, giveUp: withdraw });
   const step = await callStep(context, lease, (call) =>
     volumes.attach(record.ownerRef, instance.ownerRef, cookieOf(lease, open), call),
   );
+  const isElsewhere = step.outcome === 'failed' && step.code === 'elsewhere';
+  // A copy of what another machine writes to would be a second volume.
+  const mayMove = volumes.copy !== undefined && instance.host !== null && attachments.length === 1;
+  if (isElsewhere && mayMove) {
+    const target = await nextRefOf(context.store.read, record);
+    const host = instance.host ?? '';
+    return settleVolume(context, lease, async () => beginMove(open, target, host), {
+      instanceIds: [instance.id],
+    });
+  }
   const cannotSucceed =
-    step.outcome === 'failed' && (isFinal(step) || (await hasFailed(context, instance, step)));
+    step.outcome === 'failed' &&
+    (isFinal(step) || step.code === 'elsewhere' || (await hasFailed(context, instance, step)));
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'pending') return pending(open, step);
     if (step.outcome === 'failed' && !cannotSucceed && !isOverdue(context, instance))

@@ -1,0 +1,94 @@
+import type { VolumeDriver } from '../../model/platform-driver.ts';
+import { type Attachment, type VolumeRecord, volumeLogNames } from '../../model/records.ts';
+import type { Transaction } from '../../model/store.ts';
+import type { Lease } from '../../model/work.ts';
+import { type VolumeMove, volumeMoveCookie } from '../../model/work-cookies.ts';
+import { callStep } from '../../platform/call-platform.ts';
+import type { ReconcileContext } from '../../platform/context.ts';
+import { supersede } from '../../platform/superseded-attempts.ts';
+import { describeFailure, isFinal, retryFailed } from '../retry.ts';
+import { type Next, settleVolume } from '../settle.ts';
+import { toVolumeSpec } from './create.ts';
+
+/** The move whose copy is under way for an attachment, by the cookie of its work. */
+export function moveOf(cookie: string | null): VolumeMove | undefined {
+  return volumeMoveCookie.decode(cookie);
+}
+
+function goOn(
+  { instanceId }: Attachment,
+  move: VolumeMove,
+  afterMs: number,
+): Extract<Next, { step: 'again' }> {
+  return { step: 'again', afterMs, cookie: `${instanceId} ${volumeMoveCookie.encode(move)}` };
+}
+
+/** The name and the host of the copy are stored before anything is copied: what an interrupted copy leaves is known by them. */
+export function beginMove(open: Attachment, target: string, host: string): Next {
+  return goOn(open, { target, host, driver: null }, 0);
+}
+
+/**
+ * Copies a volume to the host of the machine that is to have it. One transaction makes the complete and verified copy the
+ * volume; only after that the original is removed, by work of its own. `giveUp` decides about an attachment that cannot be made.
+ */
+export async function moveVolume(
+  context: ReconcileContext,
+  copy: NonNullable<VolumeDriver['copy']>,
+  lease: Lease,
+  record: VolumeRecord,
+  {
+    open,
+    move,
+    giveUp,
+  }: {
+    open: Attachment;
+    move: VolumeMove;
+    giveUp: (tx: Transaction, volume: VolumeRecord) => Promise<Next>;
+  },
+): Promise<void> {
+  const { alarms, clock, log } = context;
+  const spec = toVolumeSpec(context, { ...record, ownerRef: move.target, host: move.host });
+  const step = await callStep(context, lease, (call) => copy(record.ownerRef, spec, move.driver, call));
+  await settleVolume(
+    context,
+    lease,
+    async (tx, current): Promise<Next> => {
+      if (step.outcome === 'pending') return goOn(open, { ...move, driver: step.cookie }, step.pollAfterMs);
+      if (step.outcome === 'done') {
+        await supersede(tx, { ...current, resourceKind: 'volume' }, alarms.server, clock.now(), 'moved');
+        await tx.volumes.update({ ...current, ownerRef: move.target, host: move.host });
+        log.info(
+          { ...volumeLogNames(current), from: current.host, to: move.host },
+          'a volume was moved: its copy is the volume now',
+        );
+        return { step: 'attach' };
+      }
+      if (step.code === 'unfinished') {
+        await abandonMove(context, tx, current, move);
+        return { step: 'attach' };
+      }
+      if (isFinal(step)) {
+        log.warn({ ...volumeLogNames(current), reason: describeFailure(step) }, 'a volume cannot be moved');
+        await abandonMove(context, tx, current, move);
+        return giveUp(tx, current);
+      }
+      const again = retryFailed(context, lease, step);
+      return again.step === 'again'
+        ? { ...again, ...goOn(open, move, again.afterMs), attempt: lease.attempt }
+        : again;
+    },
+    { instanceIds: [open.instanceId] },
+  );
+}
+
+/** The original stays the volume; what was copied so far is removed. */
+export async function abandonMove(
+  { alarms, clock }: Pick<ReconcileContext, 'alarms' | 'clock'>,
+  tx: Transaction,
+  record: VolumeRecord,
+  { target, host }: VolumeMove,
+): Promise<void> {
+  const copy = { ...record, ownerRef: target, host, resourceKind: 'volume' as const };
+  await supersede(tx, copy, alarms.server, clock.now());
+}
