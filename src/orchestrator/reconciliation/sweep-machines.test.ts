@@ -227,6 +227,16 @@ it('what is left of an instance whose end was asked for is removed, once two lis
   expect(await workOf(ID)).toBe('destroy');
 });
 
+it('a machine whose removal is under way is left to that, whatever the policy about orphans [orphan-under-clean-up]', async () => {
+  const row = { status: 'ERROR', destroyOrder: anOrder } as const;
+  const { listing, orders, standing } = await setUp({ orphans: 'reap', row });
+  const work = { resourceId: ID, resourceKind: 'instance', kind: 'destroy', cookie: 'under way' } as const;
+  await store.transact((tx) => tx.work.put({ ...work, notBefore: clock.now(), deadlineAt: null }));
+  for (let seen = 0; seen < 5; seen++) await listing();
+  expect([orders(), standing()]).toEqual([[], []]);
+  expect(await store.read.work.of(ID)).toMatchObject({ cookie: 'under way' });
+});
+
 it('what an earlier attempt left is removed under an order that names the attempt, and the newest stays', async () => {
   const { listing, workOf } = await setUp({ row: { status: 'ONLINE', ownerRef: `${REF}-g1` } });
   await listing();

@@ -3,7 +3,6 @@ import type { Attempt } from '../model/attempt.ts';
 import type { Call, Step, VolumeDriver } from '../model/platform-driver.ts';
 import type { PlatformResource } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames, type VolumeRecord } from '../model/records.ts';
-import { lockVolumesOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { Lease } from '../model/work.ts';
 import { callStep, observe } from '../platform/call-platform.ts';
@@ -15,7 +14,7 @@ import {
   type Observation,
   type VisibilityUpdate,
 } from '../platform/visibility.ts';
-import { dropAttachments } from '../volumes/attachments.ts';
+import { dropAttachmentsOf } from '../volumes/attachments.ts';
 import { logConsole } from './console-tail.ts';
 import type { StepContext } from './context.ts';
 import { endAttachCycle } from './instance/attach-cycle.ts';
@@ -143,11 +142,7 @@ export async function endInstance(
   record: InstanceRecord,
 ): Promise<Next> {
   const now = clock.now();
-  const volumes = await lockVolumesOf(tx, [record.id]);
-  for (const attachment of await tx.volumes.attachmentsOfInstance(record.id)) {
-    const volume = volumes.get(attachment.volumeId);
-    if (volume !== undefined) await dropAttachments(tx, volume, [attachment], now);
-  }
+  await dropAttachmentsOf(tx, record.id, now);
   await tx.claims.release(record.id);
   const spec = { ...record.spec, cloudInit: undefined };
   if (record.status === 'DESTROYING') await transition(tx, record, 'DESTROYED', now, { spec });

@@ -8,6 +8,7 @@ import type { Lease } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { HELD } from '../platform/loss-cap.ts';
 import { mayAppearForMs } from '../platform/visibility.ts';
+import { dropAttachmentsOf } from '../volumes/attachments.ts';
 import { LONGEST_REST_MS, pauseMs } from './retry.ts';
 import { finish, type Next } from './settle.ts';
 
@@ -29,6 +30,7 @@ export async function onMachineGone(
     case 'STOPPED':
       return recordLoss(context, lease, tx, record, async () => {
         await transition(tx, record, 'OFFLINE', now, { attachCycle: false });
+        await dropAttachmentsOf(tx, record.id, now);
         return afterLoss(context);
       });
     case 'ONLINE':
@@ -98,6 +100,7 @@ export async function failInstance(
   await transition(tx, record, 'ERROR', now, ordered, { detail: reason });
   context.log.warn({ ...instanceLogNames(record), from: record.status, cause, reason }, 'instance failed');
   if (context.trace !== undefined) context.trace.verdict = { status: 'ERROR', cause };
+  if (as !== 'create') await dropAttachmentsOf(tx, record.id, now);
   if (as === 'loss') return afterLoss(context);
   const { holdFailedMs } = context.options;
   if (as === 'create' && !holdFailedMs) return { step: 'destroy' };

@@ -2,7 +2,7 @@ import type { Issue } from '../../contract/errors.ts';
 import { ApiError } from '../../contract/errors.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Attachment, InstanceRecord, VolumeRecord } from '../model/records.ts';
-import { lockVolumes, putVolumeWork } from '../model/rows.ts';
+import { lockVolumes, lockVolumesOf, putVolumeWork } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import { findVolumeType } from './storage.ts';
 import { updateAttachmentStatus } from './transition.ts';
@@ -104,6 +104,15 @@ export async function dropAttachments(
     else await tx.volumes.putAttachment({ ...attachment, state: 'detaching' });
   await workOnAttachments(tx, volume, now);
   return updateAttachmentStatus(tx, volume);
+}
+
+/** An instance has ended: its volumes are for others, once the platform's records are gone. The caller has locked it. */
+export async function dropAttachmentsOf(tx: Transaction, instanceId: string, now: number): Promise<void> {
+  const volumes = await lockVolumesOf(tx, [instanceId]);
+  for (const attachment of await tx.volumes.attachmentsOfInstance(instanceId)) {
+    const volume = volumes.get(attachment.volumeId);
+    if (volume !== undefined) await dropAttachments(tx, volume, [attachment], now);
+  }
 }
 
 /** Whether the instance has, or will have, a machine to attach to. */
