@@ -11,6 +11,7 @@ import {
   createsAreCounted,
   everyIntentEnds,
   growthIsClaimed,
+  isKept,
   noStorageIsOversold,
   nothingIsLeft,
   nothingIsOversold,
@@ -29,6 +30,8 @@ const MINUTE_MS = 60_000;
 const LONGEST_MS = 5 * 60 * MINUTE_MS;
 const OPERATOR_AFTER_MS = 5 * MINUTE_MS;
 const STEADY_MS = 60_000;
+/** A machine that is kept is looked at now and then. */
+const CALLS_FOR_KEPT = 2;
 /** Longer than any call that is under way. */
 const LONGEST_CLOSE_MS = 20_000;
 
@@ -54,7 +57,9 @@ export async function quiesce(world: World): Promise<void> {
   if (again !== undefined) throw again;
   const rounds = STEADY_MS / (1_000 * world.scenario.watchIntervalS) + 1;
   const callsARound = world.traits.counts === 'not' ? 2 : 3;
-  callsAreFew(world.callFaults.calls - callsBefore, Math.ceil(rounds) * world.replicas.length * callsARound);
+  const listings = Math.ceil(rounds) * world.replicas.length * callsARound;
+  const kept = inspector.history.instances().filter((record) => isKept(record, world.machines.all())).length;
+  callsAreFew(world.callFaults.calls - callsBefore, listings + CALLS_FOR_KEPT * kept);
   await checkEnded(world);
 }
 
@@ -120,11 +125,12 @@ async function checkRest(world: World): Promise<void> {
   hold('I24', world.running === 0, () => `${world.running} requests have no answer`);
   const { count } = await read.work.backlog();
   const instances = history.instances();
-  everyIntentEnds(instances, history.volumes(), count);
+  const kept = instances.filter((record) => isKept(record, machines.all())).length;
+  everyIntentEnds(instances, history.volumes(), count - kept);
   rowsMatchMachines(instances, machines.all());
   const holds = new Map<string, boolean>();
   for (const { id } of instances) holds.set(id, await read.claims.isHeldBy(id));
-  claimsMatchRows(instances, holds);
+  claimsMatchRows(instances, holds, machines.all());
   await checkCapacity(world);
   for (const { creates } of clients.tenants)
     createsAreCounted(creates.values(), (wanted) => instances.filter(({ name }) => name === wanted).length);

@@ -40,8 +40,15 @@ export interface Scenario {
   probeIntervalS: number;
   /** For how long tombstones are kept. */
   tombstonesKeptS: number;
-  /** For how long the machine of an instance that failed is kept for the operator; 0: it is removed at once. */
-  heldFailuresS: number;
+  /**
+   * For how long the machine of an instance that failed is kept for the operator; 0: it is removed at once. Null: what a failed
+   * create made is removed at once, and what failed later is kept until its DELETE.
+   */
+  heldFailuresS: number | null;
+  /** For how long the unit of a lost instance is not sold. */
+  lostClaimsHeldS: number;
+  /** For how long the disks of an instance that ended by itself are kept after its DELETE. */
+  disksKeptS: number;
   /** How often the operator sets a cordon or takes one back, for each command. */
   cordonRate: number;
   /** Whether no server and no store ever fails. */
@@ -120,7 +127,9 @@ export function drawScenario(chance: Chance): Scenario {
     watchIntervalS: chance.pick([10, 20]),
     probeIntervalS: chance.pick([2, 5]),
     tombstonesKeptS: chance.fork('retention').pick([20, 60, 300]),
-    heldFailuresS: chance.fork('hold').pick([0, 0, 0, 60, 900]),
+    heldFailuresS: chance.fork('hold').pick([0, null, null, 60, 900]),
+    lostClaimsHeldS: chance.fork('lost claims').pick([0, 60, 600]),
+    disksKeptS: chance.fork('kept disks').pick([0, 60, 1_800]),
     cordonRate: chance.fork('cordons').pick([0, 0, 0.01, 0.03]),
     hasSoundServers: false,
   };

@@ -213,13 +213,15 @@ export class World {
 
   #config(catalogPath: string): Config {
     const { config } = loadConfig({ flags: {}, env: {} });
-    const { leaseS, watchIntervalS, probeIntervalS, tombstonesKeptS, heldFailuresS } = this.scenario;
+    const { leaseS, watchIntervalS, probeIntervalS, tombstonesKeptS } = this.scenario;
+    const { heldFailuresS, lostClaimsHeldS, disksKeptS } = this.scenario;
     return {
       ...config,
       catalog: catalogPath,
       rate_limits: { ...config.rate_limits, enabled: false },
       retention: { tombstones_days: tombstonesKeptS / DAY_S, history_days: 30, audit_days: 365 },
-      failed_instances: { hold_minutes: heldFailuresS / 60 },
+      failed_instances: heldFailuresS === null ? {} : { hold_minutes: heldFailuresS / 60 },
+      losses: { hold_claims_minutes: lostClaimsHeldS / 60, keep_disks_hours: disksKeptS / 3_600 },
       reconcile: {
         ...config.reconcile,
         lease_s: leaseS,

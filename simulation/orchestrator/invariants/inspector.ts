@@ -23,13 +23,12 @@ import { Counts, isWithinCount } from './counts.ts';
 import { History } from './history.ts';
 import { inspectReply } from './inspect-reply.ts';
 import { type Holder, leaseIsHeld } from './leases.ts';
+import { endHasAnOrder, orderNamesARequest, removalHasAnOrder, volumeEndHasAnOrder } from './orders.ts';
 import {
   callsAreSerial,
   diskIsKept,
   nothingMadeForTheDead,
   oneMachineForARow,
-  onlyDeletedVolumesAreRemoved,
-  onlyTheEndedAreRemoved,
   rowComesFirst,
   singleStaysSingle,
 } from './platform.ts';
@@ -64,6 +63,7 @@ export interface InspectedWorld {
   readonly scenario: {
     readonly leaseS: number;
     readonly tombstonesKeptS: number;
+    readonly heldFailuresS: number | null;
     readonly hasSoundServers: boolean;
   };
   readonly traits: Traits;
@@ -262,7 +262,7 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
   }
 
   removalOrdered({ spec: { ref } }: Machine): void {
-    if (!this.#late.has(ref)) this.check(() => onlyTheEndedAreRemoved(ref, this.history.byRef(ref)));
+    this.check(() => removalHasAnOrder(ref, this.history.byRef(ref)));
   }
 
   removed({ spec: { ref } }: Machine, cause: Cause): void {
@@ -291,7 +291,7 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
 
   volumeRemoved({ spec: { ref } }: PlatformVolume): void {
     this.#world.journal.note('platform', `has no ${ref} any more`);
-    this.check(() => onlyDeletedVolumesAreRemoved(ref, this.history.volumeByRef(ref)));
+    this.check(() => removalHasAnOrder(ref, this.history.volumeByRef(ref)));
   }
 
   attached(volume: PlatformVolume): void {
@@ -305,6 +305,7 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
     const written = { before, after };
     if (scenario.hasSoundServers) nothingEndsThere(after);
     followsTheTable(written);
+    endHasAnOrder(after);
     errorSaysWhy(written);
     timeGoesOn(written);
     const proof = ssh.proof(after.ownerRef, after.spec.sshKeys);
@@ -328,6 +329,7 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
       hasSuffered: this.#machinesLost.has(after.ownerRef),
       isDeleteSent: clients.hasAskedToDelete(after.id),
     };
+    orderNamesARequest(written, { ...truth, isPolicySet: scenario.heldFailuresS !== null });
     if (!this.#late.has(after.ownerRef)) silenceProvesNothing(written, truth);
     endIsTrue(written, truth);
     createIsNotGivenUp(written, truth);
@@ -338,9 +340,12 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
     const { volumes, clients } = this.#world;
     const { id, ownerRef } = written.after;
     volumeFollowsTheTable(written);
+    volumeEndHasAnOrder(written.after);
+    const isDeleteSent = clients.hasAskedToDelete(id);
+    orderNamesARequest(written, { isDeleteSent, isPolicySet: false });
     if (this.#late.has(ownerRef)) return;
     const exists = volumes.all().some(({ spec }) => spec.ref === ownerRef);
-    const truth = { exists, isDeleteSent: clients.hasAskedToDelete(id) };
+    const truth = { exists, isDeleteSent };
     volumeGoneIsProved(written, truth);
     volumeEndIsTrue(written, truth);
   }

@@ -36,10 +36,19 @@ export function storageClaimsMatch({ id, status, sizeGb, deletedAt }: VolumeReco
   hold('I4', claimedGb === expected, () => `${id} is ${status} and claims ${claimedGb} GB`, [id]);
 }
 
+/** An instance that ended without a request keeps its machine, its unit and a row of work until one comes. */
+export function isKept(
+  { status, destroyOrder, ownerRef }: InstanceRecord,
+  machines: readonly Pick<Machine, 'spec'>[],
+): boolean {
+  const hasEnded = (status === 'ERROR' || status === 'OFFLINE') && destroyOrder === null;
+  return hasEnded && machines.some(({ spec }) => spec.ref === ownerRef);
+}
+
 const PASSING = new Set(['PROVISIONING', 'STOPPING', 'DESTROYING']);
 const PASSING_VOLUME = new Set(['CREATING', 'ATTACHING', 'DETACHING', 'DELETING']);
 
-/** I24: every intent comes to an end once no fault happens any more. */
+/** I24: every intent comes to an end once no fault happens any more. `openWork`: beside that of what is kept. */
 export function everyIntentEnds(
   instances: readonly InstanceRecord[],
   volumes: readonly VolumeRecord[],
@@ -49,17 +58,17 @@ export function everyIntentEnds(
   hold('I24', stuck === undefined, () => `${stuck?.id} stays ${stuck?.status}`, [stuck?.id ?? '']);
   const volume = volumes.find(({ status, deletedAt }) => deletedAt === null && PASSING_VOLUME.has(status));
   hold('I24', volume === undefined, () => `${volume?.id} stays ${volume?.status}`, [volume?.id ?? '']);
-  hold('I24', openWork === 0, () => `${openWork} rows of work stay open`);
+  hold('I24', openWork <= 0, () => `${openWork} rows of work stay open`);
 }
 
 const WITH_MACHINE = new Set(['ONLINE', 'STOPPED']);
 
-/** I3: each machine has a live row, and each live row has its machine, in the state that the row says. */
+/** I3: each machine has a live row, or is kept; and each live row has its machine, in the state that the row says. */
 export function rowsMatchMachines(instances: readonly InstanceRecord[], machines: readonly Machine[]): void {
   const byRef = new Map(instances.map((record) => [record.ownerRef, record]));
   for (const { spec, power } of machines) {
     const row = byRef.get(spec.ref);
-    const isOwned = row !== undefined && WITH_MACHINE.has(row.status);
+    const isOwned = row !== undefined && (WITH_MACHINE.has(row.status) || isKept(row, machines));
     hold('I3', isOwned, () => `${spec.ref} is ${power} and its row is ${row?.status ?? 'none'}`, [spec.ref]);
   }
   for (const row of instances) {
@@ -81,9 +90,12 @@ export function rowsMatchMachines(instances: readonly InstanceRecord[], machines
 export function claimsMatchRows(
   instances: readonly InstanceRecord[],
   holds: ReadonlyMap<string, boolean>,
+  machines: readonly Pick<Machine, 'spec'>[],
 ): void {
-  for (const { id, status, spec } of instances) {
-    const shouldHold = status === 'ONLINE' || (status === 'STOPPED' && spec.onStop === 'hold');
+  for (const record of instances) {
+    const { id, status, spec } = record;
+    const isUsed = status === 'ONLINE' || (status === 'STOPPED' && spec.onStop === 'hold');
+    const shouldHold = isUsed || isKept(record, machines);
     hold(
       'I4',
       holds.get(id) === shouldHold,

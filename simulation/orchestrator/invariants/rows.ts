@@ -155,12 +155,16 @@ function endsByPlatform(before: InstanceStatus, { status, error }: InstanceRecor
   }
 }
 
-/** I12: DESTROYED is written only when nothing of the machine is left. */
+/** Of what ended by itself the machine is stopped, and removed later. */
+const SWITCHED_OFF = new Set<string>(['stopped', 'failed']);
+
+/** I12: DESTROYED is written only when nothing of the machine is left but disks that are kept for a time. */
 export function destroyedIsProved({ before, after }: Written, machines: readonly Machine[]): void {
   if (after.status !== 'DESTROYED' || before?.status === 'DESTROYED') return;
+  const isKept = after.destroyOrder?.keepsDisks === true;
   hold(
     'I12',
-    machines.length === 0,
+    machines.every(({ power }) => isKept && SWITCHED_OFF.has(power)),
     () => `${after.id} is DESTROYED and its machine is ${machines[0]?.power}`,
     [after.id, after.ownerRef],
   );
