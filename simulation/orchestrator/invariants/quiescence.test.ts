@@ -74,8 +74,9 @@ it('I3: a row and its machine', () => rowsMatchMachines([aRecord()], [aMachine()
 it('I3, I4: what ended without a request keeps its machine and its unit until one comes', () => {
   const record = aRecord({ status: 'ERROR' });
   rowsMatchMachines([record], [aMachine()]);
-  claimsMatchRows([record], new Map([[record.id, true]]), [aMachine()]);
-  expect(() => claimsMatchRows([record], new Map([[record.id, false]]), [aMachine()])).toThrow('I4');
+  const refs = new Set([record.ownerRef]);
+  claimsMatchRows([record], new Map([[record.id, true]]), refs);
+  expect(() => claimsMatchRows([record], new Map([[record.id, false]]), refs)).toThrow('I4');
 });
 
 it.each([
@@ -85,8 +86,8 @@ it.each([
   ['ERROR', true],
 ] as const)('I4: %s with a unit: %s', (status, holds) => {
   const record = aRecord({ status });
-  expect(() => claimsMatchRows([record], new Map([[record.id, holds]]), [])).toThrow('I4');
-  claimsMatchRows([record], new Map([[record.id, !holds]]), []);
+  expect(() => claimsMatchRows([record], new Map([[record.id, holds]]), new Set())).toThrow('I4');
+  claimsMatchRows([record], new Map([[record.id, !holds]]), new Set());
 });
 
 it('I9, I10, I13: creates that came to too many rows, or too few', () => {

@@ -1,3 +1,4 @@
+import type { OwnerRef } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Attachment, InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
 import type { PlacementUse } from '../../../src/orchestrator/model/store.ts';
 import { hold } from '../../kernel/violation.ts';
@@ -39,10 +40,13 @@ export function storageClaimsMatch({ id, status, sizeGb, deletedAt }: VolumeReco
 /** An instance that ended without a request keeps its machine, its unit and a row of work until one comes. */
 export function isKept(
   { status, destroyOrder, ownerRef }: InstanceRecord,
-  machines: readonly Pick<Machine, 'spec'>[],
+  refs: ReadonlySet<OwnerRef>,
 ): boolean {
-  const hasEnded = (status === 'ERROR' || status === 'OFFLINE') && destroyOrder === null;
-  return hasEnded && machines.some(({ spec }) => spec.ref === ownerRef);
+  return (status === 'ERROR' || status === 'OFFLINE') && destroyOrder === null && refs.has(ownerRef);
+}
+
+export function refsOf(machines: readonly Pick<Machine, 'spec'>[]): ReadonlySet<OwnerRef> {
+  return new Set(machines.map(({ spec }) => spec.ref));
 }
 
 const PASSING = new Set(['PROVISIONING', 'STOPPING', 'DESTROYING']);
@@ -61,14 +65,22 @@ export function everyIntentEnds(
   hold('I24', openWork <= 0, () => `${openWork} rows of work stay open`);
 }
 
+/** I24: what the configuration has removed after a time is removed then. */
+export function noPolicyIsPending(id: string, leftMs: number): void {
+  hold('I24', leftMs <= 0, () => `${id} failed, and its machine is to be kept for another ${leftMs} ms`, [
+    id,
+  ]);
+}
+
 const WITH_MACHINE = new Set(['ONLINE', 'STOPPED']);
 
 /** I3: each machine has a live row, or is kept; and each live row has its machine, in the state that the row says. */
 export function rowsMatchMachines(instances: readonly InstanceRecord[], machines: readonly Machine[]): void {
   const byRef = new Map(instances.map((record) => [record.ownerRef, record]));
+  const refs = refsOf(machines);
   for (const { spec, power } of machines) {
     const row = byRef.get(spec.ref);
-    const isOwned = row !== undefined && (WITH_MACHINE.has(row.status) || isKept(row, machines));
+    const isOwned = row !== undefined && (WITH_MACHINE.has(row.status) || isKept(row, refs));
     hold('I3', isOwned, () => `${spec.ref} is ${power} and its row is ${row?.status ?? 'none'}`, [spec.ref]);
   }
   for (const row of instances) {
@@ -90,12 +102,12 @@ export function rowsMatchMachines(instances: readonly InstanceRecord[], machines
 export function claimsMatchRows(
   instances: readonly InstanceRecord[],
   holds: ReadonlyMap<string, boolean>,
-  machines: readonly Pick<Machine, 'spec'>[],
+  refs: ReadonlySet<OwnerRef>,
 ): void {
   for (const record of instances) {
     const { id, status, spec } = record;
     const isUsed = status === 'ONLINE' || (status === 'STOPPED' && spec.onStop === 'hold');
-    const shouldHold = isUsed || isKept(record, machines);
+    const shouldHold = isUsed || isKept(record, refs);
     hold(
       'I4',
       holds.get(id) === shouldHold,
