@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { hold } from '../../kernel/violation.ts';
-import { catalog } from '../catalog.ts';
 import type { Asked, Reply, WorkloadWorld } from './clients.ts';
 import type { CreateSent, Tenant } from './tenant.ts';
 import { volumeCommand } from './volume-commands.ts';
@@ -206,7 +205,7 @@ async function list(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   }
 }
 
-function drawCreate({ clients }: WorkloadWorld, tenant: Tenant): { asked: Asked; sent: CreateSent } {
+function drawCreate({ clients, catalog }: WorkloadWorld, tenant: Tenant): { asked: Asked; sent: CreateSent } {
   const { chance } = clients;
   const offer = chance.pick([...catalog.offers.values()]);
   const { region } = chance.pick(offer.placements);
