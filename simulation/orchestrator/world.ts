@@ -8,7 +8,7 @@ import { Scheduler } from '../kernel/scheduler.ts';
 import { emptyTally, type Tally } from '../kernel/tally.ts';
 import { START_AT } from '../kernel/virtual-clock.ts';
 import type { SimulatedResource } from '../runner/run-world.ts';
-import type { Subject } from '../runner/subject.ts';
+import type { EngineName, Subject } from '../runner/subject.ts';
 import type { Prepared } from './accounts.ts';
 import { catalog, catalogOfTwo, SOUND_PLATFORM } from './catalog.ts';
 import { Inspector } from './invariants/inspector.ts';
@@ -40,7 +40,7 @@ const ACCEPTED_FOR_MS = 180_000;
 /** Longer than any clock was ahead: a server's time returns to a corrected clock by a tenth of the time that passes. */
 const ACCEPTED_AT_REST_MS = 2 * 3_600_000;
 
-export type OrchestratorSubject = Exclude<Subject, 'marketplace'>;
+export type OrchestratorSubject = Exclude<Subject, 'marketplace' | EngineName>;
 
 /** One run: servers, their database, their platform and their clients, in virtual time, made from one seed. */
 export class World {

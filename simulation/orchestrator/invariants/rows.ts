@@ -4,7 +4,6 @@ import { toInstance } from '../../../src/orchestrator/instances/list.ts';
 import { tenantTexts } from '../../../src/orchestrator/model/failure.ts';
 import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
 import { hold } from '../../kernel/violation.ts';
-import type { Machine } from '../platform/platform.ts';
 import type { Proof } from '../platform/ssh.ts';
 
 /** One write of a row. */
@@ -80,7 +79,7 @@ export function timeGoesOn({ before, after }: Written): void {
 
 /** What is true of an instance's machine when its row is written. */
 export interface Truth {
-  machines: readonly Machine[];
+  machines: readonly { power: string }[];
   /** The host of one of these, where it does not answer. */
   silentHost?: string | undefined;
   /** Whether one of its machines was ever lost, reaped, reclaimed or broke down. */
@@ -159,7 +158,7 @@ function endsByPlatform(before: InstanceStatus, { status, error }: InstanceRecor
 const SWITCHED_OFF = new Set<string>(['stopped', 'failed']);
 
 /** I12: DESTROYED is written only when nothing of the machine is left but disks that are kept for a time. */
-export function destroyedIsProved({ before, after }: Written, machines: readonly Machine[]): void {
+export function destroyedIsProved({ before, after }: Written, machines: readonly { power: string }[]): void {
   if (after.status !== 'DESTROYED' || before?.status === 'DESTROYED') return;
   const isKept = after.destroyOrder?.keepsDisks === true;
   hold(
