@@ -14,7 +14,7 @@ import type { Scheduled, Scheduler } from '../kernel/scheduler.ts';
  */
 export type CommandFault = 'before' | 'after' | 'late' | 'mute' | 'slow' | 'still' | 'silent';
 
-/** How often each fault meets a command, from 0 to 1. */
+/** How often each fault meets a command that changes something, from 0 to 1. */
 export type CommandFaultRates = Record<Exclude<CommandFault, 'silent'>, number>;
 
 /** One command of a driver to a host, such as a call of virsh. */
@@ -28,6 +28,9 @@ export interface Command {
   /** Ends the command of a caller that gives up. */
   signal?: AbortSignal | undefined;
 }
+
+/** A driver looks so much more often than it changes something. */
+const READS_PER_CHANGE = 10;
 
 interface Flight {
   process: ServerProcess;
@@ -173,10 +176,8 @@ export class Commands {
     const { chance, rates, isCalm } = this.#parts;
     if (isCalm()) return undefined;
     if (host.isSilent) return 'silent';
-    for (const fault of ['before', 'after', 'late', 'mute', 'slow'] as const) {
-      const isHarmless = isRead && (fault === 'late' || fault === 'mute');
-      if (chance.happens(isHarmless ? rates[fault] / 4 : rates[fault])) return fault;
-    }
+    for (const fault of ['before', 'after', 'late', 'mute', 'slow'] as const)
+      if (chance.happens(isRead ? rates[fault] / READS_PER_CHANGE : rates[fault])) return fault;
     return undefined;
   }
 

@@ -45,7 +45,7 @@ export class People {
     if (deed === 'silence') this.#silence(host);
     else if (deed === 'evacuate') this.#evacuate(host);
     else {
-      const machines = engine.machines().filter((machine) => machine.ref !== undefined && !machine.isCopy);
+      const machines = engine.machines().filter(hasRun);
       if (machines.length > 0) this.#handle(this.#chance.pick(machines), deed);
     }
   }
@@ -99,7 +99,7 @@ export class People {
     const { engine } = this.#world;
     const goals = engine.hosts.filter((one) => one !== host && !one.isSilent);
     if (goals.length === 0) return;
-    for (const machine of engine.machines().filter((one) => one.host === host.name)) {
+    for (const machine of engine.machines().filter((one) => one.host === host.name && hasRun(one))) {
       this.#observer.touched(machine, 'move');
       this.#note(machine, 'evacuate', engine.hands.move(machine, this.#chance.pick(goals).name));
     }
@@ -110,3 +110,7 @@ export class People {
     if (isDone) this.#world.journal.note('a person', `${deed} of ${name} on ${host}`);
   }
 }
+
+/** A machine of ours that is not being made any more. */
+const hasRun = ({ ref, isCopy, disk }: Machine): boolean =>
+  ref !== undefined && !isCopy && disk?.content.guest !== undefined;

@@ -20,7 +20,7 @@ import type { EngineWorld } from './world.ts';
 const STEP_MS = 30_000;
 const MINUTE_MS = 60_000;
 /** Longer than every backoff, wrong clock and grace period. */
-const LONGEST_MS = 5 * 60 * MINUTE_MS;
+const LONGEST_MS = 2 * 60 * MINUTE_MS;
 const OPERATOR_AFTER_MS = 5 * MINUTE_MS;
 /** Longer than any call that is under way. */
 const LONGEST_CLOSE_MS = 60_000;

@@ -17,6 +17,7 @@ export function runEngine(prepared: Prepared, seed: string, commands: number): P
       const rates = world.scenario.serverFaults;
       for (const name of Object.keys(rates) as ServerFault[])
         if (faults.happens(rates[name])) await injectIntoServers(world, faults, name);
+      await world.backups.act();
       world.people.act();
       await world.writers.write();
     },

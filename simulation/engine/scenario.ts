@@ -21,6 +21,10 @@ export interface EngineScenario extends ServerScenario {
   hosts: number;
   commandFaults: CommandFaultRates;
   serverFaults: Record<ServerFault, number>;
+  /** How often the database loses the commits of the last minute, for each command of a client. */
+  failOver: number;
+  /** How often an older backup of it is restored. */
+  restore: number;
   people: PeopleRates;
   /** How often a tenant writes something, for each command of a client. */
   writes: number;
@@ -35,13 +39,15 @@ export function drawScenario(chance: Chance): EngineScenario {
     hosts: chance.pick([1, 2, 2, 3]),
     replicas: chance.pick([1, 2, 2, 3]),
     commandFaults: {
-      before: 0.002 * severity,
-      after: 0.004 * severity,
-      late: 0.004 * severity,
-      mute: 0.002 * severity,
-      slow: 0.01 * severity,
-      still: 0.004 * severity,
+      before: 0.01 * severity,
+      after: 0.02 * severity,
+      late: 0.02 * severity,
+      mute: 0.01 * severity,
+      slow: 0.05 * severity,
+      still: 0.02 * severity,
     },
+    failOver: 0.002 * severity,
+    restore: 0.001 * severity,
     serverFaults: {
       crash: 0.01 * severity,
       powerCut: 0.003 * severity,
@@ -70,7 +76,7 @@ export function drawScenario(chance: Chance): EngineScenario {
     leaseS: chance.pick([30, 60]),
     watchIntervalS: chance.pick([10, 20]),
     probeIntervalS: chance.pick([2, 5]),
-    tombstonesKeptS: chance.pick([60, 300, 3_600]),
+    tombstonesKeptS: chance.pick([600, 3_600]),
     heldFailuresS: chance.pick([0, null, null, 900]),
     lostClaimsHeldS: chance.pick([0, 60, 600]),
     orphans: 'log',

@@ -14,6 +14,7 @@ import { OrchestratorReplica, type PlatformAccess } from '../orchestrator/replic
 import { configOf } from '../orchestrator/scenario.ts';
 import { Clients } from '../orchestrator/workload/clients.ts';
 import type { SimulatedResource } from '../runner/run-world.ts';
+import { Backups } from './backups.ts';
 import { catalog, DATACENTER } from './catalog.ts';
 import { Commands } from './commands.ts';
 import type { Engine } from './engine.ts';
@@ -43,6 +44,7 @@ export class EngineWorld {
   readonly database: Database;
   readonly clients: Clients;
   readonly writers: Writers;
+  readonly backups: Backups;
   readonly key: string;
   readonly platforms: ReadonlyMap<string, PlatformAccess>;
   readonly replicas: readonly OrchestratorReplica[];
@@ -88,6 +90,7 @@ export class EngineWorld {
     );
     this.clients = new Clients(this, accounts);
     this.writers = new Writers(this, chance.fork('writers'));
+    this.backups = new Backups(this, chance.fork('backups'));
     this.key = accounts.alpha.key;
     const access: PlatformAccess = {
       driver: (process) => observedDriver(engine.driver(process), process, this.inspector),

@@ -18,16 +18,18 @@ import {
   type Written,
 } from '../../orchestrator/invariants/rows.ts';
 import { type VolumeWritten, volumeFollowsTheTable } from '../../orchestrator/invariants/volume-rows.ts';
-import type { Clients } from '../../orchestrator/workload/clients.ts';
+import type { Clients, Reply } from '../../orchestrator/workload/clients.ts';
+import type { Key, Tenant } from '../../orchestrator/workload/tenant.ts';
 import type { Change, Disk, Doer, Engine, EngineObserver, Machine } from '../engine.ts';
 import type { CallObserver, UnderWay } from '../observed-driver.ts';
 import type { PeopleObserver } from '../people.ts';
 import type { PeopleRates } from '../scenario.ts';
 import type { GuestSsh } from '../ssh.ts';
-import { addressesDiffer } from './addresses.ts';
+import { addressesDiffer, machinesDiffer } from './addresses.ts';
 import { bytesAreKept, copiesOf, type Writing } from './bytes.ts';
 import { oneCallAtATime } from './calls.ts';
 import { removalIsOrdered } from './removals.ts';
+import { absenceIsNotTold } from './sightings.ts';
 
 /** What the inspector compares the rows with. */
 export interface InspectedWorld extends RowsWorld {
@@ -40,6 +42,9 @@ export interface InspectedWorld extends RowsWorld {
   readonly clients: Clients;
 }
 
+/** For so long after a start nobody can tell of an id without a row that it never had one. */
+const DOUBT_MS = 10 * 60_000;
+
 /** Observes every part of a run with a real driver over an engine. */
 export class EngineInspector
   extends RowInspector<InspectedWorld>
@@ -50,8 +55,23 @@ export class EngineInspector
   readonly #underWay = new Map<string, UnderWay[]>();
   /** By id: what people did to its machine. */
   readonly #deeds = new Map<string, Set<keyof PeopleRates>>();
+  /** When the database went back last; 0: never. */
+  #wentBackAt = 0;
   /** The ids that listings showed without a row. */
   readonly unowned = new Set<string>();
+
+  override async wentBack(): Promise<void> {
+    this.#wentBackAt = this.world.scheduler.now;
+    await super.wentBack();
+  }
+
+  override replied(reply: Reply, tenant: Tenant, key: Key): void {
+    super.replied(reply, tenant, key);
+    const [, id = ''] = /^\/v1\/(?:instances|volumes)\/([^/]+)$/.exec(reply.path) ?? [];
+    if (reply.status !== 404 || !this.isForgotten(id) || this.wasOrdered(id)) return;
+    const isDoubtful = this.world.scheduler.now - this.#wentBackAt < DOUBT_MS || this.unowned.has(id);
+    if (isDoubtful) this.check(() => absenceIsNotTold(id, this.world.engine.traces(id)));
+  }
 
   wrote(text: string, id: string): void {
     this.world.journal.note('guest', `${text} is written to ${id}`);
@@ -78,7 +98,10 @@ export class EngineInspector
     const { journal } = this.world;
     const what = describe(change);
     journal.note('engine', `${what}${by === 'a person' ? '' : ` by ${by.process.name}`}`);
-    if (change.what === 'machine booted') return;
+    if (change.what === 'machine booted') {
+      this.#checkAddress(change.machine);
+      return;
+    }
     const ref =
       change.what === 'machine removed'
         ? change.machine.isCopy
@@ -86,10 +109,17 @@ export class EngineInspector
           : change.machine.ref
         : change.disk.ref;
     if (by !== 'a person')
-      this.check(() =>
-        removalIsOrdered({ ref, what, line: by.line }, ref === undefined ? undefined : this.rowOf(ref)),
-      );
+      this.check(() => {
+        if (ref === undefined || this.wasOrdered(idOf(ref))) return;
+        removalIsOrdered({ ref, what, line: by.line }, this.rowOf(ref));
+      });
     if (change.what !== 'machine removed') this.#checkBytes(what, by, lostOf(change));
+  }
+
+  #checkAddress(machine: Machine): void {
+    const isExcused = ({ ref, isCopy }: Machine): boolean =>
+      ref === undefined || isCopy || this.hasSuffered(idOf(ref), 'move', 'clone', 'undefine');
+    this.check(() => machinesDiffer(machine, this.world.engine.machines(), isExcused));
   }
 
   /** What has lost its last copy: taken away by a person, by an order, or by a fault of ours. */
@@ -99,8 +129,7 @@ export class EngineInspector
       const writing = this.writings.get(text);
       if (writing === undefined) continue;
       const copies = copiesOf(writing.id, engine.disks(), engine.machines());
-      const row = this.history.instance(writing.id) ?? this.history.volume(writing.id);
-      const isAskedFor = by === 'a person' || (row !== undefined && row.destroyOrder !== null);
+      const isAskedFor = by === 'a person' || this.wasOrdered(writing.id);
       if (!isAskedFor) this.check(() => bytesAreKept(writing, copies, what));
       if (!copies.some(({ content }) => content.written.includes(text))) this.writings.delete(text);
     }
@@ -154,7 +183,7 @@ export class EngineInspector
     const truth = {
       machines: own,
       isEarly: false,
-      hasSuffered: this.hasSuffered(after.id, 'undefine', 'remove'),
+      hasSuffered: this.#wentBackAt > 0 || this.hasSuffered(after.id, 'undefine', 'remove'),
       isDeleteSent: clients.hasAskedToDelete(after.id),
     };
     orderNamesARequest(written, { ...truth, isPolicySet: scenario.heldFailuresS !== null });

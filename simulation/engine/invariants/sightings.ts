@@ -18,3 +18,8 @@ export function isAccountedFor({ id, status, isAlarmed }: Unowned): void {
     [id],
   );
 }
+
+/** I39: what is at the engine, and whose row was lost, does not read 404. */
+export function absenceIsNotTold(id: string, traces: readonly string[]): void {
+  hold('I39', traces.length === 0, () => `${id} reads 404, and there is ${traces.join(', ')}`, [id]);
+}

@@ -91,12 +91,13 @@ it.each([
 });
 
 it('I9, I10, I13: creates that came to too many rows, or too few', () => {
-  const sent = { name: 'alpha-i1', outcome: 'created', isRetried: false } as const;
+  const sent = { name: 'alpha-i1', outcome: 'created', isRetried: false, isForgotten: false } as const;
   expect(() => createsAreCounted([{ ...sent, isRetried: true }], () => 2)).toThrow('I10');
   expect(() => createsAreCounted([{ ...sent, outcome: 'refused' }], () => 1)).toThrow('I13');
   expect(() => createsAreCounted([sent], () => 0)).toThrow('I9');
   createsAreCounted([sent, { ...sent, outcome: 'unknown' }], () => 1);
   createsAreCounted([{ ...sent, outcome: 'unknown' }], () => 0);
+  createsAreCounted([{ ...sent, isForgotten: true }], () => 2);
 });
 
 it('I15: attachments that are told and are not, and the other way', () => {

@@ -32,10 +32,14 @@ export interface RowsWorld {
 export abstract class RowInspector<World extends RowsWorld> implements StoreObserver, ReplyInspector {
   readonly history = new History();
   protected readonly world: World;
-  readonly #validators = new Validators();
+  #validators = new Validators();
   readonly #holders = new Map<string, Holder>();
   /** The ids whose tombstones were deleted. */
   readonly #pruned = new Set<string>();
+  /** The ids whose rows were lost, as the database went back to a time before them. */
+  readonly #forgotten = new Set<string>();
+  /** The ids that had an order to destroy them, which the database may have forgotten. */
+  readonly #ordered = new Set<string>();
   #broken: Violation | undefined;
   /** Whether claims were written since the capacity was checked last. */
   areClaimsWritten = true;
@@ -76,6 +80,11 @@ export abstract class RowInspector<World extends RowsWorld> implements StoreObse
   instancesWritten(records: readonly InstanceRecord[]): void {
     for (const record of records) {
       const before = this.history.add(this.world.scheduler.now, record);
+      if (record.destroyOrder !== null) this.#ordered.add(record.id);
+      if (this.#forgotten.delete(record.id)) {
+        this.world.journal.note('row', `${record.id} has a row again: ${record.status}`);
+        continue;
+      }
       if (this.#pruned.delete(record.id)) {
         this.check(() => onlyATombstoneIsWrittenAgain(record.id, record.status === 'DESTROYED'));
         continue;
@@ -102,8 +111,50 @@ export abstract class RowInspector<World extends RowsWorld> implements StoreObse
     }
   }
 
+  /** The database has gone back to an earlier state: from now on this is what was committed last. */
+  async wentBack(): Promise<void> {
+    const { database, scheduler } = this.world;
+    const { read } = database.store;
+    this.#validators = new Validators();
+    this.#holders.clear();
+    for (const record of this.history.instances()) {
+      const found = await read.instances.byId(record.id);
+      if (found === null) this.#forget(record.id);
+      else if (found.version !== record.version) this.history.add(scheduler.now, found);
+      if (found !== null) this.#pruned.delete(record.id);
+    }
+    for (const volume of this.history.volumes()) {
+      const found = await read.volumes.byId(volume.id);
+      if (found === null) this.#forget(volume.id);
+      else this.history.addVolume(scheduler.now, found);
+      if (found !== null) this.#pruned.delete(volume.id);
+    }
+  }
+
+  /** Whether the row was lost, and is not there again. */
+  isForgotten(id: string): boolean {
+    return this.#forgotten.has(id);
+  }
+
+  /** Whether its end was ever asked for. */
+  wasOrdered(id: string): boolean {
+    return this.#ordered.has(id);
+  }
+
+  #forget(id: string): void {
+    if (this.#pruned.has(id)) return;
+    this.world.journal.note('row', `${id} is forgotten`);
+    this.history.forget(id);
+    this.#forgotten.add(id);
+  }
+
   volumeWritten(volume: VolumeRecord): void {
     const before = this.history.addVolume(this.world.scheduler.now, volume);
+    if (volume.destroyOrder !== null) this.#ordered.add(volume.id);
+    if (this.#forgotten.delete(volume.id)) {
+      this.world.journal.note('row', `${volume.id} has a row again: ${volume.status}`);
+      return;
+    }
     if (this.#pruned.delete(volume.id)) {
       this.check(() => onlyATombstoneIsWrittenAgain(volume.id, volume.deletedAt !== null));
       return;
