@@ -7,7 +7,7 @@ import { toScenario } from './export/to-scenario.ts';
 import { describeFailure, Summary } from './runner/report.ts';
 import type { Outcome } from './runner/run-world.ts';
 import { shrink } from './runner/shrink.ts';
-import { subjects } from './runner/subject.ts';
+import { engines, flagsOf, isEngine, subjects } from './runner/subject.ts';
 import { prepareSimulation } from './simulations.ts';
 
 const { values } = parseArgs({
@@ -25,6 +25,8 @@ const { values } = parseArgs({
     platforms: { type: 'boolean', default: false },
     /** Simulates an orchestrator on a platform of several hosts, which fall silent. */
     hosts: { type: 'boolean', default: false },
+    /** Simulates an orchestrator with a real driver over an engine in memory, such as `libvirt`. */
+    engine: { type: 'string' },
     /** Writes the run of `--seed`, as short as it still fails, as a scenario of the sandbox. */
     export: { type: 'string' },
     mutant: { type: 'string' },
@@ -32,7 +34,12 @@ const { values } = parseArgs({
   },
 });
 const { mutant, worker } = values;
-const subject = subjects.find((name) => name !== 'orchestrator' && values[name]) ?? 'orchestrator';
+const { engine } = values;
+if (engine !== undefined && !engines.some((name) => name === engine))
+  throw new Error(`--engine takes one of ${engines.join(', ')}`);
+const subject =
+  subjects.find((name) => (isEngine(name) ? name === engine : name !== 'orchestrator' && values[name])) ??
+  'orchestrator';
 const commands = Number(values.commands);
 const first = Number(values.seed ?? 1);
 const count = Number(values.seeds ?? (values.seed === undefined ? 100 : 1));
@@ -41,6 +48,7 @@ if (![commands, first, count].every((value) => Number.isInteger(value) && value 
 
 /** Runs one seed here, and writes what happened in it. */
 async function exportTo(file: string): Promise<void> {
+  if (isEngine(subject)) throw new Error('a sandbox cannot repeat what happens at an engine');
   const simulation = await prepareSimulation(subject);
   try {
     const outcome = await simulation.run(String(first), commands);
@@ -76,7 +84,7 @@ async function spread(workers: number, done: (outcome: Outcome) => void): Promis
     new Promise((resolve, reject) => {
       const child = fork(import.meta.filename, [
         ...['--worker', '--commands', String(commands)],
-        ...(subject === 'orchestrator' ? [] : [`--${subject}`]),
+        ...flagsOf(subject),
       ]);
       child.on('error', reject);
       child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));

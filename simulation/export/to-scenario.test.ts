@@ -3,12 +3,11 @@ import { expect, it } from 'vitest';
 import { createSandbox } from '../../src/compose/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { scenarioSchema } from '../../src/sandbox/state/scenario-format.ts';
-import type { Subject } from '../runner/subject.ts';
 import { prepareSimulation } from '../simulations.ts';
 import { toScenario } from './to-scenario.ts';
 
 /** What a sandbox has after the run of a seed, which was exported. */
-async function played(subject: Subject, seed: string, commands: number) {
+async function played(subject: Parameters<typeof toScenario>[1], seed: string, commands: number) {
   const simulation = await prepareSimulation(subject);
   try {
     const scenario = toScenario(await simulation.run(seed, commands), subject);

@@ -4,12 +4,15 @@ import { type ScenarioInput, scenarioSchema } from '../../src/sandbox/state/scen
 import type { Happening } from '../kernel/journal.ts';
 import { toRepro } from '../runner/report.ts';
 import type { Outcome } from '../runner/run-world.ts';
-import type { Subject } from '../runner/subject.ts';
+import type { EngineName, Subject } from '../runner/subject.ts';
 import { marketplace } from './marketplace.ts';
 import { orchestrator } from './orchestrator.ts';
 import type { Of, Step, Translation } from './translation.ts';
 
-const translations: Record<Subject, Translation> = {
+/** A sandbox has no engine below its providers. */
+type Exported = Exclude<Subject, EngineName>;
+
+const translations: Record<Exported, Translation> = {
   orchestrator,
   platforms: orchestrator,
   hosts: orchestrator,
@@ -44,14 +47,14 @@ const ALWAYS = [
 ];
 
 /** What a provider of a sandbox, which has one platform, does instead. */
-const ofSubject: Partial<Record<Subject, string>> = {
+const ofSubject: Partial<Record<Exported, string>> = {
   platforms:
     'two platforms of one orchestrator: the provider has one, where all is made, and which has the faults of both',
   hosts: 'several hosts of one platform: the provider has no hosts that fall silent or move',
 };
 
 /** The run of a simulation as a scenario: its requests and its faults, at their times. `mutant`: the planted fault. */
-export function toScenario(outcome: Outcome, subject: Subject, mutant?: string): ScenarioInput {
+export function toScenario(outcome: Outcome, subject: Exported, mutant?: string): ScenarioInput {
   const { seed, failure, happenings } = outcome;
   const translation = translations[subject];
   const names = new Names(outcome);

@@ -14,6 +14,7 @@ export const HUNT_COMMANDS: Readonly<Record<Subject, number>> = {
   orchestrator: 100,
   platforms: 100,
   hosts: 100,
+  libvirt: 60,
   marketplace: 40,
 };
 export const MOST_SEEDS = 500;

@@ -17,9 +17,9 @@ export const orchestratorMutants: readonly Mutant[] = [
       },
       {
         file: 'src/orchestrator/steps/destroy.ts',
-        find: 'const removal = await remove(context, lease, {\n    destroy: (cookie) => driver.',
+        find: 'const removal = await remove(context, lease, {\n    destroy: (cookie, call) => driver.',
         replace:
-          "const removal = record.status === 'ERROR' && record.endpoint === null ? { step: { outcome: 'done', value: null } as const, found: { answer: 'gone', observedAt: context.clock.now() } as const, answeredAt: context.clock.now() } : await remove(context, lease, {\n    destroy: (cookie) => driver.",
+          "const removal = record.status === 'ERROR' && record.endpoint === null ? { step: { outcome: 'done', value: null } as const, found: { answer: 'gone', observedAt: context.clock.now() } as const, answeredAt: context.clock.now() } : await remove(context, lease, {\n    destroy: (cookie, call) => driver.",
       },
     ],
   },
@@ -178,11 +178,6 @@ export const orchestratorMutants: readonly Mutant[] = [
         file: 'src/orchestrator/steps/destroy.ts',
         find: 'return waitMs > 0\n    ? { step:',
         replace: 'return waitMs > Number.MAX_VALUE\n    ? { step:',
-      },
-      {
-        file: 'src/orchestrator/steps/destroy.ts',
-        find: 'context.creates.isInFlight(ownerRef)',
-        replace: 'false',
       },
     ],
   },

@@ -3,6 +3,7 @@ import type { Chance } from '../kernel/chance.ts';
 import { servesItsOwnPlatform } from './invariants/platform.ts';
 import type { Machine } from './platform/platform.ts';
 import type { FaultRates } from './scenario.ts';
+import { injectIntoServers } from './server-faults.ts';
 import type { World } from './world.ts';
 
 type FaultName = keyof FaultRates;
@@ -16,17 +17,11 @@ export async function injectFaults(world: World, chance: Chance): Promise<void> 
 async function inject(world: World, chance: Chance, name: FaultName): Promise<void> {
   switch (name) {
     case 'crash':
-      world.journal.happened({ kind: 'event', name });
-      return chance.pick(world.replicas).crash('');
     case 'powerCut':
-      return cutPower(world);
     case 'pause':
-      world.journal.happened({ kind: 'event', name });
-      return chance.pick(world.replicas).pause(chance);
     case 'partition':
-      return partition(world, chance);
     case 'clockJump':
-      return jump(world, chance);
+      return injectIntoServers(world, chance, name);
     case 'outage':
       return outage(world, chance);
     case 'revokedCredential':
@@ -48,27 +43,6 @@ function revoke(world: World, ms: number): void {
   world.callFaults.revoke(ms);
 }
 
-async function cutPower(world: World): Promise<void> {
-  world.journal.happened({ kind: 'event', name: 'powerCut' });
-  world.journal.note('world', 'loses its power');
-  world.tally.powerCuts++;
-  for (const replica of world.replicas) replica.end();
-  await world.scheduler.settle();
-  await world.database.cutPower();
-  await world.inspector.recovered();
-  for (const replica of world.replicas) replica.start();
-}
-
-function partition(world: World, chance: Chance): void {
-  const { feed, name } = chance.pick(world.replicas);
-  if (feed === undefined || world.scenario.replicas === 1) return;
-  world.journal.note(name, 'hears of no commits');
-  world.journal.happened({ kind: 'event', name: 'partition' });
-  world.tally.partitions++;
-  feed.partition();
-  world.scheduler.after(chance.between(500, 90_000), () => feed.heal());
-}
-
 const LONG_ENOUGH_TO_START_MS = 2_000;
 
 /** L7: a server is started again with the driver of another platform, on which every machine would look gone. */
@@ -85,23 +59,6 @@ async function misconfigure(world: World, chance: Chance): Promise<void> {
   world.inspector.check(() => servesItsOwnPlatform(replica.name, isServing));
   replica.end();
   replica.start();
-}
-
-/** For how long the clock of one of several servers stays wrong at most. */
-const SET_RIGHT_WITHIN_MS = 40_000;
-
-/** One server alone may keep a wrong clock. Several share leases by their clocks: each is set right soon. */
-function jump(world: World, chance: Chance): void {
-  const replica = chance.pick(world.replicas);
-  const ms = chance.pick([1_000, 30_000, 600_000, 3_600_000]) * chance.between(-1, 1);
-  replica.clockOffsetMs = Math.round(ms);
-  world.journal.note(replica.name, `has a clock that is ${replica.clockOffsetMs} ms off`);
-  world.tally.clockJumps++;
-  world.journal.happened({ kind: 'event', name: 'clockJump' });
-  if (world.scenario.replicas === 1) return;
-  world.scheduler.after(chance.between(1_000, SET_RIGHT_WITHIN_MS), () => {
-    replica.clockOffsetMs = 0;
-  });
 }
 
 function outage(world: World, chance: Chance): void {

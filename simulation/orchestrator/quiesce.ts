@@ -11,9 +11,12 @@ import {
   createsAreCounted,
   everyIntentEnds,
   growthIsClaimed,
+  isKept,
+  noPolicyIsPending,
   noStorageIsOversold,
   nothingIsLeft,
   nothingIsOversold,
+  refsOf,
   rowsMatchMachines,
   sizeIsTrue,
   storageClaimsMatch,
@@ -29,6 +32,8 @@ const MINUTE_MS = 60_000;
 const LONGEST_MS = 5 * 60 * MINUTE_MS;
 const OPERATOR_AFTER_MS = 5 * MINUTE_MS;
 const STEADY_MS = 60_000;
+/** A machine that is kept is looked at now and then. */
+const CALLS_FOR_KEPT = 2;
 /** Longer than any call that is under way. */
 const LONGEST_CLOSE_MS = 20_000;
 
@@ -54,7 +59,10 @@ export async function quiesce(world: World): Promise<void> {
   if (again !== undefined) throw again;
   const rounds = STEADY_MS / (1_000 * world.scenario.watchIntervalS) + 1;
   const callsARound = world.traits.counts === 'not' ? 2 : 3;
-  callsAreFew(world.callFaults.calls - callsBefore, Math.ceil(rounds) * world.replicas.length * callsARound);
+  const listings = Math.ceil(rounds) * world.replicas.length * callsARound;
+  const refs = refsOf(world.machines.all());
+  const kept = inspector.history.instances().filter((record) => isKept(record, refs)).length;
+  callsAreFew(world.callFaults.calls - callsBefore, listings + CALLS_FOR_KEPT * kept);
   await checkEnded(world);
 }
 
@@ -120,11 +128,13 @@ async function checkRest(world: World): Promise<void> {
   hold('I24', world.running === 0, () => `${world.running} requests have no answer`);
   const { count } = await read.work.backlog();
   const instances = history.instances();
-  everyIntentEnds(instances, history.volumes(), count);
+  const kept = instances.filter((record) => isKept(record, refsOf(machines.all())));
+  for (const { id } of kept) noPolicyIsPending(id, policyLeftMs(world, id));
+  everyIntentEnds(instances, history.volumes(), count - kept.length);
   rowsMatchMachines(instances, machines.all());
   const holds = new Map<string, boolean>();
   for (const { id } of instances) holds.set(id, await read.claims.isHeldBy(id));
-  claimsMatchRows(instances, holds);
+  claimsMatchRows(instances, holds, refsOf(machines.all()));
   await checkCapacity(world);
   for (const { creates } of clients.tenants)
     createsAreCounted(creates.values(), (wanted) => instances.filter(({ name }) => name === wanted).length);
@@ -147,6 +157,14 @@ async function checkRest(world: World): Promise<void> {
   }
   const unclaimed = new Set(instances.flatMap(({ id, ownerRef }) => (holds.get(id) ? [] : ownerRef)));
   await checkSales(world, unclaimed);
+}
+
+/** For how long a machine of what failed may be kept yet, in milliseconds, until the configuration has it removed. */
+function policyLeftMs({ scenario, scheduler, inspector }: World, id: string): number {
+  const { heldFailuresS } = scenario;
+  if (heldFailuresS === null) return 0;
+  const failedAt = inspector.history.lastWrite(id) ?? 0;
+  return failedAt + 1_000 * heldFailuresS + MINUTE_MS - scheduler.now;
 }
 
 /** What every server offers, where a unit is free. A broken machine may have its unit although its row claims none. */

@@ -1,3 +1,5 @@
+import { loadConfig } from '../../src/config/load.ts';
+import type { Config } from '../../src/config/schema.ts';
 import type { Chance } from '../kernel/chance.ts';
 import { drawHostTraits, drawTraits, type Traits } from './platform/traits.ts';
 import { noTrouble, type StoreTrouble } from './replicas/store.ts';
@@ -23,14 +25,10 @@ export interface FaultRates {
   cordon: number;
 }
 
-/** What is drawn once from the seed, before the run begins. */
-export interface Scenario {
+/** What is drawn of the servers once from the seed, before the run begins. */
+export interface ServerScenario {
   replicas: number;
-  traits: Traits;
-  /** The share of driver calls that go wrong besides outages. */
-  callFaultRate: number;
   trouble: StoreTrouble;
-  faultRates: FaultRates;
   /** The share of replies that are lost on the wire. */
   lostReplies: number;
   /** The mean pause between two commands, in milliseconds. */
@@ -40,15 +38,33 @@ export interface Scenario {
   probeIntervalS: number;
   /** For how long tombstones are kept. */
   tombstonesKeptS: number;
-  /** For how long the machine of an instance that failed is kept for the operator; 0: it is removed at once. */
-  heldFailuresS: number;
+  /**
+   * For how long the machine of an instance that failed is kept for the operator; 0: it is removed at once. Null: what a failed
+   * create made is removed at once, and what failed later is kept until its DELETE.
+   */
+  heldFailuresS: number | null;
+  /** For how long the unit of a lost instance is not sold. */
+  lostClaimsHeldS: number;
+  /** What becomes of a machine that no row owns. */
+  orphans: 'log' | 'reap';
+  /** For how long the disks of an instance that ended by itself are kept after its DELETE. */
+  disksKeptS: number;
+}
+
+/** What is drawn once from the seed, before the run begins. */
+export interface Scenario extends ServerScenario {
+  traits: Traits;
+  /** The share of driver calls that go wrong besides outages. */
+  callFaultRate: number;
+  faultRates: FaultRates;
   /** How often the operator sets a cordon or takes one back, for each command. */
   cordonRate: number;
   /** Whether no server and no store ever fails. */
   hasSoundServers: boolean;
 }
 
-export const LEAST_GRACE_S = 60;
+const LEAST_GRACE_S = 60;
+const DAY_S = 24 * 3_600;
 
 /** The scenario of a run on a platform of several hosts. What lies about all of it says nothing of its hosts. */
 export function withHosts(drawn: Scenario, chance: Chance): Scenario {
@@ -120,8 +136,34 @@ export function drawScenario(chance: Chance): Scenario {
     watchIntervalS: chance.pick([10, 20]),
     probeIntervalS: chance.pick([2, 5]),
     tombstonesKeptS: chance.fork('retention').pick([20, 60, 300]),
-    heldFailuresS: chance.fork('hold').pick([0, 0, 0, 60, 900]),
+    heldFailuresS: chance.fork('hold').pick([0, null, null, 60, 900]),
+    lostClaimsHeldS: chance.fork('lost claims').pick([0, 60, 600]),
+    orphans: 'reap',
+    disksKeptS: chance.fork('kept disks').pick([0, 60, 1_800]),
     cordonRate: chance.fork('cordons').pick([0, 0, 0.01, 0.03]),
     hasSoundServers: false,
+  };
+}
+
+/** The configuration of the servers. Their catalog comes by another way than a file. */
+export function configOf(scenario: ServerScenario, catalogPath: string): Config {
+  const { config } = loadConfig({ flags: {}, env: {} });
+  const { leaseS, watchIntervalS, probeIntervalS, tombstonesKeptS } = scenario;
+  const { heldFailuresS, lostClaimsHeldS, disksKeptS } = scenario;
+  return {
+    ...config,
+    catalog: catalogPath,
+    rate_limits: { ...config.rate_limits, enabled: false },
+    retention: { tombstones_days: tombstonesKeptS / DAY_S, history_days: 30, audit_days: 365 },
+    failed_instances: heldFailuresS === null ? {} : { hold_minutes: heldFailuresS / 60 },
+    losses: { hold_claims_minutes: lostClaimsHeldS / 60, keep_disks_hours: disksKeptS / 3_600 },
+    reconcile: {
+      ...config.reconcile,
+      lease_s: leaseS,
+      watch_interval_s: watchIntervalS,
+      ssh_probe_interval_s: probeIntervalS,
+      orphans: scenario.orphans,
+      orphan_grace_s: LEAST_GRACE_S,
+    },
   };
 }

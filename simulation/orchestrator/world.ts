@@ -1,6 +1,4 @@
 import { join } from 'node:path';
-import { loadConfig } from '../../src/config/load.ts';
-import type { Config } from '../../src/config/schema.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import { markOf } from '../../src/orchestrator/model/store.ts';
 import { callTimeoutMs } from '../../src/orchestrator/platform/options.ts';
@@ -10,12 +8,13 @@ import { Scheduler } from '../kernel/scheduler.ts';
 import { emptyTally, type Tally } from '../kernel/tally.ts';
 import { START_AT } from '../kernel/virtual-clock.ts';
 import type { SimulatedResource } from '../runner/run-world.ts';
-import type { Subject } from '../runner/subject.ts';
+import type { EngineName, Subject } from '../runner/subject.ts';
 import type { Prepared } from './accounts.ts';
 import { catalog, catalogOfTwo, SOUND_PLATFORM } from './catalog.ts';
 import { Inspector } from './invariants/inspector.ts';
 import { OperatorCordons } from './operator-cordons.ts';
 import { CallFaults } from './platform/call-faults.ts';
+import { simulatedDriver } from './platform/driver.ts';
 import { Addresses } from './platform/platform.ts';
 import {
   type AllMachines,
@@ -30,19 +29,18 @@ import { SimulatedSsh } from './platform/ssh.ts';
 import type { Traits } from './platform/traits.ts';
 import type { Commit } from './replicas/commit-feed.ts';
 import { Database } from './replicas/database.ts';
-import { OrchestratorReplica } from './replicas/replica.ts';
-import { drawScenario, LEAST_GRACE_S, type Scenario, withHosts, withTwoPlatforms } from './scenario.ts';
+import { OrchestratorReplica, type PlatformAccess } from './replicas/replica.ts';
+import { configOf, drawScenario, type Scenario, withHosts, withTwoPlatforms } from './scenario.ts';
 import { Clients } from './workload/clients.ts';
 
 const SETTLED = new Set(['ONLINE', 'STOPPED']);
 const MANY = 4;
 
-const DAY_S = 24 * 3_600;
 const ACCEPTED_FOR_MS = 180_000;
 /** Longer than any clock was ahead: a server's time returns to a corrected clock by a tenth of the time that passes. */
 const ACCEPTED_AT_REST_MS = 2 * 3_600_000;
 
-export type OrchestratorSubject = Exclude<Subject, 'marketplace'>;
+export type OrchestratorSubject = Exclude<Subject, 'marketplace' | EngineName>;
 
 /** One run: servers, their database, their platform and their clients, in virtual time, made from one seed. */
 export class World {
@@ -61,6 +59,7 @@ export class World {
   /** The platforms by name; `default` is the one that faults are injected into. */
   readonly sites: ReadonlyMap<string, Site>;
   readonly troubled: Site;
+  readonly platforms: ReadonlyMap<string, PlatformAccess>;
   readonly catalog: Catalog;
   readonly key: string;
   /** Of all platforms. */
@@ -120,6 +119,7 @@ export class World {
         ? [[SOUND_PLATFORM, makeSoundSite(chance, { ...parts, offerIds: offersOf(SOUND_PLATFORM) })] as const]
         : []),
     ]);
+    this.platforms = new Map([...this.sites].map(([name, site]) => [name, accessTo(site)]));
     const machines = allMachines(this.sites.values());
     this.machines = machines;
     this.volumes = allVolumes(this.sites.values());
@@ -137,11 +137,15 @@ export class World {
     this.cordons = new OperatorCordons(this, chance.fork('operator-cordons'));
     this.key = accounts.alpha.key;
     this.callTimeoutMs = callTimeoutMs(this.scenario.leaseS * 1_000);
-    const config = this.#config(join(folder, 'none'));
+    const config = configOf(this.scenario, join(folder, 'none'));
     this.replicas = Array.from(
       { length: this.scenario.replicas },
       (_, index) => new OrchestratorReplica(`r${index + 1}`, this, config),
     );
+  }
+
+  get driverName(): string {
+    return this.traits.manifest.name;
   }
 
   /** Calls of the servers to the platform. */
@@ -210,24 +214,9 @@ export class World {
       if (process !== undefined && process === writer) feed?.tellNow(commit);
       else feed?.tellSoon(commit);
   }
-
-  #config(catalogPath: string): Config {
-    const { config } = loadConfig({ flags: {}, env: {} });
-    const { leaseS, watchIntervalS, probeIntervalS, tombstonesKeptS, heldFailuresS } = this.scenario;
-    return {
-      ...config,
-      catalog: catalogPath,
-      rate_limits: { ...config.rate_limits, enabled: false },
-      retention: { tombstones_days: tombstonesKeptS / DAY_S, history_days: 30, audit_days: 365 },
-      failed_instances: { hold_minutes: heldFailuresS / 60 },
-      reconcile: {
-        ...config.reconcile,
-        lease_s: leaseS,
-        watch_interval_s: watchIntervalS,
-        ssh_probe_interval_s: probeIntervalS,
-        orphans: 'reap',
-        orphan_grace_s: LEAST_GRACE_S,
-      },
-    };
-  }
 }
+
+const accessTo = (site: Site): PlatformAccess => ({
+  driver: (process) => simulatedDriver(site, process),
+  died: (process) => site.network.died(process),
+});

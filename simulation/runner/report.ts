@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { emptyTally, type Tally } from '../kernel/tally.ts';
 import type { Outcome } from './run-world.ts';
-import type { Subject } from './subject.ts';
+import { flagsOf, type Subject } from './subject.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -91,7 +91,9 @@ export function toRepro(
   { seed, commands }: { seed: number | string; commands: number },
   { subject = 'orchestrator', mutant }: Planted,
 ): string {
-  const of = subject === 'orchestrator' ? '' : `--${subject} `;
+  const of = flagsOf(subject)
+    .map((flag) => `${flag} `)
+    .join('');
   const planted = mutant === undefined ? '' : `--mutant ${mutant} `;
   return `npm run sim -- ${of}${planted}--seed ${seed} --commands ${commands}`;
 }

@@ -1,8 +1,24 @@
 import type { Outcome } from './run-world.ts';
 
-/** What is simulated: an orchestrator on one platform, on two of which one is sound, on one of several hosts, or a marketplace. */
-export const subjects = ['orchestrator', 'platforms', 'hosts', 'marketplace'] as const;
+/** Engines that a real driver works with in the simulation. */
+export const engines = ['libvirt'] as const;
+export type EngineName = (typeof engines)[number];
+
+/**
+ * What is simulated: an orchestrator on one platform, on two of which one is sound, on one of several hosts, with a real driver over
+ * an engine, or a marketplace.
+ */
+export const subjects = ['orchestrator', 'platforms', 'hosts', ...engines, 'marketplace'] as const;
 export type Subject = (typeof subjects)[number];
+
+export const isEngine = (subject: Subject): subject is EngineName =>
+  (engines as readonly Subject[]).includes(subject);
+
+/** The flags of the command line that choose what is simulated. */
+export function flagsOf(subject: Subject): string[] {
+  if (subject === 'orchestrator') return [];
+  return isEngine(subject) ? ['--engine', subject] : [`--${subject}`];
+}
 
 /** A simulation whose database template is made, ready for any number of runs. */
 export interface Simulation {

@@ -31,6 +31,12 @@ export class History {
     return before;
   }
 
+  /** The database went back to a time before its first commit. */
+  forget(id: string): void {
+    this.#instances.delete(id);
+    this.#volumes.delete(id);
+  }
+
   instances(): InstanceRecord[] {
     return [...this.#instances.values()].flatMap((versions) => versions.at(-1)?.record ?? []);
   }

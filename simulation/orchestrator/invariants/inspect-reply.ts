@@ -1,6 +1,6 @@
+import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
 import { assertKeepsContract } from '../../../test/support/http/contract.ts';
 import { hold, Violation } from '../../kernel/violation.ts';
-import { catalog } from '../catalog.ts';
 import type { Reply } from '../workload/clients.ts';
 import type { Key, Tenant } from '../workload/tenant.ts';
 import type { History } from './history.ts';
@@ -18,16 +18,21 @@ import {
   volumeIsToldAsItWas,
 } from './replies.ts';
 
-const known = { offers: new Set(catalog.offers.keys()), regions: new Set(catalog.regions.keys()) };
 const ONE_VOLUME = /^\/v1\/volumes\/[^/?]+$/;
 const INSTANCE = /^\/v1\/(?:x\/)?instances\/([^/?]+)/;
 const VOLUME = /^\/v1\/(?:x\/)?volumes\/([^/?]+)/;
 
+/** A reply, and what it is held against. */
+interface Inspected {
+  reply: Reply;
+  tenant: Tenant;
+  key: Key;
+  validators: Validators;
+  catalog: Catalog;
+}
+
 /** Checks every invariant about replies. @throws {Violation} */
-export function inspectReply(
-  history: History,
-  { reply, tenant, key, validators }: { reply: Reply; tenant: Tenant; key: Key; validators: Validators },
-): void {
+export function inspectReply(history: History, { reply, tenant, key, validators, catalog }: Inspected): void {
   keysAreTaken(reply, key);
   keepsContract(reply);
   if (reply.status === 401) return;
@@ -52,7 +57,10 @@ export function inspectReply(
   }
   if (reply.path.startsWith('/v1/instances?') || (reply.method === 'GET' && reply.path === '/v1/instances'))
     inspectList(history, reply, tenant);
-  if (/^\/v1\/(configurations|availability)/.test(reply.path)) offersAreWhole(reply, known);
+  if (/^\/v1\/(configurations|availability)/.test(reply.path)) {
+    const known = { offers: new Set(catalog.offers.keys()), regions: new Set(catalog.regions.keys()) };
+    offersAreWhole(reply, known);
+  }
 }
 
 function inspectList(history: History, reply: Reply, tenant: Tenant): void {

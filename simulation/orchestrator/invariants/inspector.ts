@@ -1,55 +1,40 @@
-import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { CordonRecord } from '../../../src/orchestrator/model/cordon.ts';
-import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
-import type { Lease } from '../../../src/orchestrator/model/work.ts';
 import type { Cause, VolumeRecord as PlatformVolume } from '../../../src/platform-model/records.ts';
-import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
-import type { Scheduler } from '../../kernel/scheduler.ts';
-import type { Tally } from '../../kernel/tally.ts';
-import { Violation } from '../../kernel/violation.ts';
 import type { CountObserver } from '../platform/driver.ts';
 import type { Call } from '../platform/network.ts';
 import type { Machine, PlatformObserver } from '../platform/platform.ts';
 import type { AllMachines, AllVolumes, Site } from '../platform/sites.ts';
 import type { SimulatedSsh } from '../platform/ssh.ts';
 import type { Traits } from '../platform/traits.ts';
-import type { Database } from '../replicas/database.ts';
-import type { Sold, StoreObserver } from '../replicas/store.ts';
-import type { Clients, Reply, ReplyInspector } from '../workload/clients.ts';
-import type { Key, Tenant } from '../workload/tenant.ts';
+import type { Sold } from '../replicas/store.ts';
+import type { Clients } from '../workload/clients.ts';
 import { isNotCordoned } from './cordons.ts';
 import { Counts, isWithinCount } from './counts.ts';
-import { History } from './history.ts';
-import { inspectReply } from './inspect-reply.ts';
-import { type Holder, leaseIsHeld } from './leases.ts';
+import { endHasAnOrder, orderNamesARequest, removalHasAnOrder, volumeEndHasAnOrder } from './orders.ts';
 import {
   callsAreSerial,
   diskIsKept,
   nothingMadeForTheDead,
   oneMachineForARow,
-  onlyDeletedVolumesAreRemoved,
-  onlyTheEndedAreRemoved,
   rowComesFirst,
   singleStaysSingle,
 } from './platform.ts';
-import { Validators } from './replies.ts';
+import { RowInspector, type RowsWorld } from './row-inspector.ts';
 import {
   createIsNotGivenUp,
   destroyedIsProved,
   endIsTrue,
   errorSaysWhy,
   followsTheTable,
-  nothingIsForgotten,
   onlineIsEarned,
   silenceProvesNothing,
   timeGoesOn,
+  type Written,
 } from './rows.ts';
 import { nothingEndsThere } from './sound-platform.ts';
-import { onlyATombstoneIsWrittenAgain, onlyTombstonesArePruned } from './tombstones.ts';
 import {
   noVolumeForTheDead,
-  noVolumeIsForgotten,
   rowComesBeforeVolume,
   type VolumeWritten,
   volumeEndIsTrue,
@@ -58,75 +43,38 @@ import {
 } from './volume-rows.ts';
 
 /** What the inspector compares the rows and replies with. */
-export interface InspectedWorld {
-  readonly scheduler: Scheduler;
-  readonly journal: Journal;
+export interface InspectedWorld extends RowsWorld {
   readonly scenario: {
     readonly leaseS: number;
     readonly tombstonesKeptS: number;
+    readonly heldFailuresS: number | null;
     readonly hasSoundServers: boolean;
   };
   readonly traits: Traits;
   readonly callTimeoutMs: number;
-  readonly database: Database;
   readonly machines: AllMachines;
   readonly troubled: Pick<Site, 'hosts'>;
   readonly volumes: AllVolumes;
   readonly ssh: SimulatedSsh;
   readonly clients: Clients;
-  readonly catalog: Catalog;
   readonly cordons: { readonly standing: readonly CordonRecord[] };
-  readonly tally: Tally;
 }
 
 const KEPT_CALLS = 12;
 
-/** Observes every part of a run and checks the invariants. `assertHeld` throws the first violation that it found. */
-export class Inspector implements PlatformObserver, CountObserver, StoreObserver, ReplyInspector {
-  readonly history = new History();
-  readonly #world: InspectedWorld;
-  readonly #validators = new Validators();
-  readonly #holders = new Map<string, Holder>();
+/** Observes every part of a run on a simulated platform. */
+export class Inspector extends RowInspector<InspectedWorld> implements PlatformObserver, CountObserver {
   readonly #calls = new Map<string, Call[]>();
   readonly #machinesLost = new Set<string>();
   readonly #made = new Set<string>();
   /** Owner refs whose machine the platform will never make in full. */
   readonly #refusedParts = new Set<string>();
   readonly #counts = new Counts();
-  /** The ids whose tombstones were deleted. */
-  readonly #pruned = new Set<string>();
   /** Owner refs of which a create reached the platform later than the manifest allows. */
   readonly #late = new Set<string>();
   #landing: Call | undefined;
-  #broken: Violation | undefined;
   /** How many machines were truly lost or broke down. */
   losses = 0;
-  /** Whether claims were written since the capacity was checked last. */
-  areClaimsWritten = true;
-
-  constructor(world: InspectedWorld) {
-    this.#world = world;
-  }
-
-  /** @throws {Violation} the first one that was found */
-  assertHeld(): void {
-    if (this.#broken !== undefined) throw this.#broken;
-  }
-
-  /** Runs a check in the middle of production code, which must not see what the check throws. */
-  check(body: () => void): void {
-    try {
-      body();
-    } catch (error) {
-      if (!(error instanceof Violation)) throw error;
-      if (this.#broken === undefined) this.#world.journal.note('!', error.message);
-      this.#broken ??= error;
-    }
-  }
-
-  replied(reply: Reply, tenant: Tenant, key: Key): void {
-    this.check(() => inspectReply(this.history, { reply, tenant, key, validators: this.#validators }));
-  }
 
   /** Runs what a call does to the platform; observers called meanwhile know by which call. */
   land<T>(call: Call, apply: () => T): T {
@@ -138,79 +86,16 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
     }
   }
 
-  instancesWritten(records: readonly InstanceRecord[]): void {
-    for (const record of records) {
-      const before = this.history.add(this.#world.scheduler.now, record);
-      if (this.#pruned.delete(record.id)) {
-        this.check(() => onlyATombstoneIsWrittenAgain(record.id, record.status === 'DESTROYED'));
-        continue;
-      }
-      if (before?.status !== record.status)
-        this.#world.journal.note(
-          'row',
-          `${record.id} ${before?.status ?? 'new'} → ${record.status} ${record.error ?? ''}`,
-        );
-      this.check(() => this.#checkWritten(before, record));
-    }
-  }
-
-  /** Checks after a power cut that what was committed is there. */
-  async recovered(): Promise<void> {
-    const { read } = this.#world.database.store;
-    for (const record of this.history.instances()) {
-      const found = await read.instances.byId(record.id);
-      if (!this.#pruned.has(record.id)) this.check(() => nothingIsForgotten(record, found));
-    }
-    for (const volume of this.history.volumes()) {
-      const found = await read.volumes.byId(volume.id);
-      if (!this.#pruned.has(volume.id)) this.check(() => noVolumeIsForgotten(volume, found));
-    }
-  }
-
-  volumeWritten(volume: VolumeRecord): void {
-    const before = this.history.addVolume(this.#world.scheduler.now, volume);
-    if (this.#pruned.delete(volume.id)) {
-      this.check(() => onlyATombstoneIsWrittenAgain(volume.id, volume.deletedAt !== null));
-      return;
-    }
-    if (before?.status !== volume.status || before.deletedAt !== volume.deletedAt)
-      this.#world.journal.note('row', `${volume.id} → ${volume.deletedAt === null ? volume.status : 'gone'}`);
-    this.check(() => this.#checkVolumeWritten({ before, after: volume }));
-  }
-
-  pruned(ids: readonly string[]): void {
-    const { scheduler, scenario, tally, journal } = this.#world;
-    for (const id of ids) {
-      journal.note('row', `${id} is pruned`);
-      this.#pruned.add(id);
-      // Where clocks were changed nobody can tell how old it is.
-      const leastAgeMs = tally.clockJumps === 0 ? 1_000 * scenario.tombstonesKeptS : 0;
-      this.check(() => onlyTombstonesArePruned(id, this.history.end(id), scheduler.now, leastAgeMs));
-    }
-  }
-
-  /** Whether its tombstone was deleted, and not written again. */
-  isPruned(id: string): boolean {
-    return this.#pruned.has(id);
-  }
-
-  claimed(process: ServerProcess, leases: readonly Lease[]): void {
-    for (const lease of leases) {
-      this.#holders.set(lease.resourceId, { process: process.name, token: lease.token });
-      this.#world.journal.note(process.name, `claims ${lease.kind} of ${lease.resourceId} #${lease.attempt}`);
-    }
-  }
-
   counted({ process, askedAt, free, held }: Parameters<CountObserver['counted']>[0]): void {
-    this.#counts.add({ process, askedAt, arrivedAt: this.#world.scheduler.now }, free, held);
+    this.#counts.add({ process, askedAt, arrivedAt: this.world.scheduler.now }, free, held);
   }
 
-  storeFailed(process: ServerProcess): void {
-    this.#counts.storeFailed(process, this.#world.scheduler.now);
+  override storeFailed(process: ServerProcess): void {
+    this.#counts.storeFailed(process, this.world.scheduler.now);
   }
 
-  sold(process: ServerProcess, sold: Sold): void {
-    const { scheduler, traits, tally, callTimeoutMs, catalog, cordons } = this.#world;
+  override sold(process: ServerProcess, sold: Sold): void {
+    const { scheduler, traits, tally, callTimeoutMs, catalog, cordons } = this.world;
     const platform = catalog.offers.get(sold.offerId)?.platform ?? '';
     if (process.pausedUntil === 0)
       this.check(() => isNotCordoned(sold, platform, cordons.standing, process.name));
@@ -223,26 +108,18 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
     this.check(() => isWithinCount(sold, most, process.name));
   }
 
-  claimsWritten(): void {
-    this.areClaimsWritten = true;
-  }
-
-  checked(process: ServerProcess, lease: Lease, hasWritten: boolean): void {
-    this.check(() => leaseIsHeld(lease, hasWritten, this.#holders.get(lease.resourceId), process.name));
-  }
-
   called(call: Call): void {
     if (call.ref === undefined) return;
     const calls = this.#calls.get(call.ref) ?? [];
     const isOwned = this.history.byRef(call.ref)?.status !== 'DESTROYED';
-    if (isOwned) this.check(() => callsAreSerial(call, calls, this.#world.callTimeoutMs));
+    if (isOwned) this.check(() => callsAreSerial(call, calls, this.world.callTimeoutMs));
     calls.push(call);
     this.#calls.set(call.ref, calls.slice(-KEPT_CALLS));
   }
 
   made(machine: Machine): void {
     const { ref } = machine.spec;
-    this.#world.journal.note('platform', `makes ${ref} (${machine.diskId})`);
+    this.world.journal.note('platform', `makes ${ref} (${machine.diskId})`);
     if (this.isLandingLate()) this.#late.add(ref);
     const row = this.history.byRef(ref);
     this.check(() => rowComesFirst(ref, row));
@@ -250,7 +127,7 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
       row !== undefined && this.history.versions(row.id).some(({ record }) => record.status === 'ONLINE');
     if (!this.#late.has(ref))
       this.check(() => {
-        oneMachineForARow(this.#world.machines.of(ref));
+        oneMachineForARow(this.world.machines.of(ref));
         nothingMadeForTheDead(ref, row);
         if (this.#made.has(ref)) diskIsKept(ref, { wasOnline, isLost: this.#machinesLost.has(ref) });
       });
@@ -262,11 +139,11 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
   }
 
   removalOrdered({ spec: { ref } }: Machine): void {
-    if (!this.#late.has(ref)) this.check(() => onlyTheEndedAreRemoved(ref, this.history.byRef(ref)));
+    this.check(() => removalHasAnOrder(ref, this.history.byRef(ref)));
   }
 
   removed({ spec: { ref } }: Machine, cause: Cause): void {
-    this.#world.journal.note('platform', `has no ${ref} any more: ${cause}`);
+    this.world.journal.note('platform', `has no ${ref} any more: ${cause}`);
     if (cause !== 'destroyed') this.machineLost(ref);
   }
 
@@ -277,7 +154,7 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
   }
 
   volumeMade({ spec: { ref } }: PlatformVolume): void {
-    this.#world.journal.note('platform', `makes ${ref}`);
+    this.world.journal.note('platform', `makes ${ref}`);
     if (this.isLandingLate()) this.#late.add(ref);
     const row = this.history.volumeByRef(ref);
     this.check(() => rowComesBeforeVolume(ref, row));
@@ -290,21 +167,22 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
   }
 
   volumeRemoved({ spec: { ref } }: PlatformVolume): void {
-    this.#world.journal.note('platform', `has no ${ref} any more`);
-    this.check(() => onlyDeletedVolumesAreRemoved(ref, this.history.volumeByRef(ref)));
+    this.world.journal.note('platform', `has no ${ref} any more`);
+    this.check(() => removalHasAnOrder(ref, this.history.volumeByRef(ref)));
   }
 
   attached(volume: PlatformVolume): void {
-    const holders = this.#world.volumes.holders(volume.spec.ref);
+    const holders = this.world.volumes.holders(volume.spec.ref);
     this.check(() => singleStaysSingle(volume.spec.ref, volume.spec.type, holders));
   }
 
-  #checkWritten(before: InstanceRecord | undefined, after: InstanceRecord): void {
-    const { machines, ssh, scheduler, scenario, clients, tally, database } = this.#world;
-    const { hosts } = this.#world.troubled;
-    const written = { before, after };
+  protected override checkWritten(written: Written): void {
+    const { after } = written;
+    const { machines, ssh, scheduler, scenario, clients, tally, database } = this.world;
+    const { hosts } = this.world.troubled;
     if (scenario.hasSoundServers) nothingEndsThere(after);
     followsTheTable(written);
+    endHasAnOrder(after);
     errorSaysWhy(written);
     timeGoesOn(written);
     const proof = ssh.proof(after.ownerRef, after.spec.sshKeys);
@@ -328,25 +206,29 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
       hasSuffered: this.#machinesLost.has(after.ownerRef),
       isDeleteSent: clients.hasAskedToDelete(after.id),
     };
+    orderNamesARequest(written, { ...truth, isPolicySet: scenario.heldFailuresS !== null });
     if (!this.#late.has(after.ownerRef)) silenceProvesNothing(written, truth);
     endIsTrue(written, truth);
     createIsNotGivenUp(written, truth);
     if (!this.#late.has(after.ownerRef)) destroyedIsProved(written, own);
   }
 
-  #checkVolumeWritten(written: VolumeWritten): void {
-    const { volumes, clients } = this.#world;
+  protected override checkVolumeWritten(written: VolumeWritten): void {
+    const { volumes, clients } = this.world;
     const { id, ownerRef } = written.after;
     volumeFollowsTheTable(written);
+    volumeEndHasAnOrder(written.after);
+    const isDeleteSent = clients.hasAskedToDelete(id);
+    orderNamesARequest(written, { isDeleteSent, isPolicySet: false });
     if (this.#late.has(ownerRef)) return;
     const exists = volumes.all().some(({ spec }) => spec.ref === ownerRef);
-    const truth = { exists, isDeleteSent: clients.hasAskedToDelete(id) };
+    const truth = { exists, isDeleteSent };
     volumeGoneIsProved(written, truth);
     volumeEndIsTrue(written, truth);
   }
 
   promiseLeftMs(): number {
-    const { scheduler, traits } = this.#world;
+    const { scheduler, traits } = this.world;
     const { createVisibleWithinMs } = traits.manifest;
     const sentAt = this.#landing?.sentAt ?? scheduler.now;
     return Math.max(0, sentAt + createVisibleWithinMs - scheduler.now);
@@ -359,7 +241,7 @@ export class Inspector implements PlatformObserver, CountObserver, StoreObserver
   isLandingLate(): boolean {
     const call = this.#landing;
     if (call === undefined) return false;
-    const { scheduler, traits, callTimeoutMs } = this.#world;
+    const { scheduler, traits, callTimeoutMs } = this.world;
     // Until then its caller waits for the answer and holds the lease.
     const promisedMs = Math.max(traits.manifest.createVisibleWithinMs, callTimeoutMs);
     return scheduler.now - call.sentAt > promisedMs || call.process.pausedUntil > 0;

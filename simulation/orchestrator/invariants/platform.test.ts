@@ -7,13 +7,11 @@ import {
   diskIsKept,
   nothingMadeForTheDead,
   oneMachineForARow,
-  onlyDeletedVolumesAreRemoved,
-  onlyTheEndedAreRemoved,
   rowComesFirst,
   servesItsOwnPlatform,
   singleStaysSingle,
 } from './platform.ts';
-import { aCall, aMachine, aRecord, aVolume } from './samples.fixture.ts';
+import { aCall, aMachine, aRecord } from './samples.fixture.ts';
 
 const REF = 'berth-inst-1';
 
@@ -38,23 +36,9 @@ it('I14: a second, empty disk', () => {
   diskIsKept(REF, { wasOnline: true, isLost: true });
 });
 
-it.each(['PROVISIONING', 'ONLINE', 'STOPPING', 'STOPPED'] as const)(
-  'I3: the machine of what is %s is removed',
-  (status) => {
-    expect(() => onlyTheEndedAreRemoved(REF, aRecord({ status }))).toThrow('I3');
-    onlyTheEndedAreRemoved(REF, aRecord({ status: 'ERROR' }));
-    onlyTheEndedAreRemoved(REF, undefined);
-  },
-);
-
 it('I3: a server of another platform', () => {
   expect(() => servesItsOwnPlatform('r1', true)).toThrow('I3');
   servesItsOwnPlatform('r1', false);
-});
-
-it('I15: a volume that its user did not delete', () => {
-  expect(() => onlyDeletedVolumesAreRemoved('berth-vol-1', aVolume())).toThrow('I15');
-  onlyDeletedVolumesAreRemoved('berth-vol-1', aVolume({ status: 'DELETING' }));
 });
 
 it('I15: a volume that cannot be shared on two machines', () => {

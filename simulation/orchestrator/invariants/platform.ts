@@ -1,4 +1,4 @@
-import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
+import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
 import { hold } from '../../kernel/violation.ts';
 import type { Call } from '../platform/network.ts';
 import type { Machine } from '../platform/platform.ts';
@@ -25,25 +25,6 @@ export function diskIsKept(
   { wasOnline, isLost }: { wasOnline: boolean; isLost: boolean },
 ): void {
   hold('I14', !wasOnline || isLost, () => `${ref} was given a second machine, with an empty disk`, [ref]);
-}
-
-const ENDING = new Set(['DESTROYING', 'DESTROYED', 'ERROR', 'OFFLINE']);
-
-/** I3: Berth removes no machine of a live instance. */
-export function onlyTheEndedAreRemoved(ref: string, row: InstanceRecord | undefined): void {
-  hold(
-    'I3',
-    row === undefined || ENDING.has(row.status),
-    () => `the machine of ${ref} was removed while it is ${row?.status}`,
-    [ref],
-  );
-}
-
-/** I15: a volume is removed only if its user asked for that, or if its create failed. */
-export function onlyDeletedVolumesAreRemoved(ref: string, row: VolumeRecord | undefined): void {
-  const mayGo =
-    row === undefined || row.status === 'DELETING' || row.status === 'ERROR' || row.deletedAt !== null;
-  hold('I15', mayGo, () => `the volume ${ref} was removed while it is ${row?.status}`, [ref]);
 }
 
 /** I15: a volume that cannot be shared is on one machine at a time. */

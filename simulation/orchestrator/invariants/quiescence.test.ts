@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { recordedOrder } from '../../../src/orchestrator/model/destroy-order.ts';
 import {
   attachmentsMatch,
   callsAreFew,
@@ -15,6 +16,8 @@ import {
   volumesAreThere,
 } from './quiescence.ts';
 import { aMachine, aRecord, aVolume } from './samples.fixture.ts';
+
+const anOrder = recordedOrder({ reason: 'tenant', by: 'acct-a', at: 1_000 });
 
 it('I1: more units than there are', () => {
   const use = [{ offerId: 'cpu', region: 'eu-north', claimed: 3 }];
@@ -55,7 +58,8 @@ it('I24: what never ends', () => {
 });
 
 it.each([
-  ['a machine without a live row', [aRecord({ status: 'ERROR' })], [aMachine()]],
+  ['a machine without a live row', [aRecord({ status: 'ERROR', destroyOrder: anOrder })], [aMachine()]],
+  ['a machine of what has ended', [aRecord({ status: 'DESTROYED' })], [aMachine()]],
   ['a machine without a row', [], [aMachine()]],
   ['a row without a machine', [aRecord()], []],
   ['ONLINE and stopped', [aRecord()], [aMachine({ power: 'stopped' })]],
@@ -67,6 +71,14 @@ it.each([
 
 it('I3: a row and its machine', () => rowsMatchMachines([aRecord()], [aMachine()]));
 
+it('I3, I4: what ended without a request keeps its machine and its unit until one comes', () => {
+  const record = aRecord({ status: 'ERROR' });
+  rowsMatchMachines([record], [aMachine()]);
+  const refs = new Set([record.ownerRef]);
+  claimsMatchRows([record], new Map([[record.id, true]]), refs);
+  expect(() => claimsMatchRows([record], new Map([[record.id, false]]), refs)).toThrow('I4');
+});
+
 it.each([
   ['ONLINE', false],
   ['STOPPED', true],
@@ -74,17 +86,18 @@ it.each([
   ['ERROR', true],
 ] as const)('I4: %s with a unit: %s', (status, holds) => {
   const record = aRecord({ status });
-  expect(() => claimsMatchRows([record], new Map([[record.id, holds]]))).toThrow('I4');
-  claimsMatchRows([record], new Map([[record.id, !holds]]));
+  expect(() => claimsMatchRows([record], new Map([[record.id, holds]]), new Set())).toThrow('I4');
+  claimsMatchRows([record], new Map([[record.id, !holds]]), new Set());
 });
 
 it('I9, I10, I13: creates that came to too many rows, or too few', () => {
-  const sent = { name: 'alpha-i1', outcome: 'created', isRetried: false } as const;
+  const sent = { name: 'alpha-i1', outcome: 'created', isRetried: false, isForgotten: false } as const;
   expect(() => createsAreCounted([{ ...sent, isRetried: true }], () => 2)).toThrow('I10');
   expect(() => createsAreCounted([{ ...sent, outcome: 'refused' }], () => 1)).toThrow('I13');
   expect(() => createsAreCounted([sent], () => 0)).toThrow('I9');
   createsAreCounted([sent, { ...sent, outcome: 'unknown' }], () => 1);
   createsAreCounted([{ ...sent, outcome: 'unknown' }], () => 0);
+  createsAreCounted([{ ...sent, isForgotten: true }], () => 2);
 });
 
 it('I15: attachments that are told and are not, and the other way', () => {

@@ -1,3 +1,4 @@
+import type { OwnerRef } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Attachment, InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
 import type { PlacementUse } from '../../../src/orchestrator/model/store.ts';
 import { hold } from '../../kernel/violation.ts';
@@ -36,10 +37,22 @@ export function storageClaimsMatch({ id, status, sizeGb, deletedAt }: VolumeReco
   hold('I4', claimedGb === expected, () => `${id} is ${status} and claims ${claimedGb} GB`, [id]);
 }
 
+/** An instance that ended without a request keeps its machine, its unit and a row of work until one comes. */
+export function isKept(
+  { status, destroyOrder, ownerRef }: InstanceRecord,
+  refs: ReadonlySet<OwnerRef>,
+): boolean {
+  return (status === 'ERROR' || status === 'OFFLINE') && destroyOrder === null && refs.has(ownerRef);
+}
+
+export function refsOf(machines: readonly Pick<Machine, 'spec'>[]): ReadonlySet<OwnerRef> {
+  return new Set(machines.map(({ spec }) => spec.ref));
+}
+
 const PASSING = new Set(['PROVISIONING', 'STOPPING', 'DESTROYING']);
 const PASSING_VOLUME = new Set(['CREATING', 'ATTACHING', 'DETACHING', 'DELETING']);
 
-/** I24: every intent comes to an end once no fault happens any more. */
+/** I24: every intent comes to an end once no fault happens any more. `openWork`: beside that of what is kept. */
 export function everyIntentEnds(
   instances: readonly InstanceRecord[],
   volumes: readonly VolumeRecord[],
@@ -49,17 +62,25 @@ export function everyIntentEnds(
   hold('I24', stuck === undefined, () => `${stuck?.id} stays ${stuck?.status}`, [stuck?.id ?? '']);
   const volume = volumes.find(({ status, deletedAt }) => deletedAt === null && PASSING_VOLUME.has(status));
   hold('I24', volume === undefined, () => `${volume?.id} stays ${volume?.status}`, [volume?.id ?? '']);
-  hold('I24', openWork === 0, () => `${openWork} rows of work stay open`);
+  hold('I24', openWork <= 0, () => `${openWork} rows of work stay open`);
+}
+
+/** I24: what the configuration has removed after a time is removed then. */
+export function noPolicyIsPending(id: string, leftMs: number): void {
+  hold('I24', leftMs <= 0, () => `${id} failed, and its machine is to be kept for another ${leftMs} ms`, [
+    id,
+  ]);
 }
 
 const WITH_MACHINE = new Set(['ONLINE', 'STOPPED']);
 
-/** I3: each machine has a live row, and each live row has its machine, in the state that the row says. */
+/** I3: each machine has a live row, or is kept; and each live row has its machine, in the state that the row says. */
 export function rowsMatchMachines(instances: readonly InstanceRecord[], machines: readonly Machine[]): void {
   const byRef = new Map(instances.map((record) => [record.ownerRef, record]));
+  const refs = refsOf(machines);
   for (const { spec, power } of machines) {
     const row = byRef.get(spec.ref);
-    const isOwned = row !== undefined && WITH_MACHINE.has(row.status);
+    const isOwned = row !== undefined && (WITH_MACHINE.has(row.status) || isKept(row, refs));
     hold('I3', isOwned, () => `${spec.ref} is ${power} and its row is ${row?.status ?? 'none'}`, [spec.ref]);
   }
   for (const row of instances) {
@@ -81,9 +102,12 @@ export function rowsMatchMachines(instances: readonly InstanceRecord[], machines
 export function claimsMatchRows(
   instances: readonly InstanceRecord[],
   holds: ReadonlyMap<string, boolean>,
+  refs: ReadonlySet<OwnerRef>,
 ): void {
-  for (const { id, status, spec } of instances) {
-    const shouldHold = status === 'ONLINE' || (status === 'STOPPED' && spec.onStop === 'hold');
+  for (const record of instances) {
+    const { id, status, spec } = record;
+    const isUsed = status === 'ONLINE' || (status === 'STOPPED' && spec.onStop === 'hold');
+    const shouldHold = isUsed || isKept(record, refs);
     hold(
       'I4',
       holds.get(id) === shouldHold,
@@ -95,7 +119,8 @@ export function claimsMatchRows(
 
 /** I10, I13: a create that was refused left nothing; one that was accepted made one instance. */
 export function createsAreCounted(creates: Iterable<CreateSent>, rowsNamed: (name: string) => number): void {
-  for (const { name, outcome, isRetried } of creates) {
+  for (const { name, outcome, isRetried, isForgotten } of creates) {
+    if (isForgotten) continue;
     const rows = rowsNamed(name);
     const invariant = isRetried ? 'I10' : 'I13';
     hold(invariant, rows <= 1, () => `${name} was created ${rows} times`, [name]);

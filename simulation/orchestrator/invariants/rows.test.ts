@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { recordedOrder } from '../../../src/orchestrator/model/destroy-order.ts';
 import { tenantTexts } from '../../../src/orchestrator/model/failure.ts';
 import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
 import {
@@ -109,6 +110,10 @@ it('I12: DESTROYED with a machine', () => {
   const written = { before: aRecord({ status: 'DESTROYING' }), after: next({ status: 'DESTROYED' }) };
   expect(() => destroyedIsProved(written, [aMachine({})])).toThrow('I12');
   destroyedIsProved(written, []);
+  const destroyOrder = recordedOrder({ reason: 'tenant', by: 'acct-a', at: 1_000, keepsDisks: true });
+  const kept = { ...written, after: next({ status: 'DESTROYED', destroyOrder }) };
+  destroyedIsProved(kept, [aMachine({ power: 'stopped' })]);
+  expect(() => destroyedIsProved(kept, [aMachine({})])).toThrow('I12');
 });
 
 it('I9: what a power cut forgot', () => {

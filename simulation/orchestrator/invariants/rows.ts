@@ -4,7 +4,6 @@ import { toInstance } from '../../../src/orchestrator/instances/list.ts';
 import { tenantTexts } from '../../../src/orchestrator/model/failure.ts';
 import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
 import { hold } from '../../kernel/violation.ts';
-import type { Machine } from '../platform/platform.ts';
 import type { Proof } from '../platform/ssh.ts';
 
 /** One write of a row. */
@@ -80,7 +79,7 @@ export function timeGoesOn({ before, after }: Written): void {
 
 /** What is true of an instance's machine when its row is written. */
 export interface Truth {
-  machines: readonly Machine[];
+  machines: readonly { power: string }[];
   /** The host of one of these, where it does not answer. */
   silentHost?: string | undefined;
   /** Whether one of its machines was ever lost, reaped, reclaimed or broke down. */
@@ -155,12 +154,16 @@ function endsByPlatform(before: InstanceStatus, { status, error }: InstanceRecor
   }
 }
 
-/** I12: DESTROYED is written only when nothing of the machine is left. */
-export function destroyedIsProved({ before, after }: Written, machines: readonly Machine[]): void {
+/** Of what ended by itself the machine is stopped, and removed later. */
+const SWITCHED_OFF = new Set<string>(['stopped', 'failed']);
+
+/** I12: DESTROYED is written only when nothing of the machine is left but disks that are kept for a time. */
+export function destroyedIsProved({ before, after }: Written, machines: readonly { power: string }[]): void {
   if (after.status !== 'DESTROYED' || before?.status === 'DESTROYED') return;
+  const isKept = after.destroyOrder?.keepsDisks === true;
   hold(
     'I12',
-    machines.length === 0,
+    machines.every(({ power }) => isKept && SWITCHED_OFF.has(power)),
     () => `${after.id} is DESTROYED and its machine is ${machines[0]?.power}`,
     [after.id, after.ownerRef],
   );

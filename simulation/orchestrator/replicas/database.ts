@@ -1,4 +1,4 @@
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommitListener, Store, Transaction } from '../../../src/orchestrator/model/store.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
@@ -14,6 +14,7 @@ export class Database {
   /** Absent where several servers share the database: they commit one by one. */
   readonly #scheduler: Scheduler | undefined;
   #cuts = 0;
+  #copies = 0;
   #path: string;
   #store: Store;
   #writer: ServerProcess | null = null;
@@ -81,6 +82,23 @@ export class Database {
   async cutPower(): Promise<void> {
     const [cut, path] = [this.#path, join(this.#folder, `sim-${++this.#cuts}.db`)];
     copySynced(cut, path);
+    await this.close();
+    this.#path = path;
+    this.#store = this.#open();
+  }
+
+  /** Copies what is committed now into a file of its own, and returns its path. */
+  copy(): string {
+    const path = join(this.#folder, `copy-${++this.#copies}.db`);
+    copySynced(this.#path, path);
+    return path;
+  }
+
+  /** Goes back to a copy: what was committed since is lost. Every process that used the database has been killed before. */
+  async goBack(copy: string): Promise<void> {
+    const path = join(this.#folder, `sim-${++this.#cuts}.db`);
+    for (const suffix of ['', '-wal'])
+      if (existsSync(`${copy}${suffix}`)) copyFileSync(`${copy}${suffix}`, `${path}${suffix}`);
     await this.close();
     this.#path = path;
     this.#store = this.#open();

@@ -5,28 +5,34 @@ import type { PlatformDriver } from '../../../src/orchestrator/model/platform-dr
 import type { Store } from '../../../src/orchestrator/model/store.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { Log } from '../../../src/ports/log.ts';
+import type { SshProbe } from '../../../src/ports/ssh-probe.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import { Replica, type ReplicaWorld } from '../../kernel/replica.ts';
-import { emptyDriver, simulatedDriver } from '../platform/driver.ts';
-import type { Site } from '../platform/sites.ts';
-import type { SimulatedSsh } from '../platform/ssh.ts';
-import type { Traits } from '../platform/traits.ts';
+import { emptyDriver } from '../platform/driver.ts';
 import { CommitFeed } from './commit-feed.ts';
 import type { Database } from './database.ts';
 import { noTrouble, replicaStore, type StoreObserver, type StoreTrouble } from './store.ts';
 
+/** The way of a server to a platform. */
+export interface PlatformAccess {
+  driver(process: ServerProcess): PlatformDriver;
+  /** The process has ended: what it had sent is lost, or still arrives. */
+  died(process: ServerProcess): void;
+}
+
 /** What an orchestrator uses of the world. */
 export interface OrchestratorWorld extends ReplicaWorld {
-  readonly traits: Traits;
-  readonly sites: ReadonlyMap<string, Site>;
+  /** The name of the driver of all platforms. */
+  readonly driverName: string;
+  readonly platforms: ReadonlyMap<string, PlatformAccess>;
   readonly catalog: Catalog;
   /** A key of a tenant's account. */
   readonly key: string;
   readonly chance: Chance;
   readonly scenario: { readonly replicas: number; readonly trouble: StoreTrouble };
   readonly database: Database;
-  readonly ssh: SimulatedSsh;
+  readonly ssh: { of(process: ServerProcess): SshProbe };
   readonly inspector: StoreObserver;
 }
 
@@ -43,7 +49,7 @@ export class OrchestratorReplica extends Replica<
   constructor(name: string, world: OrchestratorWorld, config: Config) {
     super(name, world);
     this.#config = config;
-    this.#platform = world.traits.manifest.name;
+    this.#platform = world.driverName;
   }
 
   get feed(): CommitFeed | undefined {
@@ -61,7 +67,7 @@ export class OrchestratorReplica extends Replica<
   }
 
   /** Starts a process that is configured for a platform. */
-  override start(platform = this.world.traits.manifest.name): void {
+  override start(platform = this.world.driverName): void {
     this.#platform = platform;
     super.start();
   }
@@ -88,7 +94,9 @@ export class OrchestratorReplica extends Replica<
       catalog: this.world.catalog,
       store,
       environmentKey: undefined,
-      drivers: new Map([...this.world.sites].map(([name, site]) => [name, this.#driver(site, process)])),
+      drivers: new Map(
+        [...this.world.platforms].map(([name, access]) => [name, this.#driver(access, process)]),
+      ),
       probe: this.world.ssh.of(process),
       clock,
       random: chance.fork('random'),
@@ -110,12 +118,12 @@ export class OrchestratorReplica extends Replica<
     const { process } = this;
     super.end();
     this.#feed = undefined;
-    if (process !== undefined) for (const { network } of this.world.sites.values()) network.died(process);
+    if (process !== undefined) for (const access of this.world.platforms.values()) access.died(process);
   }
 
   /** The driver of the platform that it is configured for; on another platform nothing is there. */
-  #driver(site: Site, process: ServerProcess): PlatformDriver {
-    const driver = simulatedDriver(site, process);
+  #driver(access: PlatformAccess, process: ServerProcess): PlatformDriver {
+    const driver = access.driver(process);
     const { manifest } = driver;
     return this.#platform === manifest.name
       ? driver

@@ -1,4 +1,5 @@
 import { createKey, revokeKey } from '../../../src/orchestrator/accounts/accounts.ts';
+import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
@@ -50,6 +51,7 @@ export interface ClientsWorld {
   readonly database: Database;
   readonly inspector: ReplyInspector;
   readonly isCalm: boolean;
+  readonly catalog: Catalog;
 }
 
 /** What a command uses of the world. */

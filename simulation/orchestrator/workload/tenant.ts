@@ -13,6 +13,8 @@ export interface CreateSent {
   name: string;
   /** `refused`: it must leave nothing behind · `unknown`: it was applied or not, and the next list shows which. */
   outcome: 'unknown' | 'created' | 'refused';
+  /** The database went back since: its row may be lost, or be there twice. */
+  isForgotten: boolean;
   isRetried: boolean;
 }
 
@@ -31,6 +33,13 @@ export class Tenant {
     this.name = name;
     this.accountId = id;
     this.keys = [{ id: keyId, text: key, validFrom: now, revokedAt: undefined }];
+  }
+
+  /** The database went back to a time before: what its creates and keys came to is not known any more. */
+  forget(): void {
+    for (const sent of this.creates.values()) sent.isForgotten = true;
+    for (const key of this.keys)
+      Object.assign(key, { validFrom: Number.POSITIVE_INFINITY, revokedAt: undefined });
   }
 
   learnInstance(id: string): void {

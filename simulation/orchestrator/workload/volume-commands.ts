@@ -1,4 +1,3 @@
-import { catalog } from '../catalog.ts';
 import type { WorkloadWorld } from './clients.ts';
 import type { Tenant } from './tenant.ts';
 
@@ -55,13 +54,14 @@ export async function volumeCommand(
 }
 
 async function createVolume(world: WorkloadWorld, tenant: Tenant): Promise<string | undefined> {
-  const { chance } = world.clients;
+  const { clients, catalog } = world;
+  const { chance } = clients;
   const region = chance.pick([...catalog.regions.keys()]);
   const body = {
     name: `${tenant.name}-v${tenant.volumes.length + 1}`,
     region,
     size_gb: 20,
-    type: chance.pick(['single', 'shared']),
+    type: chance.pick(catalog.regions.get(region)?.volumeTypes ?? []).name,
   };
   const reply = await world.clients.ask(tenant, { method: 'POST', path: '/v1/volumes', body });
   if (reply?.status !== 201) return undefined;

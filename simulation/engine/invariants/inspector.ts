@@ -1,0 +1,213 @@
+import { idOf } from '../../../src/orchestrator/model/attempt.ts';
+import type { OwnerRef } from '../../../src/orchestrator/model/platform-driver.ts';
+import type { PlatformResource } from '../../../src/orchestrator/model/platform-resource.ts';
+import type { ServerProcess } from '../../kernel/process.ts';
+import {
+  endHasAnOrder,
+  orderNamesARequest,
+  volumeEndHasAnOrder,
+} from '../../orchestrator/invariants/orders.ts';
+import { RowInspector, type RowsWorld } from '../../orchestrator/invariants/row-inspector.ts';
+import {
+  destroyedIsProved,
+  endIsTrue,
+  errorSaysWhy,
+  followsTheTable,
+  onlineIsEarned,
+  timeGoesOn,
+  type Written,
+} from '../../orchestrator/invariants/rows.ts';
+import { type VolumeWritten, volumeFollowsTheTable } from '../../orchestrator/invariants/volume-rows.ts';
+import type { Clients, Reply } from '../../orchestrator/workload/clients.ts';
+import type { Key, Tenant } from '../../orchestrator/workload/tenant.ts';
+import type { Change, Disk, Doer, Engine, EngineObserver, Machine } from '../engine.ts';
+import type { CallObserver, UnderWay } from '../observed-driver.ts';
+import type { PeopleObserver } from '../people.ts';
+import type { PeopleRates } from '../scenario.ts';
+import type { GuestSsh } from '../ssh.ts';
+import { addressesDiffer, machinesDiffer } from './addresses.ts';
+import { bytesAreKept, copiesOf, type Writing } from './bytes.ts';
+import { oneCallAtATime } from './calls.ts';
+import { removalIsOrdered } from './removals.ts';
+import { absenceIsNotTold } from './sightings.ts';
+
+/** What the inspector compares the rows with. */
+export interface InspectedWorld extends RowsWorld {
+  readonly scenario: RowsWorld['scenario'] & {
+    readonly leaseS: number;
+    readonly heldFailuresS: number | null;
+  };
+  readonly engine: Engine;
+  readonly ssh: GuestSsh;
+  readonly clients: Clients;
+}
+
+/** For so long after a start nobody can tell of an id without a row that it never had one. */
+const DOUBT_MS = 10 * 60_000;
+
+/** Observes every part of a run with a real driver over an engine. */
+export class EngineInspector
+  extends RowInspector<InspectedWorld>
+  implements EngineObserver, CallObserver, PeopleObserver
+{
+  /** What tenants wrote and nobody took away. */
+  readonly writings = new Map<string, Writing>();
+  readonly #underWay = new Map<string, UnderWay[]>();
+  /** By id: what people did to its machine. */
+  readonly #deeds = new Map<string, Set<keyof PeopleRates>>();
+  /** When the database went back last; 0: never. */
+  #wentBackAt = 0;
+  /** The ids that listings showed without a row. */
+  readonly unowned = new Set<string>();
+
+  override async wentBack(): Promise<void> {
+    this.#wentBackAt = this.world.scheduler.now;
+    await super.wentBack();
+  }
+
+  override replied(reply: Reply, tenant: Tenant, key: Key): void {
+    super.replied(reply, tenant, key);
+    const [, id = ''] = /^\/v1\/(?:instances|volumes)\/([^/]+)$/.exec(reply.path) ?? [];
+    if (reply.status !== 404 || !this.isForgotten(id) || this.wasOrdered(id)) return;
+    const isDoubtful = this.world.scheduler.now - this.#wentBackAt < DOUBT_MS || this.unowned.has(id);
+    if (isDoubtful) this.check(() => absenceIsNotTold(id, this.world.engine.traces(id)));
+  }
+
+  wrote(text: string, id: string): void {
+    this.world.journal.note('guest', `${text} is written to ${id}`);
+    this.writings.set(text, { text, id });
+  }
+
+  hasSuffered(id: string, ...deeds: readonly (keyof PeopleRates)[]): boolean {
+    const suffered = this.#deeds.get(id);
+    return deeds.some((deed) => suffered?.has(deed) === true);
+  }
+
+  touched({ ref }: Machine, deed: keyof PeopleRates): void {
+    if (ref === undefined) return;
+    const deeds = this.#deeds.get(idOf(ref)) ?? new Set();
+    this.#deeds.set(idOf(ref), deeds.add(deed));
+  }
+
+  rowOf(ref: OwnerRef): (PlatformResource & { id: string }) | undefined {
+    const id = idOf(ref);
+    return this.history.instance(id) ?? this.history.volume(id);
+  }
+
+  changed(change: Change, by: Doer): void {
+    const { journal } = this.world;
+    const what = describe(change);
+    journal.note('engine', `${what}${by === 'a person' ? '' : ` by ${by.process.name}`}`);
+    if (change.what === 'machine booted') {
+      this.#checkAddress(change.machine);
+      return;
+    }
+    const ref =
+      change.what === 'machine removed'
+        ? change.machine.isCopy
+          ? undefined
+          : change.machine.ref
+        : change.disk.ref;
+    if (by !== 'a person')
+      this.check(() => {
+        if (ref === undefined || this.wasOrdered(idOf(ref))) return;
+        removalIsOrdered({ ref, what, line: by.line }, this.rowOf(ref));
+      });
+    if (change.what !== 'machine removed') this.#checkBytes(what, by, lostOf(change));
+  }
+
+  #checkAddress(machine: Machine): void {
+    const isExcused = ({ ref, isCopy }: Machine): boolean =>
+      ref === undefined || isCopy || this.hasSuffered(idOf(ref), 'move', 'clone', 'undefine');
+    this.check(() => machinesDiffer(machine, this.world.engine.machines(), isExcused));
+  }
+
+  /** What has lost its last copy: taken away by a person, by an order, or by a fault of ours. */
+  #checkBytes(what: string, by: Doer, lost: readonly string[]): void {
+    const { engine } = this.world;
+    for (const text of lost) {
+      const writing = this.writings.get(text);
+      if (writing === undefined) continue;
+      const copies = copiesOf(writing.id, engine.disks(), engine.machines());
+      const isAskedFor = by === 'a person' || this.wasOrdered(writing.id);
+      if (!isAskedFor) this.check(() => bytesAreKept(writing, copies, what));
+      if (!copies.some(({ content }) => content.written.includes(text))) this.writings.delete(text);
+    }
+  }
+
+  began(process: ServerProcess, method: string, ref: OwnerRef): UnderWay {
+    const call = { process, method, ref, beganAt: this.world.scheduler.now };
+    const id = idOf(ref);
+    const others = this.#underWay.get(id) ?? [];
+    this.world.journal.note(process.name, `→ ${method} ${ref}`);
+    this.check(() => oneCallAtATime(id, call, others));
+    this.#underWay.set(id, [...others, call]);
+    return call;
+  }
+
+  ended(call: UnderWay, outcome: string): void {
+    const id = idOf(call.ref);
+    const others = this.#underWay.get(id) ?? [];
+    this.world.journal.note(call.process.name, `← ${call.method} ${call.ref} ${outcome}`);
+    this.#underWay.set(
+      id,
+      others.filter((one) => one !== call),
+    );
+  }
+
+  listed(process: ServerProcess, refs: readonly OwnerRef[]): void {
+    for (const ref of refs) {
+      const id = idOf(ref);
+      if (this.rowOf(ref) !== undefined || this.isPruned(id) || this.unowned.has(id)) continue;
+      this.world.journal.note(process.name, `is shown ${ref}, which has no row`);
+      this.unowned.add(id);
+    }
+  }
+
+  protected override checkWritten(written: Written): void {
+    const { ssh, scheduler, scenario, clients, database, engine } = this.world;
+    const { after } = written;
+    followsTheTable(written);
+    endHasAnOrder(after);
+    errorSaysWhy(written);
+    timeGoesOn(written);
+    const proof = ssh.proof(after.ownerRef);
+    // See the inspector of the simulated platform.
+    const pausedUntil = Math.max(database.writer?.pausedUntil ?? 0, database.heldUpUntil);
+    const stoodStillMs = Math.max(0, pausedUntil - (proof?.at ?? 0));
+    const limits = { now: scheduler.now - stoodStillMs, withinMs: 2_000 * scenario.leaseS };
+    onlineIsEarned(written, proof, limits);
+    const own = engine
+      .machines()
+      .filter(({ ref, isCopy }) => ref !== undefined && idOf(ref) === after.id && !isCopy);
+    const truth = {
+      machines: own,
+      isEarly: false,
+      hasSuffered: this.#wentBackAt > 0 || this.hasSuffered(after.id, 'undefine', 'remove'),
+      isDeleteSent: clients.hasAskedToDelete(after.id),
+    };
+    orderNamesARequest(written, { ...truth, isPolicySet: scenario.heldFailuresS !== null });
+    endIsTrue(written, truth);
+    destroyedIsProved(written, own);
+    addressesDiffer(this.history.instances(), (id) => this.hasSuffered(id, 'move', 'clone'));
+  }
+
+  protected override checkVolumeWritten(written: VolumeWritten): void {
+    const isDeleteSent = this.world.clients.hasAskedToDelete(written.after.id);
+    volumeFollowsTheTable(written);
+    volumeEndHasAnOrder(written.after);
+    orderNamesARequest(written, { isDeleteSent, isPolicySet: false });
+  }
+}
+
+type DiskChange = Extract<Change, { disk: Disk }>;
+
+function lostOf(change: DiskChange): readonly string[] {
+  if (change.what === 'disk removed') return change.disk.content.written;
+  return change.before.content.written.filter((text) => !change.disk.content.written.includes(text));
+}
+
+function describe(change: Change): string {
+  const { name, host } = 'machine' in change ? change.machine : change.disk;
+  return `${change.what}: ${name} on ${host}`;
+}

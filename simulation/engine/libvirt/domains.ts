@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { type DefinedDomain, readDomainElement, uuidOf } from '../../../src/drivers/libvirt/domain-xml.ts';
+import type { MemoryHost } from '../../../src/drivers/libvirt/memory-host.fixture.ts';
+import { element, type XmlElement } from '../../../src/drivers/libvirt/xml.ts';
+import { idOf } from '../../../src/orchestrator/model/attempt.ts';
+import type { OwnerRef } from '../../../src/orchestrator/model/platform-driver.ts';
+import type { Content, Disk, Guest, Machine } from '../engine.ts';
+
+export type Domain = MemoryHost['domains'] extends Map<string, infer D> ? D : never;
+
+const FOLDER = '/images/';
+/** The files of a pool that hold bytes of a tenant. */
+const DISK = /\.(qcow2|volume)$/;
+const OURS = /^(berth-[a-z0-9-]+?)\.[a-z0-9.]+$/;
+/** What the machines are made from. */
+export const IMAGE = 'debian.qcow2';
+
+const parsed = new WeakMap<XmlElement, DefinedDomain>();
+const contents = new WeakMap<Buffer, Content>();
+const EMPTY: Content = { guest: undefined, written: [] };
+
+function domainOf(definition: XmlElement): DefinedDomain {
+  const known = parsed.get(definition) ?? readDomainElement(definition);
+  parsed.set(definition, known);
+  return known;
+}
+
+export function machineOf(host: MemoryHost, { uuid, definition, live, pause }: Domain): Machine {
+  const { name, mark, disks } = domainOf(definition);
+  const own = live === undefined ? disks : domainOf(live).disks;
+  const files = own.flatMap(({ path }) => diskOf(host, path?.slice(FOLDER.length) ?? '') ?? []);
+  const isOwn = (disk: Disk): boolean => disk.name.endsWith('.qcow2');
+  const power = live === undefined ? 'stopped' : pause === undefined ? 'running' : 'paused';
+  return {
+    host: host.name,
+    name,
+    identity: uuid,
+    ref: mark?.ref,
+    isCopy: mark !== undefined && uuid !== uuidOf(mark.ref),
+    power,
+    address:
+      mark?.nat === undefined || live === undefined
+        ? undefined
+        : { host: host.options.public_ip ?? '', port: mark.nat.hostPort },
+    disk: files.find(isOwn),
+    volumes: files.filter((disk) => !isOwn(disk)),
+  };
+}
+
+export function diskOf(host: MemoryHost, name: string): Disk | undefined {
+  const file = host.files.get(name);
+  if (file === undefined || name === IMAGE || !DISK.test(name)) return undefined;
+  return { host: host.name, name, ref: refOfFile(name), content: contentOf(file.content) };
+}
+
+export function refOfFile(name: string): OwnerRef | undefined {
+  return OURS.exec(name)?.[1];
+}
+
+export function isOf(id: string, ref: OwnerRef | undefined): boolean {
+  return ref !== undefined && idOf(ref) === id;
+}
+
+export function contentOf(bytes: Buffer): Content {
+  if (bytes.length === 0) return EMPTY;
+  const known = contents.get(bytes) ?? (JSON.parse(bytes.toString()) as Content);
+  contents.set(bytes, known);
+  return known;
+}
+
+export const toBytes = (content: Content): Buffer => Buffer.from(JSON.stringify(content));
+
+/** What a guest finds in its seed at its first boot; undefined: the seed is not there. */
+export function guestOf(seed: Buffer | undefined): Guest | undefined {
+  if (seed === undefined) return undefined;
+  const text = seed.toString('latin1');
+  const keys = [...text.matchAll(/"(ssh-ed25519 [A-Za-z0-9+/=]+[^"]*)"/g)].map(([, key = '']) => key);
+  const own = /"ed25519_public": *"(ssh-ed25519 [^"]+)"/.exec(text)?.[1] ?? '';
+  const blob = Buffer.from(own.split(' ')[1] ?? '', 'base64');
+  const digest = createHash('sha256').update(blob).digest('base64').replaceAll('=', '');
+  return { hostKey: `SHA256:${digest}`, keys: keys.filter((key) => key !== own) };
+}
+
+/** A definition with another name. */
+export function renamed(definition: XmlElement, name: string): XmlElement {
+  const children = definition.children.map((child) =>
+    typeof child !== 'string' && child.name === 'name' ? element('name', {}, [name]) : child,
+  );
+  return { ...definition, children };
+}
+
+/** A definition whose own disk is another file, with an identity of its own. */
+export function cloned(definition: XmlElement, name: string, uuid: string, from: string): XmlElement {
+  const text = (child: XmlElement | string): XmlElement | string => {
+    if (typeof child === 'string') return child;
+    if (child.name === 'uuid') return element('uuid', {}, [uuid]);
+    const { file } = child.attributes;
+    const attributes =
+      file === `${FOLDER}${from}`
+        ? { ...child.attributes, file: `${FOLDER}${name}.qcow2` }
+        : child.attributes;
+    return { ...child, attributes, children: child.children.map(text) };
+  };
+  return renamed(text(definition) as XmlElement, name);
+}
+
+export function seedOf(definition: XmlElement): string | undefined {
+  const { disks } = domainOf(definition);
+  return disks.find(({ path }) => path?.endsWith('.seed'))?.path?.slice(FOLDER.length);
+}

@@ -1,0 +1,330 @@
+import type { VirshCall } from '../../../src/drivers/libvirt/client.ts';
+import { VirshError } from '../../../src/drivers/libvirt/errors.ts';
+import { fleetOf, type Member } from '../../../src/drivers/libvirt/fleet.ts';
+import type { HostShell } from '../../../src/drivers/libvirt/hosts/host-shell.ts';
+import { MemoryHost } from '../../../src/drivers/libvirt/memory-host.fixture.ts';
+import { libvirtConfigSchema } from '../../../src/drivers/libvirt/options.ts';
+import { driverOf } from '../../../src/drivers/libvirt/platform.ts';
+import type { Catalog } from '../../../src/orchestrator/catalog/catalog.ts';
+import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { Log } from '../../../src/ports/log.ts';
+import type { Chance } from '../../kernel/chance.ts';
+import type { ServerProcess } from '../../kernel/process.ts';
+import type { Scheduler } from '../../kernel/scheduler.ts';
+import type { Commands } from '../commands.ts';
+import type {
+  Disk,
+  Doer,
+  Engine,
+  EngineHost,
+  EngineObserver,
+  Guest,
+  HandsOn,
+  Machine,
+  RunningGuest,
+} from '../engine.ts';
+import {
+  cloned,
+  contentOf,
+  type Domain,
+  diskOf,
+  guestOf,
+  IMAGE,
+  isOf,
+  machineOf,
+  refOfFile,
+  renamed,
+  seedOf,
+  toBytes,
+} from './domains.ts';
+
+/** As a call of virsh has it without a limit of its own. */
+const CALL_MS = 15_000;
+const READS = new Set(
+  'hostname nodeinfo domcapabilities pool-info net-info nwfilter-list pool-dumpxml pool-refresh list dumpxml domstate domblkerror vol-list vol-info vol-dumpxml vol-download domifaddr'.split(
+    ' ',
+  ),
+);
+const SHELL_READS = new Set('facts neighbours exists machines gpus network probe'.split(' '));
+
+/** What the engine of a run is made from. */
+interface Parts {
+  hosts: number;
+  datacenter: string;
+  catalog: Catalog;
+  scheduler: Scheduler;
+  chance: Chance;
+  commands: Commands;
+  observer: EngineObserver;
+  clockOf: (process: ServerProcess) => Clock;
+  logOf: (process: ServerProcess) => Log;
+}
+
+interface Host extends EngineHost {
+  memory: MemoryHost;
+}
+
+interface Boot {
+  guest: Guest;
+  readyAt: number;
+}
+
+/** Hosts of libvirt in memory, and the real driver for each server. */
+export class LibvirtEngine implements Engine {
+  readonly driverName = 'libvirt';
+  readonly hosts: readonly Host[];
+  readonly #parts: Parts;
+  readonly #boots = new Map<string, Boot>();
+  #machines = new Map<string, Machine>();
+  #disks = new Map<string, Disk>();
+  #clones = 0;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.hosts = Array.from({ length: parts.hosts }, (_, index) => {
+      const name = `kvm-${index + 1}`;
+      const memory = new MemoryHost({
+        name,
+        datacenter: parts.datacenter,
+        public_ip: `203.0.113.${index + 1}`,
+      });
+      return { name, isSilent: false, memory };
+    });
+  }
+
+  driver(process: ServerProcess): PlatformDriver {
+    const { catalog, clockOf, logOf } = this.#parts;
+    const config = libvirtConfigSchema.parse({
+      driver: 'libvirt',
+      hosts: this.hosts.map(({ name, memory: { options } }) => ({
+        name,
+        datacenter: options.datacenter,
+        public_ip: options.public_ip,
+      })),
+      images: { 'ubuntu-24.04': { volume: IMAGE, user: 'ubuntu' } },
+    });
+    const members = this.hosts.map((host) => this.#memberOf(host, process));
+    const fleet = fleetOf(members);
+    return driverOf({ fleet, config, catalog, clock: clockOf(process), log: logOf(process) });
+  }
+
+  died(process: ServerProcess): void {
+    this.#parts.commands.died(process);
+  }
+
+  clear(): void {
+    this.#parts.commands.clear();
+    for (const host of this.hosts) host.isSilent = false;
+  }
+
+  machines(): Machine[] {
+    return this.hosts.flatMap(({ memory }) =>
+      [...memory.domains.values()].map((domain) => machineOf(memory, domain)),
+    );
+  }
+
+  disks(): Disk[] {
+    return this.hosts.flatMap(({ memory }) =>
+      [...memory.files.keys()].flatMap((name) => diskOf(memory, name) ?? []),
+    );
+  }
+
+  traces(id: string): string[] {
+    return this.hosts.flatMap(({ name: host, memory }) => {
+      const domains = this.machines().filter(
+        (machine) => machine.host === host && !machine.isCopy && isOf(id, machine.ref),
+      );
+      const files = [...memory.files.keys()].filter((name) => isOf(id, refOfFile(name)));
+      return [...domains.map(({ name }) => `domain ${name}`), ...files].map((what) => `${what} on ${host}`);
+    });
+  }
+
+  guestAt(host: string, port: number): RunningGuest | undefined {
+    const machine = this.machines().find(
+      ({ power, address }) => power === 'running' && address?.host === host && address.port === port,
+    );
+    const boot = machine && this.#boots.get(keyOf(machine));
+    return machine && boot && { machine, ...boot };
+  }
+
+  write({ host, name }: Disk, text: string): void {
+    const file = this.#host(host).memory.files.get(name);
+    if (file === undefined) return;
+    const content = contentOf(file.content);
+    file.content = toBytes({ ...content, written: [...content.written, text] });
+    this.#observe('a person');
+  }
+
+  readonly hands: HandsOn = {
+    move: (machine, name) =>
+      this.#byHand(machine, ({ memory }, domain) => {
+        const goal = this.#host(name).memory;
+        const files = [machine.disk?.name, seedOf(domain.definition)].flatMap((file) => file ?? []);
+        const isTaken = goal.domains.has(machine.name) || files.some((file) => goal.files.has(file));
+        if (isTaken || machine.volumes.length > 0 || machine.host === name) return false;
+        memory.domains.delete(machine.name);
+        goal.domains.set(machine.name, domain);
+        for (const file of files) {
+          const found = memory.files.get(file);
+          if (found === undefined) continue;
+          memory.files.delete(file);
+          goal.files.set(file, found);
+        }
+        const boot = this.#boots.get(keyOf(machine));
+        if (boot !== undefined) this.#boots.set(keyOf({ ...machine, host: name }), boot);
+        return true;
+      }),
+    rename: (machine, name) =>
+      this.#byHand(machine, ({ memory }, domain) => {
+        if (machine.power !== 'stopped' || memory.domains.has(name)) return false;
+        memory.domains.delete(machine.name);
+        memory.domains.set(name, { ...domain, definition: renamed(domain.definition, name) });
+        return true;
+      }),
+    undefine: (machine) => {
+      let saved: Domain | undefined;
+      const isDone = this.#byHand(machine, ({ memory }, domain) => {
+        if (machine.power !== 'stopped') return false;
+        saved = domain;
+        return memory.domains.delete(machine.name);
+      });
+      if (!isDone || saved === undefined) return undefined;
+      const domain = saved;
+      return () => {
+        const { domains } = this.#host(machine.host).memory;
+        if (!domains.has(machine.name)) domains.set(machine.name, domain);
+        this.#observe('a person');
+      };
+    },
+    clone: (machine, name) =>
+      this.#byHand(machine, ({ memory }, domain) => {
+        const { disk } = machine;
+        const file = disk && memory.files.get(disk.name);
+        if (machine.power !== 'stopped' || disk === undefined || file === undefined) return false;
+        const uuid = `c107e000-0000-4000-8000-${String(++this.#clones).padStart(12, '0')}`;
+        memory.files.set(`${name}.qcow2`, { ...file });
+        memory.domains.set(name, { uuid, definition: cloned(domain.definition, name, uuid, disk.name) });
+        return true;
+      }),
+    remove: (machine) =>
+      this.#byHand(machine, ({ memory }, domain) => {
+        const files = [machine.disk?.name, seedOf(domain.definition)].flatMap((file) => file ?? []);
+        for (const file of files) memory.files.delete(file);
+        return memory.domains.delete(machine.name);
+      }),
+    powerOff: (machine) =>
+      this.#byHand(machine, (_, domain) => {
+        delete domain.live;
+        delete domain.pause;
+        return true;
+      }),
+  };
+
+  #byHand({ host: name, name: of }: Machine, act: (host: Host, domain: Domain) => boolean): boolean {
+    const host = this.#host(name);
+    const domain = host.memory.domains.get(of);
+    const isDone = domain !== undefined && act(host, domain);
+    this.#observe('a person');
+    return isDone;
+  }
+
+  #host(name: string): Host {
+    const host = this.hosts.find((one) => one.name === name);
+    if (host === undefined) throw new Error(`there is no host ${name}`);
+    return host;
+  }
+
+  /** The host as the driver of one process reaches it: each command of it goes by way of the scheduler. */
+  #memberOf(host: Host, process: ServerProcess): Member {
+    const { memory } = host;
+    const virsh = <T>(args: readonly string[], call: VirshCall, run: () => Promise<T>): Promise<T> => {
+      const line = args.slice(0, 4).join(' ').slice(0, 160);
+      const isRead = args.length === 1 || READS.has(args[0] ?? '');
+      const { timeoutMs = CALL_MS, signal } = call as VirshCall & { signal?: AbortSignal };
+      return this.#send(process, { host, line, isRead, timeoutMs, signal }, run);
+    };
+    const shell: HostShell = {
+      name: host.name,
+      run: (script, args, timeoutMs = CALL_MS) => {
+        const line = `sh ${args
+          .filter((arg) => arg !== '')
+          .slice(0, 4)
+          .join(' ')}`.slice(0, 160);
+        const isRead = SHELL_READS.has(args[0] ?? '');
+        return this.#send(process, { host, line, isRead, timeoutMs }, () =>
+          memory.shell.run(script, args, timeoutMs),
+        );
+      },
+    };
+    const own: Partial<Member> = {
+      virsh: (args, call = {}) => virsh(args, call, () => memory.virsh(args, call)),
+      virshBytes: (args, call = {}) => virsh(args, call, () => memory.virshBytes(args)),
+      shell,
+      close: async () => undefined,
+    };
+    return new Proxy<Member>(memory, {
+      get: (target, key) => Reflect.get(own, key) ?? Reflect.get(target, key, target),
+    });
+  }
+
+  #send<T>(
+    process: ServerProcess,
+    command: Parameters<Commands['send']>[1],
+    run: () => Promise<T>,
+  ): Promise<T> {
+    const by = { process, line: `${command.line} on ${command.host.name}` };
+    return this.#parts.commands.send(process, command, () => {
+      const running = run();
+      this.#observe(by);
+      // A command of several parts may go on after this.
+      const settled = running.finally(() => this.#observe(by));
+      return settled;
+    });
+  }
+
+  /** Tells of what has changed since it was looked at last. */
+  #observe(by: Doer): void {
+    const { observer } = this.#parts;
+    const [machinesBefore, disksBefore] = [this.#machines, this.#disks];
+    this.#machines = new Map(this.machines().map((machine) => [keyOf(machine), machine]));
+    this.#disks = new Map(this.disks().map((disk) => [`${disk.host} ${disk.name}`, disk]));
+    for (const [key, machine] of machinesBefore)
+      if (!this.#machines.has(key)) {
+        this.#boots.delete(key);
+        observer.changed({ what: 'machine removed', machine }, by);
+      }
+    for (const [key, before] of disksBefore) {
+      const disk = this.#disks.get(key);
+      if (disk === undefined) observer.changed({ what: 'disk removed', disk: before }, by);
+      else if (before.content.written.some((text) => !disk.content.written.includes(text)))
+        observer.changed({ what: 'disk replaced', before, disk }, by);
+    }
+    for (const [key, machine] of this.#machines) {
+      const wasOff = (machinesBefore.get(key)?.power ?? 'stopped') === 'stopped';
+      if (machine.power === 'stopped') this.#boots.delete(key);
+      else if (wasOff && !this.#boots.has(key)) {
+        this.#boot(machine);
+        observer.changed({ what: 'machine booted', machine }, by);
+      }
+    }
+  }
+
+  /** At its first boot a guest takes its keys from its seed, and keeps them on its disk. */
+  #boot(machine: Machine): void {
+    const { scheduler, chance } = this.#parts;
+    const { files, domains } = this.#host(machine.host).memory;
+    const definition = domains.get(machine.name)?.definition;
+    const seed = definition && seedOf(definition);
+    const guest = machine.disk?.content.guest ?? guestOf(files.get(seed ?? '')?.content);
+    if (guest === undefined) return;
+    const file = machine.disk && files.get(machine.disk.name);
+    if (file !== undefined) file.content = toBytes({ ...contentOf(file.content), guest });
+    this.#boots.set(keyOf(machine), { guest, readyAt: scheduler.now + chance.between(500, 15_000) });
+  }
+}
+
+const keyOf = ({ host, identity }: Pick<Machine, 'host' | 'identity'>): string => `${host} ${identity}`;
+
+/** What virsh says where a host does not answer. */
+export const unreachable = (why: string): Error => new VirshError('unreachable', why);

@@ -1,0 +1,116 @@
+import type { Chance } from '../kernel/chance.ts';
+import type { Journal } from '../kernel/journal.ts';
+import type { Scheduler } from '../kernel/scheduler.ts';
+import type { Engine, EngineHost, Machine } from './engine.ts';
+import type { PeopleRates } from './scenario.ts';
+
+type Deed = keyof PeopleRates;
+
+interface PeopleWorld {
+  readonly scheduler: Scheduler;
+  readonly journal: Journal;
+  readonly engine: Engine;
+  readonly isCalm: boolean;
+}
+
+/** Who is told of what people do, before they do it. */
+export interface PeopleObserver {
+  touched(machine: Machine, deed: Deed): void;
+}
+
+/** Operators of the hosts, who work there without Berth. */
+export class People {
+  readonly #world: PeopleWorld;
+  readonly #chance: Chance;
+  readonly #rates: PeopleRates;
+  readonly #observer: PeopleObserver;
+  #count = 0;
+
+  constructor(world: PeopleWorld, chance: Chance, rates: PeopleRates, observer: PeopleObserver) {
+    this.#world = world;
+    this.#chance = chance;
+    this.#rates = rates;
+    this.#observer = observer;
+  }
+
+  /** Draws what they do before the next command, and does it. */
+  act(): void {
+    for (const deed of Object.keys(this.#rates) as Deed[])
+      if (this.#chance.happens(this.#rates[deed])) this.#do(deed);
+  }
+
+  #do(deed: Deed): void {
+    const { engine } = this.#world;
+    const host = this.#chance.pick(engine.hosts);
+    if (deed === 'silence') this.#silence(host);
+    else if (deed === 'evacuate') this.#evacuate(host);
+    else {
+      const machines = engine.machines().filter(hasRun);
+      if (machines.length > 0) this.#handle(this.#chance.pick(machines), deed);
+    }
+  }
+
+  #handle(machine: Machine, deed: Exclude<Deed, 'silence' | 'evacuate'>): void {
+    const { engine } = this.#world;
+    const { hands } = engine;
+    const name = `${deed}-${++this.#count}`;
+    this.#observer.touched(machine, deed);
+    if (deed === 'undefine') {
+      this.#undefine(machine);
+      return;
+    }
+    const does = {
+      move: () => hands.move(machine, this.#chance.pick(engine.hosts).name),
+      rename: () => hands.rename(machine, name),
+      clone: () => hands.clone(machine, name),
+      remove: () => hands.remove(machine),
+      powerOff: () => hands.powerOff(machine),
+    };
+    this.#note(machine, deed, does[deed]());
+  }
+
+  /** By accident: mostly it is noticed, and brought back. */
+  #undefine(machine: Machine): void {
+    const { engine, scheduler } = this.#world;
+    const restore = engine.hands.undefine(machine);
+    this.#note(machine, 'undefine', restore !== undefined);
+    if (restore === undefined || this.#chance.happens(0.3)) return;
+    scheduler.after(this.#chance.between(5_000, 600_000), () => {
+      if (this.#world.isCalm) return;
+      this.#note(machine, 'restore', true);
+      restore();
+    });
+  }
+
+  #silence(host: EngineHost): void {
+    const { scheduler, journal } = this.#world;
+    if (host.isSilent) return;
+    const ms = this.#chance.between(10_000, this.#chance.happens(0.3) ? 900_000 : 120_000);
+    host.isSilent = true;
+    journal.note('engine', `${host.name} is silent for ${Math.round(ms / 1_000)} s`);
+    scheduler.after(ms, () => {
+      host.isSilent = false;
+      journal.note('engine', `${host.name} answers again`);
+    });
+  }
+
+  /** All that it has goes to other hosts, and it is silent then. */
+  #evacuate(host: EngineHost): void {
+    const { engine } = this.#world;
+    const goals = engine.hosts.filter((one) => one !== host && !one.isSilent);
+    if (goals.length === 0) return;
+    for (const machine of engine.machines().filter((one) => one.host === host.name && hasRun(one))) {
+      this.#observer.touched(machine, 'move');
+      this.#note(machine, 'evacuate', engine.hands.move(machine, this.#chance.pick(goals).name));
+    }
+    this.#silence(host);
+  }
+
+  #note({ name, host }: Machine, deed: string, isDone: boolean): void {
+    if (isDone) this.#world.journal.note('a person', `${deed} of ${name} on ${host}`);
+  }
+}
+
+/** A machine of ours that is not being made any more. */
+const hasRun = ({ ref, isCopy, disk }: Machine): boolean =>
+  ref !== undefined && !isCopy && disk?.content.guest !== undefined;

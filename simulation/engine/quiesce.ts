@@ -1,0 +1,159 @@
+import type { InstanceRecord, VolumeRecord } from '../../src/orchestrator/model/records.ts';
+import { findViolation, hold } from '../kernel/violation.ts';
+import {
+  attachmentsMatch,
+  claimsMatchRows,
+  createsAreCounted,
+  everyIntentEnds,
+  isKept,
+  nothingIsLeft,
+  storageClaimsMatch,
+} from '../orchestrator/invariants/quiescence.ts';
+import { theEndedRead404 } from '../orchestrator/invariants/tombstones.ts';
+import { bytesAreFound } from './invariants/bytes.ts';
+import { rowsMatchEngine } from './invariants/rest.ts';
+import { isAccountedFor } from './invariants/sightings.ts';
+import { nothingIsLeftOf } from './invariants/traces.ts';
+import { isOf } from './libvirt/domains.ts';
+import type { EngineWorld } from './world.ts';
+
+const STEP_MS = 30_000;
+const MINUTE_MS = 60_000;
+/** Longer than every backoff, wrong clock and grace period. */
+const LONGEST_MS = 2 * 60 * MINUTE_MS;
+const OPERATOR_AFTER_MS = 5 * MINUTE_MS;
+/** Longer than any call that is under way. */
+const LONGEST_CLOSE_MS = 60_000;
+
+/** Ends all faults, waits until all work is done, and checks the invariants of a system at rest. */
+export async function quiesce(world: EngineWorld): Promise<void> {
+  const { scheduler, inspector } = world;
+  endFaults(world);
+  const calmSince = scheduler.now;
+  let problem = await findViolation(() => checkRest(world));
+  while (problem !== undefined && scheduler.now < calmSince + LONGEST_MS) {
+    await scheduler.runUntil(scheduler.now + STEP_MS);
+    if (scheduler.now - calmSince > OPERATOR_AFTER_MS) await world.acceptLosses();
+    inspector.assertHeld();
+    problem = await findViolation(() => checkRest(world));
+  }
+  if (problem !== undefined) throw problem;
+  await scheduler.runUntil(scheduler.now + MINUTE_MS);
+  inspector.assertHeld();
+  await checkRest(world);
+  await checkReplies(world);
+}
+
+/** Closes the servers, and checks that no timer and no subscription is left. */
+export async function shutDown(world: EngineWorld): Promise<void> {
+  world.isOver = true;
+  const { scheduler, replicas } = world;
+  const closing = replicas.map(({ serving }) => serving?.orchestrator.close());
+  await scheduler.runUntil(scheduler.now + LONGEST_CLOSE_MS);
+  await Promise.all(closing);
+  for (const { process, feed } of replicas)
+    nothingIsLeft({ timers: process?.openTimers ?? 0, subscriptions: feed?.subscriptions ?? 0 });
+}
+
+function endFaults(world: EngineWorld): void {
+  world.journal.note('world', 'comes to rest');
+  world.isCalm = true;
+  world.engine.clear();
+  for (const replica of world.replicas) {
+    replica.clockOffsetMs = 0;
+    replica.process?.resume();
+    replica.feed?.heal();
+  }
+}
+
+async function checkRest(world: EngineWorld): Promise<void> {
+  const { engine, clients, inspector, database } = world;
+  const { history } = inspector;
+  const { read } = database.store;
+  hold('I24', world.running === 0, () => `${world.running} requests have no answer`);
+  const { count } = await read.work.backlog();
+  const [instances, volumes] = [history.instances(), history.volumes()];
+  const own = engine.machines().filter(({ ref, isCopy }) => ref !== undefined && !isCopy);
+  const refs = new Set(own.flatMap(({ ref }) => ref ?? []));
+  const kept = instances.filter((record) => isKept(record, refs));
+  everyIntentEnds(instances, volumes, count - kept.length);
+  rowsMatchEngine(instances, own);
+  const holds = new Map<string, boolean>();
+  for (const { id } of instances) holds.set(id, await read.claims.isHeldBy(id));
+  claimsMatchRows(instances, holds, refs);
+  for (const { creates } of clients.tenants)
+    createsAreCounted(creates.values(), (wanted) => instances.filter(({ name }) => name === wanted).length);
+  for (const volume of volumes) await checkVolume(world, volume);
+  for (const row of [...instances, ...volumes])
+    if (hasEnded(row)) nothingIsLeftOf(row.id, engine.traces(row.id));
+  checkBytes(world);
+}
+
+/** It was asked to end, and that is done. */
+function hasEnded(row: InstanceRecord | VolumeRecord): boolean {
+  if (row.destroyOrder === null) return false;
+  const isGone = 'deletedAt' in row ? row.deletedAt !== null : row.status === 'DESTROYED';
+  return isGone || row.status === 'ERROR';
+}
+
+async function checkVolume({ engine, database }: EngineWorld, volume: VolumeRecord): Promise<void> {
+  const { read } = database.store;
+  const { id, ownerRef, status, deletedAt } = volume;
+  storageClaimsMatch(volume, await read.storageClaims.heldBy(id));
+  if (deletedAt !== null || status === 'ERROR') return;
+  const disk = engine.disks().find(({ ref }) => ref === ownerRef);
+  hold('I15', disk !== undefined, () => `${id} is ${status}, and does not exist`, [id]);
+  const holders = engine
+    .machines()
+    .filter(({ volumes }) => volumes.some(({ ref }) => ref === ownerRef))
+    .flatMap(({ isCopy, ref }) => (isCopy || ref === undefined ? [] : ref));
+  attachmentsMatch(volume, await read.volumes.attachmentsOfVolume(id), holders);
+}
+
+/** Of what lives, each writing is on the disk that its tenant has. */
+function checkBytes({ inspector, engine }: EngineWorld): void {
+  const { history, writings } = inspector;
+  const machines = engine.machines();
+  for (const writing of writings.values()) {
+    const [instance, volume] = [history.instance(writing.id), history.volume(writing.id)];
+    if (instance !== undefined && (instance.status === 'ONLINE' || instance.status === 'STOPPED')) {
+      const machine = machines.find(({ ref, isCopy }) => !isCopy && isOf(instance.id, ref));
+      bytesAreFound(writing, machine?.disk);
+    }
+    if (volume !== undefined && volume.deletedAt === null && volume.destroyOrder === null)
+      bytesAreFound(
+        writing,
+        engine.disks().find(({ ref }) => ref === volume.ownerRef),
+      );
+  }
+}
+
+/** What has ended reads 404; what the engine has without a row reads 503, or has an alarm. */
+async function checkReplies(world: EngineWorld): Promise<void> {
+  const { scheduler, inspector, clients, database, engine } = world;
+  const { history } = inspector;
+  const paths = [
+    ...history.instances().map(({ id, accountId }) => ({ id, accountId, path: `/v1/instances/${id}` })),
+    ...history.volumes().map(({ id, accountId }) => ({ id, accountId, path: `/v1/volumes/${id}` })),
+  ];
+  const asked = paths
+    .filter(({ id }) => history.end(id) !== undefined)
+    .map(({ accountId, path }) => {
+      const tenant = clients.tenantOf(accountId);
+      return tenant && clients.ask(tenant, { method: 'GET', path });
+    });
+  await scheduler.runUntil(scheduler.now + MINUTE_MS);
+  for (const reply of await Promise.all(asked)) if (reply !== undefined) theEndedRead404(reply);
+  const alarms = await database.store.read.alarms.list();
+  for (const id of inspector.unowned) {
+    const isThere = engine.traces(id).length > 0 && history.instance(id) === undefined;
+    if (!isThere || history.volume(id) !== undefined) continue;
+    const isAlarmed = alarms.some(({ subject, text }) => subject.includes(id) || text.includes(id));
+    const [tenant] = clients.tenants;
+    const asking = tenant && clients.ask(tenant, { method: 'GET', path: `/v1/instances/${id}` });
+    await scheduler.runUntil(scheduler.now + MINUTE_MS);
+    inspector.check(() => undefined);
+    isAccountedFor({ id, status: (await asking)?.status, isAlarmed });
+  }
+  inspector.assertHeld();
+}

@@ -1,0 +1,30 @@
+import { withVirtualTimers } from '../kernel/virtual-timers.ts';
+import type { Prepared } from '../orchestrator/accounts.ts';
+import { injectIntoServers, type ServerFault } from '../orchestrator/server-faults.ts';
+import { command } from '../orchestrator/workload/commands.ts';
+import { type Outcome, runWorld } from '../runner/run-world.ts';
+import { quiesce, shutDown } from './quiesce.ts';
+import { EngineWorld } from './world.ts';
+
+const LONGEST_PAUSE_MS = 120_000;
+
+/** Runs orchestrators with a real driver over an engine in memory. Never throws. */
+export function runEngine(prepared: Prepared, seed: string, commands: number): Promise<Outcome> {
+  const world = new EngineWorld(seed, prepared);
+  const steps: Parameters<typeof runWorld<EngineWorld>>[1] = {
+    limitPause: (ms) => Math.min(ms, LONGEST_PAUSE_MS),
+    beforeCommand: async (world, faults) => {
+      const rates = world.scenario.serverFaults;
+      for (const name of Object.keys(rates) as ServerFault[])
+        if (faults.happens(rates[name])) await injectIntoServers(world, faults, name);
+      await world.backups.act();
+      world.people.act();
+      await world.writers.write();
+    },
+    command,
+    check: async (world) => world.inspector.assertHeld(),
+    quiesce,
+    shutDown,
+  };
+  return withVirtualTimers(world.scheduler, () => runWorld(world, steps, { seed, commands }));
+}

@@ -1,0 +1,160 @@
+import { join } from 'node:path';
+import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
+import { markOf } from '../../src/orchestrator/model/store.ts';
+import { Chance } from '../kernel/chance.ts';
+import { Journal } from '../kernel/journal.ts';
+import type { ServerProcess } from '../kernel/process.ts';
+import { Scheduler } from '../kernel/scheduler.ts';
+import { emptyTally, type Tally } from '../kernel/tally.ts';
+import { START_AT } from '../kernel/virtual-clock.ts';
+import type { Prepared } from '../orchestrator/accounts.ts';
+import type { Commit } from '../orchestrator/replicas/commit-feed.ts';
+import { Database } from '../orchestrator/replicas/database.ts';
+import { OrchestratorReplica, type PlatformAccess } from '../orchestrator/replicas/replica.ts';
+import { configOf } from '../orchestrator/scenario.ts';
+import { Clients } from '../orchestrator/workload/clients.ts';
+import type { SimulatedResource } from '../runner/run-world.ts';
+import { Backups } from './backups.ts';
+import { catalog, DATACENTER } from './catalog.ts';
+import { Commands } from './commands.ts';
+import type { Engine } from './engine.ts';
+import { EngineInspector } from './invariants/inspector.ts';
+import { LibvirtEngine, unreachable } from './libvirt/engine.ts';
+import { observedDriver } from './observed-driver.ts';
+import { People } from './people.ts';
+import { drawScenario, type EngineScenario } from './scenario.ts';
+import { GuestSsh } from './ssh.ts';
+import { Writers } from './writers.ts';
+
+const ACCEPTED_FOR_MS = 3_600_000;
+
+/** One run: servers with a real driver, their database, the engine, the people there and the clients, in virtual time. */
+export class EngineWorld {
+  readonly chance: Chance;
+  readonly scenario: EngineScenario;
+  readonly scheduler = new Scheduler(START_AT);
+  readonly journal = new Journal(() => this.scheduler.now);
+  readonly tally: Tally = emptyTally();
+  readonly catalog: Catalog = catalog;
+  readonly inspector: EngineInspector;
+  readonly commands: Commands;
+  readonly engine: Engine;
+  readonly people: People;
+  readonly ssh: GuestSsh;
+  readonly database: Database;
+  readonly clients: Clients;
+  readonly writers: Writers;
+  readonly backups: Backups;
+  readonly key: string;
+  readonly platforms: ReadonlyMap<string, PlatformAccess>;
+  readonly replicas: readonly OrchestratorReplica[];
+  /** From now on no fault happens. */
+  isCalm = false;
+  isOver = false;
+  /** Commands of clients that are not finished. */
+  running = 0;
+  #failure: { error: unknown } | undefined;
+
+  constructor(seed: string, { folder, database, accounts }: Prepared) {
+    const { scheduler, journal } = this;
+    this.chance = new Chance(seed);
+    const { chance } = this;
+    this.scenario = drawScenario(chance.fork('scenario'));
+    this.inspector = new EngineInspector(this);
+    const isCalm = (): boolean => this.isCalm;
+    this.commands = new Commands({
+      ...{ scheduler, journal, isCalm, unreachable },
+      chance: chance.fork('commands'),
+      rates: this.scenario.commandFaults,
+      standStill: (process) => this.#standStill(process),
+    });
+    this.engine = new LibvirtEngine({
+      ...{ scheduler, catalog, commands: this.commands, observer: this.inspector },
+      hosts: this.scenario.hosts,
+      datacenter: DATACENTER,
+      chance: chance.fork('guests'),
+      clockOf: (process) => process.clock(() => 0),
+      logOf: () => silentLog,
+    });
+    const { engine } = this;
+    this.people = new People(this, chance.fork('people'), this.scenario.people, this.inspector);
+    this.ssh = new GuestSsh({ scheduler, engine, isCalm, chance: chance.fork('ssh') });
+    this.database = new Database(
+      folder,
+      database,
+      {
+        instancesChanged: (records) => this.#committed({ instances: records }),
+        workChanged: () => this.#committed({ work: true }),
+      },
+      this.scenario.replicas === 1 ? scheduler : undefined,
+    );
+    this.clients = new Clients(this, accounts);
+    this.writers = new Writers(this, chance.fork('writers'));
+    this.backups = new Backups(this, chance.fork('backups'));
+    this.key = accounts.alpha.key;
+    const access: PlatformAccess = {
+      driver: (process) => observedDriver(engine.driver(process), process, this.inspector),
+      died: (process) => engine.died(process),
+    };
+    this.platforms = new Map([['default', access]]);
+    const config = configOf(this.scenario, join(folder, 'none'));
+    this.replicas = Array.from(
+      { length: this.scenario.replicas },
+      (_, index) => new OrchestratorReplica(`r${index + 1}`, this, config),
+    );
+  }
+
+  get driverName(): string {
+    return this.engine.driverName;
+  }
+
+  /** Commands of drivers to hosts. */
+  get calls(): number {
+    return this.commands.sent;
+  }
+
+  get faultCounts(): ReadonlyMap<string, number> {
+    return this.commands.counts;
+  }
+
+  get resources(): SimulatedResource[] {
+    const { history } = this.inspector;
+    return [...history.instances(), ...history.volumes()].map(({ id, ownerRef, name }) => ({
+      id,
+      ref: ownerRef,
+      name: name ?? null,
+    }));
+  }
+
+  /** The operator accepts that machines are lost. */
+  async acceptLosses(): Promise<void> {
+    this.database.writer = null;
+    const until = Math.ceil(this.scheduler.now) + ACCEPTED_FOR_MS;
+    await this.database.transact((tx) => tx.marks.put(markOf('default', 'losses_accepted_until'), until));
+  }
+
+  /** Ends the run with an error that no caller waits for. */
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+  }
+
+  /** @throws the error that was given to {@link fail} */
+  assertSound(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  #standStill(process: ServerProcess): void {
+    const replica = this.replicas.find((one) => one.process === process);
+    replica?.pause(this.chance, 1_200 * this.scenario.leaseS);
+  }
+
+  #committed(commit: Commit): void {
+    if ('instances' in commit) this.inspector.instancesWritten(commit.instances);
+    const { writer } = this.database;
+    for (const { process, feed } of this.replicas)
+      if (process !== undefined && process === writer) feed?.tellNow(commit);
+      else feed?.tellSoon(commit);
+  }
+}
+
+const silentLog = { debug() {}, info() {}, warn() {}, error() {} };

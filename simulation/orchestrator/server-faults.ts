@@ -1,0 +1,75 @@
+import type { Chance } from '../kernel/chance.ts';
+import type { Journal } from '../kernel/journal.ts';
+import type { Scheduler } from '../kernel/scheduler.ts';
+import type { Tally } from '../kernel/tally.ts';
+import type { RowInspector, RowsWorld } from './invariants/row-inspector.ts';
+import type { Database } from './replicas/database.ts';
+import type { OrchestratorReplica } from './replicas/replica.ts';
+
+/** Servers with their database, as far as their faults are concerned. */
+export interface ServersWorld {
+  readonly scheduler: Scheduler;
+  readonly journal: Journal;
+  readonly tally: Tally;
+  readonly scenario: { readonly replicas: number };
+  readonly replicas: readonly OrchestratorReplica[];
+  readonly database: Database;
+  readonly inspector: Pick<RowInspector<RowsWorld>, 'recovered'>;
+}
+
+export type ServerFault = 'crash' | 'powerCut' | 'pause' | 'partition' | 'clockJump';
+
+export async function injectIntoServers(
+  world: ServersWorld,
+  chance: Chance,
+  name: ServerFault,
+): Promise<void> {
+  world.journal.happened({ kind: 'event', name });
+  switch (name) {
+    case 'crash':
+      return chance.pick(world.replicas).crash('');
+    case 'powerCut':
+      return cutPower(world);
+    case 'pause':
+      return chance.pick(world.replicas).pause(chance);
+    case 'partition':
+      return partition(world, chance);
+    case 'clockJump':
+      return jump(world, chance);
+  }
+}
+
+async function cutPower(world: ServersWorld): Promise<void> {
+  world.journal.note('world', 'loses its power');
+  world.tally.powerCuts++;
+  for (const replica of world.replicas) replica.end();
+  await world.scheduler.settle();
+  await world.database.cutPower();
+  await world.inspector.recovered();
+  for (const replica of world.replicas) replica.start();
+}
+
+function partition(world: ServersWorld, chance: Chance): void {
+  const { feed, name } = chance.pick(world.replicas);
+  if (feed === undefined || world.scenario.replicas === 1) return;
+  world.journal.note(name, 'hears of no commits');
+  world.tally.partitions++;
+  feed.partition();
+  world.scheduler.after(chance.between(500, 90_000), () => feed.heal());
+}
+
+/** For how long the clock of one of several servers stays wrong at most. */
+const SET_RIGHT_WITHIN_MS = 40_000;
+
+/** One server alone may keep a wrong clock. Several share leases by their clocks: each is set right soon. */
+function jump(world: ServersWorld, chance: Chance): void {
+  const replica = chance.pick(world.replicas);
+  const ms = chance.pick([1_000, 30_000, 600_000, 3_600_000]) * chance.between(-1, 1);
+  replica.clockOffsetMs = Math.round(ms);
+  world.journal.note(replica.name, `has a clock that is ${replica.clockOffsetMs} ms off`);
+  world.tally.clockJumps++;
+  if (world.scenario.replicas === 1) return;
+  world.scheduler.after(chance.between(1_000, SET_RIGHT_WITHIN_MS), () => {
+    replica.clockOffsetMs = 0;
+  });
+}
