@@ -144,7 +144,7 @@ function recorded(parts: FacadeParts, tx: Transaction, seen: Seen): Transaction 
     if (process.isDead) return new Promise(() => undefined);
     note(seen, part, name, args);
     if (part === 'claims' && name === 'take') return noteSold(seen, tx, call, args[0] as Claim);
-    return name === 'prune' ? notePruned(seen, call) : call();
+    return name === 'prune' && part !== 'attempts' ? notePruned(seen, call) : call();
   });
 }
 
