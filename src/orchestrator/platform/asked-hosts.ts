@@ -36,21 +36,25 @@ export async function judgeHosts(
 }
 
 /**
- * Which machines other hosts have shown since some fell silent: none of these was on a silent host, nor has been moved to
- * one since.
+ * Which machines the last listing showed on other hosts while some were silent: none of these was on a silent host then. One
+ * that a later listing leaves out may have been moved to a silent host that answered for a moment, unless a removal of ours was
+ * sent since.
  */
 export class SeenBeside {
   readonly #silent = new Map<OwnerRef, ReadonlySet<string>>();
+  readonly #removalsSent = new Set<OwnerRef>();
   #silentNow: ReadonlySet<string> = new Set();
 
-  /** A listing that can be believed shows these. */
+  /** A listing that is accepted shows these. */
   note(refs: Iterable<OwnerRef>, { silent }: Pick<Hosts, 'silent'>): void {
+    const shown = new Set(refs);
     for (const [ref, before] of this.#silent) {
       const still = new Set([...before].filter((host) => silent.has(host)));
-      if (still.size > 0) this.#silent.set(ref, still);
+      const isKnown = shown.has(ref) || this.#removalsSent.has(ref);
+      if (isKnown && still.size > 0) this.#silent.set(ref, still);
       else this.#silent.delete(ref);
     }
-    if (silent.size > 0) for (const ref of refs) this.#silent.set(ref, silent);
+    if (silent.size > 0) for (const ref of shown) this.#silent.set(ref, silent);
     this.#silentNow = silent;
   }
 
@@ -59,14 +63,26 @@ export class SeenBeside {
     this.#silent.clear();
   }
 
-  /** Whether, by the last listing, some host is silent, and none has shown it since. */
-  lacks(ref: OwnerRef): boolean {
-    return this.#silentNow.size > 0 && !this.has(ref, this.#silentNow);
+  /** Whether some host is silent, by the last listing. */
+  get isBesideSilence(): boolean {
+    return this.#silentNow.size > 0;
   }
 
-  /** Whether another host has shown it since all of these fell silent. */
+  /** Whether another host has shown it beside the silence of all of these, and it cannot have been moved there since. */
   has(ref: OwnerRef, silent: ReadonlySet<string>): boolean {
     const before = this.#silent.get(ref);
     return before !== undefined && [...silent].every((host) => before.has(host));
+  }
+
+  /** A removal is sent now. What this returns takes that back, for a removal that was refused without effect. */
+  removalSent(ref: OwnerRef): () => void {
+    if (this.#removalsSent.has(ref)) return () => undefined;
+    this.#removalsSent.add(ref);
+    return () => void this.#removalsSent.delete(ref);
+  }
+
+  /** The removal is over. */
+  removed(ref: OwnerRef): void {
+    this.#removalsSent.delete(ref);
   }
 }

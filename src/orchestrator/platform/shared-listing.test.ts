@@ -143,7 +143,14 @@ describe('a listing', () => {
       return listing.wasSeenBeside('m', beside);
     };
     expect(await next({ answer: 'listed', items: [{ ref: 'm' }], hosts })).toBe(true);
+    // A silent host may have answered for a moment, in which it was moved there.
+    expect(await next({ answer: 'listed', items: [], hosts })).toBe(false);
+    expect(await next({ answer: 'listed', items: [{ ref: 'm' }], hosts })).toBe(true);
+    const takeBack = listing.removalSent('m');
     expect(await next({ answer: 'listed', items: [], hosts })).toBe(true);
+    takeBack();
+    expect(await next({ answer: 'listed', items: [], hosts })).toBe(false);
+    expect(await next({ answer: 'listed', items: [{ ref: 'm' }], hosts })).toBe(true);
     expect(await next({ answer: 'unknown', reason: 'no connection' })).toBe(false);
   });
 

@@ -39,6 +39,8 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   readonly #judge: Judge<T>;
   readonly #mayBeEmpty: () => Promise<boolean>;
   readonly #seenBeside = new SeenBeside();
+  /** Those that a removal was sent for, maybe with effect: they need not be shown again. */
+  readonly #removing = new Set<OwnerRef>();
   #next: Promise<Listed<T> | null> | undefined;
   #running: Promise<unknown> = Promise.resolve();
   #pauseEndsAt = Number.NEGATIVE_INFINITY;
@@ -81,11 +83,26 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   }
 
   /**
-   * Before its removal: lets a listing show it, if none has since some hosts fell silent. After it, nothing could tell
-   * the one that was removed from one that was moved to such a host. Never rejects.
+   * Before its removal: lets a listing show it where hosts are silent. After it, nothing could tell the one that was removed
+   * from one that was moved to such a host. Never rejects.
    */
   async seeBesideSilence(ref: OwnerRef): Promise<void> {
-    if (this.#seenBeside.lacks(ref)) await this.observe();
+    if (this.#seenBeside.isBesideSilence && !this.#removing.has(ref)) await this.observe();
+  }
+
+  /** See `SeenBeside`. */
+  removalSent(ref: OwnerRef): () => void {
+    this.#removing.add(ref);
+    const takeBack = this.#seenBeside.removalSent(ref);
+    return () => {
+      this.#removing.delete(ref);
+      takeBack();
+    };
+  }
+
+  removed(ref: OwnerRef): void {
+    this.#removing.delete(ref);
+    this.#seenBeside.removed(ref);
   }
 
   /** Every waiting caller gets null, and no listing begins. */

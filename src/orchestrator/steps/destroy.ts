@@ -37,6 +37,8 @@ interface Removable {
   find(): Promise<Observation<unknown>>;
   /** Whether it is known which host of the platform has it. */
   isOnHost?: boolean;
+  /** Notes that the removal is sent; what it returns takes that back. */
+  sent?: () => () => void;
 }
 
 /**
@@ -44,7 +46,9 @@ interface Removable {
  * answer, an earlier call may have removed it.
  */
 async function remove(context: StepContext, lease: Lease, removable: Removable): Promise<Removal> {
+  const takeBack = removable.sent?.();
   const step = await callStep(context, lease, (call) => removable.destroy(lease.cookie, call));
+  if (step.outcome === 'failed' && step.sideEffect === 'none') takeBack?.();
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
   const answeredAt = context.clock.now();
   if (removable.isOnHost && step.outcome === 'failed' && step.code === 'transient') {
@@ -98,6 +102,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
     destroy: (cookie, call) => driver.destroy(record.ownerRef, cookie, order, call),
     find: () => confirmRemoved(context, record),
     isOnHost: record.host !== null,
+    sent: () => machines.removalSent(record.ownerRef),
   });
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> =>
     unproved(context, lease, current, removal) ?? endInstance(context, tx, current);
@@ -137,11 +142,12 @@ async function switchOff(
 
 /** Nothing runs of it any more: it gives back what it held. */
 export async function endInstance(
-  { clock, log }: ReconcileContext,
+  { clock, log, machines }: ReconcileContext,
   tx: Transaction,
   record: InstanceRecord,
 ): Promise<Next> {
   const now = clock.now();
+  machines.removed(record.ownerRef);
   await dropAttachmentsOf(tx, record.id, now);
   await tx.claims.release(record.id);
   const spec = { ...record.spec, cloudInit: undefined };
