@@ -182,3 +182,27 @@ it('ports that an older Berth made, without their project, are those of the mach
   await berth().destroy('berth-a', null, anOrder);
   expect(stored.ports).toEqual([]);
 });
+
+it('the last port takes the object of an address with it by an order alone: a sweep leaves it empty', async () => {
+  const stored: Forward[] = [
+    {
+      listen_address: '192.0.2.1',
+      description: 'ports of machines of Berth',
+      config: {},
+      location: 'none',
+      ports: [port('berth-a', 22_001, '10.0.0.5')],
+    },
+  ];
+  const send = async (method: string, _path: string, { body }: { body?: { ports: ForwardPort[] } }) => {
+    if (method === 'DELETE') stored.pop();
+    else if (stored[0] !== undefined) stored[0].ports = body?.ports ?? [];
+  };
+  const api = { forwards: async () => stored, client: { project: 'default', send } } as unknown as IncusApi;
+  const forwards = new Forwards(api, { ports: [22_000, 22_009], addresses: { none: '192.0.2.1' } });
+  await forwards.sweep('berth-a', 'incusbr0');
+  expect(stored).toMatchObject([{ ports: [] }]);
+  await forwards.sweep('berth-a', 'incusbr0');
+  expect(stored).toHaveLength(1);
+  await forwards.remove('berth-b', 'incusbr0', anOrder);
+  expect(stored).toEqual([]);
+});

@@ -183,6 +183,16 @@ it('two Berths that make a machine at once do not give both the same GPU: one is
   expect(gpusOf(instances)).toEqual([FIRST]);
 });
 
+it('a machine that gave its GPUs up before it first ran never starts without them', async () => {
+  const { instances, put, berth } = aDaemon(1);
+  put('berth-a', { config: { ...ours('berth-a'), [mark.phase]: 'built', [mark.gpus]: 'open' } });
+  expect(await berth().create(spec('berth-a'), null)).toMatchObject({
+    outcome: 'failed',
+    code: 'unfinished',
+  });
+  expect(instances.get('berth-a')).toMatchObject({ status_code: 102 });
+});
+
 it('a machine that runs, or that another has, keeps its GPU when one claims it later', async () => {
   const { instances, put, berth } = aDaemon(1);
   const gpu = { gpu0: { type: 'gpu', gputype: 'physical', pci: FIRST } };

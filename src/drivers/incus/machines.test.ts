@@ -34,8 +34,8 @@ function anIncus({ isClustered = true } = {}) {
     body: Record<string, unknown>;
     etag: unknown;
   }[] = [];
-  /** What somebody does before the next change arrives. */
-  const meanwhile: { run?: (() => void) | undefined } = {};
+  /** What somebody does before the next change arrives, and while operations are read. */
+  const meanwhile: { run?: (() => void) | undefined; reads?: (() => void) | undefined } = {};
   const tagOf = ({ config }: Fake): string => JSON.stringify(config);
   const show = (name: string) => {
     const { location, config, code, startedAt } = instances.get(name) as Fake;
@@ -74,7 +74,10 @@ function anIncus({ isClustered = true } = {}) {
   };
   const read = (path: string, query: Record<string, string>): unknown => {
     const name = path.split('/')[3] ?? '';
-    if (path === '/1.0/operations') return { all: operations };
+    if (path === '/1.0/operations') {
+      meanwhile.reads?.();
+      return { all: operations };
+    }
     if (path === '/1.0/instances')
       return [...instances.keys()].map((one) => (query['recursion'] ? show(one) : `${path}/${one}`));
     if (path.startsWith('/1.0/instances/')) {
@@ -207,6 +210,22 @@ describe('a machine that somebody renamed', () => {
     });
     instances.set('foo', aMachine());
     expect(await machines.get(REF)).toMatchObject({ answer: 'observed' });
+  });
+
+  it('is found where it had been between two names while the instances were read', async () => {
+    const { instances, machines, meanwhile } = anIncus();
+    meanwhile.reads = () => instances.set('foo', aMachine());
+    expect(await machines.get(REF)).toMatchObject({ answer: 'observed', value: { renamedTo: 'foo' } });
+  });
+
+  it('is not the copy of it that has its name now', async () => {
+    const { instances, machines, changes } = anIncus();
+    instances.set('foo', aMachine({ code: STOPPED }));
+    instances.set(REF, aMachine({ code: STOPPED, uuid: 'u2' }));
+    expect(await machines.get(REF)).toMatchObject({ value: { ref: REF, renamedTo: 'foo' } });
+    expect(await machines.list()).toMatchObject({ items: [{ renamedTo: 'foo' }], copies: [{ name: REF }] });
+    await machines.start(REF, null);
+    expect(changes()).toEqual(['PUT foo/state']);
   });
 
   it('keeps its name from a create: nothing is made of that name beside it', async () => {
@@ -370,6 +389,14 @@ describe('a create', () => {
     const refused = await machines.create({ ...spec, host: 'm1', vcpus: 6 }, null);
     expect(refused).toMatchObject({ outcome: 'failed', code: 'capacity', sideEffect: 'none' });
     expect(sent).toHaveLength(1);
+  });
+
+  it('whose earlier request was carried out after all goes on with what that made', async () => {
+    const { machines, meanwhile } = anIncus();
+    meanwhile.run = () => {
+      throw new IncusRefusal(400, 'Instance "berth-a" already exists', 'POST');
+    };
+    expect(await machines.create(spec, null)).toMatchObject({ outcome: 'pending' });
   });
 
   it('where a person tries it goes to the first place', async () => {
