@@ -10,7 +10,7 @@ import { incusConfigSchema } from './options.ts';
 import { openIncus } from './platform.ts';
 import { mark } from './translate.ts';
 
-export const POOL = '/1.0/storage-pools/default/volumes/custom';
+const POOL = '/1.0/storage-pools/default/volumes/custom';
 
 interface FakeVolume {
   name: string;

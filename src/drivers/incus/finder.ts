@@ -43,15 +43,32 @@ export class Finder {
 
   /** Under its own name first; if it is not there, among all instances. @throws as {@link IncusApi} */
   async find(ref: OwnerRef): Promise<Found> {
+    const named = await this.#named(ref);
+    return typeof named === 'object' ? named : this.#search(ref, named === 'taken');
+  }
+
+  /** Under its own name alone, for a create, which reads all instances before it makes anything. @throws as {@link IncusApi} */
+  async findByName(ref: OwnerRef): Promise<Found> {
+    const named = await this.#named(ref);
+    if (named !== 'absent') return typeof named === 'object' ? named : this.#search(ref, true);
+    const underWay = await this.#underWay(ref, false);
+    if (underWay !== undefined) return underWay;
+    // It may have been written, or its making ended, between the two.
+    const again = await this.#named(ref);
+    if (typeof again === 'object') return again;
+    return this.#absent(ref, await this.#api.instanceNames(), new Set());
+  }
+
+  async #named(ref: OwnerRef): Promise<Found | 'absent' | 'taken'> {
     if (!isName(ref)) return { is: 'absent', silent: new Set() };
     const instance = await this.#api.instance(ref);
-    if (instance === undefined) return this.#search(ref, false);
+    if (instance === undefined) return 'absent';
     if (isUnreadable(instance)) return { is: 'unknown', reason: unknownOf(instance) };
     if (isOurs(instance) && !isProvedCopy(instance))
       return { is: 'ours', instance, isMoving: false, doubtful: [] };
     if (!isMarked(instance) && hasPartOfMark(instance))
       return { is: 'unknown', reason: `${ref} has only a part of Berth's mark (user.berth.*)` };
-    return this.#search(ref, true);
+    return 'taken';
   }
 
   /** Among all instances, also where its name is taken by one that seems to be it. @throws as {@link IncusApi} */
@@ -72,20 +89,30 @@ export class Finder {
   async #search(ref: OwnerRef, isNameTaken: boolean): Promise<Found> {
     const found = await this.#among(ref, await this.marked(ref));
     if (found !== undefined) return found;
+    const underWay = await this.#underWay(ref, isNameTaken);
+    if (underWay !== undefined) return underWay;
+    const again = await this.marked(ref);
+    const late = await this.#among(ref, again);
+    if (late !== undefined) return late;
+    return isNameTaken
+      ? { is: 'foreign', silent: again.silent }
+      : this.#absent(ref, again.names, again.silent);
+  }
+
+  /** What Incus does that may hide it. */
+  async #underWay(ref: OwnerRef, isNameTaken: boolean): Promise<Found | undefined> {
     const running = (await this.#operations.on(ref)).filter(({ status_code: code }) => code < 200);
     const making = running.find(({ description }) => /^Creating/.test(description));
     if (making !== undefined && !isNameTaken) return { is: 'coming', since: making.created_at };
     const moving = running.find(isMove);
-    if (moving !== undefined)
-      return { is: 'unknown', reason: `Incus has not ended "${moving.description}" of ${ref}` };
-    const again = await this.marked(ref);
-    const late = await this.#among(ref, again);
-    if (late !== undefined) return late;
-    if (isNameTaken) return { is: 'foreign', silent: again.silent };
-    // A 404 may be about something else that it needs, such as its pool.
-    return again.names.includes(ref)
+    return moving && { is: 'unknown', reason: `Incus has not ended "${moving.description}" of ${ref}` };
+  }
+
+  /** A 404 may be about something else that it needs, such as its pool. */
+  #absent(ref: OwnerRef, names: readonly string[], silent: ReadonlySet<string>): Found {
+    return names.includes(ref)
       ? { is: 'unknown', reason: `Incus lists ${ref}, and does not find it` }
-      : { is: 'absent', silent: again.silent };
+      : { is: 'absent', silent };
   }
 
   async #among(ref: OwnerRef, { machine, copies, all, isUnclear }: Marked): Promise<Found | undefined> {

@@ -233,6 +233,12 @@ describe('a machine that somebody renamed', () => {
     instances.set('foo', { ...aMachine({ code: STOPPED }) });
     await machines.create(spec, null);
     expect(changes()).toEqual(['PUT foo/state']);
+    delete instances.get('foo')?.config[mark.phase];
+    expect(await machines.create(spec, null)).toMatchObject({ code: 'unfinished' });
+    instances.set('bar', aMachine({ uuid: 'u2', noted: null }));
+    instances.set('foo', aMachine({ noted: null }));
+    expect(await machines.create(spec, null)).toMatchObject({ code: 'transient', sideEffect: 'possible' });
+    expect(changes()).toHaveLength(1);
   });
 });
 

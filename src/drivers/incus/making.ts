@@ -10,8 +10,9 @@ import type {
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import { type IncusApi, type Instance, targetOf } from './api.ts';
 import { isConflict, isNotFound } from './errors.ts';
-import type { Finder } from './finder.ts';
+import type { Finder, Found } from './finder.ts';
 import type { Gpus } from './gpus.ts';
+import { identifyAll } from './identity.ts';
 import { type Operations, POLL_MS, pathOf, unfinished, withEffect } from './operations.ts';
 import type { IncusConfig } from './options.ts';
 import {
@@ -84,7 +85,15 @@ export class Making {
 
   async create(spec: MachineSpec, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>> {
     if (!isName(spec.ref)) return failed('invalid', notAName(spec.ref));
-    const found = await this.#parts.finder.find(spec.ref);
+    return this.#from(await this.#parts.finder.findByName(spec.ref), spec, cookie, call);
+  }
+
+  async #from(
+    found: Found,
+    spec: MachineSpec,
+    cookie: string | null,
+    call?: Call,
+  ): Promise<Step<ObservedMachine>> {
     switch (found.is) {
       case 'unknown':
         return failed('transient', found.reason, 'possible');
@@ -93,7 +102,7 @@ export class Making {
       case 'coming':
         return pending('make', POLL_MS);
       case 'absent':
-        return (await this.#parts.operations.failureOf(cookie)) ?? this.#make(spec, call);
+        return (await this.#parts.operations.failureOf(cookie)) ?? this.#make(spec, cookie, call);
       case 'ours':
         if (found.isMoving) return pending(cookie ?? 'make', POLL_MS);
         return withEffect(() => this.#goOn(found.instance, cookie, call));
@@ -116,7 +125,7 @@ export class Making {
     return done({ ...step.value, power: 'running' });
   }
 
-  /** With its identity, before anybody can copy it. Whether it was as it had been read. */
+  /** With its identity, before anybody can copy it. False: it has changed since it was read. */
   async #setPhase({ name, config, etag }: Instance, phase: string, call?: Call): Promise<boolean> {
     const uuid = config[UUID];
     const marks = { [mark.phase]: phase, ...(uuid !== undefined && { [mark.uuid]: uuid }) };
@@ -142,29 +151,38 @@ export class Making {
     return pending('make', POLL_MS);
   }
 
-  #make(spec: MachineSpec, call?: Call): Promise<Step<ObservedMachine>> {
+  async #make(spec: MachineSpec, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>> {
+    const { alone, finder } = this.#parts;
+    const step = await alone(() => this.#begin(spec, call));
+    if (step !== 'renamed') return step;
+    const found = await finder.find(spec.ref);
+    return found.is === 'absent' ? pending('make', POLL_MS) : this.#from(found, spec, cookie, call);
+  }
+
+  /** `renamed`: it is there, under another name. */
+  async #begin(spec: MachineSpec, call?: Call): Promise<Step<ObservedMachine> | 'renamed'> {
     const { api, options, catalog, fleet } = this.#deps;
     const offer = offerOf(catalog.offers.get(spec.offerId));
-    return this.#parts.alone(async () => {
-      const now = await fleet.read();
-      if (!isJudgeable(now)) return failed('transient', NO_MEMBER);
-      const [place] = placesFor(spec, now, offer, options);
-      if (place === undefined) return failed('capacity', NO_ROOM);
-      const missing = await this.#missingImage(spec);
-      if (missing !== undefined) return failed('image_missing', missing);
-      const gpus = freeGpus(place.host, now, offer).slice(0, spec.gpuCount);
-      const query = targetOf(place.host.name);
-      const body = toPlatform(spec, offer, options, gpus);
-      try {
-        const { operation } = await api.client.send('POST', '/1.0/instances', { query, body, call });
-        await this.#shown(spec.ref, operation, call);
-        return pending(`make:${operation}`, POLL_MS);
-      } catch (error) {
-        // An earlier request of this attempt was carried out after all.
-        if (isConflict(error)) return pending('make', POLL_MS);
-        throw error;
-      }
-    });
+    const now = await fleet.read();
+    if (!isJudgeable(now)) return failed('transient', NO_MEMBER);
+    const known = identifyAll(now.instances).get(spec.ref);
+    if (known !== undefined && (known.machine !== undefined || known.isUnclear)) return 'renamed';
+    const [place] = placesFor(spec, now, offer, options);
+    if (place === undefined) return failed('capacity', NO_ROOM);
+    const missing = await this.#missingImage(spec);
+    if (missing !== undefined) return failed('image_missing', missing);
+    const gpus = freeGpus(place.host, now, offer).slice(0, spec.gpuCount);
+    const query = targetOf(place.host.name);
+    const body = toPlatform(spec, offer, options, gpus);
+    try {
+      const { operation } = await api.client.send('POST', '/1.0/instances', { query, body, call });
+      await this.#shown(spec.ref, operation, call).catch(() => undefined);
+      return pending(`make:${operation}`, POLL_MS);
+    } catch (error) {
+      // An earlier request of this attempt was carried out after all.
+      if (isConflict(error)) return pending('make', POLL_MS);
+      throw error;
+    }
   }
 
   async #missingImage(spec: MachineSpec): Promise<string | undefined> {

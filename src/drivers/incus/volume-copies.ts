@@ -7,7 +7,7 @@ import type {
 } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import { type IncusApi, targetOf, type Volume } from './api.ts';
-import { Operations, unfinished } from './operations.ts';
+import { Operations, unfinished, withEffect } from './operations.ts';
 import { bytesOf, isName, mark, usersOf } from './translate.ts';
 import { isIncomplete, isOn, type VolumeRecords } from './volume-records.ts';
 
@@ -46,7 +46,7 @@ export class VolumeCopies {
     const copy = named.find(isIncomplete);
     if (copy !== undefined)
       return operation?.status_code === 200 && volume !== undefined
-        ? this.#complete(volume, copy, spec, cookie, call)
+        ? withEffect(() => this.#complete(volume, copy, spec, cookie, call))
         : unfinished('a copy was interrupted, and what there is of it may be incomplete');
     if (named.length > 0)
       return failed('already_exists', `a volume ${spec.ref} is there, and it is not Berth's`);

@@ -102,7 +102,7 @@ export class Volumes implements VolumeDriver {
     if (place === undefined) return failed('capacity', NO_ROOM);
     const body = toPlatformVolume(spec, options);
     await api.client.send('POST', this.#records.path(), { query: targetOf(place.host.name), body, call });
-    const made = await this.#records.find(spec.ref);
+    const made = await this.#records.find(spec.ref).catch(() => undefined);
     return made === undefined ? pending('make', POLL_MS) : done(await this.#records.show(made));
   }
 
