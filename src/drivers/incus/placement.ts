@@ -18,9 +18,10 @@ import {
   type Volume,
 } from './api.ts';
 import { IncusRefusal } from './errors.ts';
+import { isProvedCopy, refsByName } from './identity.ts';
 import type { InstanceReader } from './instances.ts';
 import { type IncusConfig, type IncusOffer, incusOfferSchema } from './options.ts';
-import { bytesOf, cpusOf, isUnknown, mark, refOf, rootOf } from './translate.ts';
+import { bytesOf, cpusOf, isUnknown, refOf, rootOf } from './translate.ts';
 
 /** A member, or the one daemon there is, and what it has. */
 export interface Host {
@@ -275,7 +276,12 @@ function toDevice(
   const device = { id, type: product ?? `${vendor_id}:${product_id}` };
   return holder === undefined
     ? { ...device, state: 'free' }
-    : { ...device, state: 'claimed', ref: refOf(holder), detail: 'an instance has it' };
+    : {
+        ...device,
+        state: 'claimed',
+        ref: isProvedCopy(holder) ? holder.name : refOf(holder),
+        detail: 'an instance has it',
+      };
 }
 
 function volumesOn({ name }: Host, { volumes }: Fleet, pool: string): Volume[] {
@@ -368,9 +374,9 @@ export function toPlacing(
   return { answer: 'refused', code: 'capacity', detail: NO_ROOM };
 }
 
-/** By the mark of a machine, and by the name of every instance. */
+/** By the name of every instance, and by the ref of a machine that has another name. */
 export function countedRefs({ names, instances }: Fleet): OwnerRef[] {
-  return [...new Set([...names, ...instances.flatMap(({ config }) => config[mark.ref] ?? [])])];
+  return [...new Set([...names, ...refsByName(instances).values()])];
 }
 
 /** Each offer counted as if it were the only one. */
