@@ -5,6 +5,8 @@ import { IncusRefusal, isNotFound } from './errors.ts';
 
 /** Incus' number for it. */
 const STOPPING = 107;
+/** Incus' name for the host of a single daemon. */
+export const SINGLE = 'none';
 
 // The parts of Incus' answers that the driver reads. https://linuxcontainers.org/incus/docs/main/rest-api/
 
@@ -47,11 +49,15 @@ const instanceSchema = z.object({
   expanded_devices: devicesSchema,
   state: stateSchema.nullish(),
 });
-export type Instance = z.infer<typeof instanceSchema>;
+export interface Instance extends z.infer<typeof instanceSchema> {
+  /** Of its configuration and devices, where it was read by itself. */
+  etag?: string | undefined;
+}
 
 const volumeSchema = z.object({
   name: z.string(),
   type: z.string(),
+  content_type: z.string().optional(),
   created_at: z.string(),
   location: z.string(),
   config: configSchema,
@@ -153,10 +159,10 @@ export class IncusApi {
   async instance(name: string, withinMs?: number): Promise<Instance | undefined> {
     const path = `/1.0/instances/${name}`;
     try {
-      return (await this.#read(path, { recursion: '1' }, instanceSchema, withinMs))?.value;
+      return withEtag(await this.#read(path, { recursion: '1' }, instanceSchema, withinMs));
     } catch (error) {
       if (!hasJustEnded(error)) throw error;
-      const bare = (await this.#read(path, {}, instanceSchema, withinMs))?.value;
+      const bare = withEtag(await this.#read(path, {}, instanceSchema, withinMs));
       return bare && { ...bare, status_code: STOPPING };
     }
   }
@@ -245,6 +251,12 @@ export class IncusApi {
     return z.array(volumeSchema).parse(metadata);
   }
 
+  /** By itself, with the tag that a change of it names. */
+  async volume(pool: string, name: string, location: string): Promise<Found<Volume> | undefined> {
+    const path = `/1.0/storage-pools/${pool}/volumes/custom/${name}`;
+    return this.#read(path, targetOf(location), volumeSchema);
+  }
+
   async operation(id: string): Promise<Operation | undefined> {
     return (await this.#read(`/1.0/operations/${id}`, {}, operationSchema))?.value;
   }
@@ -269,7 +281,11 @@ export class IncusApi {
    * removed by force.
    */
   async hosts(): Promise<AskedHosts> {
-    return { answered: (await this.members()).map(({ server_name: name }) => name), silent: [] };
+    const members = await this.members();
+    return {
+      answered: members.length === 0 ? [SINGLE] : members.map(({ server_name: name }) => name),
+      silent: [],
+    };
   }
 
   async resources(member: string | undefined): Promise<Resources> {
@@ -305,6 +321,10 @@ export class IncusApi {
   }
 }
 
+function withEtag(found: Found<Instance> | undefined): Instance | undefined {
+  return found && { ...found.value, etag: found.etag };
+}
+
 /**
  * Incus 6.0 fails to show a container whose first process has just ended and that it has not taken down yet: it takes -1
  * for a process.
@@ -324,5 +344,5 @@ function projectIn(path: string): string {
 }
 
 export function targetOf(member: string | undefined): Record<string, string> {
-  return member === undefined || member === 'none' || member === '' ? {} : { target: member };
+  return member === undefined || member === SINGLE || member === '' ? {} : { target: member };
 }

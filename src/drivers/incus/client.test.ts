@@ -6,7 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import { IncusClient } from './client.ts';
 import { IncusRefusal, NotReached } from './errors.ts';
 
@@ -25,11 +26,23 @@ const pair = (name: string) => {
 };
 const [daemon, client, stranger] = [pair('daemon'), pair('client'), pair('stranger')];
 
+/** What was asked in a test. */
+const asked: string[] = [];
+/** What becomes of a request that is not answered. */
+let hanging = (): void => undefined;
+const pinned = {
+  certificate: client.certificate,
+  key: client.key,
+  serverCertificate: daemon.certificate,
+};
+
 /** Answers as Incus does; the path says what. */
 const server = createServer(
   { key: daemon.key, cert: daemon.certificate, requestCert: true, rejectUnauthorized: false },
-  ({ url = '', socket, headers }, reply) => {
+  ({ method, url = '', socket, headers }, reply) => {
     const { pathname, searchParams } = new URL(url, 'https://x');
+    asked.push(`${method} ${pathname}`);
+    if (pathname === '/hangs') return hanging();
     if (pathname === '/lost') return void socket.destroy();
     if (pathname === '/proxy') return void reply.writeHead(404).end('{"message":"no such route"}');
     const type = pathname === '/async' ? 'async' : pathname === '/no' ? 'error' : 'sync';
@@ -65,6 +78,7 @@ beforeAll(async () => {
   await once(server, 'listening');
   address = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
+beforeEach(() => void asked.splice(0));
 afterAll(async () => {
   await Promise.all(opened.map((one) => one.close()));
   server.closeAllConnections();
@@ -114,6 +128,31 @@ describe('the client of Incus', () => {
       .catch((error) => error);
     expect(problem).not.toBeInstanceOf(NotReached);
     expect(problem.message).toContain('was lost');
+  });
+
+  it('sends no change of a call that is over, by its deadline or because it was given up', async () => {
+    const one = open([address]);
+    const call: Call = { deadline: 1_000, fence: 1, signal: new AbortController().signal };
+    const late = new IncusClient({ addresses: [address], project: 'p', now: () => 1_000, tls: pinned });
+    opened.push(late);
+    await expect(late.send('POST', '/1.0/x', { call })).rejects.toThrow(NotReached);
+    const given = { ...call, deadline: Number.POSITIVE_INFINITY, signal: AbortSignal.abort() };
+    await expect(one.send('POST', '/1.0/x', { call: given })).rejects.toThrow(NotReached);
+    expect(asked).toEqual([]);
+    expect(await one.send('POST', '/1.0/x', { call: { ...given, signal: call.signal } })).toBeDefined();
+    expect(asked).toEqual(['POST /1.0/x']);
+  });
+
+  it('waits no longer for a change once its call is given up, whose outcome is not known then', async () => {
+    const given = new AbortController();
+    const call: Call = { deadline: Number.POSITIVE_INFINITY, fence: 1, signal: given.signal };
+    hanging = () => given.abort();
+    const problem = await open([address, address])
+      .send('POST', '/hangs', { call })
+      .catch((error) => error);
+    expect(problem).not.toBeInstanceOf(NotReached);
+    expect(problem.message).toContain('was lost');
+    expect(asked).toEqual(['POST /hangs']);
   });
 
   it('says what answered that is no Incus', async () => {

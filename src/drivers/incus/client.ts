@@ -1,6 +1,8 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from 'node:tls';
 import { Agent, request } from 'undici';
+import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
+import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import type { Asking } from '../kit/asking.ts';
 import { IncusRefusal, NotReached } from './errors.ts';
 import { hedged } from './hedged.ts';
@@ -15,9 +17,12 @@ export interface Connection {
   project: string;
   /** Where `berth doctor` asks. */
   asking?: Asking | undefined;
+  /** Milliseconds since the epoch, by the clock of {@link Call.deadline}. Absent: that of this machine. */
+  now?: () => number;
 }
 
-type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+type Change = 'POST' | 'PUT' | 'PATCH';
+type Method = Change | 'GET' | 'DELETE';
 
 /** The answer to one request. */
 export interface Reply {
@@ -33,9 +38,14 @@ export interface SendOptions {
   query?: Readonly<Record<string, string>>;
   /** Only if it still reads as it did. */
   etag?: string | undefined;
+  /** Nothing is sent after its deadline or once it is aborted, and what was sent is not waited for then. */
+  call?: Call | undefined;
   /** How long it may take, where that is less than usual. */
   withinMs?: number | undefined;
 }
+
+/** Why something may be removed. An unpacked image is a cache of Incus: nobody's data is in it. */
+export type Removal = { order: DestroyOrder } | { unpackedImage: true };
 
 /** A call is short, and the core's deadline is above it. */
 const REQUEST_TIMEOUT_MS = 6_500;
@@ -77,23 +87,33 @@ export class IncusClient {
   readonly project: string;
   readonly #targets: Target[];
   readonly #asking: Asking | undefined;
+  readonly #now: () => number;
 
-  constructor({ addresses, tls, project, asking }: Connection) {
+  constructor({ addresses, tls, project, asking, now = Date.now }: Connection) {
     this.project = project;
     this.#asking = asking;
+    this.#now = now;
     this.#targets = addresses.map((address) => toTarget(address, tls));
   }
 
   get(path: string, query: Readonly<Record<string, string>> = {}, withinMs?: number): Promise<Reply> {
-    return this.send('GET', path, { query, withinMs });
+    return this.#request('GET', path, { query, withinMs });
   }
 
   /**
+   * Changes something. All changes go through here; a removal says who ordered it.
+   *
    * @throws {NotReached} if nothing was sent
    * @throws {IncusRefusal} if the daemon said no
    * @throws {Error} if the answer is lost or makes no sense
    */
-  async send(method: Method, path: string, options: SendOptions = {}): Promise<Reply> {
+  send(method: Change, path: string, options?: SendOptions): Promise<Reply>;
+  send(method: 'DELETE', path: string, options: SendOptions & Removal): Promise<Reply>;
+  send(method: Change | 'DELETE', path: string, options: SendOptions = {}): Promise<Reply> {
+    return this.#request(method, path, options);
+  }
+
+  async #request(method: Method, path: string, options: SendOptions): Promise<Reply> {
     const { status, text, etag: found } = await this.#exchange(method, path, options);
     const reply = parse(text, status);
     // Something before it, such as a proxy: its 404 does not say that a machine is gone.
@@ -126,7 +146,7 @@ export class IncusClient {
   async #exchange(method: Method, path: string, options: SendOptions): Promise<Answer> {
     const over = new AbortController();
     const limit = AbortSignal.timeout(options.withinMs ?? this.#asking?.withinMs ?? REQUEST_TIMEOUT_MS);
-    const ends = this.#asking === undefined ? [] : [this.#asking.signal];
+    const ends = [this.#asking?.signal, options.call?.signal].filter((one) => one !== undefined);
     const signal = AbortSignal.any([over.signal, limit, ...ends]);
     const calls = [...this.#targets].map((target) => () => this.#ask(target, method, path, options, signal));
     try {
@@ -149,6 +169,7 @@ export class IncusClient {
     options: SendOptions,
     signal: AbortSignal,
   ): Promise<Answer> {
+    if (this.#isOver(options.call)) throw new NotReached('the call is over, and nothing was sent');
     try {
       return await this.#send(target, method, path, options, signal);
     } catch (error) {
@@ -187,6 +208,10 @@ export class IncusClient {
       etag: typeof found === 'string' ? found : undefined,
       date: typeof date === 'string' ? date : undefined,
     };
+  }
+
+  #isOver(call: Call | undefined): boolean {
+    return call !== undefined && (call.signal.aborted || this.#now() >= call.deadline);
   }
 
   #prefer(target: Target): void {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { Forward, ForwardPort, IncusApi, Instance } from './api.ts';
 import { Forwards } from './forwards.ts';
 import { type MachineDeps, Machines } from './machines.ts';
@@ -126,13 +127,13 @@ it('a machine whose ports another Berth puts back while it is removed is looked 
   const late = berth(() => isLate).get('berth-b');
   instances.shift();
   const remover = berth();
-  expect(await remover.destroy('berth-a', null)).toMatchObject({ outcome: 'pending' });
+  expect(await remover.destroy('berth-a', null, anOrder)).toMatchObject({ outcome: 'pending' });
   expect(stored.ports).toEqual([]);
   goOn();
   await late;
   expect(stored.ports.map(({ description }) => description)).toContain(forwardMark('berth-a', 'default'));
-  expect(await remover.destroy('berth-a', 'destroy')).toMatchObject({ outcome: 'pending' });
-  expect(await remover.destroy('berth-a', 'destroy')).toMatchObject({ outcome: 'done' });
+  expect(await remover.destroy('berth-a', 'destroy', anOrder)).toMatchObject({ outcome: 'pending' });
+  expect(await remover.destroy('berth-a', 'destroy', anOrder)).toMatchObject({ outcome: 'done' });
   expect(stored.ports.map(({ description }) => description)).toEqual([forwardMark('berth-b', 'default')]);
 });
 
@@ -168,8 +169,8 @@ it('the ports of a machine of the same name in another project are not its own, 
   const own = Number(stored.ports[1]?.listen_port);
   expect(await get()).toMatchObject({ value: { endpoint: { privateIp: '10.0.0.0', sshPort: own } } });
   instances.shift();
-  await berth().destroy('berth-a', null);
-  expect(await berth().destroy('berth-a', null)).toMatchObject({ outcome: 'done' });
+  await berth().destroy('berth-a', null, anOrder);
+  expect(await berth().destroy('berth-a', null, anOrder)).toMatchObject({ outcome: 'done' });
   expect(stored.ports).toEqual([elsewhere]);
 });
 
@@ -178,6 +179,30 @@ it('ports that an older Berth made, without their project, are those of the mach
   stored.ports = [{ ...port('berth-a', 22_007, '10.0.0.0'), description: 'berth berth-a' }];
   expect(await berth().get('berth-a')).toMatchObject({ value: { endpoint: { sshPort: 22_007 } } });
   instances.shift();
-  await berth().destroy('berth-a', null);
+  await berth().destroy('berth-a', null, anOrder);
   expect(stored.ports).toEqual([]);
+});
+
+it('the last port takes the object of an address with it by an order alone: a sweep leaves it empty', async () => {
+  const stored: Forward[] = [
+    {
+      listen_address: '192.0.2.1',
+      description: 'ports of machines of Berth',
+      config: {},
+      location: 'none',
+      ports: [port('berth-a', 22_001, '10.0.0.5')],
+    },
+  ];
+  const send = async (method: string, _path: string, { body }: { body?: { ports: ForwardPort[] } }) => {
+    if (method === 'DELETE') stored.pop();
+    else if (stored[0] !== undefined) stored[0].ports = body?.ports ?? [];
+  };
+  const api = { forwards: async () => stored, client: { project: 'default', send } } as unknown as IncusApi;
+  const forwards = new Forwards(api, { ports: [22_000, 22_009], addresses: { none: '192.0.2.1' } });
+  await forwards.sweep('berth-a', 'incusbr0');
+  expect(stored).toMatchObject([{ ports: [] }]);
+  await forwards.sweep('berth-a', 'incusbr0');
+  expect(stored).toHaveLength(1);
+  await forwards.remove('berth-b', 'incusbr0', anOrder);
+  expect(stored).toEqual([]);
 });

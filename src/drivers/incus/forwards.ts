@@ -1,9 +1,21 @@
 import { createHash } from 'node:crypto';
-import type { Endpoint, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
+import type { Call, Endpoint, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import { type Forward, type ForwardPort, type IncusApi, type Instance, targetOf } from './api.ts';
 import { IncusRefusal } from './errors.ts';
 import type { IncusConfig, IncusOffer } from './options.ts';
-import { addressOf, forwardMark, mark, projectOfForward, refOfForward, SSH_PORT } from './translate.ts';
+import {
+  addressOf,
+  forwardMark,
+  mark,
+  projectOfForward,
+  refOf,
+  refOfForward,
+  SSH_PORT,
+} from './translate.ts';
+
+/** The description of an object that only has our ports. */
+const OURS = 'ports of machines of Berth';
 
 type Settings = NonNullable<IncusConfig['port_forwards']>;
 
@@ -36,7 +48,7 @@ export class Forwards {
         ({ listen_address: address, location }) => address === listen?.listen && isAt(location, instance),
       )
       .flatMap((forward) => forward.ports)
-      .filter((port) => this.#isOf(port, instance.name));
+      .filter((port) => this.#isOf(port, refOf(instance)));
     const ssh = ports.find(({ target_port: port }) => Number(port) === SSH_PORT);
     if (listen === undefined || ssh === undefined) return undefined;
     return {
@@ -49,7 +61,12 @@ export class Forwards {
   }
 
   /** Leads a port to each of the machine's, and drops what leads to an address that it no longer has. */
-  async ensure(instance: Instance, network: string, { forward_ports: more }: IncusOffer): Promise<void> {
+  async ensure(
+    instance: Instance,
+    network: string,
+    { forward_ports: more }: IncusOffer,
+    call?: Call,
+  ): Promise<void> {
     const address = addressOf(instance);
     const listen = this.#listenOn(instance.location);
     if (address === undefined || listen === undefined) return;
@@ -59,7 +76,7 @@ export class Forwards {
       const forward = forwards.find(
         ({ listen_address: at, location }) => at === listen.listen && isAt(location, instance),
       );
-      const mine = (forward?.ports ?? []).filter((port) => this.#isOf(port, instance.name));
+      const mine = (forward?.ports ?? []).filter((port) => this.#isOf(port, refOf(instance)));
       const missing = targets.filter(
         (target) =>
           !mine.some(
@@ -72,20 +89,30 @@ export class Forwards {
         (port) =>
           refOfForward(port) === undefined || (!mine.includes(port) && port.target_address !== address),
       );
-      const ports = [...kept, ...this.#choose(instance.name, targets, address, mine, kept)];
-      await this.#replace(network, instance.location, listen.listen, forward, ports);
+      const ports = [...kept, ...this.#choose(refOf(instance), targets, address, mine, kept)];
+      await this.#replace(network, instance.location, listen.listen, forward, ports, { call });
       await this.#verify(network, instance, listen.listen, targets.length);
     });
   }
 
   /** Removes what is forwarded to the machine, on every member; whether there was anything. */
-  remove(ref: OwnerRef, network: string): Promise<boolean> {
+  remove(ref: OwnerRef, network: string, order: DestroyOrder, call?: Call): Promise<boolean> {
+    return this.#takeBack(ref, network, { order, call });
+  }
+
+  /** Takes back ports that lead to no machine any more. */
+  async sweep(ref: OwnerRef, network: string): Promise<void> {
+    await this.#takeBack(ref, network, {});
+  }
+
+  #takeBack(ref: OwnerRef, network: string, why: { order?: DestroyOrder; call?: Call | undefined }) {
     return this.#oneByOne(async () => {
       let hadSome = false;
       for (const forward of await this.#api.forwards(network)) {
         const kept = forward.ports.filter((port) => !this.#isOf(port, ref));
-        if (kept.length === forward.ports.length) continue;
-        await this.#replace(network, forward.location, forward.listen_address, forward, kept);
+        const isLeft = why.order !== undefined && isEmptied(forward);
+        if (kept.length === forward.ports.length && !isLeft) continue;
+        await this.#replace(network, forward.location, forward.listen_address, forward, kept, why);
         hadSome = true;
       }
       return hadSome;
@@ -154,19 +181,20 @@ export class Forwards {
     address: string,
     known: Forward | undefined,
     ports: readonly ForwardPort[],
+    { order, call }: { order?: DestroyOrder; call?: Call | undefined },
   ): Promise<void> {
     const query = targetOf(location);
     const { client } = this.#api;
     const at = `/1.0/networks/${network}/forwards`;
     if (known === undefined) {
-      const body = { listen_address: address, description: 'ports of machines of Berth', ports };
-      return void (await client.send('POST', at, { query, body }));
+      const body = { listen_address: address, description: OURS, ports };
+      return void (await client.send('POST', at, { query, body, call }));
     }
     // Where only we have ports, the last one takes the object with it.
-    if (ports.length === 0 && known.description === 'ports of machines of Berth')
-      return void (await client.send('DELETE', `${at}/${address}`, { query }));
+    if (order !== undefined && ports.length === 0 && known.description === OURS)
+      return void (await client.send('DELETE', `${at}/${address}`, { query, order, call }));
     const { description, config } = known;
-    await client.send('PUT', `${at}/${address}`, { query, body: { description, config, ports } });
+    await client.send('PUT', `${at}/${address}`, { query, body: { description, config, ports }, call });
   }
 
   /** Another server on the same platform may have replaced the object meanwhile: then it is done again. */
@@ -175,7 +203,7 @@ export class Forwards {
     const ports = forwards
       .filter(({ listen_address: at }) => at === address)
       .flatMap((forward) => forward.ports);
-    if (ports.filter((port) => this.#isOf(port, instance.name)).length < count)
+    if (ports.filter((port) => this.#isOf(port, refOf(instance))).length < count)
       throw new IncusRefusal(409, 'the network forward was replaced by somebody else', 'PUT');
   }
 
@@ -184,6 +212,11 @@ export class Forwards {
     this.#last = run.catch(() => undefined);
     return run;
   }
+}
+
+/** A sweep took its last port. */
+function isEmptied({ description, ports }: Forward): boolean {
+  return description === OURS && ports.length === 0;
 }
 
 function isAt(location: string | undefined, instance: Instance): boolean {

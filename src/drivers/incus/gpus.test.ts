@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
 import { IncusApi, type Instance } from './api.ts';
 import type { IncusClient } from './client.ts';
@@ -72,6 +73,7 @@ function aDaemon(count: number, meet: () => Promise<void> = async () => undefine
     fleet: { read },
     now: () => 0,
     wait: async () => undefined,
+    instances: { read: async () => ({ ...(await read()), silent: new Set() }) },
   };
   return { host, instances, put, send, berth: () => new Machines(deps as unknown as MachineDeps) };
 }
@@ -160,7 +162,7 @@ it.each([
   expect(gpusOf(instances).sort()).toEqual([FIRST, SECOND]);
 });
 
-it('two Berths that make a machine at once do not give both the same GPU: one finds no room [incus-gpus-create]', async () => {
+it('two Berths that make a machine at once do not give both the same GPU: one is made anew, and finds no room [incus-gpus-create]', async () => {
   const { instances, berth } = aDaemon(1, meeting(2));
   const steps = await Promise.all(
     ['berth-a', 'berth-b'].map((ref) => {
@@ -169,8 +171,26 @@ it('two Berths that make a machine at once do not give both the same GPU: one fi
     }),
   );
   expect(steps.map(({ outcome }) => outcome).sort()).toEqual(['done', 'failed']);
-  expect(steps.find(({ outcome }) => outcome === 'failed')).toMatchObject({ code: 'capacity' });
+  const failed = { outcome: 'failed', code: 'unfinished', sideEffect: 'certain' };
+  expect(steps.find(({ outcome }) => outcome === 'failed')).toMatchObject(failed);
+  // The core opens the next attempt.
+  expect(await berth().create(spec('berth-b-g1'), null)).toMatchObject({ code: 'capacity' });
+  const loser = [...instances.values()].find(({ status_code: code }) => code === 102)?.name ?? '';
+  const remover = berth();
+  expect(await finish((cookie) => remover.destroy(loser, cookie, anOrder))).toMatchObject({
+    outcome: 'done',
+  });
   expect(gpusOf(instances)).toEqual([FIRST]);
+});
+
+it('a machine that gave its GPUs up before it first ran never starts without them', async () => {
+  const { instances, put, berth } = aDaemon(1);
+  put('berth-a', { config: { ...ours('berth-a'), [mark.phase]: 'built', [mark.gpus]: 'open' } });
+  expect(await berth().create(spec('berth-a'), null)).toMatchObject({
+    outcome: 'failed',
+    code: 'unfinished',
+  });
+  expect(instances.get('berth-a')).toMatchObject({ status_code: 102 });
 });
 
 it('a machine that runs, or that another has, keeps its GPU when one claims it later', async () => {

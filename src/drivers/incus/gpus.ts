@@ -1,7 +1,8 @@
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import type { Step } from '../../orchestrator/model/platform-driver.ts';
+import type { Catalog, Offer } from '../../orchestrator/catalog/catalog.ts';
+import type { Call, Step } from '../../orchestrator/model/platform-driver.ts';
 import { failed, pending } from '../../platform-model/steps.ts';
 import type { IncusApi, Instance } from './api.ts';
+import { isConflict } from './errors.ts';
 import { type FleetReader, freeGpus, normalPci, offerOf } from './placement.ts';
 import { gpuClaims, gpuDevices, mark } from './translate.ts';
 
@@ -35,10 +36,12 @@ export class Gpus {
   }
 
   /** Holds what the machine names, unless another does too. It must not run. */
-  async settle(instance: Instance): Promise<GpuVerdict> {
+  async settle(instance: Instance, call?: Call): Promise<GpuVerdict> {
     const { api, fleet } = this.#deps;
     const { name, location, config } = instance;
     if (config[mark.gpus] !== gpuClaims.open) return 'held';
+    // It has given them up.
+    if (gpuNames(instance).length < this.#countOf(instance)) return 'lost';
     const { instances, hosts } = await fleet.read();
     if (hosts.find((host) => host.name === location)?.isOnline !== true) return 'wait';
     const own = new Set(addressesOf(instance));
@@ -51,21 +54,25 @@ export class Gpus {
     if (rivals.some((one) => one.config[mark.gpus] !== gpuClaims.open || keyOf(one) < keyOf(instance)))
       return 'lost';
     if (rivals.length > 0) return 'wait';
-    await api.client.send('PATCH', `/1.0/instances/${name}`, {
-      body: { config: { [mark.gpus]: gpuClaims.held } },
-    });
+    try {
+      const body = { config: { [mark.gpus]: gpuClaims.held } };
+      await api.client.send('PATCH', `/1.0/instances/${name}`, { body, etag: instance.etag, call });
+    } catch (error) {
+      if (isConflict(error)) return 'wait';
+      throw error;
+    }
     return 'held';
   }
 
   /** Gives a stopped machine GPUs of its member again. Undefined: it has what it needs, and may start. */
-  async claim(instance: Instance): Promise<Step<never> | undefined> {
-    const { catalog, fleet } = this.#deps;
-    const offer = catalog.offers.get(instance.config[mark.offer] ?? '');
-    const count = offer?.gpuCount ?? 0;
+  async claim(instance: Instance, call?: Call): Promise<Step<never> | undefined> {
+    const { fleet } = this.#deps;
+    const offer = this.#offerOf(instance);
+    const count = this.#countOf(instance);
     if (gpuNames(instance).length >= count) {
-      const verdict = await this.settle(instance);
+      const verdict = await this.settle(instance, call);
       if (verdict === 'held') return undefined;
-      if (verdict === 'lost') await this.#drop(instance);
+      if (verdict === 'lost') await this.giveUp(instance, call);
       return pending('start', POLL_MS);
     }
     const now = await fleet.read();
@@ -75,27 +82,42 @@ export class Gpus {
     const free = freeGpus(host, now, offerOf(offer));
     if (free.length < count)
       return failed('capacity', `${free.length} of ${count} GPUs are free on ${instance.location}`);
-    await this.#replace(instance.name, (devices) => ({ ...devices, ...gpuDevices(free.slice(0, count)) }));
+    await this.#replace(
+      instance.name,
+      (devices) => ({ ...devices, ...gpuDevices(free.slice(0, count)) }),
+      call,
+    );
     return pending('start', POLL_MS);
   }
 
   /** A stopped machine of an offer whose capacity is released gives its GPUs back. Whether it had any. */
-  async release(instance: Instance): Promise<boolean> {
-    const offer = this.#deps.catalog.offers.get(instance.config[mark.offer] ?? '');
-    if (offer?.onStop !== 'release' || gpuNames(instance).length === 0) return false;
-    await this.#drop(instance);
+  async release(instance: Instance, call?: Call): Promise<boolean> {
+    if (this.#offerOf(instance)?.onStop !== 'release' || gpuNames(instance).length === 0) return false;
+    await this.giveUp(instance, call);
     return true;
   }
 
-  #drop({ name }: Instance): Promise<void> {
-    return this.#replace(name, (devices) =>
-      Object.fromEntries(Object.entries(devices).filter(([device]) => !isGpuName(device))),
+  /** Of a machine that does not run: others may have what it names. */
+  giveUp({ name }: Instance, call?: Call): Promise<void> {
+    return this.#replace(
+      name,
+      (devices) => Object.fromEntries(Object.entries(devices).filter(([device]) => !isGpuName(device))),
+      call,
     );
+  }
+
+  #offerOf({ config }: Instance): Offer | undefined {
+    return this.#deps.catalog.offers.get(config[mark.offer] ?? '');
+  }
+
+  #countOf(instance: Instance): number {
+    return this.#offerOf(instance)?.gpuCount ?? 0;
   }
 
   async #replace(
     name: string,
     change: (devices: Record<string, unknown>) => Record<string, unknown>,
+    call: Call | undefined,
   ): Promise<void> {
     const { api } = this.#deps;
     const found = await api.instanceToReplace(name);
@@ -103,7 +125,7 @@ export class Gpus {
     const devices = change((found.value['devices'] ?? {}) as Record<string, unknown>);
     const config = { ...(found.value['config'] as object), [mark.gpus]: gpuClaims.open };
     const body = { ...found.value, devices, config };
-    await api.client.send('PUT', `/1.0/instances/${name}`, { body, etag: found.etag });
+    await api.client.send('PUT', `/1.0/instances/${name}`, { body, etag: found.etag, call });
   }
 }
 

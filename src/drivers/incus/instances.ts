@@ -1,6 +1,8 @@
+import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { IncusApi, Instance } from './api.ts';
 import { classify, IncusRefusal } from './errors.ts';
 import { hedged } from './hedged.ts';
+import { refsByName } from './identity.ts';
 import { isUnknown } from './translate.ts';
 
 /** The instances of a platform. */
@@ -26,9 +28,15 @@ export class InstanceReader {
   readonly #api: IncusApi;
   /** The member that each instance was last seen on. */
   #places: ReadonlyMap<string, string> = new Map();
+  #refs: ReadonlyMap<string, OwnerRef> = new Map();
 
   constructor(api: IncusApi) {
     this.#api = api;
+  }
+
+  /** Of the last reading, see {@link refsByName}. */
+  get refs(): ReadonlyMap<string, OwnerRef> {
+    return this.#refs;
   }
 
   /** `state`: also where they are reached. @throws as {@link IncusApi} */
@@ -47,7 +55,9 @@ export class InstanceReader {
       return this.#oneByOne();
     };
     try {
-      return await hedged([whole, each], LIST_MS);
+      const list = await hedged([whole, each], LIST_MS);
+      this.#refs = refsByName(list.instances);
+      return list;
     } catch (error) {
       throw error instanceof AggregateError ? error.errors[0] : error;
     }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { IncusApi, Instance, Volume } from './api.ts';
 import { type MachineDeps, Machines } from './machines.ts';
 import { incusConfigSchema } from './options.ts';
@@ -30,11 +31,12 @@ function aDaemon(config: Record<string, string>, code = 102) {
     volumes: async () => [volume],
     client: { project: 'default', send: async (method: string) => void sent.push(method) },
   } as unknown as IncusApi;
+  const instances = { read: async () => ({ instances: [instance], names: [REF], silent: new Set() }) };
   const options = incusConfigSchema.parse({ driver: 'incus' });
   const catalog = { offers: new Map(), regions: new Map() } as unknown as Catalog;
   return {
     sent,
-    machines: new Machines({ api, options, catalog } as unknown as MachineDeps),
+    machines: new Machines({ api, options, catalog, instances } as unknown as MachineDeps),
     volumes: new Volumes({ api, options } as unknown as VolumeDeps),
   };
 }
@@ -45,7 +47,7 @@ const SAID = expect.stringContaining(WORDS);
 it('a machine that has lost a part of its mark is unknown and never gone, and is left as it is [incus-lost-mark]', async () => {
   const { machines, sent } = aDaemon(part);
   expect(await machines.get(REF)).toEqual({ answer: 'unknown', reason: SAID });
-  expect(await machines.destroy(REF, null)).toMatchObject({
+  expect(await machines.destroy(REF, null, anOrder)).toMatchObject({
     outcome: 'failed',
     code: 'transient',
     detail: SAID,
@@ -56,7 +58,7 @@ it('a machine that has lost a part of its mark is unknown and never gone, and is
 it('and so is a volume', async () => {
   const { volumes, sent } = aDaemon(part);
   await expect(volumes.get(REF)).rejects.toThrow(WORDS);
-  await expect(volumes.destroy(REF)).rejects.toThrow(WORDS);
+  await expect(volumes.destroy(REF, null, anOrder)).rejects.toThrow(WORDS);
   expect(sent).toEqual([]);
 });
 
@@ -80,7 +82,8 @@ it('an instance that Incus does not find and still lists is unknown: its pool or
     instanceNames: async () => [REF],
   } as unknown as IncusApi;
   const options = incusConfigSchema.parse({ driver: 'incus' });
-  const machines = new Machines({ api, options } as unknown as MachineDeps);
+  const instances = { read: async () => ({ instances: [], names: [REF], silent: new Set() }) };
+  const machines = new Machines({ api, options, instances } as unknown as MachineDeps);
   expect(await machines.get(REF)).toEqual({
     answer: 'unknown',
     reason: `Incus lists ${REF}, and does not find it`,

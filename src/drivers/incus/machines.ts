@@ -1,330 +1,218 @@
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type {
-  Endpoint,
+  Call,
   Listing,
   MachineSpec,
   ObservedMachine,
   OwnerRef,
+  Placing,
   Presence,
   Step,
 } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
-import { type Forward, type IncusApi, type Instance, type Operation, targetOf } from './api.ts';
-import { IncusRefusal, isConflict, isNotFound, toFailure } from './errors.ts';
-import { Forwards, NoPortLeft } from './forwards.ts';
+import type { Instance } from './api.ts';
+import { isConflict, isNotFound } from './errors.ts';
+import { Finder } from './finder.ts';
 import { Gpus } from './gpus.ts';
+import { type Identified, identifyAll, isTemporary } from './identity.ts';
 import type { InstanceReader } from './instances.ts';
-import type { IncusConfig, IncusOffer } from './options.ts';
-import { type FleetReader, isJudgeable, NO_MEMBER, offerOf, placeFor } from './placement.ts';
-import {
-  addressOf,
-  fromPlatform,
-  hasPartOfMark,
-  imageOf,
-  isFrozen,
-  isName,
-  isOurs,
-  isRunning,
-  isStopped,
-  isUnknown,
-  mark,
-  phases,
-  rootOf,
-  SSH_PORT,
-  toPlatform,
-} from './translate.ts';
+import { Making, type MakingDeps } from './making.ts';
+import { type Failure, Operations, POLL_MS, pathOf } from './operations.ts';
+import { Reach } from './reach.ts';
+import { fromPlatform, isFrozen, isRunning, isStopped, isUnknown, mark, refOf, UUID } from './translate.ts';
 
-const POLL_MS = 300;
-/** How long a create waits for Incus to write the record of what it makes. */
-const SHOWN_WITHIN_MS = 3_000;
-const SHOWN_POLL_MS = 50;
+const KEPT_POLL_MS = 60_000;
 
-/** What is there under a name. */
-type Found =
-  | { is: 'ours'; instance: Instance }
-  /** Incus is about to write its record. */
-  | { is: 'coming'; since: string }
-  | { is: 'foreign' }
-  | { is: 'absent' }
-  | { is: 'unknown'; reason: string };
-
-export interface MachineDeps {
-  api: IncusApi;
+export interface MachineDeps extends MakingDeps {
   instances: InstanceReader;
-  options: IncusConfig;
-  catalog: Catalog;
-  fleet: FleetReader;
   now: () => number;
-  wait: (ms: number) => Promise<void>;
 }
 
 /** The machines of a platform: instances of Incus that carry our mark. */
 export class Machines {
+  readonly finder: Finder;
   readonly #deps: MachineDeps;
-  readonly #forwards: Forwards | undefined;
+  readonly #operations: Operations;
+  readonly #reach: Reach;
   readonly #gpus: Gpus;
-  #placing: Promise<unknown> = Promise.resolve();
+  readonly #making: Making;
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(deps: MachineDeps) {
     this.#deps = deps;
+    this.finder = new Finder(deps);
+    this.#operations = new Operations(deps.api);
+    this.#reach = new Reach(deps);
     this.#gpus = new Gpus(deps);
-    const { port_forwards: settings } = deps.options;
-    this.#forwards = settings && new Forwards(deps.api, settings);
+    this.#making = new Making(deps, {
+      finder: this.finder,
+      operations: this.#operations,
+      gpus: this.#gpus,
+      reach: this.#reach,
+      alone: (run) => this.#alone(run),
+    });
   }
 
   async get(ref: OwnerRef): Promise<Presence<ObservedMachine>> {
-    const found = await this.#find(ref);
+    const found = await this.finder.find(ref);
     switch (found.is) {
       case 'unknown':
         return { answer: 'unknown', reason: found.reason };
       case 'coming':
         return { answer: 'observed', value: { ref, power: 'building', createdAt: Date.parse(found.since) } };
       case 'ours':
-        await this.#restoreForwards(found.instance);
-        return { answer: 'observed', value: await this.#show(found.instance) };
+        await this.#reach.restore(found.instance);
+        if (isRunning(found.instance)) await this.#noteIdentity(found.instance).catch(() => undefined);
+        return { answer: 'observed', value: await this.#reach.show(found.instance, found.isMoving) };
       case 'foreign':
-      case 'absent':
-        return { answer: 'gone', hosts: await this.#deps.api.hosts() };
-    }
-  }
-
-  /** Another Berth that changed the forwards of the same address at the same moment may have removed them. */
-  async #restoreForwards(instance: Instance): Promise<void> {
-    if (instance.config[mark.phase] !== phases.created || !isRunning(instance)) return;
-    const offer = this.#offerOf(instance);
-    try {
-      await this.#forwards?.ensure(instance, offer.network ?? this.#deps.options.network, offer);
-    } catch (error) {
-      if (!(error instanceof NoPortLeft) && !isConflict(error)) throw error;
+      case 'absent': {
+        const { answered } = await this.#deps.api.hosts();
+        return { answer: 'gone', hosts: hostsOf(answered, found.silent) };
+      }
     }
   }
 
   /** What is on a member that does not answer is left out: its absence proves nothing, and a `get` of it is unknown. */
   async list(): Promise<Listing<ObservedMachine>> {
     const { api, instances: reader } = this.#deps;
-    const [{ instances, names, silent }, hosts, ...forwards] = await Promise.all([
+    const [{ instances, names, silent }, { answered }, forwards] = await Promise.all([
       reader.read({ state: true }),
       api.hosts(),
-      ...(this.#forwards === undefined ? [] : this.#networks().map((network) => api.forwards(network))),
+      this.#reach.forwards(),
     ]);
-    const known = instances.filter((instance) => isOurs(instance) && !isUnknown(instance));
-    // Whoever fails to sweep does it with the next listing.
-    void this.#sweepForwards(forwards.flat(), names).catch(() => undefined);
+    const known = identifyAll(instances.filter((instance) => !isUnknown(instance)));
+    // Retried at the next listing.
+    void this.#reach
+      .sweep(forwards, [...names, ...known.keys()], async (ref) => {
+        const found = await this.finder.find(ref);
+        return found.is === 'absent' && found.silent.size === 0;
+      })
+      .catch(() => undefined);
+    const moving = await this.#temporary(known);
     return {
       answer: 'listed',
-      items: known.map((instance) => fromPlatform(instance, this.#endpointOf(instance, forwards.flat()))),
-      hosts: { answered: hosts.answered.filter((name) => !silent.has(name)), silent: [...silent] },
+      items: [...known.values()].flatMap(({ machine }) =>
+        machine === undefined
+          ? []
+          : [fromPlatform(machine, this.#reach.endpointOf(machine, forwards), moving.has(machine.name))],
+      ),
+      copies: [...known].flatMap(([ref, { copies }]) =>
+        copies.flatMap(({ name, location }) => (moving.has(name) ? [] : [{ ref, name, host: location }])),
+      ),
+      hosts: hostsOf(answered, silent),
     };
   }
 
-  /** Takes back the ports that a call which came late has forwarded to a machine that is gone. */
-  async #sweepForwards(forwards: readonly Forward[], names: readonly string[]): Promise<void> {
-    for (const ref of this.#forwards?.strays(forwards, names) ?? [])
-      if ((await this.#find(ref)).is === 'absent') await this.#removeForwards(ref);
+  /** The names that instances have for a moment, while Incus moves them. */
+  async #temporary(known: ReadonlyMap<OwnerRef, Identified>): Promise<Set<string>> {
+    const names = new Set<string>();
+    for (const [ref, { machine, copies }] of known)
+      for (const one of machine === undefined ? copies : [machine, ...copies])
+        if (isTemporary(one) && (await this.#operations.areMoving([ref, one.name]))) names.add(one.name);
+    return names;
   }
 
-  #networks(): string[] {
-    const { options, catalog } = this.#deps;
-    const ofOffers = [...catalog.offers.values()].flatMap((one) => offerOf(one).network ?? []);
-    return [...new Set([options.network, ...ofOffers])];
+  /** @throws as {@link IncusApi} */
+  place(spec: MachineSpec, avoidHosts: readonly string[]): Promise<Placing> {
+    return this.#making.place(spec, avoidHosts);
   }
 
-  async create(spec: MachineSpec, cookie: string | null): Promise<Step<ObservedMachine>> {
-    if (!isName(spec.ref)) return failed('invalid', `${spec.ref} is no name that Incus takes`);
-    const found = await this.#find(spec.ref);
-    switch (found.is) {
-      case 'unknown':
-        return failed('transient', found.reason);
-      case 'foreign':
-        return failed('already_exists', `an instance ${spec.ref} is there, and it is not Berth's`);
-      case 'coming':
-        return pending('make', POLL_MS);
-      case 'absent':
-        return (await this.#failureOf(cookie)) ?? this.#make(spec);
-      case 'ours':
-        return this.#goOn(spec, found.instance, cookie);
-    }
+  create(spec: MachineSpec, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>> {
+    return this.#making.create(spec, cookie, call);
   }
 
-  /** From what there is of it to a machine that runs. */
-  async #goOn(spec: MachineSpec, instance: Instance, cookie: string | null): Promise<Step<ObservedMachine>> {
-    const phase = instance.config[mark.phase];
-    if (phase === undefined) return this.#afterMaking(instance, cookie);
-    if (isStopped(instance)) {
-      const problem = await this.#failureOf(cookie, 'boot');
-      if (problem !== undefined) return problem;
-      return this.#boot(instance);
-    }
-    if (!isRunning(instance)) return pending(cookie ?? 'boot', POLL_MS);
-    const step = await this.#reached(instance, offerOf(this.#deps.catalog.offers.get(spec.offerId)));
-    if (step.outcome !== 'done' || phase === phases.created) return step;
-    await this.#deps.api.client.send('PATCH', pathOf(instance.name), {
-      body: { config: { [mark.phase]: phases.created } },
-    });
-    return done({ ...step.value, power: 'running' });
-  }
-
-  /** Its first start, once its GPUs are its own. Where others have them, it is made anew with what is left. */
-  async #boot(instance: Instance): Promise<Step<ObservedMachine>> {
-    const { name, config } = instance;
-    const verdict = await this.#gpus.settle(instance);
-    if (verdict === 'held') return this.#setPower(name, { action: 'start' }, 'boot');
-    if (verdict === 'lost' && config[mark.phase] !== phases.created) await this.#delete(name);
-    return pending('make', POLL_MS);
-  }
-
-  async #make(spec: MachineSpec): Promise<Step<ObservedMachine>> {
-    const { api, options, catalog, fleet } = this.#deps;
-    const offer = offerOf(catalog.offers.get(spec.offerId));
-    const run = async (): Promise<Step<ObservedMachine>> => {
-      const now = await fleet.read();
-      if (!isJudgeable(now)) return failed('transient', NO_MEMBER);
-      const place = placeFor(spec, now, offer, options);
-      if (place === undefined) return failed('capacity', 'no member has room for it');
-      const { alias } = imageOf(spec.image, offer, options);
-      if ((await api.image(alias)) === undefined)
-        return failed('image_missing', `there is no image ${alias}`);
-      const query = targetOf(place.host.name);
-      const body = toPlatform(spec, offer, options, place.gpus);
-      const { operation } = await api.client.send('POST', '/1.0/instances', { query, body });
-      await this.#shown(spec.ref, operation);
-      return pending(`make:${operation}`, POLL_MS);
-    };
-    return this.#alone(run);
-  }
-
-  /** Each placement sees the one before it. */
+  /** Each sees what the one before it has taken. */
   #alone<T>(run: () => Promise<T>): Promise<T> {
-    const made = this.#placing.then(run, run);
-    this.#placing = made.catch(() => undefined);
+    const made = this.#last.then(run, run);
+    this.#last = made.catch(() => undefined);
     return made;
   }
 
-  /** Waits until what is being made can be seen, or the making has ended. */
-  async #shown(ref: OwnerRef, operation: string | undefined): Promise<void> {
-    const { api, wait } = this.#deps;
-    for (let waited = 0; waited < SHOWN_WITHIN_MS; waited += SHOWN_POLL_MS) {
-      if ((await api.instance(ref)) !== undefined) return;
-      const running = operation === undefined ? undefined : await api.operation(operation);
-      if (running === undefined || running.status_code >= 200) return;
-      await wait(SHOWN_POLL_MS);
-    }
-  }
-
-  /**
-   * Its record is there, and nothing says that its disk is complete. Operations do not survive their daemon: where none
-   * tells how this one ended, what there is of it was never started and is made anew.
-   */
-  async #afterMaking(instance: Instance, cookie: string | null): Promise<Step<ObservedMachine>> {
-    const { api } = this.#deps;
-    const { name } = instance;
-    const named = await this.#operationOf(cookie);
-    const operation =
-      named ?? (await this.#operationsOn(name)).find(({ description }) => /^Creating/.test(description));
-    if (operation !== undefined && operation.status_code < 200)
-      return pending(`make:${operation.id}`, POLL_MS);
-    if (operation?.status_code === 200) {
-      await api.client.send('PATCH', pathOf(name), { body: { config: { [mark.phase]: phases.built } } });
-      return this.#boot(instance);
-    }
-    if (isRunning(instance)) return failed('conflict', 'it runs, and was never made in full', 'possible');
-    await this.#delete(name);
-    await this.#dropImageCopy(instance);
-    return pending('make', POLL_MS);
-  }
-
-  /**
-   * A pool has an unpacked copy of each image, on each member. Where the daemon ended while it unpacked it, Incus takes
-   * what there is of it for complete, and no machine made of it boots: it is unpacked anew.
-   */
-  async #dropImageCopy({ config, expanded_devices: devices, location }: Instance): Promise<void> {
-    const { api } = this.#deps;
-    const fingerprint = config['volatile.base_image'];
-    const pool = rootOf(devices)?.['pool'];
-    if (fingerprint === undefined || pool === undefined) return;
-    const isCopied = (await api.operations()).some(
-      ({ status_code: code, description, location: at }) =>
-        code < 200 && /^Creating/.test(description) && (at === undefined || at === location),
-    );
-    if (isCopied) return;
-    try {
-      const path = `/1.0/storage-pools/${pool}/volumes/image/${fingerprint}`;
-      await api.client.send('DELETE', path, { query: targetOf(location) });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
-  }
-
-  async stop(ref: OwnerRef, cookie: string | null): Promise<Step<ObservedMachine>> {
-    const found = await this.#mine(ref);
+  /** An order to stop is for one run of the machine: one that was started since is asked to shut down anew. */
+  async stop(ref: OwnerRef, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>> {
+    const found = await this.#mine(ref, call);
     if ('outcome' in found) return found;
     const { instance } = found;
     const { options } = this.#deps;
     if (isStopped(instance)) {
-      if (await this.#gpus.release(instance)) return pending('stopped', POLL_MS);
-      return done(await this.#show(instance));
+      if (await this.#gpus.release(instance, call)) return pending('stopped', POLL_MS);
+      return done(await this.#reach.show(instance));
     }
-    const operation = await this.#operationOf(cookie);
+    const operation = await this.#operations.of(cookie);
     if (operation !== undefined && operation.status_code < 200) return pending(cookie ?? 'stop', POLL_MS);
+    const run = runOf(instance);
+    const [kind, , ...meant] = cookie?.split(':') ?? [];
+    const isSameRun = meant.length === 0 || meant.join(':') === run;
     // It did not go down by itself in time: it is switched off.
     const isLate = operation !== undefined && operation.status_code >= 400;
     // One that is frozen does not hear that it should.
-    const isForced = isLate || isFrozen(instance) || cookie?.startsWith('force');
-    if (isForced) return this.#setPower(ref, { action: 'stop', force: true, timeout: -1 }, 'force');
-    return this.#setPower(ref, { action: 'stop', timeout: options.shutdown_s }, 'stop');
+    const isForced = isFrozen(instance) || (isSameRun && (isLate || kind === 'force'));
+    const now = await this.#deps.api.instance(instance.name);
+    if (now === undefined || runOf(now) !== run) return pending('stop', POLL_MS);
+    const body = isForced
+      ? { action: 'stop', force: true, timeout: -1 }
+      : { action: 'stop', timeout: options.shutdown_s };
+    return this.#operations.setPower(instance.name, body, isForced ? 'force' : 'stop', call, `:${run}`);
   }
 
-  async start(ref: OwnerRef, cookie: string | null): Promise<Step<ObservedMachine>> {
-    const found = await this.#mine(ref);
+  async start(ref: OwnerRef, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>> {
+    const found = await this.#mine(ref, call);
     if ('outcome' in found) return found;
     const { instance } = found;
-    const offer = this.#offerOf(instance);
-    if (isRunning(instance)) return this.#reached(instance, offer);
-    if (isFrozen(instance)) return this.#setPower(ref, { action: 'unfreeze' }, 'resume');
+    const setPower = (action: string, kind: string) =>
+      this.#operations.setPower(instance.name, { action }, kind, call);
+    if (isRunning(instance)) return this.#reach.reached(instance, call);
+    if (isFrozen(instance)) return setPower('unfreeze', 'resume');
     if (!isStopped(instance)) return pending(cookie ?? 'start', POLL_MS);
-    const problem = await this.#failureOf(cookie, 'start');
+    const problem = await this.#operations.failureOf(cookie, 'start');
     if (problem !== undefined) return problem;
-    const step = await this.#alone(() => this.#gpus.claim(instance));
-    return step ?? this.#setPower(ref, { action: 'start' }, 'start');
+    const step = await this.#alone(() => this.#gpus.claim(instance, call));
+    return step ?? setPower('start', 'start');
   }
 
   /** One restart for an id: the moment at which the machine was started before it is written down first. */
-  async restart(ref: OwnerRef, id: string, cookie: string | null): Promise<Step<ObservedMachine>> {
-    const found = await this.#mine(ref);
+  async restart(
+    ref: OwnerRef,
+    id: string,
+    cookie: string | null,
+    call?: Call,
+  ): Promise<Step<ObservedMachine>> {
+    const found = await this.#mine(ref, call);
     if ('outcome' in found) return found;
     const { instance } = found;
+    const { name } = instance;
     const noted = parseRestart(instance.config[mark.restart]);
     const since = instance.state?.started_at ?? '';
-    const put = (value: Restart) =>
-      this.#deps.api.client.send('PATCH', pathOf(ref), {
-        body: { config: { [mark.restart]: JSON.stringify(value) } },
-      });
+    const note = (value: Restart) => this.#note(instance, { [mark.restart]: JSON.stringify(value) }, call);
+    const reset = { action: 'restart', force: true, timeout: -1 };
     if (noted?.id !== id) {
       if (!isRunning(instance)) return failed('conflict', 'it does not run');
-      await put({ id, since, isDone: false });
-      return this.#setPower(ref, { action: 'restart', force: true, timeout: -1 }, 'restart');
+      if (!(await note({ id, since, isDone: false }))) return pending('restart', POLL_MS);
+      return this.#operations.setPower(name, reset, 'restart', call);
     }
     if (noted.isDone)
       return isRunning(instance)
-        ? this.#reached(instance, this.#offerOf(instance))
+        ? this.#reach.reached(instance, call)
         : failed('conflict', 'it does not run');
     if (isRunning(instance) && since !== noted.since) {
-      const step = await this.#reached(instance, this.#offerOf(instance));
-      if (step.outcome === 'done') await put({ ...noted, isDone: true });
-      return step;
+      const step = await this.#reach.reached(instance, call);
+      if (step.outcome !== 'done' || (await note({ ...noted, isDone: true }))) return step;
+      return pending('restart', POLL_MS);
     }
-    const operation = (await this.#operationOf(cookie)) ?? (await this.#operationsOn(ref)).at(0);
+    const operation = (await this.#operations.of(cookie)) ?? (await this.#operations.on(name)).at(0);
     if (operation !== undefined && operation.status_code < 200)
       return pending(`restart:${operation.id}`, POLL_MS);
     if (![isRunning, isFrozen, isStopped].some((is) => is(instance))) return pending('restart', POLL_MS);
-    const action = isStopped(instance)
-      ? { action: 'start' }
-      : { action: 'restart', force: true, timeout: -1 };
-    return this.#setPower(ref, action, 'restart');
+    return this.#operations.setPower(
+      name,
+      isStopped(instance) ? { action: 'start' } : reset,
+      'restart',
+      call,
+    );
   }
 
-  async destroy(ref: OwnerRef, cookie: string | null): Promise<Step<null>> {
-    const found = await this.#find(ref);
+  async destroy(ref: OwnerRef, cookie: string | null, order: DestroyOrder, call?: Call): Promise<Step<null>> {
+    const found = await this.finder.search(ref);
     switch (found.is) {
       case 'unknown':
         return failed('transient', found.reason, 'possible');
@@ -333,167 +221,108 @@ export class Machines {
       case 'foreign':
       case 'absent':
         // Another Berth that had read the forwards before may have put the machine's back: then it is looked at again.
-        return (await this.#removeForwards(ref)) ? pending('destroy', POLL_MS) : done(null);
+        return (await this.#reach.remove(ref, order, call)) ? pending('destroy', POLL_MS) : done(null);
       case 'ours':
-        return this.#remove(found.instance, cookie);
+        if (found.isMoving) return pending(cookie ?? 'destroy', POLL_MS);
+        // Once the machine is gone, one of these would be taken for it.
+        if (found.doubtful.length > 0)
+          return failed(
+            'conflict',
+            `${found.doubtful.join(', ')} has the mark of ${ref} too, and may be a copy: unset ${mark.ref} there`,
+          );
+        return this.#remove(found.instance, cookie, order, call);
     }
   }
 
-  async #remove(instance: Instance, cookie: string | null): Promise<Step<null>> {
+  async #remove(
+    instance: Instance,
+    cookie: string | null,
+    order: DestroyOrder,
+    call?: Call,
+  ): Promise<Step<null>> {
     const { name } = instance;
-    const problem = await this.#failureOf(cookie, 'delete');
+    const problem = await this.#operations.failureOf(cookie, 'delete');
     if (problem !== undefined) return problem;
-    const operation = await this.#operationOf(cookie);
+    const operation = await this.#operations.of(cookie);
     if (operation !== undefined && operation.status_code < 200) return pending(cookie ?? 'destroy', POLL_MS);
-    const busy = (await this.#operationsOn(name)).find(({ status_code: code }) => code < 200);
+    const busy = (await this.#operations.on(name)).find(({ status_code: code }) => code < 200);
     if (busy !== undefined) return pending(`wait:${busy.id}`, POLL_MS);
     if (!isStopped(instance))
-      return this.#setPower(name, { action: 'stop', force: true, timeout: -1 }, 'off');
-    await this.#removeForwards(name);
-    return pending(`delete:${await this.#delete(name)}`, POLL_MS);
+      return this.#operations.setPower(name, { action: 'stop', force: true, timeout: -1 }, 'off', call);
+    await this.#reach.remove(refOf(instance), order, call);
+    // Its disk is a part of it: both stay until an order removes the disk too.
+    if (order.keepsDisks) return pending('kept', KEPT_POLL_MS);
+    // A copy that is made from now on takes its identity along, and is none of ours.
+    if (!(await this.#noteIdentity(instance, call))) return pending('destroy', POLL_MS);
+    return pending(`delete:${await this.#delete(name, order, call)}`, POLL_MS);
   }
 
-  /** Undefined: it is gone already. @throws as {@link IncusApi} */
-  async #delete(name: string): Promise<string | undefined> {
+  /** Undefined: it is gone already, or runs. @throws as {@link IncusApi} */
+  async #delete(name: string, order: DestroyOrder, call?: Call): Promise<string | undefined> {
     try {
-      return (await this.#deps.api.client.send('DELETE', pathOf(name))).operation;
+      return (await this.#deps.api.client.send('DELETE', pathOf(name), { order, call })).operation;
     } catch (error) {
       if (isNotFound(error) || isConflict(error)) return undefined;
       throw error;
     }
   }
 
-  /** Whether there were any. */
-  async #removeForwards(ref: OwnerRef): Promise<boolean> {
-    let hadSome = false;
-    for (const network of this.#networks()) if (await this.#forwards?.remove(ref, network)) hadSome = true;
-    return hadSome;
-  }
-
   async consoleLog(ref: OwnerRef): Promise<string> {
-    const found = await this.#find(ref);
-    return found.is === 'ours' ? this.#deps.api.client.text(`${pathOf(ref)}/console`) : '';
+    const found = await this.finder.find(ref);
+    return found.is === 'ours' ? this.#deps.api.client.text(`${pathOf(found.instance.name)}/console`) : '';
   }
 
-  /** Where it is reached, once it is. */
-  async #reached(instance: Instance, offer: IncusOffer): Promise<Step<ObservedMachine>> {
-    if (addressOf(instance) === undefined) return pending('address', POLL_MS);
+  /** The machine under the name that it has now, once it says which instance it is. */
+  async #mine(ref: OwnerRef, call?: Call): Promise<{ instance: Instance } | Failure> {
+    const found = await this.finder.find(ref);
+    if (found.is !== 'ours')
+      return (
+        found.is === 'unknown'
+          ? failed('transient', found.reason)
+          : failed('gone', `there is no instance ${ref}`)
+      ) as Failure;
+    if (found.isMoving) return failed('transient', `Incus is moving ${ref}`) as Failure;
+    const { instance } = found;
+    if (await this.#isNoted(instance)) return { instance };
+    await this.#noteIdentity(instance, call);
+    return { instance: (await this.#deps.api.instance(instance.name)) ?? instance };
+  }
+
+  /**
+   * Writes down which instance the machine is, for one that was made by an earlier Berth or that a move gave another id.
+   * Only while no other has its mark: else a copy could be taken for it.
+   *
+   * @returns false: it has changed since it was read
+   */
+  async #noteIdentity(instance: Instance, call?: Call): Promise<boolean> {
+    if (this.#isNoted(instance)) return true;
+    const { all } = await this.finder.marked(refOf(instance));
+    return all.length !== 1 || this.#note(instance, { [mark.uuid]: instance.config[UUID] }, call);
+  }
+
+  /** False: it has changed since it was read. */
+  async #note({ name, etag }: Instance, config: object, call?: Call): Promise<boolean> {
     try {
-      await this.#forwards?.ensure(instance, offer.network ?? this.#deps.options.network, offer);
+      await this.#deps.api.client.send('PATCH', pathOf(name), { body: { config }, etag, call });
+      return true;
     } catch (error) {
-      if (error instanceof NoPortLeft) return failed('capacity', error.message, 'certain');
-      if (isConflict(error)) return pending('address', POLL_MS);
+      if (isConflict(error)) return false;
       throw error;
     }
-    const machine = await this.#show(instance);
-    return machine.endpoint === undefined
-      ? failed('invalid', `port_forwards.addresses names no address of ${instance.location}`, 'certain')
-      : done(machine);
   }
 
-  async #setPower(name: string, body: object, kind: string): Promise<Step<never>> {
-    try {
-      const { operation } = await this.#deps.api.client.send('PUT', `${pathOf(name)}/state`, { body });
-      return pending(`${kind}:${operation}`, POLL_MS);
-    } catch (error) {
-      // Somebody is at it already.
-      if (isConflict(error)) return pending(kind, POLL_MS);
-      throw error;
-    }
-  }
-
-  async #find(name: OwnerRef): Promise<Found> {
-    if (!isName(name)) return { is: 'absent' };
-    const { api } = this.#deps;
-    const instance = await api.instance(name);
-    if (instance === undefined) {
-      const coming = (await api.operations()).find((one) => isMaking(one, name));
-      if (coming !== undefined) return { is: 'coming', since: coming.created_at };
-      // It may have been written, or its making ended, between the two.
-      const again = await api.instance(name);
-      if (again !== undefined) return this.#judge(again);
-      // A 404 may be about something else that it needs, such as its pool: the list of names decides.
-      return (await api.instanceNames()).includes(name)
-        ? { is: 'unknown', reason: `Incus lists ${name}, and does not find it` }
-        : { is: 'absent' };
-    }
-    return this.#judge(instance);
-  }
-
-  #judge(instance: Instance): Found {
-    if (isUnknown(instance) || instance.state === null) return { is: 'unknown', reason: unknownOf(instance) };
-    if (!isOurs(instance))
-      return hasPartOfMark(instance)
-        ? { is: 'unknown', reason: `${instance.name} has only a part of Berth's mark (user.berth.*)` }
-        : { is: 'foreign' };
-    return { is: 'ours', instance };
-  }
-
-  async #mine(ref: OwnerRef): Promise<{ instance: Instance } | Extract<Step<never>, { outcome: 'failed' }>> {
-    const found = await this.#find(ref);
-    if (found.is === 'ours') return { instance: found.instance };
-    const step =
-      found.is === 'unknown'
-        ? failed('transient', found.reason)
-        : failed('gone', `there is no instance ${ref}`);
-    return step as Extract<Step<never>, { outcome: 'failed' }>;
-  }
-
-  async #show(instance: Instance): Promise<ObservedMachine> {
-    const network = this.#offerOf(instance).network ?? this.#deps.options.network;
-    const forwards = this.#forwards === undefined ? [] : await this.#deps.api.forwards(network);
-    return fromPlatform(instance, this.#endpointOf(instance, forwards));
-  }
-
-  #endpointOf(instance: Instance, forwards: readonly Forward[]): Endpoint | undefined {
-    if (this.#forwards !== undefined) return this.#forwards.endpointOf(instance, forwards);
-    const publicIp = addressOf(instance);
-    const sshUsername = instance.config[mark.loginUser] ?? 'root';
-    return publicIp === undefined ? undefined : { publicIp, sshPort: SSH_PORT, sshUsername };
-  }
-
-  #offerOf({ config }: Instance): IncusOffer {
-    return offerOf(this.#deps.catalog.offers.get(config[mark.offer] ?? ''));
-  }
-
-  /** Undefined: the cookie names none, or nobody knows it any more. */
-  async #operationOf(cookie: string | null): Promise<Operation | undefined> {
-    const id = cookie?.split(':')[1];
-    return id === undefined || !/^[0-9a-f-]{36}$/.test(id) ? undefined : this.#deps.api.operation(id);
-  }
-
-  async #operationsOn(name: string): Promise<Operation[]> {
-    const all = await this.#deps.api.operations();
-    return all
-      .filter(({ resources }) => resources?.['instances']?.some((path) => isPathOf(path, name)))
-      .sort((a, b) => a.status_code - b.status_code);
-  }
-
-  /** How the operation of the cookie failed, if it did, and where it was of that kind. */
-  async #failureOf(
-    cookie: string | null,
-    kind?: string,
-  ): Promise<Extract<Step<never>, { outcome: 'failed' }> | undefined> {
-    if (kind !== undefined && !cookie?.startsWith(`${kind}:`)) return undefined;
-    const operation = await this.#operationOf(cookie);
-    if (operation === undefined || operation.status_code < 400) return undefined;
-    const refusal = new IncusRefusal(operation.status_code, operation.err ?? operation.description, 'POST');
-    const step = toFailure(refusal);
-    if (step.outcome !== 'failed' || step.code === 'conflict' || step.code === 'gone') return undefined;
-    const isBoot = kind === 'boot' && (step.code === 'internal' || step.code === 'invalid');
-    return {
-      ...step,
-      ...(isBoot && { code: 'boot_failed' }),
-      sideEffect: kind === undefined ? 'none' : 'certain',
-    };
+  #isNoted({ config }: Instance): boolean {
+    return config[UUID] === undefined || config[mark.uuid] === config[UUID];
   }
 }
 
-/** On a single daemon there is no member that could be silent. */
-function unknownOf({ name, location }: Instance): string {
-  return location === 'none'
-    ? `Incus shows ${name} in the state Error`
-    : `the member ${location} does not tell what became of it`;
+function hostsOf(answered: readonly string[], silent: ReadonlySet<string>) {
+  return { answered: answered.filter((name) => !silent.has(name)), silent: [...silent] };
+}
+
+/** Which run of the machine it is: it is started anew at another time. */
+function runOf({ state }: Instance): string {
+  return state?.started_at ?? '';
 }
 
 interface Restart {
@@ -508,17 +337,4 @@ function parseRestart(text: string | undefined): Restart | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isMaking({ status_code: code, description, resources }: Operation, name: string): boolean {
-  if (code >= 200 || !/^Creating/.test(description)) return false;
-  return resources?.['instances']?.some((path) => isPathOf(path, name)) ?? false;
-}
-
-function isPathOf(path: string, name: string): boolean {
-  return path.split('?')[0] === pathOf(name);
-}
-
-export function pathOf(name: string): string {
-  return `/1.0/instances/${name}`;
 }

@@ -8,7 +8,7 @@ import {
   freeGpus,
   type Host,
   isJudgeable,
-  placeFor,
+  placesFor,
   roomOn,
   toHosts,
 } from './placement.ts';
@@ -71,6 +71,7 @@ const fleet = (hosts: Host[], instances: Instance[] = []): Fleet => ({
   names: [],
   volumes: [],
 });
+const placeFor = (...args: Parameters<typeof placesFor>) => placesFor(...args)[0];
 const wanted = { vcpus: 8, memoryGb: 64, rootDiskGb: 100, gpuCount: 0 };
 
 describe('the room on a member', () => {
@@ -120,8 +121,8 @@ describe('GPUs', () => {
 
   it('are given to the machine by their address', () => {
     const machine = { ...spec, gpuCount: 2 };
-    const place = placeFor(machine, fleet([host('a')]), offer, options);
-    expect(toPlatform(machine, offer, options, place?.gpus ?? [])).toMatchObject({
+    const gpus = freeGpus(host('a'), fleet([host('a')]), offer);
+    expect(toPlatform(machine, offer, options, gpus)).toMatchObject({
       devices: {
         gpu0: { type: 'gpu', gputype: 'physical', pci: '0000:1b:00.0' },
         gpu1: { type: 'gpu', gputype: 'physical', pci: '0000:43:00.0' },

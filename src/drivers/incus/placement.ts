@@ -4,12 +4,24 @@ import type {
   HostDevice,
   MachineSpec,
   ObservedHost,
+  OwnerRef,
+  Placing,
+  VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
-import type { Card, IncusApi, Instance, Member, Resources, Volume } from './api.ts';
+import {
+  type Card,
+  type IncusApi,
+  type Instance,
+  type Member,
+  type Resources,
+  SINGLE,
+  type Volume,
+} from './api.ts';
 import { IncusRefusal } from './errors.ts';
+import { isProvedCopy, refsByName } from './identity.ts';
 import type { InstanceReader } from './instances.ts';
 import { type IncusConfig, type IncusOffer, incusOfferSchema } from './options.ts';
-import { bytesOf, cpusOf, isUnknown, rootOf } from './translate.ts';
+import { bytesOf, cpusOf, isUnknown, refOf, rootOf } from './translate.ts';
 
 /** A member, or the one daemon there is, and what it has. */
 export interface Host {
@@ -26,11 +38,11 @@ export interface Host {
 
 /** What members have changes with their hardware; what is left of it is counted each time. */
 const HARDWARE_KEPT_MS = 60_000;
-/** Incus' name for the host of a single daemon. */
-export const SINGLE = 'none';
 const ALONE: Member = { server_name: SINGLE, status: 'Online', message: '', roles: ['database'] };
 /** Of a fleet that cannot be judged. */
 export const NO_MEMBER = 'most members that hold the database of the cluster are offline, by its own word';
+
+export const NO_ROOM = 'no member has room for it';
 
 /** What every member has, and what of it is taken. */
 export interface Fleet {
@@ -264,7 +276,12 @@ function toDevice(
   const device = { id, type: product ?? `${vendor_id}:${product_id}` };
   return holder === undefined
     ? { ...device, state: 'free' }
-    : { ...device, state: 'claimed', ref: holder.name, detail: 'an instance has it' };
+    : {
+        ...device,
+        state: 'claimed',
+        ref: isProvedCopy(holder) ? holder.name : refOf(holder),
+        detail: 'an instance has it',
+      };
 }
 
 function volumesOn({ name }: Host, { volumes }: Fleet, pool: string): Volume[] {
@@ -304,40 +321,62 @@ export function normalPci(address: string): string {
 
 export interface Place {
   host: Host;
-  gpus: readonly string[];
+  /** How many of them fit there. */
+  units: number;
 }
 
-/** Where the machine goes: of the hosts that have room for it, the one with the most. */
-export function placeFor(
-  spec: MachineSpec,
+/** Where a machine can be made, the host with the most room first. */
+export function placesFor(spec: MachineSpec, fleet: Fleet, offer: IncusOffer, options: IncusConfig): Place[] {
+  return placesOf(spec, spec, fleet, offer, options);
+}
+
+/** Where a volume can be made, as {@link placesFor}. */
+export function placesForVolume(
+  spec: VolumeSpec & Pick<MachineSpec, 'avoidHosts'>,
+  fleet: Fleet,
+  options: IncusConfig,
+): Place[] {
+  const offer = incusOfferSchema.parse({ storage_pool: options.volume_pool });
+  const wanted = { vcpus: 0, memoryGb: 0, rootDiskGb: spec.sizeGb, gpuCount: 0 };
+  return placesOf(spec, wanted, fleet, offer, options);
+}
+
+function placesOf(
+  { host: only, datacenter, avoidHosts }: Pick<MachineSpec, 'host' | 'datacenter' | 'avoidHosts'>,
+  wanted: Wanted,
   fleet: Fleet,
   offer: IncusOffer,
   options: IncusConfig,
-): Place | undefined {
-  const group = options.datacenters[spec.datacenter];
-  const rooms = fleet.hosts
-    .filter((host) => isEligible(host, offer, group) && !spec.avoidHosts?.includes(host.name))
-    .map((host) => ({ host, room: roomOn(host, fleet, spec, offer, options) }))
-    .filter(({ room }) => room > 0)
-    .sort((a, b) => b.room - a.room || a.host.name.localeCompare(b.host.name));
-  const host = rooms[0]?.host;
-  return host && { host, gpus: freeGpus(host, fleet, offer).slice(0, spec.gpuCount) };
+): Place[] {
+  const group = options.datacenters[datacenter];
+  return fleet.hosts
+    .filter((host) => isEligible(host, offer, group) && !avoidHosts?.includes(host.name))
+    .filter(({ name }) => only === undefined || name === only)
+    .map((host) => ({ host, units: roomOn(host, fleet, wanted, offer, options) }))
+    .filter(({ units }) => units > 0)
+    .sort((a, b) => b.units - a.units || a.host.name.localeCompare(b.host.name));
 }
 
-/** Where a volume of the datacenter goes: the eligible host whose pool has the most left. */
-export function placeForVolume(
-  datacenter: string,
-  sizeGb: number,
-  fleet: Fleet,
-  options: IncusConfig,
-): Host | undefined {
-  const offer = incusOfferSchema.parse({ storage_pool: options.volume_pool });
-  const wanted = { vcpus: 0, memoryGb: 0, rootDiskGb: sizeGb, gpuCount: 0 };
-  return fleet.hosts
-    .filter((host) => isEligible(host, offer, options.datacenters[datacenter]))
-    .map((host) => ({ host, room: roomOn(host, fleet, wanted, offer, options) }))
-    .filter(({ room }) => room > 0)
-    .sort((a, b) => b.room - a.room)[0]?.host;
+/** `counted`: whose room is taken off already. `only`: the host that binds it. */
+export function toPlacing(
+  places: readonly Place[],
+  { hosts }: Fleet,
+  counted: readonly OwnerRef[],
+  only: string | undefined,
+): Placing {
+  if (places.length > 0)
+    return {
+      answer: 'placed',
+      hosts: places.map(({ host, units }) => ({ host: host.name, units, counted })),
+    };
+  if (only !== undefined && !hosts.some(({ name, isOnline }) => name === only && isOnline))
+    return { answer: 'unknown', reason: `the member ${only} is offline` };
+  return { answer: 'refused', code: 'capacity', detail: NO_ROOM };
+}
+
+/** By the name of every instance, and by the ref of a machine that has another name. */
+export function countedRefs({ names, instances }: Fleet): OwnerRef[] {
+  return [...new Set([...names, ...refsByName(instances).values()])];
 }
 
 /** Each offer counted as if it were the only one. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type {
   DriverManifest,
   Listing,
+  Placing,
   PlatformDriver,
   Presence,
   Step,
@@ -14,7 +15,7 @@ import { toFailure } from './errors.ts';
 import { InstanceReader } from './instances.ts';
 import { Machines } from './machines.ts';
 import type { IncusConfig } from './options.ts';
-import { countFree, FleetReader, isJudgeable, NO_MEMBER, toHosts } from './placement.ts';
+import { countedRefs, countFree, FleetReader, isJudgeable, NO_MEMBER, toHosts } from './placement.ts';
 import { Volumes } from './volumes.ts';
 
 /** A request that Incus has received shows at once, as an operation or as an instance: only its way there takes time. */
@@ -28,9 +29,9 @@ export function openIncus(
   connection: Connection,
   { catalog, clock }: Pick<DriverSetting, 'catalog' | 'clock'>,
 ): PlatformDriver {
-  const client = new IncusClient(connection);
-  const api = new IncusApi(client);
   const now = (): number => clock.now();
+  const client = new IncusClient({ ...connection, now });
+  const api = new IncusApi(client);
   const instances = new InstanceReader(api);
   const fleet = new FleetReader({ api, instances }, options, catalog, now);
   const machines = new Machines({ api, instances, options, catalog, fleet, now, wait: sleep });
@@ -38,12 +39,13 @@ export function openIncus(
     manifest: manifestOf(options),
     get: (ref) => look(() => machines.get(ref)),
     list: () => look(() => machines.list()),
-    create: (spec, cookie) => order(() => machines.create(spec, cookie)),
-    stop: (ref, cookie) => order(() => machines.stop(ref, cookie)),
-    start: (ref, cookie) => order(() => machines.start(ref, cookie)),
-    restart: (ref, id, cookie) => order(() => machines.restart(ref, id, cookie)),
-    destroy: (ref, cookie) => order(() => machines.destroy(ref, cookie)),
-    volumes: guarded(new Volumes({ api, options, fleet })),
+    place: (spec, avoidHosts) => look(() => machines.place(spec, avoidHosts)),
+    create: (...args) => order(() => machines.create(...args)),
+    stop: (...args) => order(() => machines.stop(...args)),
+    start: (...args) => order(() => machines.start(...args)),
+    restart: (...args) => order(() => machines.restart(...args)),
+    destroy: (...args) => order(() => machines.destroy(...args)),
+    volumes: guarded(new Volumes({ api, options, fleet, finder: machines.finder })),
     async inventory(avoidHosts) {
       try {
         const now = await fleet.read();
@@ -51,7 +53,7 @@ export function openIncus(
         return {
           answer: 'counted',
           free: countFree(catalog, now, options, avoidHosts),
-          counted: now.names,
+          counted: countedRefs(now),
           hosts: toHosts(catalog, now, options, avoidHosts),
         };
       } catch (error) {
@@ -70,11 +72,13 @@ function guarded(volumes: Volumes): VolumeDriver {
   return {
     get: (ref) => look(() => volumes.get(ref)),
     list: () => look(() => volumes.list()),
-    create: (spec) => order(() => volumes.create(spec)),
-    attach: (ref, machine, cookie) => order(() => volumes.attach(ref, machine, cookie)),
-    detach: (ref, machine) => order(() => volumes.detach(ref, machine)),
-    resize: (ref, sizeGb) => order(() => volumes.resize(ref, sizeGb)),
-    destroy: (ref) => order(() => volumes.destroy(ref)),
+    place: (spec, avoidHosts) => look(() => volumes.place(spec, avoidHosts)),
+    create: (...args) => order(() => volumes.create(...args)),
+    attach: (...args) => order(() => volumes.attach(...args)),
+    detach: (...args) => order(() => volumes.detach(...args)),
+    resize: (...args) => order(() => volumes.resize(...args)),
+    copy: (...args) => order(() => volumes.copy(...args)),
+    destroy: (...args) => order(() => volumes.destroy(...args)),
   };
 }
 
@@ -93,7 +97,7 @@ export function manifestOf({ volume_content: content }: Pick<IncusConfig, 'volum
 }
 
 /** A look that fails is unknown: it never proves absence. */
-async function look<Answer extends Presence<unknown> | Listing<unknown>>(
+async function look<Answer extends Presence<unknown> | Listing<unknown> | Placing>(
   call: () => Promise<Answer>,
 ): Promise<Answer | { answer: 'unknown'; reason: string }> {
   try {

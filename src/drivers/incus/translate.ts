@@ -1,4 +1,5 @@
 import { renderCloudInit } from '../../orchestrator/cloud-init/render.ts';
+import { refOf as firstRefOf, idOf } from '../../orchestrator/model/attempt.ts';
 import type {
   Endpoint,
   MachineSpec,
@@ -8,12 +9,14 @@ import type {
   Power,
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
-import type { ForwardPort, Instance, Volume } from './api.ts';
+import { type ForwardPort, type Instance, SINGLE, type Volume } from './api.ts';
 import type { IncusConfig, IncusOffer } from './options.ts';
 
-/** The mark of what is ours. What carries no `createdBy`, or another ref than its name says, is never touched. */
+/** The mark of what is ours. What carries no `createdBy` is never touched, nor a volume whose name is not its ref. */
 export const mark = {
   ref: 'user.berth.ref',
+  /** Which instance was made for the ref: Incus' own id of it, {@link UUID}. A copy has the mark too, and another id. */
+  uuid: 'user.berth.uuid',
   createdBy: 'user.berth.created-by',
   note: 'user.berth.note',
   offer: 'user.berth.offer',
@@ -24,11 +27,13 @@ export const mark = {
   gpus: 'user.berth.gpus',
   /** The last restart that was asked for. */
   restart: 'user.berth.restart',
-  /** Of a volume: the member that it is being moved away from. */
+  /** Of a volume that an earlier Berth was moving: the member that it was moved away from. */
   movingFrom: 'user.berth.moving-from',
-  /** Of a volume that is being moved, on the other member: not ours yet. */
+  /** Of a volume that is copied from another. Without `createdBy` the copy is not complete. */
   copyOf: 'user.berth.copy-of',
-  /** Of a volume that was moved: its copy is younger. */
+  /** Of a volume: the copy of it that nothing was attached to it since. */
+  copiedTo: 'user.berth.copied-to',
+  /** Of a volume that was copied: it is as old as the first one. */
   createdAt: 'user.berth.created-at',
 } as const;
 
@@ -37,6 +42,9 @@ export const phases = { built: 'built', created: 'created' } as const;
 
 /** `open`: it names them, and nobody has checked yet whether another does too. `held`: they are its own. */
 export const gpuClaims = { open: 'open', held: 'held' } as const;
+
+/** A rename, a move and a backup that is restored keep it. A copy gets another. */
+export const UUID = 'volatile.uuid';
 
 const CREATED_BY = 'berth';
 export const SSH_PORT = 22;
@@ -50,6 +58,24 @@ export function isName(ref: OwnerRef): boolean {
 
 export function isOurs({ name, config }: Pick<Instance | Volume, 'name' | 'config'>): boolean {
   return config[mark.createdBy] === CREATED_BY && config[mark.ref] === name;
+}
+
+/** Whether it is of Berth, whatever its name is now. */
+export function isMarked({ config }: Pick<Instance | Volume, 'config'>): boolean {
+  return config[mark.createdBy] === CREATED_BY && config[mark.ref] !== undefined;
+}
+
+export function refOf({ name, config }: Pick<Instance | Volume, 'name' | 'config'>): OwnerRef {
+  return isMarked({ config }) ? (config[mark.ref] ?? name) : name;
+}
+
+/**
+ * What a volume is called in a machine: as its first attempt is, so that the guest finds it at the same path and by the
+ * same serial number after it was moved.
+ */
+export function deviceOf(ref: OwnerRef): string {
+  const id = idOf(ref);
+  return id === ref ? ref : firstRefOf(id);
 }
 
 /** Whether it has a part of our mark: somebody took the rest away, and it may be a machine or a volume of ours. */
@@ -206,19 +232,26 @@ function powerOf(instance: Instance, endpoint: Endpoint | undefined): Power {
   return instance.status_code === 106 || instance.status_code === 105 ? 'starting' : 'stopping';
 }
 
-export function fromPlatform(instance: Instance, endpoint: Endpoint | undefined): ObservedMachine {
-  const { config, location } = instance;
+/** `isMoving`: Incus has given it a temporary name, and nobody has renamed it. */
+export function fromPlatform(
+  instance: Instance,
+  endpoint: Endpoint | undefined,
+  isMoving = false,
+): ObservedMachine {
+  const { name, config, location } = instance;
+  const ref = refOf(instance);
   const note = config[mark.note];
   const power = powerOf(instance, endpoint);
   return {
-    ref: instance.name,
+    ref,
     power,
     createdAt: timeOf(instance.created_at),
     ...(power === 'paused' && {
       detail: `Incus shows ${instance.name} as frozen, and does not say why`,
     }),
     ...(endpoint !== undefined && { endpoint }),
-    ...(location !== 'none' && { host: location }),
+    host: location,
+    ...(name !== ref && !isMoving && { renamedTo: name }),
     ...(note !== undefined && { note }),
   };
 }
@@ -270,14 +303,17 @@ export function toPlatformVolume(spec: VolumeSpec, { volume_content: content }: 
   };
 }
 
-export function fromPlatformVolume(volume: Volume): ObservedVolume {
+/** `users`: the machines that it is attached to. */
+export function fromPlatformVolume(volume: Volume, users: readonly OwnerRef[]): ObservedVolume {
   const bytes = bytesOf(volume.config['size']);
   const note = volume.config[mark.note];
+  const host = hostOf(volume);
   return {
     ref: volume.name,
-    attachedTo: usersOf(volume),
+    attachedTo: [...users],
     createdAt: timeOf(volume.config[mark.createdAt] ?? volume.created_at),
     ...(bytes !== undefined && { sizeGb: bytes / 2 ** 30 }),
+    ...(host !== undefined && { host }),
     ...(note !== undefined && { note }),
   };
 }
@@ -287,7 +323,12 @@ export function rootOf(devices: Instance['devices']): Record<string, string> | u
   return Object.values(devices).find(({ type, path }) => type === 'disk' && path === '/');
 }
 
-/** The machines that have it as a device. */
-export function usersOf({ used_by: usedBy }: Pick<Volume, 'used_by'>): OwnerRef[] {
+/** The member that has it. Undefined: every one reaches it. */
+export function hostOf({ location }: Pick<Volume, 'location'>): string | undefined {
+  return location === '' || location === SINGLE ? undefined : location;
+}
+
+/** The names of the instances that have it as a device. */
+export function usersOf({ used_by: usedBy }: Pick<Volume, 'used_by'>): string[] {
   return (usedBy ?? []).flatMap((path) => /^\/1\.0\/instances\/([^/?]+)/.exec(path)?.[1] ?? []).sort();
 }

@@ -1,255 +1,237 @@
+import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type {
+  Call,
   Listing,
   ObservedVolume,
   OwnerRef,
+  Placing,
   Presence,
   Step,
   VolumeDriver,
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
-import { type IncusApi, type Instance, targetOf, type Volume } from './api.ts';
-import { IncusRefusal, isConflict, isNotFound, toFailure } from './errors.ts';
-import { pathOf } from './machines.ts';
-import type { IncusConfig } from './options.ts';
-import { type FleetReader, isJudgeable, NO_MEMBER, placeForVolume } from './placement.ts';
+import { type Instance, targetOf, type Volume } from './api.ts';
+import { IncusRefusal, isConflict, isNotFound } from './errors.ts';
+import { pathOf, unfinished } from './operations.ts';
 import {
-  fromPlatformVolume,
+  type FleetReader,
+  isJudgeable,
+  NO_MEMBER,
+  NO_ROOM,
+  placesForVolume,
+  toPlacing,
+} from './placement.ts';
+import {
+  deviceOf,
   gib,
-  hasPartOfMark,
+  hostOf,
+  isMarked,
   isName,
   isOurs,
   mark,
+  refOf,
   toPlatformVolume,
   usersOf,
 } from './translate.ts';
+import { VolumeCopies } from './volume-copies.ts';
+import { isIncomplete, isOn, original, type VolumeRecordDeps, VolumeRecords } from './volume-records.ts';
 
 const POLL_MS = 200;
 
-export interface VolumeDeps {
-  api: IncusApi;
-  options: IncusConfig;
+export interface VolumeDeps extends VolumeRecordDeps {
   fleet: FleetReader;
 }
 
-/**
- * Custom volumes. One of a pool that is not shared lives on one member, and goes to the member of the machine that it is
- * attached to while it is attached to nothing else.
- */
+/** Custom volumes. One of a pool that is not shared lives on one member: it is moved by copying it under another name. */
 export class Volumes implements VolumeDriver {
   readonly #deps: VolumeDeps;
-  readonly #pool: string;
+  readonly #records: VolumeRecords;
+  readonly #copies: VolumeCopies;
 
   constructor(deps: VolumeDeps) {
     this.#deps = deps;
-    this.#pool = deps.options.volume_pool ?? deps.options.storage_pool;
+    this.#records = new VolumeRecords(deps);
+    this.#copies = new VolumeCopies(deps.api, this.#records);
   }
 
   async get(ref: OwnerRef): Promise<Presence<ObservedVolume>> {
-    const volume = await this.#find(ref);
-    return volume === undefined
-      ? { answer: 'gone' }
-      : { answer: 'observed', value: fromPlatformVolume(volume) };
+    const volume = await this.#records.find(ref);
+    if (volume === undefined) return { answer: 'gone' };
+    return { answer: 'observed', value: await this.#records.show(volume) };
   }
 
   async list(): Promise<Listing<ObservedVolume>> {
-    const volumes = (await this.#deps.api.volumes(this.#pool)).filter(
-      (one) => one.type === 'custom' && isOurs(one),
-    );
-    const names = [...new Set(volumes.map(({ name }) => name))];
-    const items = names.map((name) => original(volumes.filter((one) => one.name === name)));
-    return { answer: 'listed', items: items.filter((one) => one !== undefined).map(fromPlatformVolume) };
+    const volumes = await this.#records.all();
+    const groups = [...Map.groupBy(volumes.filter(isOurs), ({ name }) => name).values()];
+    const items = groups.map(original).filter((one) => one !== undefined);
+    return {
+      answer: 'listed',
+      items: await this.#records.showAll(items),
+      copies: volumes
+        .filter((one) => isMarked(one) && !items.includes(one))
+        .map((one) => ({ ref: refOf(one), name: one.name, ...hostField(one) })),
+      leftovers: volumes
+        .filter((one) => isIncomplete(one))
+        .map((one) => ({
+          ref: one.name,
+          detail: `an incomplete copy of the volume ${one.config[mark.copyOf]}`,
+          ...hostField(one),
+        })),
+    };
   }
 
-  async create(spec: VolumeSpec): Promise<Step<ObservedVolume>> {
+  async place(spec: VolumeSpec, avoidHosts: readonly string[]): Promise<Placing> {
+    const { options, fleet } = this.#deps;
+    const now = await fleet.read();
+    if (!isJudgeable(now)) return { answer: 'unknown', reason: NO_MEMBER };
+    const counted = [...new Set(now.volumes.map(({ name }) => name))];
+    return toPlacing(placesForVolume({ ...spec, avoidHosts }, now, options), now, counted, spec.host);
+  }
+
+  async create(spec: VolumeSpec, _cookie: string | null, call?: Call): Promise<Step<ObservedVolume>> {
     if (!isName(spec.ref)) return failed('invalid', `${spec.ref} is no name that Incus takes`);
     const { api, options, fleet } = this.#deps;
-    const known = await this.#find(spec.ref);
-    if (known !== undefined) return done(fromPlatformVolume(known));
+    const known = await this.#records.find(spec.ref);
+    if (known !== undefined) return done(await this.#records.show(known));
+    if ((await this.#records.named(spec.ref)).some(isIncomplete))
+      return unfinished('an incomplete copy of another volume has its name');
     const now = await fleet.read();
     if (!isJudgeable(now)) return failed('transient', NO_MEMBER);
-    const host = placeForVolume(spec.datacenter, spec.sizeGb, now, options);
-    if (host === undefined) return failed('capacity', 'no member has room for it');
+    const [place] = placesForVolume(spec, now, options);
+    if (place === undefined) return failed('capacity', NO_ROOM);
     const body = toPlatformVolume(spec, options);
-    await api.client.send('POST', this.#path(), { query: targetOf(host.name), body });
-    const made = await this.#find(spec.ref);
-    return made === undefined ? pending('make', POLL_MS) : done(fromPlatformVolume(made));
+    await api.client.send('POST', this.#records.path(), { query: targetOf(place.host.name), body, call });
+    const made = await this.#records.find(spec.ref).catch(() => undefined);
+    return made === undefined ? pending('make', POLL_MS) : done(await this.#records.show(made));
   }
 
-  async attach(ref: OwnerRef, machine: OwnerRef, cookie: string | null): Promise<Step<null>> {
+  async attach(ref: OwnerRef, machine: OwnerRef, _cookie: string | null, call?: Call): Promise<Step<null>> {
     const { api, options } = this.#deps;
-    const [volume, instance] = await Promise.all([this.#find(ref), this.#machine(machine)]);
+    const [volume, instance] = await Promise.all([this.#records.find(ref), this.#machine(machine)]);
     if (volume === undefined) return failed('gone', `there is no volume ${ref}`);
     if (instance === undefined) return failed('gone', `there is no instance ${machine}`);
-    if (instance.devices[ref] !== undefined) return done(null);
-    if (!isAt(volume, instance)) return this.#move(volume, instance, cookie);
+    if (deviceFor(instance, ref, this.#records.pool) !== undefined) return done(null);
+    if (!isOn(volume, instance.location))
+      return failed('elsewhere', `it is on ${volume.location}, and ${machine} is on ${instance.location}`);
+    // What is written from now on is in no copy that was made before.
+    if (volume.config[mark.copiedTo] && !(await this.#records.change(volume, { [mark.copiedTo]: '' }, call)))
+      return pending('attach', POLL_MS);
+    const name = deviceOf(ref);
+    if (instance.devices[name] !== undefined)
+      return failed('conflict', `${machine} has another device ${name}`);
     const isMounted = options.volume_content === 'filesystem';
-    const device = { type: 'disk', pool: this.#pool, source: ref, ...(isMounted && { path: `/mnt/${ref}` }) };
-    await api.client.send('PATCH', pathOf(machine), { body: { devices: { [ref]: device } } });
-    return done(null);
-  }
-
-  /**
-   * To the member of the machine: Incus copies it there, the copy is marked as ours when it is complete, and then the
-   * original is deleted. Which of two copies is the original is written down first; whatever interrupts it, the data is
-   * in one that is complete and ours.
-   */
-  async #move(
-    volume: Volume,
-    { name: machine, location }: Instance,
-    cookie: string | null,
-  ): Promise<Step<null>> {
-    const { api } = this.#deps;
-    const { name, config, location: from } = volume;
-    const users = usersOf(volume);
-    if (users.length > 0)
-      return failed(
-        'conflict',
-        `it is on ${from} with ${users.join(', ')}, and ${machine} is on ${location}`,
-      );
-    const path = this.#path(name);
-    const operation = await this.#operation(cookie);
-    if (operation !== undefined && operation.status_code >= 400) {
-      const refusal = new IncusRefusal(operation.status_code, operation.err ?? 'the move failed', 'POST');
-      const step = toFailure(refusal);
-      return step.outcome === 'failed' ? { ...step, sideEffect: 'none' } : step;
-    }
-    if (await this.#isMoving(name)) return pending(cookie ?? 'move', POLL_MS);
-    const copy = (await this.#named(name)).find((one) => one.location === location);
-    const marks = { ...ownConfig(config), [mark.createdAt]: config[mark.createdAt] ?? volume.created_at };
-    if (copy !== undefined && operation?.status_code === 200) {
-      await api.client.send('PATCH', path, { query: targetOf(location), body: { config: marks } });
-      await api.client.send('DELETE', path, { query: targetOf(from) });
-      return pending('moved', POLL_MS);
-    }
-    // Of an earlier attempt: nobody knows any more whether it is complete.
-    if (copy !== undefined && isCopyOf(copy, volume))
-      await api.client.send('DELETE', path, { query: targetOf(location) });
-    await api.client.send('PATCH', path, {
-      query: targetOf(from),
-      body: { config: { [mark.movingFrom]: from } },
-    });
-    const { operation: id } = await api.client.send('POST', this.#path(), {
-      query: targetOf(location),
-      body: {
-        name,
-        config: { [mark.copyOf]: name },
-        source: { type: 'copy', name, pool: this.#pool, location: from },
-      },
-    });
-    return pending(`move:${id}`, POLL_MS);
-  }
-
-  async detach(ref: OwnerRef, machine: OwnerRef): Promise<Step<null>> {
-    const { api } = this.#deps;
-    const instance = await this.#machine(machine);
-    if (instance?.devices[ref] === undefined) return done(null);
-    const found = await api.instanceToReplace(machine);
-    if (found === undefined) return done(null);
-    const { [ref]: _detached, ...devices } = found.value['devices'] as Record<string, unknown>;
+    const device = {
+      type: 'disk',
+      pool: this.#records.pool,
+      source: ref,
+      ...(isMounted && { path: `/mnt/${name}` }),
+    };
+    const body = { devices: { [name]: device } };
     try {
-      const body = { ...found.value, devices };
-      const { operation } = await api.client.send('PUT', pathOf(machine), { body, etag: found.etag });
-      return pending(`detach:${operation}`, POLL_MS);
+      await api.client.send('PATCH', pathOf(instance.name), { body, etag: instance.etag, call });
+      return done(null);
     } catch (error) {
       // Something else of the machine has changed since it was read.
+      if (isConflict(error)) return pending('attach', POLL_MS);
+      throw error;
+    }
+  }
+
+  async detach(ref: OwnerRef, machine: OwnerRef, _cookie: string | null, call?: Call): Promise<Step<null>> {
+    const instance = await this.#machine(machine);
+    return instance === undefined ? done(null) : this.#detach(ref, instance.name, call);
+  }
+
+  async #detach(ref: OwnerRef, name: string, call?: Call): Promise<Step<null>> {
+    const { api } = this.#deps;
+    const found = await api.instanceToReplace(name);
+    if (found === undefined) return done(null);
+    const all = (found.value['devices'] ?? {}) as Instance['devices'];
+    const device = deviceFor({ devices: all }, ref, this.#records.pool);
+    if (device === undefined) return done(null);
+    const { [device]: _detached, ...devices } = all;
+    try {
+      const body = { ...found.value, devices };
+      const { operation } = await api.client.send('PUT', pathOf(name), { body, etag: found.etag, call });
+      return pending(`detach:${operation}`, POLL_MS);
+    } catch (error) {
       if (isConflict(error)) return pending('detach', POLL_MS);
       throw error;
     }
   }
 
-  async resize(ref: OwnerRef, sizeGb: number): Promise<Step<ObservedVolume>> {
-    const volume = await this.#find(ref);
+  async resize(
+    ref: OwnerRef,
+    sizeGb: number,
+    _cookie: string | null,
+    call?: Call,
+  ): Promise<Step<ObservedVolume>> {
+    const { options } = this.#deps;
+    const volume = await this.#records.find(ref);
     if (volume === undefined) return failed('gone', `there is no volume ${ref}`);
-    const shown = fromPlatformVolume(volume);
+    const shown = await this.#records.show(volume);
     if (shown.sizeGb === sizeGb) return done(shown);
     if ((shown.sizeGb ?? 0) > sizeGb) return failed('invalid', `it has ${shown.sizeGb} GB already`);
-    const { api, options } = this.#deps;
     if (options.volume_content === 'block' && usersOf(volume).length > 0)
       return failed('conflict', 'a block volume grows only while it is attached to nothing');
-    const query = targetOf(volume.location);
-    await api.client.send('PATCH', this.#path(ref), { query, body: { config: { size: gib(sizeGb) } } });
-    return done({ ...shown, sizeGb });
+    const changes = { size: gib(sizeGb), ...(volume.config[mark.copiedTo] && { [mark.copiedTo]: '' }) };
+    const isAsRead = await this.#records.change(volume, changes, call);
+    return isAsRead ? done({ ...shown, sizeGb }) : pending('resize', POLL_MS);
   }
 
-  async destroy(ref: OwnerRef): Promise<Step<null>> {
-    const volume = await this.#find(ref);
-    if (volume === undefined) return done(null);
-    for (const machine of usersOf(volume)) {
-      const step = await this.detach(ref, machine);
+  copy(ref: OwnerRef, spec: VolumeSpec, cookie: string | null, call?: Call): Promise<Step<ObservedVolume>> {
+    return this.#copies.copy(ref, spec, cookie, call);
+  }
+
+  /** Every volume of exactly that name that is ours, and what there is of a copy. */
+  async destroy(
+    ref: OwnerRef,
+    _cookie: string | null,
+    order: DestroyOrder,
+    call?: Call,
+  ): Promise<Step<null>> {
+    const ours = async () =>
+      (await this.#records.named(ref)).filter((one) => isOurs(one) || isIncomplete(one));
+    // One that has lost a part of its mark is left as it is.
+    await this.#records.find(ref);
+    const found = await ours();
+    if (found.length === 0) return done(null);
+    for (const name of new Set(found.flatMap(usersOf))) {
+      const step = await this.#detach(ref, name, call);
       if (step.outcome !== 'done') return step;
     }
-    if (await this.#isMoving(ref)) return pending('destroy', POLL_MS);
-    for (const { location } of await this.#all(ref)) {
+    if (await this.#records.isBusy(ref)) return pending('destroy', POLL_MS);
+    for (const { location } of found) {
       try {
-        await this.#deps.api.client.send('DELETE', this.#path(ref), { query: targetOf(location) });
+        const query = targetOf(location);
+        await this.#deps.api.client.send('DELETE', this.#records.path(ref), { query, order, call });
       } catch (error) {
         if (!isNotFound(error) && !isConflict(error)) throw error;
       }
     }
-    return (await this.#all(ref)).length === 0 ? done(null) : pending('destroy', POLL_MS);
+    return (await ours()).length === 0 ? done(null) : pending('destroy', POLL_MS);
   }
 
-  /** On every member, ours or not. */
-  async #named(ref: OwnerRef): Promise<Volume[]> {
-    const volumes = await this.#deps.api.volumes(this.#pool);
-    return volumes.filter((one) => one.type === 'custom' && one.name === ref);
-  }
-
-  /** Ours, and what a move has copied of it so far. */
-  async #all(ref: OwnerRef): Promise<Volume[]> {
-    return (await this.#named(ref)).filter((one) => isOurs(one) || one.config[mark.copyOf] === ref);
-  }
-
-  async #find(ref: OwnerRef): Promise<Volume | undefined> {
-    const named = await this.#named(ref);
-    const found = original(named.filter(isOurs));
-    if (found === undefined && named.some(hasPartOfMark))
-      throw new IncusRefusal(409, `the volume ${ref} has only a part of Berth's mark (user.berth.*)`, 'GET');
-    return found;
-  }
-
+  /** @throws {Error} if it cannot be told whether it is there */
   async #machine(ref: OwnerRef): Promise<Instance | undefined> {
-    const { api } = this.#deps;
-    const instance = isName(ref) ? await api.instance(ref) : undefined;
-    if (instance === undefined) await api.assertProject();
-    return instance !== undefined && isOurs(instance) ? instance : undefined;
-  }
-
-  async #operation(cookie: string | null) {
-    const id = cookie?.split(':')[1];
-    return id === undefined || !/^[0-9a-f-]{36}$/.test(id) ? undefined : this.#deps.api.operation(id);
-  }
-
-  async #isMoving(ref: OwnerRef): Promise<boolean> {
-    const path = this.#path(ref);
-    return (await this.#deps.api.operations()).some(
-      ({ status_code: code, resources }) =>
-        code < 200 &&
-        Object.values(resources ?? {}).some((paths) => paths?.some((one) => one.split('?')[0] === path)),
-    );
-  }
-
-  #path(ref?: OwnerRef): string {
-    return `/1.0/storage-pools/${this.#pool}/volumes/custom${ref === undefined ? '' : `/${ref}`}`;
+    const found = await this.#deps.finder.find(ref);
+    if (found.is === 'unknown') throw new IncusRefusal(503, found.reason, 'GET');
+    if (found.is === 'ours' && found.isMoving) throw new IncusRefusal(503, `Incus is moving ${ref}`, 'GET');
+    if (found.is !== 'ours') await this.#deps.api.assertProject();
+    return found.is === 'ours' ? found.instance : undefined;
   }
 }
 
-/** Of the copies that an interrupted move leaves: the one that it began with, while that is there. */
-function original(copies: readonly Volume[]): Volume | undefined {
-  return copies.find(({ location, config }) => config[mark.movingFrom] === location) ?? copies[0];
+/** The name of the device that is the volume. */
+function deviceFor({ devices }: Pick<Instance, 'devices'>, ref: OwnerRef, pool: string): string | undefined {
+  return Object.entries(devices).find(
+    ([, { type, source, pool: of }]) =>
+      type === 'disk' && source === ref && (of === undefined || of === pool),
+  )?.[0];
 }
 
-function isCopyOf(copy: Volume, { name }: Volume): boolean {
-  return copy.config[mark.copyOf] === name || isOurs(copy);
-}
-
-/** What Incus notes of a volume by itself stays behind. */
-function ownConfig(config: Volume['config']): Volume['config'] {
-  return Object.fromEntries(Object.entries(config).filter(([key]) => !key.startsWith('volatile.')));
-}
-
-/** A volume of a shared pool is on no member. */
-function isAt({ location }: Volume, instance: Instance): boolean {
-  return location === '' || location === 'none' || location === instance.location;
+function hostField(volume: Volume): { host?: string } {
+  const host = hostOf(volume);
+  return host === undefined ? {} : { host };
 }

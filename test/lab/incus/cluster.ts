@@ -62,7 +62,7 @@ export async function startCluster(): Promise<Cluster> {
       const { metadata } = await first.get(`/1.0/images/aliases/${image.alias}`);
       const path = `/1.0/storage-pools/local/volumes/image/${(metadata as { target: string }).target}`;
       for (const { name: target } of nodes)
-        await first.send('DELETE', path, { query: { target } }).catch((error) => {
+        await first.send('DELETE', path, { query: { target }, unpackedImage: true }).catch((error) => {
           if (!isNotFound(error)) throw error;
         });
     },

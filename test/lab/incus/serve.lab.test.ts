@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { anOrder } from '../../../src/orchestrator/model/destroy-order.fixture.ts';
 import { liveThroughKills } from '../../lifecycle/over-any-driver.suite.ts';
 import { generateKeyPair, type KeyPair } from '../../support/processes/openssh.ts';
 import { LabServer, nameOf } from '../lab-server.ts';
@@ -173,14 +174,14 @@ describe('what happens behind the back', () => {
       'it is stopped',
       async () => (await cluster.api.instance(nameOf(deleted)))?.status_code === 102,
     );
-    await client.send('DELETE', `/1.0/instances/${nameOf(deleted)}`);
+    await client.send('DELETE', `/1.0/instances/${nameOf(deleted)}`, { order: anOrder });
     await server.client.waitFor(stopped, 'STOPPED');
     await server.client.waitFor(deleted, 'OFFLINE', 'ERROR', 'GONE');
     await server.client.request('POST', `${stopped}/start`);
     await online(stopped);
     await Promise.all([server.destroy(stopped), server.destroy(deleted)]);
     await expect.poll(() => cluster.contents()).toEqual(['instance berth-foreign']);
-    await client.send('DELETE', '/1.0/instances/berth-foreign');
+    await client.send('DELETE', '/1.0/instances/berth-foreign', { order: anOrder });
     await nothingIsLeft();
   });
 

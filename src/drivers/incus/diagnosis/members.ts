@@ -1,8 +1,7 @@
 import { broken, type Diagnosis, ok, warning } from '../../../ports/diagnosis.ts';
-import { type IncusApi, targetOf } from '../api.ts';
+import { type IncusApi, SINGLE, targetOf } from '../api.ts';
 import type { IncusClient } from '../client.ts';
 import type { IncusConfig } from '../options.ts';
-import { SINGLE } from '../placement.ts';
 import { failed } from './failed.ts';
 
 /** The names of the members; of a single daemon, the one that Incus has for its host. */

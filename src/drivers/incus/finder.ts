@@ -1,0 +1,162 @@
+import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { IncusApi, Instance } from './api.ts';
+import { type Identified, identify, isProvedCopy, isTemporary } from './identity.ts';
+import type { InstanceReader } from './instances.ts';
+import { isMove, Operations } from './operations.ts';
+import { hasPartOfMark, isMarked, isName, isOurs, isUnknown, refOf } from './translate.ts';
+
+/** What there is of a machine. */
+export type Found =
+  | {
+      is: 'ours';
+      instance: Instance;
+      /** Incus has not given it its name back yet. */
+      isMoving: boolean;
+      /** The names of others with its mark that may be the machine as well. Only {@link Finder.search} looks for them. */
+      doubtful: readonly string[];
+    }
+  /** Incus is about to write its record. */
+  | { is: 'coming'; since: string }
+  /** Another instance has its name. */
+  | { is: 'foreign'; silent: ReadonlySet<string> }
+  /** `silent`: members whose instances could not be read. */
+  | { is: 'absent'; silent: ReadonlySet<string> }
+  | { is: 'unknown'; reason: string };
+
+interface Marked extends Identified {
+  all: readonly Instance[];
+  names: readonly string[];
+  silent: ReadonlySet<string>;
+}
+
+/** Finds machines by their mark: somebody may have renamed or moved them. */
+export class Finder {
+  readonly #api: IncusApi;
+  readonly #instances: InstanceReader;
+  readonly #operations: Operations;
+
+  constructor({ api, instances }: { api: IncusApi; instances: InstanceReader }) {
+    this.#api = api;
+    this.#instances = instances;
+    this.#operations = new Operations(api);
+  }
+
+  /** Under its own name first; if it is not there, among all instances. @throws as {@link IncusApi} */
+  async find(ref: OwnerRef): Promise<Found> {
+    const named = await this.#named(ref);
+    return typeof named === 'object' ? named : this.#search(ref, named === 'taken');
+  }
+
+  /** Under its own name alone, for a create, which reads all instances before it makes anything. @throws as {@link IncusApi} */
+  async findByName(ref: OwnerRef): Promise<Found> {
+    const named = await this.#named(ref);
+    if (named !== 'absent') return typeof named === 'object' ? named : this.#search(ref, true);
+    const underWay = await this.#underWay(ref, false);
+    if (underWay !== undefined) return underWay;
+    // It may have been written, or its making ended, between the two.
+    const again = await this.#named(ref);
+    if (typeof again === 'object') return again;
+    return this.#absent(ref, await this.#api.instanceNames(), new Set());
+  }
+
+  async #named(ref: OwnerRef): Promise<Found | 'absent' | 'taken'> {
+    if (!isName(ref)) return { is: 'absent', silent: new Set() };
+    const instance = await this.#api.instance(ref);
+    if (instance === undefined) return 'absent';
+    if (isUnreadable(instance)) return { is: 'unknown', reason: unknownOf(instance) };
+    if (isOurs(instance) && !isProvedCopy(instance))
+      return { is: 'ours', instance, isMoving: false, doubtful: [] };
+    if (!isMarked(instance) && hasPartOfMark(instance))
+      return { is: 'unknown', reason: `${ref} has only a part of Berth's mark (user.berth.*)` };
+    return 'taken';
+  }
+
+  /** Among all instances, also where its name is taken by one that seems to be it. @throws as {@link IncusApi} */
+  async search(ref: OwnerRef): Promise<Found> {
+    const found = await this.find(ref);
+    if (found.is !== 'ours' || found.instance.name !== ref) return found;
+    return (await this.#among(ref, await this.marked(ref))) ?? found;
+  }
+
+  /** All that have its mark, under any name. */
+  async marked(ref: OwnerRef): Promise<Marked> {
+    const { instances, names, silent } = await this.#instances.read({ state: false });
+    const all = instances.filter((one) => isMarked(one) && refOf(one) === ref);
+    return { ...identify(ref, all), all, names, silent };
+  }
+
+  /** Its absence is shown twice, with nothing of Incus under way in between that could hide it. */
+  async #search(ref: OwnerRef, isNameTaken: boolean): Promise<Found> {
+    const found = await this.#among(ref, await this.marked(ref));
+    if (found !== undefined) return found;
+    const underWay = await this.#underWay(ref, isNameTaken);
+    if (underWay !== undefined) return underWay;
+    const again = await this.marked(ref);
+    const late = await this.#among(ref, again);
+    if (late !== undefined) return late;
+    return isNameTaken
+      ? { is: 'foreign', silent: again.silent }
+      : this.#absent(ref, again.names, again.silent);
+  }
+
+  /** What Incus does that may hide it. */
+  async #underWay(ref: OwnerRef, isNameTaken: boolean): Promise<Found | undefined> {
+    const running = (await this.#operations.on(ref)).filter(({ status_code: code }) => code < 200);
+    const making = running.find(({ description }) => /^Creating/.test(description));
+    if (making !== undefined && !isNameTaken) return { is: 'coming', since: making.created_at };
+    const moving = running.find(isMove);
+    return moving && { is: 'unknown', reason: `Incus has not ended "${moving.description}" of ${ref}` };
+  }
+
+  /** A 404 may be about something else that it needs, such as its pool. */
+  #absent(ref: OwnerRef, names: readonly string[], silent: ReadonlySet<string>): Found {
+    return names.includes(ref)
+      ? { is: 'unknown', reason: `Incus lists ${ref}, and does not find it` }
+      : { is: 'absent', silent };
+  }
+
+  async #among(ref: OwnerRef, { machine, copies, all, isUnclear }: Marked): Promise<Found | undefined> {
+    if (isUnclear)
+      return {
+        is: 'unknown',
+        reason: `${namesOf(all)} have the mark of ${ref}, and nothing says which of them is the machine`,
+      };
+    if (machine === undefined) return undefined;
+    const instance = await this.#api.instance(machine.name);
+    if (instance === undefined || refOf(instance) !== ref)
+      return { is: 'unknown', reason: `${machine.name}, which is ${ref}, has just changed` };
+    if (isUnreadable(instance)) return { is: 'unknown', reason: unknownOf(instance) };
+    const doubtful = copies.filter((one) => !isProvedCopy(one) && !isTemporary(one));
+    return {
+      is: 'ours',
+      instance,
+      isMoving: isTemporary(instance) && (await this.#operations.areMoving([ref, instance.name])),
+      doubtful: doubtful.map(({ name }) => name),
+    };
+  }
+
+  /** The machines that instances with these names are. One without our mark is called as it is. */
+  async refsOf(names: readonly string[]): Promise<Map<string, OwnerRef>> {
+    if (names.length === 0) return new Map();
+    const known = this.#instances.refs;
+    if (names.every((name) => known.has(name))) return new Map(known);
+    await this.#instances.read({ state: false });
+    return new Map(this.#instances.refs);
+  }
+}
+
+/** Incus shows an instance in the state Error where its member cannot tell what has become of it. */
+function isUnreadable(instance: Instance): boolean {
+  return isUnknown(instance) || instance.state === null;
+}
+
+/** On a single daemon there is no member that could be silent. */
+function unknownOf({ name, location }: Instance): string {
+  return location === 'none'
+    ? `Incus shows ${name} in the state Error`
+    : `the member ${location} does not tell what became of it`;
+}
+
+function namesOf(instances: readonly Instance[]): string {
+  return instances.map(({ name }) => name).join(', ');
+}

@@ -1,0 +1,473 @@
+import { describe, expect, it } from 'vitest';
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
+import { recordedOrder } from '../../orchestrator/model/destroy-order.ts';
+import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
+import { IncusApi } from './api.ts';
+import type { IncusClient, SendOptions } from './client.ts';
+import { IncusRefusal } from './errors.ts';
+import { InstanceReader } from './instances.ts';
+import { type MachineDeps, Machines } from './machines.ts';
+import { incusConfigSchema } from './options.ts';
+import { FleetReader } from './placement.ts';
+import { mark, UUID } from './translate.ts';
+
+const REF = 'berth-a';
+const [RUNNING, STOPPED] = [103, 102];
+
+interface Fake {
+  location: string;
+  config: Record<string, string>;
+  code: number;
+  startedAt: string;
+}
+
+/** Incus with instances by their names, on the members m1 and m2, or on none. */
+function anIncus({ isClustered = true } = {}) {
+  const instances = new Map<string, Fake>();
+  const operations: object[] = [];
+  const images = ['debian'];
+  const sent: {
+    method: string;
+    path: string;
+    query: unknown;
+    body: Record<string, unknown>;
+    etag: unknown;
+  }[] = [];
+  /** What somebody does before the next change arrives, and while operations are read. */
+  const meanwhile: { run?: (() => void) | undefined; reads?: (() => void) | undefined } = {};
+  const tagOf = ({ config }: Fake): string => JSON.stringify(config);
+  const show = (name: string) => {
+    const { location, config, code, startedAt } = instances.get(name) as Fake;
+    const base = {
+      name,
+      type: 'container',
+      status_code: code,
+      created_at: '2026-11-23T01:00:00Z',
+      location,
+      config,
+    };
+    return {
+      ...base,
+      devices: {},
+      expanded_config: config,
+      expanded_devices: {},
+      state: { status_code: code, started_at: startedAt },
+    };
+  };
+  const members = ['m1', 'm2'].map((server_name) => ({
+    server_name,
+    status: 'Online',
+    message: '',
+    roles: ['database'],
+    groups: [],
+  }));
+  const missing = (what: string) => new IncusRefusal(404, `${what} not found`, 'GET');
+  const readHost = (path: string, { target }: Record<string, string>): unknown => {
+    const environment = { server_clustered: isClustered, server_name: 'x', server_version: '6.0' };
+    if (path === '/1.0') return { api_extensions: [], auth: 'trusted', environment };
+    if (path === '/1.0/cluster/members') return members;
+    if (path === '/1.0/resources')
+      return { cpu: { total: target === 'm2' ? 8 : 4 }, memory: { total: 2 ** 40 } };
+    if (path.endsWith('/resources')) return { space: { total: 2 ** 40 } };
+    return path.endsWith('/custom') ? [] : {};
+  };
+  const read = (path: string, query: Record<string, string>): unknown => {
+    const name = path.split('/')[3] ?? '';
+    if (path === '/1.0/operations') {
+      meanwhile.reads?.();
+      return { all: operations };
+    }
+    if (path === '/1.0/instances')
+      return [...instances.keys()].map((one) => (query['recursion'] ? show(one) : `${path}/${one}`));
+    if (path.startsWith('/1.0/instances/')) {
+      if (instances.has(name)) return show(name);
+      throw missing('Instance');
+    }
+    if (path.startsWith('/1.0/operations/') || path.startsWith('/1.0/images/aliases')) throw missing(name);
+    if (path.startsWith('/1.0/images/') && !images.includes(name)) throw missing('Image');
+    return readHost(path, query);
+  };
+  const client = {
+    project: 'default',
+    get: async (path: string, query: Record<string, string> = {}) => {
+      const found = instances.get(path.split('/')[3] ?? '');
+      return { metadata: read(path, query), etag: found && tagOf(found), operation: undefined };
+    },
+    send: async (method: string, path: string, { query, body = {}, etag }: SendOptions = {}) => {
+      meanwhile.run?.();
+      meanwhile.run = undefined;
+      sent.push({ method, path, query, body: body as Record<string, unknown>, etag });
+      const found = instances.get(path.split('/')[3] ?? '');
+      if (found !== undefined && etag !== undefined && etag !== tagOf(found))
+        throw new IncusRefusal(412, "ETag doesn't match", method);
+      if (method === 'PATCH') Object.assign(found?.config ?? {}, (body as { config: object }).config);
+      if (method === 'DELETE') instances.delete(path.split('/')[3] ?? '');
+      return { metadata: null, etag: undefined, operation: '5c3d55ca-a7c6-443f-a021-359f3a35c6c2' };
+    },
+  } as unknown as IncusClient;
+  const api = new IncusApi(client);
+  const options = incusConfigSchema.parse({ driver: 'incus' });
+  const catalog = { offers: new Map(), regions: new Map() } as unknown as Catalog;
+  const open = () => {
+    const reader = new InstanceReader(api);
+    const fleet = new FleetReader({ api, instances: reader }, options, catalog, () => 0);
+    const deps = {
+      api,
+      options,
+      catalog,
+      fleet,
+      instances: reader,
+      now: () => 0,
+      wait: async () => undefined,
+    };
+    return new Machines(deps satisfies MachineDeps);
+  };
+  return {
+    instances,
+    operations,
+    images,
+    sent,
+    meanwhile,
+    machines: open(),
+    /** Somebody gives it another name. */
+    rename(from: string, to: string): void {
+      instances.set(to, instances.get(from) as Fake);
+      instances.delete(from);
+    },
+    changes: () => sent.map(({ method, path }) => `${method} ${path.slice('/1.0/instances/'.length)}`),
+  };
+}
+
+/** `noted`: it says which instance it is, as one does that this Berth has made. */
+const aMachine = ({ code = RUNNING, uuid = 'u1', noted = 'u1' as string | null } = {}): Fake => ({
+  location: 'm1',
+  code,
+  startedAt: '2026-11-23T02:00:00Z',
+  config: {
+    [mark.createdBy]: 'berth',
+    [mark.ref]: REF,
+    [mark.phase]: 'created',
+    [UUID]: uuid,
+    ...(noted !== null && { [mark.uuid]: noted }),
+  },
+});
+
+const running = (description: string, name: string) => ({
+  id: '00000000-0000-4000-8000-000000000001',
+  created_at: '2026-11-23T02:00:00Z',
+  description,
+  status_code: 103,
+  resources: { instances: [`/1.0/instances/${name}`] },
+});
+
+const spec: MachineSpec = {
+  ref: REF,
+  offerId: 'small',
+  datacenter: 'd',
+  hostname: 'trainer-one',
+  image: 'debian',
+  vcpus: 2,
+  memoryGb: 1,
+  rootDiskGb: 1,
+  gpuCount: 0,
+  gpuType: undefined,
+  sshKeys: [],
+  cloudInit: undefined,
+  note: 'a note',
+};
+
+describe('a machine that somebody renamed', () => {
+  it('is followed: it is shown under its ref, and each order goes to the name that it has now', async () => {
+    const { instances, machines, rename, changes } = anIncus();
+    instances.set(REF, aMachine());
+    rename(REF, 'foo');
+    expect(await machines.get(REF)).toMatchObject({
+      answer: 'observed',
+      value: { ref: REF, renamedTo: 'foo' },
+    });
+    expect(await machines.list()).toMatchObject({ items: [{ ref: REF, renamedTo: 'foo' }], copies: [] });
+    await machines.stop(REF, null);
+    await machines.restart(REF, 'r1', null);
+    Object.assign(instances.get('foo') ?? {}, { code: STOPPED });
+    await machines.start(REF, null);
+    await machines.destroy(REF, null, anOrder);
+    expect(changes()).toEqual(['PUT foo/state', 'PATCH foo', 'PUT foo/state', 'PUT foo/state', 'DELETE foo']);
+    expect(await machines.destroy(REF, null, anOrder)).toEqual({ outcome: 'done', value: null });
+  });
+
+  it('is not gone while Incus renames it, nor where it was renamed between two reads', async () => {
+    const { instances, operations, machines } = anIncus();
+    operations.push(running('Renaming instance', REF));
+    expect(await machines.get(REF)).toMatchObject({
+      answer: 'unknown',
+      reason: expect.stringContaining('Renaming'),
+    });
+    operations.length = 0;
+    expect(await machines.get(REF)).toMatchObject({
+      answer: 'gone',
+      hosts: { answered: ['m1', 'm2'], silent: [] },
+    });
+    instances.set('foo', aMachine());
+    expect(await machines.get(REF)).toMatchObject({ answer: 'observed' });
+  });
+
+  it('is found where it had been between two names while the instances were read', async () => {
+    const { instances, machines, meanwhile } = anIncus();
+    meanwhile.reads = () => instances.set('foo', aMachine());
+    expect(await machines.get(REF)).toMatchObject({ answer: 'observed', value: { renamedTo: 'foo' } });
+  });
+
+  it('is not the copy of it that has its name now', async () => {
+    const { instances, machines, changes } = anIncus();
+    instances.set('foo', aMachine({ code: STOPPED }));
+    instances.set(REF, aMachine({ code: STOPPED, uuid: 'u2' }));
+    expect(await machines.get(REF)).toMatchObject({ value: { ref: REF, renamedTo: 'foo' } });
+    expect(await machines.list()).toMatchObject({ items: [{ renamedTo: 'foo' }], copies: [{ name: REF }] });
+    await machines.start(REF, null);
+    expect(changes()).toEqual(['PUT foo/state']);
+  });
+
+  it('keeps its name from a create: nothing is made of that name beside it', async () => {
+    const { instances, machines, changes } = anIncus();
+    instances.set('foo', { ...aMachine({ code: STOPPED }) });
+    await machines.create(spec, null);
+    expect(changes()).toEqual(['PUT foo/state']);
+    delete instances.get('foo')?.config[mark.phase];
+    expect(await machines.create(spec, null)).toMatchObject({ code: 'unfinished' });
+    instances.set('bar', aMachine({ uuid: 'u2', noted: null }));
+    instances.set('foo', aMachine({ noted: null }));
+    expect(await machines.create(spec, null)).toMatchObject({ code: 'transient', sideEffect: 'possible' });
+    expect(changes()).toHaveLength(1);
+  });
+});
+
+describe('a copy that somebody made', () => {
+  it('is told of, and is never the machine, nor removed with it [incus-copy]', async () => {
+    const { instances, machines, changes } = anIncus();
+    instances.set(REF, aMachine({ code: STOPPED }));
+    instances.set('backup', { ...aMachine({ code: STOPPED, uuid: 'u2' }), location: 'm2' });
+    const copies = [{ ref: REF, name: 'backup', host: 'm2' }];
+    expect(await machines.list()).toMatchObject({ items: [{ ref: REF, host: 'm1' }], copies });
+    await machines.destroy(REF, null, anOrder);
+    for (let calls = 0; calls < 3; calls++)
+      expect(await machines.destroy(REF, null, anOrder)).toMatchObject({ outcome: 'done' });
+    expect(await machines.get(REF)).toMatchObject({ answer: 'gone' });
+    expect(await machines.list()).toMatchObject({ items: [], copies });
+    expect(changes()).toEqual([`DELETE ${REF}`]);
+  });
+
+  it('of before the upgrade could be taken for the machine once that is gone: that is removed only when the copy has no mark', async () => {
+    const { instances, machines, changes } = anIncus();
+    instances.set(REF, aMachine({ code: STOPPED, noted: null }));
+    instances.set('backup', aMachine({ code: STOPPED, uuid: 'u2', noted: null }));
+    const refused = await machines.destroy(REF, null, anOrder);
+    expect(refused).toMatchObject({
+      outcome: 'failed',
+      code: 'conflict',
+      detail: expect.stringContaining('backup'),
+    });
+    delete instances.get('backup')?.config[mark.ref];
+    await machines.destroy(REF, null, anOrder);
+    expect(changes()).toEqual([`PATCH ${REF}`, `DELETE ${REF}`]);
+    expect([...instances.keys()]).toEqual(['backup']);
+  });
+});
+
+describe('which instance a machine is', () => {
+  it('is written down when one of an earlier Berth is read or changed, while no other has its mark', async () => {
+    const { instances, machines, changes } = anIncus();
+    instances.set(REF, aMachine({ noted: null }));
+    await machines.get(REF);
+    expect(instances.get(REF)?.config[mark.uuid]).toBe('u1');
+    await machines.get(REF);
+    expect(changes()).toEqual([`PATCH ${REF}`]);
+    instances.set(REF, aMachine({ code: STOPPED, noted: null }));
+    await machines.get(REF);
+    await machines.start(REF, null);
+    expect(changes().slice(1)).toEqual([`PATCH ${REF}`, `PUT ${REF}/state`]);
+    instances.set(REF, aMachine({ noted: null }));
+    instances.set('backup', aMachine({ uuid: 'u2', noted: null }));
+    await machines.get(REF);
+    expect(changes()).toHaveLength(3);
+  });
+
+  it('is written with the mark of a disk that is complete, before anybody could copy it', async () => {
+    const { instances, operations, machines, sent } = anIncus();
+    const making = aMachine({ code: STOPPED, noted: null });
+    delete making.config[mark.phase];
+    instances.set(REF, making);
+    operations.push({ ...running('Creating instance', REF), status_code: 200 });
+    await machines.create(spec, null);
+    expect(sent[0]?.body).toEqual({ config: { [mark.phase]: 'built', [mark.uuid]: 'u1' } });
+  });
+
+  it('is written anew where a move has changed it under its own name', async () => {
+    const { instances, machines } = anIncus();
+    instances.set(REF, aMachine({ uuid: 'u2' }));
+    expect(await machines.get(REF)).toMatchObject({ answer: 'observed' });
+    expect(instances.get(REF)?.config[mark.uuid]).toBe('u2');
+  });
+});
+
+describe('a machine that Incus moves, such as to evacuate its member,', () => {
+  it('is itself under the temporary name, and nothing is begun with it until it has its own [incus-evacuated]', async () => {
+    const { instances, operations, machines, changes, rename } = anIncus();
+    instances.set('move-of-17', { ...aMachine({ code: STOPPED }), location: 'm2' });
+    operations.push({ ...running('Evacuating cluster member', ''), resources: null });
+    const found = await machines.get(REF);
+    expect(found).toMatchObject({ answer: 'observed', value: { ref: REF, host: 'm2' } });
+    expect(found).not.toHaveProperty('value.renamedTo');
+    const listing = await machines.list();
+    expect(listing).toMatchObject({ items: [{ ref: REF, host: 'm2' }], copies: [] });
+    expect(listing).not.toHaveProperty('items.0.renamedTo');
+    expect(await machines.start(REF, null)).toMatchObject({ outcome: 'failed', code: 'transient' });
+    expect(await machines.destroy(REF, null, anOrder)).toMatchObject({ outcome: 'pending' });
+    expect(changes()).toEqual([]);
+    rename('move-of-17', REF);
+    operations.length = 0;
+    await machines.start(REF, null);
+    expect(changes()).toEqual([`PUT ${REF}/state`]);
+  });
+
+  it('is itself also where the move was interrupted, and is told of under that name', async () => {
+    const { instances, machines, changes } = anIncus();
+    instances.set('move-of-17', aMachine({ code: STOPPED }));
+    expect(await machines.list()).toMatchObject({ items: [{ ref: REF, renamedTo: 'move-of-17' }] });
+    await machines.destroy(REF, null, anOrder);
+    expect(changes()).toEqual(['DELETE move-of-17']);
+  });
+
+  it('is no copy of itself while both are there', async () => {
+    const { instances, operations, machines } = anIncus();
+    instances.set(REF, aMachine());
+    instances.set('move-of-17', aMachine({ code: STOPPED }));
+    operations.push(running('Migrating instance', REF));
+    expect(await machines.list()).toMatchObject({ items: [{ ref: REF }], copies: [] });
+    operations.length = 0;
+    expect(await machines.list()).toMatchObject({ copies: [{ ref: REF, name: 'move-of-17' }] });
+  });
+});
+
+describe('a change that arrives late', () => {
+  it('meets what its successor has changed as a conflict [incus-stale-etag]', async () => {
+    const { instances, machines, meanwhile, sent } = anIncus();
+    instances.set(REF, aMachine());
+    const successor = JSON.stringify({ id: 'r2', since: 'then', isDone: true });
+    meanwhile.run = () => Object.assign(instances.get(REF)?.config ?? {}, { [mark.restart]: successor });
+    expect(await machines.restart(REF, 'r1', null)).toMatchObject({ outcome: 'pending' });
+    expect(instances.get(REF)?.config[mark.restart]).toBe(successor);
+    expect(sent.map(({ method }) => method)).toEqual(['PATCH']);
+  });
+
+  it('of a stop asks a run of the machine that began since to shut down, and does not switch it off', async () => {
+    const { instances, machines, sent } = anIncus();
+    instances.set(REF, aMachine());
+    const first = await machines.stop(REF, null);
+    const cookie = first.outcome === 'pending' ? first.cookie.replace(/^stop/, 'force') : null;
+    await machines.stop(REF, cookie);
+    Object.assign(instances.get(REF) ?? {}, { startedAt: '2026-11-23T03:00:00Z' });
+    await machines.stop(REF, cookie);
+    expect(sent.map(({ body }) => body['force'] ?? false)).toEqual([false, true, false]);
+  });
+});
+
+describe('a create', () => {
+  it('removes nothing: what an interrupted making left is unfinished, however often it is called', async () => {
+    const { instances, machines, sent } = anIncus();
+    const left = aMachine({ code: STOPPED, noted: null });
+    delete left.config[mark.phase];
+    instances.set(REF, left);
+    for (let calls = 0; calls < 2; calls++)
+      expect(await machines.create(spec, null)).toMatchObject({ code: 'unfinished', sideEffect: 'certain' });
+    expect(sent).toEqual([]);
+    // The core removes it by an order, and makes the next one under another name.
+    await machines.destroy(REF, null, recordedOrder({ reason: 'failed_create', by: 'server', at: 0 }));
+    expect(await machines.create({ ...spec, ref: `${REF}-g1` }, null)).toMatchObject({ outcome: 'pending' });
+    expect(sent.at(-1)).toMatchObject({ method: 'POST', body: { name: `${REF}-g1` } });
+    expect(JSON.stringify(sent.at(-1)?.body['config'])).toContain('trainer-one');
+  });
+
+  it('goes to the member that was chosen, or nowhere', async () => {
+    const { machines, sent } = anIncus();
+    await machines.create({ ...spec, host: 'm1' }, null);
+    expect(sent).toMatchObject([{ method: 'POST', query: { target: 'm1' } }]);
+    const refused = await machines.create({ ...spec, host: 'm1', vcpus: 6 }, null);
+    expect(refused).toMatchObject({ outcome: 'failed', code: 'capacity', sideEffect: 'none' });
+    expect(sent).toHaveLength(1);
+  });
+
+  it('whose earlier request was carried out after all goes on with what that made', async () => {
+    const { machines, meanwhile } = anIncus();
+    meanwhile.run = () => {
+      throw new IncusRefusal(400, 'Instance "berth-a" already exists', 'POST');
+    };
+    expect(await machines.create(spec, null)).toMatchObject({ outcome: 'pending' });
+  });
+
+  it('where a person tries it goes to the first place', async () => {
+    const { machines, sent } = anIncus();
+    await machines.create(spec, null);
+    expect(sent).toMatchObject([{ query: { target: 'm2' } }]);
+  });
+});
+
+describe('a machine can be placed', () => {
+  it('on each member that has room, the one with the most first, with those that it has counted', async () => {
+    const { instances, machines } = anIncus();
+    instances.set('foo', { ...aMachine(), config: { ...aMachine().config, 'limits.cpu': '2' } });
+    const placing = await machines.place({ ...spec, ref: 'berth-b' }, []);
+    expect(placing).toMatchObject({
+      answer: 'placed',
+      hosts: [
+        { host: 'm2', units: 4 },
+        { host: 'm1', units: 1 },
+      ],
+    });
+    if (placing.answer === 'placed') expect(placing.hosts[0]?.counted).toEqual(['foo', REF]);
+  });
+
+  it.each([
+    ['not on a cordoned one', {}, ['m2'], { answer: 'placed', hosts: [{ host: 'm1' }] }],
+    ['only on the one that binds it', { host: 'm1' }, [], { answer: 'placed', hosts: [{ host: 'm1' }] }],
+    [
+      'nowhere, if that one has no room',
+      { host: 'm1', vcpus: 6 },
+      [],
+      { answer: 'refused', code: 'capacity' },
+    ],
+    ['nowhere, if none has room', { vcpus: 9 }, [], { answer: 'refused', code: 'capacity' }],
+    [
+      'nowhere, if its image is not there',
+      { image: 'none' },
+      [],
+      { answer: 'refused', code: 'image_missing' },
+    ],
+    ['nowhere that is known, if the one that binds it is offline', { host: 'm3' }, [], { answer: 'unknown' }],
+  ])('%s', async (_title, more, avoidHosts, expected) => {
+    expect(await anIncus().machines.place({ ...spec, ...more }, avoidHosts)).toMatchObject(expected);
+  });
+
+  it('on the one host of a daemon that is in no cluster, which its machines are shown on', async () => {
+    const { instances, machines, sent } = anIncus({ isClustered: false });
+    expect(await machines.place(spec, [])).toMatchObject({ answer: 'placed', hosts: [{ host: 'none' }] });
+    await machines.create({ ...spec, host: 'none' }, null);
+    expect(sent).toMatchObject([{ method: 'POST', query: {} }]);
+    instances.set(REF, { ...aMachine(), location: 'none' });
+    const hosts = { answered: ['none'], silent: [] };
+    expect(await machines.list()).toMatchObject({ items: [{ ref: REF, host: 'none' }], hosts });
+    expect(await machines.get('berth-b')).toEqual({ answer: 'gone', hosts });
+  });
+});
+
+it('an order that keeps disks stops the machine, and leaves it: its disk is a part of it', async () => {
+  const { instances, machines, changes } = anIncus();
+  const order = recordedOrder({ reason: 'tenant', by: 'acct-1', at: 0, keepsDisks: true });
+  instances.set(REF, aMachine());
+  await machines.destroy(REF, null, order);
+  Object.assign(instances.get(REF) ?? {}, { code: STOPPED });
+  expect(await machines.destroy(REF, null, order)).toMatchObject({ outcome: 'pending' });
+  expect(changes()).toEqual([`PUT ${REF}/state`]);
+  await machines.destroy(REF, null, anOrder);
+  expect(changes()).toEqual([`PUT ${REF}/state`, `DELETE ${REF}`]);
+});

@@ -1,0 +1,255 @@
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type {
+  Call,
+  MachineSpec,
+  ObservedMachine,
+  OwnerRef,
+  Placing,
+  Step,
+} from '../../orchestrator/model/platform-driver.ts';
+import { done, failed, pending } from '../../platform-model/steps.ts';
+import { type IncusApi, type Instance, targetOf } from './api.ts';
+import { isConflict, isNotFound } from './errors.ts';
+import type { Finder, Found } from './finder.ts';
+import type { Gpus } from './gpus.ts';
+import { identifyAll } from './identity.ts';
+import { type Operations, POLL_MS, pathOf, unfinished, withEffect } from './operations.ts';
+import type { IncusConfig } from './options.ts';
+import {
+  countedRefs,
+  type FleetReader,
+  freeGpus,
+  isJudgeable,
+  NO_MEMBER,
+  NO_ROOM,
+  offerOf,
+  placesFor,
+  toPlacing,
+} from './placement.ts';
+import type { Reach } from './reach.ts';
+import {
+  imageOf,
+  isName,
+  isRunning,
+  isStopped,
+  mark,
+  phases,
+  rootOf,
+  toPlatform,
+  UUID,
+} from './translate.ts';
+
+/** How long a create waits for Incus to write the record of what it makes. */
+const SHOWN_WITHIN_MS = 3_000;
+const SHOWN_POLL_MS = 50;
+
+export interface MakingDeps {
+  api: IncusApi;
+  options: IncusConfig;
+  catalog: Catalog;
+  fleet: FleetReader;
+  wait: (ms: number) => Promise<void>;
+}
+
+interface Parts {
+  finder: Finder;
+  operations: Operations;
+  gpus: Gpus;
+  reach: Reach;
+  /** Runs one after another what looks at the fleet and then takes something of it. */
+  alone: <T>(run: () => Promise<T>) => Promise<T>;
+}
+
+/** How a machine is made: its record and disk, `built`, its start and its ports, `created`. It removes nothing. */
+export class Making {
+  readonly #deps: MakingDeps;
+  readonly #parts: Parts;
+
+  constructor(deps: MakingDeps, parts: Parts) {
+    this.#deps = deps;
+    this.#parts = parts;
+  }
+
+  /** @throws as {@link IncusApi} */
+  async place(spec: MachineSpec, avoidHosts: readonly string[]): Promise<Placing> {
+    if (!isName(spec.ref)) return { answer: 'refused', code: 'invalid', detail: notAName(spec.ref) };
+    const { options, catalog, fleet } = this.#deps;
+    const offer = offerOf(catalog.offers.get(spec.offerId));
+    const now = await fleet.read();
+    if (!isJudgeable(now)) return { answer: 'unknown', reason: NO_MEMBER };
+    const missing = await this.#missingImage(spec);
+    if (missing !== undefined) return { answer: 'refused', code: 'image_missing', detail: missing };
+    const places = placesFor({ ...spec, avoidHosts }, now, offer, options);
+    return toPlacing(places, now, countedRefs(now), spec.host);
+  }
+
+  async create(spec: MachineSpec, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>> {
+    if (!isName(spec.ref)) return failed('invalid', notAName(spec.ref));
+    return this.#from(await this.#parts.finder.findByName(spec.ref), spec, cookie, call);
+  }
+
+  async #from(
+    found: Found,
+    spec: MachineSpec,
+    cookie: string | null,
+    call?: Call,
+  ): Promise<Step<ObservedMachine>> {
+    switch (found.is) {
+      case 'unknown':
+        return failed('transient', found.reason, 'possible');
+      case 'foreign':
+        return failed('already_exists', `an instance ${spec.ref} is there, and it is not Berth's`);
+      case 'coming':
+        return pending('make', POLL_MS);
+      case 'absent':
+        return (await this.#parts.operations.failureOf(cookie)) ?? this.#make(spec, cookie, call);
+      case 'ours':
+        if (found.isMoving) return pending(cookie ?? 'make', POLL_MS);
+        return withEffect(() => this.#goOn(found.instance, cookie, call));
+    }
+  }
+
+  /** From what there is of it to a machine that runs. */
+  async #goOn(instance: Instance, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>> {
+    const { operations, reach } = this.#parts;
+    const phase = instance.config[mark.phase];
+    if (phase === undefined) return this.#afterMaking(instance, cookie, call);
+    if (isStopped(instance)) {
+      const problem = await operations.failureOf(cookie, 'boot');
+      return problem ?? this.#boot(instance, call);
+    }
+    if (!isRunning(instance)) return pending(cookie ?? 'boot', POLL_MS);
+    const step = await reach.reached(instance, call);
+    if (step.outcome !== 'done' || phase === phases.created) return step;
+    if (!(await this.#setPhase(instance, phases.created, call))) return pending('created', POLL_MS);
+    return done({ ...step.value, power: 'running' });
+  }
+
+  /** With its identity, before anybody can copy it. False: it has changed since it was read. */
+  async #setPhase({ name, config, etag }: Instance, phase: string, call?: Call): Promise<boolean> {
+    const uuid = config[UUID];
+    const marks = { [mark.phase]: phase, ...(uuid !== undefined && { [mark.uuid]: uuid }) };
+    try {
+      await this.#deps.api.client.send('PATCH', pathOf(name), { body: { config: marks }, etag, call });
+      return true;
+    } catch (error) {
+      if (isConflict(error)) return false;
+      throw error;
+    }
+  }
+
+  /** Its first start, once its GPUs are its own. One whose GPUs another has is made anew, under the next name. */
+  async #boot(instance: Instance, call?: Call): Promise<Step<ObservedMachine>> {
+    const { gpus, operations } = this.#parts;
+    const { name, config } = instance;
+    const verdict = await gpus.settle(instance, call);
+    if (verdict === 'held') return operations.setPower(name, { action: 'start' }, 'boot', call);
+    if (verdict === 'lost' && config[mark.phase] !== phases.created) {
+      await gpus.giveUp(instance, call);
+      return unfinished('another machine has the GPUs that it was made with');
+    }
+    return pending('make', POLL_MS);
+  }
+
+  async #make(spec: MachineSpec, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>> {
+    const { alone, finder } = this.#parts;
+    const step = await alone(() => this.#begin(spec, call));
+    if (step !== 'renamed') return step;
+    const found = await finder.find(spec.ref);
+    return found.is === 'absent' ? pending('make', POLL_MS) : this.#from(found, spec, cookie, call);
+  }
+
+  /** `renamed`: it is there, under another name. */
+  async #begin(spec: MachineSpec, call?: Call): Promise<Step<ObservedMachine> | 'renamed'> {
+    const { api, options, catalog, fleet } = this.#deps;
+    const offer = offerOf(catalog.offers.get(spec.offerId));
+    const now = await fleet.read();
+    if (!isJudgeable(now)) return failed('transient', NO_MEMBER);
+    const known = identifyAll(now.instances).get(spec.ref);
+    if (known !== undefined && (known.machine !== undefined || known.isUnclear)) return 'renamed';
+    const [place] = placesFor(spec, now, offer, options);
+    if (place === undefined) return failed('capacity', NO_ROOM);
+    const missing = await this.#missingImage(spec);
+    if (missing !== undefined) return failed('image_missing', missing);
+    const gpus = freeGpus(place.host, now, offer).slice(0, spec.gpuCount);
+    const query = targetOf(place.host.name);
+    const body = toPlatform(spec, offer, options, gpus);
+    try {
+      const { operation } = await api.client.send('POST', '/1.0/instances', { query, body, call });
+      await this.#shown(spec.ref, operation, call).catch(() => undefined);
+      return pending(`make:${operation}`, POLL_MS);
+    } catch (error) {
+      // An earlier request of this attempt was carried out after all.
+      if (isConflict(error)) return pending('make', POLL_MS);
+      throw error;
+    }
+  }
+
+  async #missingImage(spec: MachineSpec): Promise<string | undefined> {
+    const { api, options, catalog } = this.#deps;
+    const { alias } = imageOf(spec.image, offerOf(catalog.offers.get(spec.offerId)), options);
+    return (await api.image(alias)) === undefined ? `there is no image ${alias}` : undefined;
+  }
+
+  /** Waits until what is being made can be seen, or the making has ended. */
+  async #shown(ref: OwnerRef, operation: string | undefined, call?: Call): Promise<void> {
+    const { api, wait } = this.#deps;
+    for (let waited = 0; waited < SHOWN_WITHIN_MS; waited += SHOWN_POLL_MS) {
+      if (call?.signal.aborted || (await api.instance(ref)) !== undefined) return;
+      const running = operation === undefined ? undefined : await api.operation(operation);
+      if (running === undefined || running.status_code >= 200) return;
+      await wait(SHOWN_POLL_MS);
+    }
+  }
+
+  /**
+   * Its record is there, and nothing says that its disk is complete. Operations do not survive their daemon: where none
+   * tells how this one ended, what there is of it was never started.
+   */
+  async #afterMaking(instance: Instance, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>> {
+    const { api } = this.#deps;
+    const { operations, alone } = this.#parts;
+    const { name } = instance;
+    const operation =
+      (await operations.of(cookie)) ??
+      (await operations.on(name)).find(({ description }) => /^Creating/.test(description));
+    if (operation !== undefined && operation.status_code < 200)
+      return pending(`make:${operation.id}`, POLL_MS);
+    if (operation?.status_code === 200) {
+      const built = (await this.#setPhase(instance, phases.built, call)) && (await api.instance(name));
+      return built ? this.#boot(built, call) : pending(cookie ?? 'make', POLL_MS);
+    }
+    if (isRunning(instance)) return failed('conflict', 'it runs, and was never made in full', 'certain');
+    await alone(() => this.#dropImageCopy(instance, call));
+    return unfinished('its making was interrupted, and its disk may be incomplete');
+  }
+
+  /**
+   * A pool has an unpacked copy of each image, on each member. Where the daemon ended while it unpacked it, Incus takes
+   * what there is of it for complete, and no machine made of it boots: it is unpacked anew.
+   */
+  async #dropImageCopy(
+    { config, expanded_devices: devices, location }: Instance,
+    call?: Call,
+  ): Promise<void> {
+    const { api } = this.#deps;
+    const fingerprint = config['volatile.base_image'];
+    const pool = rootOf(devices)?.['pool'];
+    if (fingerprint === undefined || pool === undefined) return;
+    const isCopied = (await api.operations()).some(
+      ({ status_code: code, description, location: at }) =>
+        code < 200 && /^Creating/.test(description) && (at === undefined || at === location),
+    );
+    if (isCopied) return;
+    try {
+      const path = `/1.0/storage-pools/${pool}/volumes/image/${fingerprint}`;
+      await api.client.send('DELETE', path, { query: targetOf(location), unpackedImage: true, call });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+}
+
+function notAName(ref: OwnerRef): string {
+  return `${ref} is no name that Incus takes`;
+}

@@ -1,0 +1,95 @@
+import type { Call, Step } from '../../orchestrator/model/platform-driver.ts';
+import { failed, pending } from '../../platform-model/steps.ts';
+import type { IncusApi, Operation } from './api.ts';
+import { IncusRefusal, isConflict, toFailure } from './errors.ts';
+
+export const POLL_MS = 300;
+
+export type Failure = Extract<Step<never>, { outcome: 'failed' }>;
+
+/** What Incus does in the background. A daemon forgets an operation some seconds after its end, and with its own end. */
+export class Operations {
+  readonly #api: IncusApi;
+
+  constructor(api: IncusApi) {
+    this.#api = api;
+  }
+
+  /** Undefined: the cookie names none, or nobody knows it any more. */
+  async of(cookie: string | null): Promise<Operation | undefined> {
+    const id = cookie?.split(':')[1];
+    return id === undefined || !/^[0-9a-f-]{36}$/.test(id) ? undefined : this.#api.operation(id);
+  }
+
+  /** Those about an instance, and those that run first. */
+  async on(name: string): Promise<Operation[]> {
+    const all = await this.#api.operations();
+    return all.filter((one) => isOn(one, name)).sort((a, b) => a.status_code - b.status_code);
+  }
+
+  /** Whether Incus is moving one of these instances, or all that a member has. */
+  async areMoving(names: readonly string[]): Promise<boolean> {
+    return (await this.#api.operations()).some(
+      (one) =>
+        one.status_code < 200 &&
+        (/cluster/i.test(one.description) || (isMove(one) && names.some((name) => isOn(one, name)))),
+    );
+  }
+
+  /** How the operation of the cookie failed, if it did, and where it was of that kind. */
+  async failureOf(cookie: string | null, kind?: string): Promise<Failure | undefined> {
+    if (kind !== undefined && !cookie?.startsWith(`${kind}:`)) return undefined;
+    const operation = await this.of(cookie);
+    if (operation === undefined || operation.status_code < 400) return undefined;
+    const refusal = new IncusRefusal(operation.status_code, operation.err ?? operation.description, 'POST');
+    const step = toFailure(refusal);
+    if (step.outcome !== 'failed' || step.code === 'conflict' || step.code === 'gone') return undefined;
+    const isBoot = kind === 'boot' && (step.code === 'internal' || step.code === 'invalid');
+    return {
+      ...step,
+      ...(isBoot && { code: 'boot_failed' }),
+      sideEffect: kind === undefined ? 'none' : 'certain',
+    };
+  }
+
+  /** Begins to start or stop an instance. Incus has no tag for that: look at it immediately before. */
+  async setPower(name: string, body: object, kind: string, call?: Call, note = ''): Promise<Step<never>> {
+    try {
+      const path = `${pathOf(name)}/state`;
+      const { operation } = await this.#api.client.send('PUT', path, { body, call });
+      return pending(`${kind}:${operation}${note}`, POLL_MS);
+    } catch (error) {
+      // Somebody is at it already.
+      if (isConflict(error)) return pending(kind, POLL_MS);
+      throw error;
+    }
+  }
+}
+
+/** A move makes the instance anew beside the first one, and renames it. */
+export function isMove({ description }: Operation): boolean {
+  return /^(Migrating|Renaming|Creating|Copying)/.test(description);
+}
+
+function isOn({ resources }: Operation, name: string): boolean {
+  return resources?.['instances']?.some((path) => path.split('?')[0] === pathOf(name)) ?? false;
+}
+
+export function pathOf(name: string): string {
+  return `/1.0/instances/${name}`;
+}
+
+/** What was begun is there: no failure of a later part takes that back. */
+export async function withEffect<T>(run: () => Promise<Step<T>>): Promise<Step<T>> {
+  let step: Step<T>;
+  try {
+    step = await run();
+  } catch (error) {
+    step = toFailure(error);
+  }
+  return step.outcome === 'failed' && step.sideEffect === 'none' ? { ...step, sideEffect: 'certain' } : step;
+}
+
+export function unfinished(detail: string): Step<never> {
+  return failed('unfinished', detail, 'certain');
+}

@@ -1,0 +1,134 @@
+import type {
+  Call,
+  ObservedVolume,
+  OwnerRef,
+  Step,
+  VolumeSpec,
+} from '../../orchestrator/model/platform-driver.ts';
+import { done, failed, pending } from '../../platform-model/steps.ts';
+import { type IncusApi, targetOf, type Volume } from './api.ts';
+import { Operations, unfinished, withEffect } from './operations.ts';
+import { bytesOf, isName, mark, usersOf } from './translate.ts';
+import { isIncomplete, isOn, type VolumeRecords } from './volume-records.ts';
+
+const POLL_MS = 200;
+
+/** How a volume gets to another member: it is copied under another name, and the original stays until an order removes it. */
+export class VolumeCopies {
+  readonly #api: IncusApi;
+  readonly #records: VolumeRecords;
+  readonly #operations: Operations;
+
+  constructor(api: IncusApi, records: VolumeRecords) {
+    this.#api = api;
+    this.#records = records;
+    this.#operations = new Operations(api);
+  }
+
+  /**
+   * To the member `spec.host`, under the name `spec.ref`. It is ours only once Incus has said that the copy succeeded, and
+   * it has the size and the content of the original, to which nothing is attached still. Nothing is removed.
+   */
+  async copy(
+    ref: OwnerRef,
+    spec: VolumeSpec,
+    cookie: string | null,
+    call?: Call,
+  ): Promise<Step<ObservedVolume>> {
+    if (!isName(spec.ref) || spec.ref === ref)
+      return failed('invalid', `a copy of ${ref} cannot be called ${spec.ref}`);
+    const [volume, named] = [await this.#records.find(ref), await this.#records.named(spec.ref)];
+    const ready = this.#records.judge(spec.ref, named);
+    if (ready !== undefined) return this.#judgeCopy(volume, ready, ref, spec);
+    const operation = await this.#operations.of(cookie);
+    const isRunning = operation !== undefined && operation.status_code < 200;
+    if (isRunning || (await this.#records.isBusy(spec.ref))) return pending(cookie ?? 'copy', POLL_MS);
+    const copy = named.find(isIncomplete);
+    if (copy !== undefined)
+      return operation?.status_code === 200 && volume !== undefined
+        ? withEffect(() => this.#complete(volume, copy, spec, cookie, call))
+        : unfinished('a copy was interrupted, and what there is of it may be incomplete');
+    if (named.length > 0)
+      return failed('already_exists', `a volume ${spec.ref} is there, and it is not Berth's`);
+    if (operation !== undefined && operation.status_code >= 400)
+      return (await this.#operations.failureOf(cookie)) ?? failed('transient', 'the copy failed');
+    if (volume === undefined) return failed('gone', `there is no volume ${ref}`);
+    const users = usersOf(volume);
+    if (users.length > 0) return failed('conflict', `it is attached to ${users.join(', ')}`);
+    if (!(await this.#records.change(volume, { [mark.copiedTo]: spec.ref }, call)))
+      return pending('copy', POLL_MS);
+    const { operation: id } = await this.#api.client.send('POST', this.#records.path(), {
+      query: targetOf(spec.host ?? volume.location),
+      body: {
+        name: spec.ref,
+        ...(volume.content_type !== undefined && { content_type: volume.content_type }),
+        config: { ...settingsOf(volume), [mark.copyOf]: ref },
+        source: { type: 'copy', name: ref, pool: this.#records.pool, location: volume.location },
+      },
+      call,
+    });
+    return pending(`copy:${id}`, POLL_MS);
+  }
+
+  /** One with our mark is complete: but it is of use only while nothing was written to the original since. */
+  async #judgeCopy(
+    volume: Volume | undefined,
+    ready: Volume,
+    ref: OwnerRef,
+    spec: VolumeSpec,
+  ): Promise<Step<ObservedVolume>> {
+    if (ready.config[mark.copyOf] !== ref)
+      return failed('already_exists', `the volume ${spec.ref} is no copy of ${ref}`);
+    const problem =
+      spec.host !== undefined && !isOn(ready, spec.host)
+        ? `it is on ${ready.location}`
+        : volume && changedSince(volume, spec.ref);
+    return problem === undefined ? done(await this.#records.show(ready)) : unfinished(problem);
+  }
+
+  /** The copy succeeded: it is looked at, and gets our mark. */
+  async #complete(
+    volume: Volume,
+    copy: Volume,
+    spec: VolumeSpec,
+    cookie: string | null,
+    call?: Call,
+  ): Promise<Step<ObservedVolume>> {
+    const [size, needed] = [bytesOf(copy.config['size']), bytesOf(volume.config['size'])];
+    const problem =
+      copy.config[mark.copyOf] !== volume.name
+        ? `it is a copy of ${copy.config[mark.copyOf]}`
+        : spec.host !== undefined && !isOn(copy, spec.host)
+          ? `it is on ${copy.location}`
+          : copy.content_type !== volume.content_type
+            ? `it is ${copy.content_type}, and not ${volume.content_type}`
+            : size !== undefined && size !== needed
+              ? `it has ${size} bytes, and not ${needed}`
+              : changedSince(volume, spec.ref);
+    if (problem !== undefined) return unfinished(problem);
+    const marks = {
+      ...settingsOf(volume),
+      [mark.ref]: spec.ref,
+      [mark.note]: spec.note,
+      [mark.createdAt]: volume.config[mark.createdAt] ?? volume.created_at,
+      [mark.createdBy]: volume.config[mark.createdBy],
+    };
+    if (!(await this.#records.change(copy, marks, call))) return pending(cookie ?? 'copy', POLL_MS);
+    const made = await this.#records.find(spec.ref);
+    return made === undefined ? pending('copied', POLL_MS) : done(await this.#records.show(made));
+  }
+}
+
+/** Why a copy of it under that name may lack what was written to it since. */
+function changedSince(volume: Volume, copy: OwnerRef): string | undefined {
+  const users = usersOf(volume);
+  if (users.length > 0) return `the original is attached to ${users.join(', ')}`;
+  return volume.config[mark.copiedTo] === copy ? undefined : 'the original was attached after it was copied';
+}
+
+/** What Incus notes of a volume by itself, and what Berth has, stays behind. */
+function settingsOf({ config }: Volume): Volume['config'] {
+  return Object.fromEntries(
+    Object.entries(config).filter(([key]) => !key.startsWith('volatile.') && !key.startsWith('user.berth.')),
+  );
+}

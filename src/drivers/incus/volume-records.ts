@@ -1,0 +1,122 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Call, ObservedVolume, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import { type IncusApi, targetOf, type Volume } from './api.ts';
+import { IncusRefusal, isConflict } from './errors.ts';
+import type { Finder } from './finder.ts';
+import type { IncusConfig } from './options.ts';
+import { fromPlatformVolume, hasPartOfMark, hostOf, isMarked, isOurs, mark, usersOf } from './translate.ts';
+
+export interface VolumeRecordDeps {
+  api: IncusApi;
+  options: IncusConfig;
+  finder: Finder;
+}
+
+/** What Incus has of the volumes of a pool. */
+export class VolumeRecords {
+  readonly pool: string;
+  readonly #deps: VolumeRecordDeps;
+
+  constructor(deps: VolumeRecordDeps) {
+    this.#deps = deps;
+    this.pool = deps.options.volume_pool ?? deps.options.storage_pool;
+  }
+
+  async all(): Promise<Volume[]> {
+    return (await this.#deps.api.volumes(this.pool)).filter(({ type }) => type === 'custom');
+  }
+
+  /** On every member, ours or not. */
+  async named(ref: OwnerRef): Promise<Volume[]> {
+    return (await this.all()).filter(({ name }) => name === ref);
+  }
+
+  async find(ref: OwnerRef): Promise<Volume | undefined> {
+    return this.judge(ref, await this.named(ref));
+  }
+
+  judge(ref: OwnerRef, named: readonly Volume[]): Volume | undefined {
+    const found = original(named.filter(isOurs));
+    if (found === undefined && named.some(hasPartOfMark))
+      throw new IncusRefusal(409, `the volume ${ref} has only a part of Berth's mark (user.berth.*)`, 'GET');
+    return found;
+  }
+
+  async show(volume: Volume): Promise<ObservedVolume> {
+    const [shown] = await this.showAll([volume]);
+    return shown as ObservedVolume;
+  }
+
+  /** With the machines that they are attached to, whatever these are called now. */
+  async showAll(volumes: readonly Volume[]): Promise<ObservedVolume[]> {
+    const users = volumes.flatMap(usersOf);
+    const refs = users.length === 0 ? undefined : await this.#deps.finder.refsOf(users);
+    return volumes.map((one) =>
+      fromPlatformVolume(
+        one,
+        usersOf(one).map((name) => refs?.get(name) ?? name),
+      ),
+    );
+  }
+
+  /** Changes what is configured of it. False: that was not as it had been read. */
+  async change({ name, location, config }: Volume, changes: object, call?: Call): Promise<boolean> {
+    const { api } = this.#deps;
+    const found = await api.volume(this.pool, name, location);
+    if (found === undefined || !areSame(found.value.config, config)) return false;
+    try {
+      const options = { query: targetOf(location), body: { config: changes }, etag: found.etag, call };
+      await api.client.send('PATCH', this.path(name), options);
+      return true;
+    } catch (error) {
+      if (isConflict(error)) return false;
+      throw error;
+    }
+  }
+
+  /** Whether Incus copies from it or to it. */
+  async isBusy(ref: OwnerRef): Promise<boolean> {
+    const path = this.path(ref);
+    return (await this.#deps.api.operations()).some(
+      ({ status_code: code, resources }) =>
+        code < 200 &&
+        Object.values(resources ?? {}).some((paths) => paths?.some((one) => one.split('?')[0] === path)),
+    );
+  }
+
+  path(ref?: OwnerRef): string {
+    return `/1.0/storage-pools/${this.pool}/volumes/custom${ref === undefined ? '' : `/${ref}`}`;
+  }
+}
+
+/**
+ * Of several with one name: the one that a move of an earlier Berth began with, or else one that no such move has made: one
+ * that is in use, or the oldest. An earlier Berth copied a volume under its own name, and gave the copy its mark before the end.
+ */
+export function original(ours: readonly Volume[]): Volume | undefined {
+  const oldest = ours.toSorted((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at));
+  return (
+    oldest.find(({ location, config }) => config[mark.movingFrom] === location) ??
+    oldest.find((one) => one.config[mark.copyOf] !== one.name && usersOf(one).length > 0) ??
+    oldest.find(({ name, config }) => config[mark.copyOf] !== name) ??
+    oldest[0]
+  );
+}
+
+/** Nothing says that the copy is complete. */
+export function isIncomplete(volume: Volume): boolean {
+  return volume.config[mark.copyOf] !== undefined && !isMarked(volume);
+}
+
+/** A volume of a shared pool is on every member. */
+export function isOn(volume: Volume, host: string): boolean {
+  return (hostOf(volume) ?? host) === host;
+}
+
+/** Incus notes something of it by itself. */
+function areSame(...configs: [Volume['config'], Volume['config']]): boolean {
+  const [one, other] = configs.map((config) =>
+    Object.fromEntries(Object.entries(config).filter(([key]) => !key.startsWith('volatile.'))),
+  );
+  return isDeepStrictEqual(one, other);
+}

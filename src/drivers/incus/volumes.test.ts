@@ -1,0 +1,200 @@
+import { describe, expect, it } from 'vitest';
+import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
+import { aCluster } from './cluster.fixture.ts';
+import { mark } from './translate.ts';
+
+const REF = 'berth-vol-a';
+const COPY = `${REF}-g1`;
+const [ON_M1, ON_M2] = ['berth-inst-1', 'berth-inst-2'];
+const DATA = 'what the tenant wrote';
+const marks = { [mark.createdBy]: 'berth', [mark.ref]: REF, [mark.note]: 'n' };
+const settings = { size: '1024MiB', 'security.shifted': 'true' };
+const spec = { ref: REF, datacenter: 'd', sizeGb: 1, type: undefined, note: 'n' };
+const copySpec = { ...spec, ref: COPY, note: 'of the copy', host: 'm2' };
+
+/** A volume on m1 with what a tenant wrote, and a machine on each member. */
+async function aVolume() {
+  const cluster = await aCluster();
+  cluster.machines.set(ON_M1, { location: 'm1', devices: {} });
+  cluster.machines.set(ON_M2, { location: 'm2', devices: {} });
+  const config = { ...marks, ...settings, 'volatile.idmap.last': '[]' };
+  const volume = { name: REF, location: 'm1', config, data: DATA, usedBy: [] };
+  cluster.volumes.push(volume);
+  const { volumes } = cluster.open();
+  const copy = async (cookie: string | null, of = copySpec) => {
+    const step = await volumes.copy?.(REF, of, cookie);
+    return { step, cookie: step?.outcome === 'pending' ? step.cookie : null };
+  };
+  /** Until it is done. */
+  const copied = async () => {
+    const { cookie } = await copy(null);
+    cluster.finishCopies();
+    return (await copy(cookie)).step;
+  };
+  return { ...cluster, cluster, volume, volumes, copy, copied };
+}
+
+const unfinished = { outcome: 'failed', code: 'unfinished', sideEffect: 'certain' };
+
+describe('a volume on another member than the machine', () => {
+  it('is not attached, nor touched', async () => {
+    const { volumes, cluster } = await aVolume();
+    const step = await volumes.attach(REF, ON_M2, null);
+    expect(step).toMatchObject({ outcome: 'failed', code: 'elsewhere', sideEffect: 'none' });
+    expect(cluster.log).toEqual([]);
+  });
+
+  it('is copied there under the name that is asked for, and its copy is a volume of ours once it is complete', async () => {
+    const { volumes, cluster, copy } = await aVolume();
+    const { cookie } = await copy(null);
+    expect(await volumes.get(COPY)).toEqual({ answer: 'gone' });
+    expect(await volumes.list()).toMatchObject({
+      items: [{ ref: REF, host: 'm1' }],
+      leftovers: [{ ref: COPY, host: 'm2' }],
+    });
+    expect((await copy(cookie)).step).toMatchObject({ outcome: 'pending' });
+    cluster.finishCopies();
+    const value = {
+      ref: COPY,
+      host: 'm2',
+      sizeGb: 1,
+      note: 'of the copy',
+      createdAt: Date.parse('2026-11-23T01:00:00Z'),
+    };
+    expect((await copy(cookie)).step).toMatchObject({ outcome: 'done', value });
+    expect((await copy(null)).step).toMatchObject({ outcome: 'done', value });
+    expect(cluster.at('m2', COPY)?.config).toMatchObject(settings);
+    expect(cluster.at('m2', COPY)?.config).not.toHaveProperty(['volatile.idmap.last']);
+    expect(cluster.at('m1', REF)?.data).toBe(DATA);
+    expect(cluster.log.filter((one) => one.startsWith('DELETE'))).toEqual([]);
+  });
+
+  it('is seen by the guest as before once the copy is attached', async () => {
+    const { volumes, volume, cluster, copied } = await aVolume();
+    await volumes.attach(REF, ON_M1, null);
+    const before = cluster.machines.get(ON_M1)?.devices ?? {};
+    expect(before).toEqual({ [REF]: { type: 'disk', pool: 'default', source: REF, path: `/mnt/${REF}` } });
+    await volumes.detach(REF, ON_M1, null);
+    expect(volume.usedBy).toEqual([]);
+    await copied();
+    await volumes.attach(COPY, ON_M2, null);
+    expect(cluster.machines.get(ON_M2)?.devices).toEqual({ [REF]: { ...before[REF], source: COPY } });
+    expect(await volumes.get(COPY)).toMatchObject({ value: { attachedTo: [ON_M2] } });
+    await volumes.detach(COPY, ON_M2, null);
+    expect(cluster.machines.get(ON_M2)?.devices).toEqual({});
+  });
+});
+
+describe('a copy', () => {
+  it('that was interrupted is unfinished, and is removed only by an order: the next one has another name', async () => {
+    const { volumes, cluster, copy } = await aVolume();
+    const { cookie } = await copy(null);
+    // The daemon ended, and its operations with it.
+    cluster.forgetOperations();
+    for (const again of [cookie, null]) expect((await copy(again)).step).toMatchObject(unfinished);
+    expect(await volumes.create({ ...spec, ref: COPY }, null)).toMatchObject(unfinished);
+    expect(cluster.volumes).toHaveLength(2);
+    expect((await copy(null, { ...copySpec, ref: `${REF}-g2` })).step).toMatchObject({ outcome: 'pending' });
+    await volumes.destroy(COPY, null, anOrder);
+    expect(cluster.volumes.map(({ name }) => name)).toEqual([REF, `${REF}-g2`]);
+  });
+
+  it.each([
+    ['another size', { size: '512MiB' }],
+    ['another original', { [mark.copyOf]: 'berth-vol-b' }],
+  ])('that has %s is not taken for complete', async (_what, config) => {
+    const { cluster, copy } = await aVolume();
+    const { cookie } = await copy(null);
+    cluster.finishCopies();
+    Object.assign(cluster.at('m2', COPY)?.config ?? {}, config);
+    expect((await copy(cookie)).step).toMatchObject(unfinished);
+    expect(cluster.at('m2', COPY)?.config[mark.createdBy]).toBeUndefined();
+  });
+
+  it('is of no use once the original was attached again, or made larger', async () => {
+    const { volumes, cluster, copy, copied } = await aVolume();
+    await copied();
+    await volumes.attach(REF, ON_M1, null);
+    expect((await copy(null)).step).toMatchObject(unfinished);
+    await volumes.detach(REF, ON_M1, null);
+    expect((await copy(null)).step).toMatchObject(unfinished);
+    const second = await aVolume();
+    await second.copied();
+    await second.volumes.resize(REF, 2, null);
+    expect((await second.copy(null)).step).toMatchObject(unfinished);
+    expect(cluster.volumes).toHaveLength(2);
+  });
+
+  it('is not begun while a machine writes to the original', async () => {
+    const { volumes, copy } = await aVolume();
+    await volumes.attach(REF, ON_M1, null);
+    expect((await copy(null)).step).toMatchObject({
+      outcome: 'failed',
+      code: 'conflict',
+      sideEffect: 'none',
+    });
+  });
+
+  it('never takes a volume for itself that is none', async () => {
+    const { cluster, copy } = await aVolume();
+    const config = { ...marks, [mark.ref]: COPY, ...settings };
+    cluster.volumes.push({ name: COPY, location: 'm2', config, data: null, usedBy: [] });
+    expect((await copy(null)).step).toMatchObject({ outcome: 'failed', code: 'already_exists' });
+  });
+
+  it('that somebody made is told of, and stays when the volume is removed', async () => {
+    const { volumes, volume, cluster } = await aVolume();
+    cluster.volumes.push({ ...volume, name: 'backup', config: { ...volume.config } });
+    const copies = [{ ref: REF, name: 'backup', host: 'm1' }];
+    expect(await volumes.list()).toMatchObject({ items: [{ ref: REF }], copies });
+    expect(await volumes.destroy(REF, null, anOrder)).toMatchObject({ outcome: 'done' });
+    expect(cluster.volumes.map(({ name }) => name)).toEqual(['backup']);
+  });
+});
+
+describe('a move of an earlier Berth, which copied under the same name,', () => {
+  const copyMarks = { [mark.copyOf]: REF };
+
+  it.each([
+    ['before its copy was complete', copyMarks],
+    ['before its original was removed', { ...copyMarks, ...marks }],
+    ['then, and its copy does not say that it is one', marks],
+  ])('loses nothing where it was interrupted %s: the original counts', async (_when, more) => {
+    const { volumes, volume, cluster } = await aVolume();
+    Object.assign(volume.config, { [mark.movingFrom]: 'm1' });
+    const config = { ...more, [mark.movingFrom]: 'm1' };
+    cluster.volumes.unshift({ name: REF, location: 'm2', config, data: null, usedBy: [] });
+    expect(await volumes.get(REF)).toMatchObject({ value: { ref: REF, host: 'm1' } });
+    expect(await volumes.list()).toMatchObject({ items: [{ ref: REF, host: 'm1' }] });
+    expect(await volumes.attach(REF, ON_M2, null)).toMatchObject({ code: 'elsewhere' });
+    expect(await volumes.attach(REF, ON_M1, null)).toMatchObject({ outcome: 'done' });
+    expect(cluster.log.filter((one) => one.startsWith('DELETE'))).toEqual([]);
+  });
+
+  it('is over where the original is gone: its copy is the volume', async () => {
+    const { volumes, volume, cluster } = await aVolume();
+    Object.assign(volume.config, { ...copyMarks, [mark.movingFrom]: 'm2' });
+    expect(await volumes.get(REF)).toMatchObject({ value: { ref: REF, host: 'm1' } });
+    expect(await volumes.attach(REF, ON_M1, null)).toMatchObject({ outcome: 'done' });
+    await volumes.detach(REF, ON_M1, null);
+    expect(await volumes.destroy(REF, null, anOrder)).toMatchObject({ outcome: 'done' });
+    expect(cluster.volumes).toEqual([]);
+  });
+});
+
+describe('a volume can be placed', () => {
+  it('on each member that has room, the one with the most first, with those that it has counted', async () => {
+    const { volumes } = await aVolume();
+    const [first, second] = [
+      { host: 'm1', counted: [REF] },
+      { host: 'm2', counted: [REF] },
+    ];
+    expect(await volumes.place?.(spec, [])).toMatchObject({ answer: 'placed', hosts: [first, second] });
+    expect(await volumes.place?.(spec, ['m1'])).toMatchObject({ answer: 'placed', hosts: [{ host: 'm2' }] });
+    expect(await volumes.place?.({ ...spec, host: 'm2' }, [])).toMatchObject({ hosts: [{ host: 'm2' }] });
+    expect(await volumes.place?.({ ...spec, sizeGb: 2 ** 20 }, [])).toMatchObject({
+      answer: 'refused',
+      code: 'capacity',
+    });
+  });
+});
