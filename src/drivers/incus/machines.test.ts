@@ -459,15 +459,3 @@ describe('a machine can be placed', () => {
     expect(await machines.get('berth-b')).toEqual({ answer: 'gone', hosts });
   });
 });
-
-it('an order that keeps disks stops the machine, and leaves it: its disk is a part of it', async () => {
-  const { instances, machines, changes } = anIncus();
-  const order = recordedOrder({ reason: 'tenant', by: 'acct-1', at: 0, keepsDisks: true });
-  instances.set(REF, aMachine());
-  await machines.destroy(REF, null, order);
-  Object.assign(instances.get(REF) ?? {}, { code: STOPPED });
-  expect(await machines.destroy(REF, null, order)).toMatchObject({ outcome: 'pending' });
-  expect(changes()).toEqual([`PUT ${REF}/state`]);
-  await machines.destroy(REF, null, anOrder);
-  expect(changes()).toEqual([`PUT ${REF}/state`, `DELETE ${REF}`]);
-});

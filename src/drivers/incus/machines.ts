@@ -21,8 +21,6 @@ import { type Failure, Operations, POLL_MS, pathOf } from './operations.ts';
 import { Reach } from './reach.ts';
 import { fromPlatform, isFrozen, isRunning, isStopped, isUnknown, mark, refOf, UUID } from './translate.ts';
 
-const KEPT_POLL_MS = 60_000;
-
 export interface MachineDeps extends MakingDeps {
   instances: InstanceReader;
   now: () => number;
@@ -250,8 +248,6 @@ export class Machines {
     if (!isStopped(instance))
       return this.#operations.setPower(name, { action: 'stop', force: true, timeout: -1 }, 'off', call);
     await this.#reach.remove(refOf(instance), order, call);
-    // Its disk is a part of it: both stay until an order removes the disk too.
-    if (order.keepsDisks) return pending('kept', KEPT_POLL_MS);
     // A copy that is made from now on takes its identity along, and is none of ours.
     if (!(await this.#noteIdentity(instance, call))) return pending('destroy', POLL_MS);
     return pending(`delete:${await this.#delete(name, order, call)}`, POLL_MS);

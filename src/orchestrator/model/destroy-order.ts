@@ -30,6 +30,11 @@ export function recordedOrder(order: Omit<DestroyOrder, typeof recorded>): Destr
   return order as DestroyOrder;
 }
 
+/** The order as a driver gets it: the core has waited for as long as disks are kept. */
+export function toDriver({ keepsDisks: _, ...order }: DestroyOrder): DestroyOrder {
+  return order;
+}
+
 /** Who asks for the end of a resource. */
 export interface Requester {
   reason: Extract<DestroyReason, 'tenant' | 'operator'>;

@@ -1,5 +1,6 @@
 import { transition } from '../instances/transition.ts';
 import type { Attempt } from '../model/attempt.ts';
+import { toDriver } from '../model/destroy-order.ts';
 import type { Call, Step, VolumeDriver } from '../model/platform-driver.ts';
 import type { PlatformResource } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames, type VolumeRecord } from '../model/records.ts';
@@ -99,7 +100,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
     return switchOff(context, lease, record, keepDisksUntil);
   if (record.host !== null && lease.cookie === null) await machines.seeBesideSilence(record.ownerRef);
   const removal = await remove(context, lease, {
-    destroy: (cookie, call) => driver.destroy(record.ownerRef, cookie, order, call),
+    destroy: (cookie, call) => driver.destroy(record.ownerRef, cookie, toDriver(order), call),
     find: () => confirmRemoved(context, record),
     isOnHost: record.host !== null,
     sent: () => machines.removalSent(record.ownerRef),

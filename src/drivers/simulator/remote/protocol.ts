@@ -98,7 +98,6 @@ const order = z
     reason: z.enum(destroyReasons),
     by: z.string(),
     at: z.number(),
-    keepsDisks: z.literal(true).exactOptional(),
   })
   .transform(recordedOrder);
 

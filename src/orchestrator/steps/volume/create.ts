@@ -78,7 +78,7 @@ export function toVolumeSpec(
 }
 
 async function made(tx: Transaction, record: VolumeRecord, { host }: ObservedVolume): Promise<Next> {
-  const available = await transitionVolume(tx, { ...record, host: host ?? record.host }, 'AVAILABLE');
+  const available = await transitionVolume(tx, { ...record, host: host ?? null }, 'AVAILABLE');
   const { status } = await updateAttachmentStatus(tx, available);
   return status === 'AVAILABLE' ? finish : { step: 'attach' };
 }
