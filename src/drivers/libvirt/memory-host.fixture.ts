@@ -4,6 +4,7 @@ import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { Bench, type DriverContext } from '../kit/checks/bench.ts';
 import { aCatalog } from './catalog.fixture.ts';
+import type { Limits } from './change.ts';
 import type { VirshCall } from './client.ts';
 import { VirshError, type VirshProblem } from './errors.ts';
 import { fleetOf, type Member } from './fleet.ts';
@@ -39,6 +40,8 @@ export class MemoryHost implements Member {
   readonly files = new Map<string, { content: Buffer; bytes: number }>();
   /** Where its `/sys` is, if it has one. */
   readonly root: string | undefined;
+  /** The highest of each resource. */
+  readonly fences = new Map<string, number>();
   isAway = false;
   isPoolActive = true;
   isNetworkActive = true;
@@ -61,26 +64,38 @@ export class MemoryHost implements Member {
     this.files.set('debian.qcow2', { content: Buffer.alloc(0), bytes: 0 });
   }
 
+  #runs = 0;
+
   accelerator = async () => 'tcg' as const;
   close = async () => {};
   virsh = async (args: readonly string[], call: VirshCall = {}): Promise<string> =>
     this.#answer(args, call).toString();
   virshBytes = async (args: readonly string[]): Promise<Buffer> => Buffer.from(this.#answer(args, {}));
 
-  #answer(args: readonly string[], { input = '' }: VirshCall): string | Buffer {
+  #answer(args: readonly string[], { input = '', limits, run }: VirshCall): string | Buffer {
+    limits?.begin();
     if (this.isAway) throw new VirshError('unreachable', `${this.name} is away`);
+    if (limits !== undefined) this.#compare(limits);
+    const isOver = run !== undefined && this.#domain(run.uuid).live?.attributes['id'] !== run.id;
+    refuseIf(isOver, 'not_running');
     const [command = ''] = args;
     if (args.length > 1) return this.#run(args, input);
-    // Several in one call: one that fails does not end it.
-    const each = command.split('; ').map((line) => {
+    // Several in one call: one that fails does not end it, and the last says how it went.
+    const lines = command.split('; ');
+    const each = lines.map((line, at) => {
       try {
         return this.#run(line.split(' '), '').toString();
       } catch (error) {
-        if (error instanceof VirshError) return '';
+        if (error instanceof VirshError && at < lines.length - 1) return '';
         throw error;
       }
     });
     return each.join('\n');
+  }
+
+  #compare({ resource, fence }: Limits): void {
+    refuseIf(fence < (this.fences.get(resource) ?? 0), 'stale');
+    this.fences.set(resource, fence);
   }
 
   #run([command = '', ...rest]: readonly string[], input: string | Uint8Array): string | Buffer {
@@ -136,16 +151,25 @@ export class MemoryHost implements Member {
       const metadata = element('metadata', {}, [parseXml(prefixed)]);
       domain.definition = { ...domain.definition, children: [metadata, ...others] };
     },
-    undefine: ([name = '']) => {
-      this.#domain(name);
-      this.domains.delete(name);
+    undefine: ([name = '']) => void this.domains.delete(this.#nameOf(name)),
+    domrename: ([name = '', to = '']) => {
+      const domain = this.#domain(name);
+      refuseIf(domain.live !== undefined, 'invalid');
+      this.domains.delete(this.#nameOf(name));
+      const rename = (one: XmlElement): XmlElement => ({
+        ...one,
+        children: one.children.map((child) =>
+          typeof child !== 'string' && child.name === 'name' ? element('name', {}, [to]) : child,
+        ),
+      });
+      this.domains.set(to, { ...domain, definition: rename(domain.definition) });
     },
     start: ([name = '']) => {
       const domain = this.#domain(name);
       refuseIf(domain.live !== undefined, 'already_running');
       for (const { path } of disksOf(domain.definition)) this.#file(path.slice(FOLDER.length + 1));
       const { definition } = domain;
-      domain.live = { ...definition, attributes: { ...definition.attributes, id: '1' } };
+      domain.live = { ...definition, attributes: { ...definition.attributes, id: String(++this.#runs) } };
     },
     domstate: ([name = '']) => {
       const { live, pause } = this.#domain(name);
@@ -208,7 +232,7 @@ export class MemoryHost implements Member {
       this.#change(name, ['definition', 'live'], (devices) => [...devices, parseXml(input.toString())]),
     'detach-disk': ([name = '', target], flags) =>
       this.#change(name, [flags.includes('--live') ? 'live' : 'definition'], (devices) =>
-        devices.filter((one) => typeof one === 'string' || targetOf(one) !== target),
+        devices.filter((one) => typeof one === 'string' || pathOf(one) !== target),
       ),
   };
 
@@ -217,14 +241,22 @@ export class MemoryHost implements Member {
     const definition = parseXml(xml);
     const [name, uuid] = [textOf(descend(definition, 'name')), textOf(descend(definition, 'uuid'))];
     const before = this.domains.get(name);
-    refuseIf(before !== undefined && before.uuid !== uuid, 'exists');
+    const isOther = [...this.domains].some(([of, one]) => (of === name) !== (one.uuid === uuid));
+    refuseIf(isOther, 'exists');
     this.domains.set(name, { ...before, uuid, definition });
   }
 
   #domain(of: string): Domain {
-    const found = this.domains.get(of) ?? [...this.domains.values()].find(({ uuid }) => uuid === of);
-    if (found === undefined) throw new VirshError('no_domain', `there is no ${of}`);
-    return found;
+    return this.domains.get(this.#nameOf(of)) as Domain;
+  }
+
+  /** By name, UUID, or the number of its run. */
+  #nameOf(of: string): string {
+    const isIt = ([name, { uuid, live }]: [string, Domain]): boolean =>
+      [live?.attributes['id'], uuid, name].includes(of);
+    const [name] = [...this.domains].find(isIt) ?? [];
+    if (name === undefined) throw new VirshError('no_domain', `there is no ${of}`);
+    return name;
   }
 
   #file(name: string): { content: Buffer; bytes: number } {
@@ -273,12 +305,12 @@ function toBytes(size: string): number {
   return Number(number) * (unit === 'M' ? 1024 ** 2 : 1);
 }
 
-const targetOf = (device: XmlElement): string | undefined => descend(device, 'target')?.attributes['dev'];
+const pathOf = (device: XmlElement): string | undefined => descend(device, 'source')?.attributes['file'];
 
 function disksOf(domain: XmlElement): { path: string }[] {
   const devices = descend(domain, 'devices')?.children ?? [];
   return devices.flatMap((one) => {
-    const path = typeof one === 'string' ? undefined : descend(one, 'source')?.attributes['file'];
+    const path = typeof one === 'string' ? undefined : pathOf(one);
     return path === undefined || (one as XmlElement).name !== 'disk' ? [] : [{ path }];
   });
 }

@@ -1,19 +1,29 @@
 import { z } from 'zod';
+import { idOf } from '../../orchestrator/model/attempt.ts';
+import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type {
+  AskedHosts,
+  Call,
+  Leftover,
   Listing,
   ObservedVolume,
   OwnerRef,
+  Placing,
   Presence,
   Step,
   VolumeDriver,
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
+import { Change } from './change.ts';
 import type { Platform } from './create.ts';
-import { type DomainDisk, toDiskXml } from './domain-xml.ts';
-import { toFailure, VirshError } from './errors.ts';
-import { type FoundMachine, type Member, readMachine } from './fleet.ts';
+import { unlessSilent } from './destroy.ts';
+import { type DomainDisk, isMachine, toDiskXml } from './domain-xml.ts';
+import { isRefusal, tellsNothing, toFailure, VirshError } from './errors.ts';
+import { type FoundMachine, hostsOf, type Member, readMachine } from './fleet.ts';
 import { type HostDomain, listDomains } from './hosts/host-view.ts';
-import { deleteVolume, writeFile } from './pool.ts';
+import { type HostView, roomOf } from './hosts/room.ts';
+import { viewOf } from './placement.ts';
+import { deleteFile, listFiles, listKnownFiles, writeFile } from './pool.ts';
 import { done, pending, refused } from './translate.ts';
 import { childrenOf, descend, parseXml, textOf } from './xml.ts';
 
@@ -21,10 +31,13 @@ const POLL_MS = 500;
 const GIB = 1024 ** 3;
 /** What virtio-blk shows of a serial. */
 const SERIAL_CHARACTERS = 20;
+/** A create makes the mark before the disk: one that is alone for longer is of no create. */
+const CREATE_WITHIN_MS = 60 * 60_000;
 
 /** A volume is two files: the disk, and the mark without which a disk is another's. */
 const diskFile = (ref: OwnerRef): string => `${ref}.volume`;
 const markFile = (ref: OwnerRef): string => `${ref}.mark`;
+const FILE = /^([a-z0-9][a-z0-9-]*)\.(volume|mark)$/;
 
 const markSchema = z.object({
   createdBy: z.literal('berth'),
@@ -43,10 +56,19 @@ interface FoundVolume {
   observed: ObservedVolume;
 }
 
-type Search =
-  | { answer: 'found'; volume: FoundVolume }
-  | { answer: 'gone' }
-  | { answer: 'unknown'; reason: string };
+/** What a host has of volumes. `loose`: files of which the other is missing. */
+interface HostVolumes {
+  host: Member;
+  volumes: readonly FoundVolume[];
+  loose: readonly { ref: OwnerRef; name: string }[];
+}
+
+/** What the hosts that answered have; the others tell nothing. */
+interface Search {
+  found: readonly HostVolumes[];
+  hosts: AskedHosts;
+  reason: string | undefined;
+}
 
 /** Volumes are qcow2 files in the pool of one host: a machine of another host cannot have them. */
 export function createVolumes(platform: Platform): VolumeDriver {
@@ -54,14 +76,18 @@ export function createVolumes(platform: Platform): VolumeDriver {
   // A mark is never changed, so it is read once.
   const marks = new Map<string, VolumeMark>();
 
-  async function listHost(host: Member): Promise<FoundVolume[]> {
+  async function listHost(host: Member): Promise<HostVolumes> {
     const { virsh, options } = host;
-    const names = await namesOf(host);
-    const refs = names
-      .filter((name) => /^[a-z0-9][a-z0-9-]*\.volume$/.test(name))
-      .map((name) => name.slice(0, -'.volume'.length))
-      .filter((ref) => names.includes(markFile(ref)));
-    if (refs.length === 0) return [];
+    const names = await listKnownFiles(host);
+    const files = names.flatMap((name) => {
+      const [, ref] = FILE.exec(name) ?? [];
+      return ref === undefined ? [] : [{ ref, name }];
+    });
+    const refs = files
+      .filter(({ ref, name }) => name === diskFile(ref) && names.includes(markFile(ref)))
+      .map(({ ref }) => ref);
+    const loose = files.filter(({ ref }) => !refs.includes(ref));
+    if (refs.length === 0) return { host, volumes: [], loose };
     const commands = refs.map((ref) => `vol-dumpxml --pool ${options.pool} ${diskFile(ref)}`);
     const [domains, text] = await Promise.all([
       listDomains(host),
@@ -72,22 +98,27 @@ export function createVolumes(platform: Platform): VolumeDriver {
     const told = volumes.map((volume) => textOf(descend(volume, 'name')).slice(0, -'.volume'.length));
     const untold = refs.filter((ref) => !told.includes(ref)).map(diskFile);
     // What does not seem to be there would be made anew, or said to be gone.
-    const still = untold.length === 0 ? [] : (await namesOf(host)).filter((name) => untold.includes(name));
+    const still =
+      untold.length === 0 ? [] : (await listKnownFiles(host)).filter((name) => untold.includes(name));
     if (still.length > 0) throw new VirshError('busy', `${host.name} does not tell of ${still[0]}`);
     const found: FoundVolume[] = [];
     for (const [index, volume] of volumes.entries()) {
       const ref = told[index] ?? '';
       const mark = await readMark(host, ref);
-      if (mark === undefined) continue;
+      if (mark === undefined) {
+        loose.push({ ref, name: diskFile(ref) });
+        continue;
+      }
       const path = textOf(descend(volume, 'target', 'path'));
       const sizeGb = Number(textOf(descend(volume, 'capacity'))) / GIB;
       const attachedTo = domains
-        .filter(({ mark: own, disks }) => own !== undefined && disks.some((disk) => disk.path === path))
-        .map(({ name }) => name);
+        .filter((domain) => isMachine(domain) && domain.disks.some((disk) => disk.path === path))
+        .map(({ mark: own, name }) => own?.ref ?? name);
       const { createdAt, note } = mark;
-      found.push({ host, path, sizeGb, domains, observed: { ref, attachedTo, createdAt, sizeGb, note } });
+      const observed = { ref, attachedTo, createdAt, sizeGb, host: host.name, note };
+      found.push({ host, path, sizeGb, domains, observed });
     }
-    return found;
+    return { host, volumes: found, loose };
   }
 
   async function readMark(host: Member, ref: OwnerRef): Promise<VolumeMark | undefined> {
@@ -109,72 +140,136 @@ export function createVolumes(platform: Platform): VolumeDriver {
     }
   }
 
-  async function searchAll(): Promise<{ volumes: FoundVolume[]; unknown: string | undefined }> {
+  /** @throws {VirshError} where a host that answers does not tell all */
+  async function searchAll(): Promise<Search> {
     const answers = await Promise.allSettled(fleet.hosts.map(listHost));
-    const volumes: FoundVolume[] = [];
-    let unknown: string | undefined;
-    for (const answer of answers) {
-      if (answer.status === 'fulfilled') volumes.push(...answer.value);
-      else if (answer.reason instanceof VirshError) unknown ??= answer.reason.message;
+    const found: HostVolumes[] = [];
+    const problems = new Map<string, string>();
+    for (const [index, answer] of answers.entries()) {
+      if (answer.status === 'fulfilled') found.push(answer.value);
+      else if (answer.reason instanceof VirshError && isOfHost(answer.reason))
+        problems.set(fleet.hosts[index]?.name ?? '', answer.reason.message);
       else throw answer.reason;
     }
-    return { volumes, unknown };
+    return { found, hosts: hostsOf(fleet.hosts, problems), reason: [...problems.values()][0] };
   }
 
-  async function find(ref: OwnerRef): Promise<Search> {
-    const { volumes, unknown } = await searchAll();
-    const volume = volumes.find(({ observed }) => observed.ref === ref);
-    if (volume !== undefined) return { answer: 'found', volume };
-    return unknown === undefined ? { answer: 'gone' } : { answer: 'unknown', reason: unknown };
+  const volumesIn = ({ found }: Pick<Search, 'found'>): FoundVolume[] =>
+    found.flatMap(({ volumes }) => volumes);
+
+  async function get(ref: OwnerRef): Promise<Presence<ObservedVolume>> {
+    const search = await searchAll().catch(unknownOf);
+    if ('answer' in search) return search;
+    const { hosts, reason, found } = search;
+    const volume = volumesIn(search).find(({ observed }) => observed.ref === ref);
+    if (volume !== undefined) return { answer: 'observed', value: volume.observed };
+    const unmarked = found.find(({ loose }) => loose.some(({ name }) => name === diskFile(ref)));
+    if (unmarked !== undefined)
+      return {
+        answer: 'unknown',
+        reason: `${unmarked.host.name} has ${diskFile(ref)} without ${markFile(ref)}: put that back, or delete the volume, which removes the file`,
+      };
+    return reason === undefined ? { answer: 'gone', hosts } : { answer: 'unknown', reason, hosts };
+  }
+
+  async function list(): Promise<Listing<ObservedVolume>> {
+    const search = await searchAll().catch(unknownOf);
+    if ('answer' in search) return search;
+    const { hosts, reason, found } = search;
+    if (reason !== undefined && hosts.answered.length === 0) return { answer: 'unknown', reason };
+    const leftovers: Leftover[] = [];
+    for (const { host, loose } of found)
+      for (const { ref, name } of loose)
+        if (await isLeftover(host, ref, name)) leftovers.push({ ref, host: host.name, detail: name });
+    return { answer: 'listed', items: volumesIn(search).map(({ observed }) => observed), leftovers, hosts };
+  }
+
+  async function isLeftover(host: Member, ref: OwnerRef, name: string): Promise<boolean> {
+    if (idOf(ref) === ref) return false;
+    if (name === diskFile(ref)) return true;
+    const mark = await readMark(host, ref);
+    return mark !== undefined && mark.createdAt + CREATE_WITHIN_MS < clock.now();
   }
 
   async function findOrFail(ref: OwnerRef): Promise<FoundVolume | Step<never>> {
-    const search = await find(ref);
-    if (search.answer === 'found') return search.volume;
-    if (search.answer === 'unknown') throw new VirshError('unreachable', search.reason);
+    const search = await searchAll();
+    const volume = volumesIn(search).find(({ observed }) => observed.ref === ref);
+    if (volume !== undefined) return volume;
+    if (search.reason !== undefined) throw new VirshError('unreachable', search.reason);
     return refused('gone', `no host has the volume ${ref}`);
   }
 
-  /** The emptiest pool of the datacenter. */
-  async function hostFor({ datacenter, sizeGb }: VolumeSpec): Promise<Member | undefined> {
-    const hosts = fleet.hosts.filter(({ options }) => options.datacenter === datacenter && !options.cordoned);
-    const free = await Promise.allSettled(hosts.map(freeGb));
-    const [best] = hosts
-      .map((host, index) => ({ host, freeGb: free[index]?.status === 'fulfilled' ? free[index].value : -1 }))
-      .filter((one) => one.freeGb >= sizeGb)
-      .toSorted((a, b) => b.freeGb - a.freeGb);
-    return best?.host;
+  /** The host with the most room comes first. */
+  async function place(spec: VolumeSpec, avoidHosts: readonly string[] = []): Promise<Placing> {
+    const candidates = fleet.hosts.filter(
+      ({ name, options }) =>
+        options.datacenter === spec.datacenter &&
+        !avoidHosts.includes(name) &&
+        (spec.host === undefined || name === spec.host),
+    );
+    const answers = await Promise.allSettled(candidates.map((host) => viewOf(host, platform.config)));
+    const views = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+    const problems = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
+    for (const problem of problems) if (!(problem instanceof VirshError)) throw problem;
+    const hosts = views
+      .filter(({ cordon, fault }) => cordon === undefined && fault === undefined)
+      .filter((view) => roomOf(view).diskGb >= spec.sizeGb)
+      .toSorted((a, b) => roomOf(b).diskGb - roomOf(a).diskGb || (a.name < b.name ? -1 : 1))
+      .map((view) => ({
+        host: view.name,
+        units: Math.floor(roomOf(view).diskGb / spec.sizeGb),
+        counted: volumesOn(view),
+      }));
+    if (hosts.length > 0) return { answer: 'placed', hosts };
+    if (views.length === 0 && problems.length > 0)
+      return { answer: 'unknown', reason: problems.map(({ message }) => message).join('; ') };
+    const where = spec.host ?? spec.datacenter;
+    return { answer: 'refused', code: 'capacity', detail: `no ${spec.sizeGb} GB of disk are left: ${where}` };
   }
 
-  async function create(spec: VolumeSpec): Promise<Step<ObservedVolume>> {
-    const search = await find(spec.ref);
-    if (search.answer === 'unknown') throw new VirshError('unreachable', search.reason);
-    if (search.answer === 'found') return done(search.volume.observed);
-    const host = await hostFor(spec);
-    if (host === undefined)
-      return refused('capacity', `no host in ${spec.datacenter} has ${spec.sizeGb} GB of disk left`);
-    const mark: VolumeMark = {
-      createdBy: 'berth',
-      ref: spec.ref,
-      createdAt: clock.now(),
-      note: spec.note,
-    };
-    if ((await namesOf(host)).includes(diskFile(spec.ref)))
-      return refused('already_exists', `${diskFile(spec.ref)} is on ${host.name}, and it is not Berth's`);
-    await writeFile(host, markFile(spec.ref), Buffer.from(JSON.stringify(mark)));
-    const size = `${Math.ceil(spec.sizeGb * 1024)}M`;
-    await host.virsh([
-      ...['vol-create-as', host.options.pool, diskFile(spec.ref), size, '--format', 'qcow2'],
-    ]);
-    const made = await find(spec.ref);
-    return made.answer === 'found' ? done(made.volume.observed) : pending(host.name, POLL_MS);
+  async function create(
+    change: Change,
+    spec: VolumeSpec,
+    cookie: string | null,
+  ): Promise<Step<ObservedVolume>> {
+    const name = spec.host ?? cookie ?? (await firstHost(spec));
+    if (typeof name !== 'string') return name;
+    const host = fleet.hosts.find((one) => one.name === name);
+    if (host === undefined) return refused('capacity', `the platform has no host ${name}`);
+    const { volumes, loose } = await listHost(host);
+    const made = volumes.find(({ observed }) => observed.ref === spec.ref);
+    if (made !== undefined) return done(made.observed);
+    const { ref, note, sizeGb } = spec;
+    const mark: VolumeMark = { createdBy: 'berth', ref, createdAt: clock.now(), note };
+    if (loose.some((file) => file.name === diskFile(ref)))
+      return refused('already_exists', `${diskFile(ref)} is on ${name}, and it is not Berth's`);
+    await writeFile(change, host, markFile(ref), Buffer.from(JSON.stringify(mark)));
+    const size = `${Math.ceil(sizeGb * 1024)}M`;
+    const { pool } = host.options;
+    await change.virsh(host, ['vol-create-as', pool, diskFile(ref), size, '--format', 'qcow2']);
+    const after = (await listHost(host)).volumes.find(({ observed }) => observed.ref === ref);
+    return after === undefined ? pending(name, POLL_MS) : done(after.observed);
   }
 
-  async function attach(ref: OwnerRef, machineRef: OwnerRef): Promise<Step<null>> {
+  /** Where nobody has chosen one: that which has it already, or the first that could. */
+  async function firstHost(spec: VolumeSpec): Promise<string | Step<never>> {
+    const search = await searchAll();
+    if (search.reason !== undefined) throw new VirshError('unreachable', search.reason);
+    const made = volumesIn(search).find(({ observed }) => observed.ref === spec.ref);
+    if (made !== undefined) return made.host.name;
+    const placing = await place(spec);
+    if (placing.answer === 'unknown') return refused('transient', placing.reason);
+    if (placing.answer === 'refused') return refused(placing.code, placing.detail);
+    return placing.hosts[0]?.host ?? refused('capacity', 'no host has room');
+  }
+
+  async function attach(change: Change, ref: OwnerRef, machineRef: OwnerRef): Promise<Step<null>> {
     const volume = await findOrFail(ref);
     if ('outcome' in volume) return volume;
     const { observed, host } = volume;
-    if (observed.attachedTo.includes(machineRef)) return done(null);
+    // An earlier detach may have come only now.
+    if (observed.attachedTo.includes(machineRef))
+      return (await change.fence(host)) ? attach(change, ref, machineRef) : done(null);
     if (observed.attachedTo.length > 0)
       return refused('conflict', `${ref} is attached to ${observed.attachedTo.join(', ')}`);
     const search = await fleet.find(machineRef);
@@ -183,118 +278,145 @@ export function createVolumes(platform: Platform): VolumeDriver {
     const { machine } = search;
     if (machine.host.name !== host.name)
       return refused(
-        'invalid',
+        'elsewhere',
         `the volume is on the host ${host.name} and the machine on ${machine.host.name}: a volume cannot leave its host`,
       );
     const target = freeTarget(machine);
     if (target === undefined) return refused('invalid', `${machineRef} has as many disks as it can have`);
     const disk: DomainDisk = { path: volume.path, format: 'qcow2', target, serial: serialOf(ref) };
-    await host.virsh(['attach-device', '--persistent', '--', machineRef, '/dev/stdin'], {
+    await change.virsh(host, ['attach-device', '--persistent', '--', machine.domain.uuid, '/dev/stdin'], {
       input: toDiskXml(disk),
     });
     return done(null);
   }
 
-  async function detach(ref: OwnerRef, machineRef: OwnerRef): Promise<Step<null>> {
+  async function detach(change: Change, ref: OwnerRef, machineRef: OwnerRef): Promise<Step<null>> {
     const volume = await findOrFail(ref);
     if ('outcome' in volume)
       return volume.outcome === 'failed' && volume.code === 'gone' ? done(null) : volume;
-    return detachFrom(volume, machineRef);
+    return detachFrom(change, volume, machineRef);
   }
 
-  async function detachFrom({ host, path }: FoundVolume, machineRef: OwnerRef): Promise<Step<null>> {
+  async function detachFrom(
+    change: Change,
+    volume: Pick<FoundVolume, 'host' | 'path'>,
+    machineRef: OwnerRef,
+  ): Promise<Step<null>> {
+    const { host, path } = volume;
     const machine = await readMachine(host, machineRef);
-    if (machine === undefined) return done(null);
-    const places = [
-      { disks: machine.domain.disks, flag: '--config' },
-      ...(machine.running ? [{ disks: machine.live.disks, flag: '--live' }] : []),
+    const flags = [
+      ...(has(machine?.domain, path) ? ['--config'] : []),
+      ...(machine?.running && has(machine.live, path) ? ['--live'] : []),
     ];
-    const attached = places.flatMap(({ disks, flag }) =>
-      disks.flatMap((disk) => (disk.path === path ? [{ target: disk.target, flag }] : [])),
-    );
-    if (attached.length === 0) return done(null);
+    // An earlier attach may have come only now.
+    if (machine === undefined || flags.length === 0)
+      return (await change.fence(host)) ? detachFrom(change, volume, machineRef) : done(null);
     // A guest that runs answers in its own time; where it was asked already, libvirt refuses to ask again.
-    for (const { target, flag } of attached)
-      await host.virsh(['detach-disk', flag, '--', machineRef, target]).catch(unlessBusy);
+    for (const flag of flags)
+      await change.virsh(host, ['detach-disk', flag, '--', machine.domain.uuid, path]).catch(unlessBusy);
     return pending(host.name, POLL_MS);
   }
 
-  async function resize(ref: OwnerRef, sizeGb: number): Promise<Step<ObservedVolume>> {
+  async function resize(change: Change, ref: OwnerRef, sizeGb: number): Promise<Step<ObservedVolume>> {
     const volume = await findOrFail(ref);
     if ('outcome' in volume) return volume;
     const { host, observed, path, domains } = volume;
     if (volume.sizeGb > sizeGb) return refused('invalid', `${ref} has ${volume.sizeGb} GB already`);
     if (volume.sizeGb === sizeGb) return done(observed);
     const size = `${Math.ceil(sizeGb * 1024)}M`;
-    const running = domains.find((domain) => domain.running && observed.attachedTo.includes(domain.name));
+    const running = domains.find((domain) => domain.running && isMachine(domain) && has(domain, path));
+    const { pool } = host.options;
     if (running === undefined)
-      await host.virsh(['vol-resize', '--pool', host.options.pool, '--', diskFile(ref), size]);
+      await change.virsh(host, ['vol-resize', '--pool', pool, '--', diskFile(ref), size]);
     else {
-      await host.virsh(['blockresize', '--', running.name, path, size]);
-      await host.virsh(['pool-refresh', host.options.pool]);
+      await change.virsh(host, ['blockresize', '--', running.uuid, path, size]);
+      await host.virsh(['pool-refresh', pool]);
     }
-    const resized = await find(ref);
-    return resized.answer === 'found' && resized.volume.sizeGb >= sizeGb
-      ? done(resized.volume.observed)
+    const resized = (await listHost(host)).volumes.find((one) => one.observed.ref === ref);
+    return resized !== undefined && resized.sizeGb >= sizeGb
+      ? done(resized.observed)
       : pending(host.name, POLL_MS);
   }
 
-  async function destroy(ref: OwnerRef): Promise<Step<null>> {
-    const search = await find(ref);
-    if (search.answer === 'unknown') throw new VirshError('unreachable', search.reason);
-    if (search.answer === 'found') {
-      const { volume } = search;
-      for (const machine of volume.observed.attachedTo) {
-        const step = await detachFrom(volume, machine);
-        if (step.outcome !== 'done') return step;
-      }
-    }
-    for (const host of fleet.hosts) {
-      // A disk without our mark is another's.
-      const isAnothers =
-        (await readMark(host, ref)) === undefined && (await namesOf(host)).includes(diskFile(ref));
-      if (isAnothers) continue;
-      await deleteVolume(host, diskFile(ref));
-      await deleteVolume(host, markFile(ref));
+  async function destroy(change: Change, ref: OwnerRef, order: DestroyOrder): Promise<Step<null>> {
+    const { found, hosts } = await searchAll();
+    let wasFound = false;
+    for (const { host, volumes } of found) {
+      const names = await listFiles(host, change);
+      const left = [diskFile(ref), markFile(ref)].filter((name) => names.includes(name));
       marks.delete(`${host.name}/${ref}`);
+      if (left.length === 0) continue;
+      wasFound = true;
+      const volume = volumes.find(({ observed }) => observed.ref === ref);
+      const step = await detachAll(change, host, ref, volume?.domains ?? []);
+      if (step.outcome !== 'done') return step;
+      for (const name of left) await deleteFile(change, host, name, order);
+    }
+    return wasFound ? done(null) : unlessSilent(ref, hosts.silent);
+  }
+
+  /** From what has it as it runs or as it is stored. What is no machine of ours is left as it is. */
+  async function detachAll(
+    change: Change,
+    host: Member,
+    ref: OwnerRef,
+    live: readonly HostDomain[],
+  ): Promise<Step<null>> {
+    for (const domain of [...live, ...(await listDomains(host, 'stored'))]) {
+      const path = domain.disks.find((disk) => disk.path?.endsWith(`/${diskFile(ref)}`))?.path;
+      if (path === undefined) continue;
+      if (!isMachine(domain) || domain.mark === undefined)
+        return refused(
+          'conflict',
+          `${domain.name} on ${host.name}, which is no machine of Berth, has ${path}: detach it there`,
+        );
+      const step = await detachFrom(change, { host, path }, domain.mark.ref);
+      if (step.outcome !== 'done') return step;
     }
     return done(null);
   }
 
-  const alone = <T>(ref: OwnerRef, task: () => Promise<Step<T>>): Promise<Step<T>> =>
-    fleet.alone(`volume ${ref}`, () => task().catch(toFailure));
+  const alone = <T>(
+    ref: OwnerRef,
+    call: Call | undefined,
+    cookie: string | null,
+    task: (change: Change) => Promise<Step<T>>,
+  ): Promise<Step<T>> => {
+    const change = new Change(clock, `${ref}.volume`, call);
+    return fleet.alone(`volume ${ref}`, () =>
+      task(change).catch((error) => toFailure(error, change.hasChanged || cookie !== null)),
+    );
+  };
   return {
-    async get(ref): Promise<Presence<ObservedVolume>> {
-      const search = await find(ref);
-      return search.answer === 'found' ? { answer: 'observed', value: search.volume.observed } : search;
-    },
-    async list(): Promise<Listing<ObservedVolume>> {
-      const { volumes, unknown } = await searchAll();
-      if (unknown !== undefined) return { answer: 'unknown', reason: unknown };
-      return { answer: 'listed', items: volumes.map(({ observed }) => observed) };
-    },
-    create: (spec) => alone(spec.ref, () => create(spec)),
-    attach: (ref, machine) => alone(ref, () => fleet.alone(machine, () => attach(ref, machine))),
-    detach: (ref, machine) => alone(ref, () => fleet.alone(machine, () => detach(ref, machine))),
-    resize: (ref, sizeGb) => alone(ref, () => resize(ref, sizeGb)),
-    destroy: (ref) => alone(ref, () => destroy(ref)),
+    get,
+    list,
+    place,
+    create: (spec, cookie, call) => alone(spec.ref, call, cookie, (change) => create(change, spec, cookie)),
+    attach: (ref, machine, cookie, call) =>
+      alone(ref, call, cookie, (change) => fleet.alone(machine, () => attach(change, ref, machine))),
+    detach: (ref, machine, cookie, call) =>
+      alone(ref, call, cookie, (change) => fleet.alone(machine, () => detach(change, ref, machine))),
+    resize: (ref, sizeGb, cookie, call) => alone(ref, call, cookie, (change) => resize(change, ref, sizeGb)),
+    destroy: (ref, cookie, order, call) => alone(ref, call, cookie, (change) => destroy(change, ref, order)),
   };
 }
 
+const isOfHost = (problem: VirshError): boolean => tellsNothing(problem) || problem.problem === 'no_pool';
+
+function unknownOf(error: unknown): { answer: 'unknown'; reason: string } {
+  if (error instanceof VirshError) return { answer: 'unknown', reason: error.message };
+  throw error;
+}
+
+/** The volumes whose room is taken. */
+const volumesOn = ({ volumes }: HostView): OwnerRef[] =>
+  [...volumes].flatMap((name) => (FILE.exec(name)?.[2] === 'volume' ? (FILE.exec(name)?.[1] ?? []) : []));
+
+const has = (domain: Pick<HostDomain, 'disks'> | undefined, path: string): boolean =>
+  domain?.disks.some((disk) => disk.path === path) === true;
+
 /** What the guest finds the disk by: `/dev/disk/by-id/virtio-SERIAL`. The id of the volume, as far as it shows. */
-function serialOf(ref: OwnerRef): string {
-  return ref.replace(/^berth-/, '').slice(0, SERIAL_CHARACTERS);
-}
-
-async function namesOf({ virsh, options }: Member): Promise<string[]> {
-  const lines = (await virsh(['vol-list', '--pool', options.pool])).split('\n');
-  return lines.flatMap((line) => line.trim().split(/\s+/)[0] || []);
-}
-
-async function freeGb({ virsh, options }: Member): Promise<number> {
-  const info = await virsh(['pool-info', '--bytes', options.pool]);
-  return Number(/^Available:\s+(\d+)/m.exec(info)?.[1] ?? 0) / GIB;
-}
+const serialOf = (ref: OwnerRef): string => idOf(ref).slice(0, SERIAL_CHARACTERS);
 
 function freeTarget({ domain, live }: FoundMachine): string | undefined {
   const taken = new Set([...domain.disks, ...live.disks].map(({ target }) => target));
@@ -302,6 +424,6 @@ function freeTarget({ domain, live }: FoundMachine): string | undefined {
 }
 
 function unlessBusy(error: unknown): void {
-  if (error instanceof VirshError && error.problem !== 'unreachable' && error.problem !== 'refused') return;
+  if (error instanceof VirshError && !tellsNothing(error) && !isRefusal(error)) return;
   throw error;
 }
