@@ -328,13 +328,14 @@ const shellWithout = ({ name, files }: Pick<MemoryHost, 'name' | 'files'>): Host
   },
 });
 
-/** The script for hosts on a file system of the test's own. */
+/** The script for hosts on a file system of the test's own, which may lack the programs of a host. */
 const shellAt = (shell: HostShell, root: string, files: HostShell): HostShell => ({
   ...shell,
-  run: (script, [command = '', , ...rest], timeoutMs) =>
-    command === 'exists' || command === 'machines'
-      ? files.run(script, [command, '', ...rest])
-      : shell.run(script, [command, root, ...rest], timeoutMs),
+  async run(script, [command = '', , ...rest], ...limits) {
+    if (command === 'exists' || command === 'machines') return files.run(script, [command, '', ...rest]);
+    const output = await shell.run(script, [command, root, ...rest], ...limits);
+    return { ...output, stdout: output.stdout.replaceAll(/^missing\t.*\n/gm, '') };
+  },
 });
 
 /** The driver over such hosts, which sells H100, and what the shared checks need of it. */
