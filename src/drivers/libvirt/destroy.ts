@@ -8,7 +8,7 @@ import { type FoundMachine, readMachine } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';
 import { runHostScript } from './hosts/host-facts.ts';
 import { listDomains } from './hosts/host-view.ts';
-import { deleteLeftFiles, hasFile, heldByCopy } from './leftovers.ts';
+import { deleteLeftFiles, hasDisk, heldByCopy } from './leftovers.ts';
 import { deleteFile, filesOf, isFileOf, listFiles, poolFolder } from './pool.ts';
 import { cutPower } from './power.ts';
 import { done, pending, refused } from './translate.ts';
@@ -102,7 +102,7 @@ async function sortFiles({ host, domain, live }: FoundMachine, change: Change): 
   const names = await listFiles(host, change);
   const [folder, domains] = [await poolFolder(host), await listDomains(host, 'stored')];
   const beside = domains.filter(({ uuid }) => uuid !== domain.uuid);
-  const isFree = (name: string): boolean => !beside.some((other) => hasFile(other, name));
+  const isFree = (name: string): boolean => !beside.some((other) => hasDisk(other, name));
   const made = names.filter((name) => isFileOf(ref, name));
   // Somebody may have given its disk another name, after that of the machine.
   const root = domain.disks[0]?.path ?? '';
@@ -120,7 +120,7 @@ async function sortFiles({ host, domain, live }: FoundMachine, change: Change): 
     own: own.filter(isFree),
     foreign: foreign.filter(isFree),
     others: [...paths].filter(isOther),
-    copy: beside.find((other) => other.mark?.ref === ref && own.some((name) => hasFile(other, name)))?.name,
+    copy: beside.find((other) => other.mark?.ref === ref && own.some((name) => hasDisk(other, name)))?.name,
   };
 }
 

@@ -23,17 +23,22 @@ export async function readLeftFiles(host: Host, ref: OwnerRef, change?: Change):
   const names = (await listFiles(host, change)).filter((name) => isFileOf(ref, name));
   if (names.length === 0) return NONE;
   const domains = await listDomains(host, 'stored');
-  // Made since, or still there.
-  if (domains.some(({ uuid }) => uuid === uuidOf(ref))) return NONE;
-  const user = domains.find((domain) => names.some((name) => hasFile(domain, name)));
-  if (user?.mark?.ref === ref) return { names, copy: user.name };
-  // A domain without our mark that is called so, or has one of them, is another's with all that belongs to it.
-  return user !== undefined || domains.some(({ name }) => name === ref) ? NONE : { names, copy: undefined };
+  // Made since, or still there. A domain without our mark that is called so is another's, with its files.
+  if (domains.some(({ uuid, name, mark }) => uuid === uuidOf(ref) || (name === ref && mark === undefined)))
+    return NONE;
+  const users = domains.filter((domain) => names.some((name) => hasDisk(domain, name)));
+  return {
+    names: names.filter((name) => !users.some((user) => user.mark === undefined && hasDisk(user, name))),
+    copy: users.find(({ mark }) => mark !== undefined)?.name,
+  };
 }
 
-/** By the name of the file alone, since a copy may come by another path to the same file. */
-export const hasFile = ({ disks }: Pick<HostDomain, 'disks'>, name: string): boolean =>
-  disks.some(({ path }) => path !== undefined && basename(path) === name);
+/**
+ * By the name of the file alone, since another domain may come by another path to the same file. A seed is of its machine
+ * alone: a copy shares it, and it has secrets.
+ */
+export const hasDisk = ({ disks }: Pick<HostDomain, 'disks'>, name: string): boolean =>
+  !name.endsWith('.seed') && disks.some(({ path }) => path !== undefined && basename(path) === name);
 
 /**
  * What follows from it that none of these hosts has the domain: they have nothing of the machine, or files of it, or they
@@ -73,7 +78,7 @@ function describe(host: string, names: readonly string[], copy: string | undefin
   const what = `${host} has no domain of it, and still ${names.join(', ')}`;
   return copy === undefined
     ? `${what}: define it again (virsh define, from a backup of /etc/libvirt/qemu), or delete it, which removes these files`
-    : `${what}, which ${copy}, a copy of the machine, has as its disk`;
+    : `${what}: ${copy}, a copy of the machine, has its disk`;
 }
 
 /** Deletes them by their exact names. Why they stay; undefined: none is left. @throws {VirshError} */
@@ -108,7 +113,7 @@ export function findLeftovers(
   for (const name of names) {
     const ref = DATA.exec(name)?.[1] ?? '';
     const isOurs = idOf(ref) !== ref && !images.has(name);
-    if (!isOurs || uuids.has(uuidOf(ref)) || domains.some((domain) => hasFile(domain, name))) continue;
+    if (!isOurs || uuids.has(uuidOf(ref)) || domains.some((domain) => hasDisk(domain, name))) continue;
     left.set(ref, [...(left.get(ref) ?? []), name]);
   }
   return left;
