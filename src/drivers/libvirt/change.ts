@@ -2,18 +2,8 @@ import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Host, VirshCall } from './client.ts';
 import { VirshError } from './errors.ts';
-import { guardProblems } from './hosts/guard.ts';
+import { guardProblems, type Limits } from './hosts/guard.ts';
 import type { HostShell } from './hosts/host-shell.ts';
-
-/** What limits the commands of one call. */
-export interface Limits {
-  /** What the host keeps the fence by. */
-  resource: string;
-  fence: number;
-  signal: AbortSignal;
-  /** To be called when the command is about to begin. @throws {VirshError} `expired` once the time of the call is over */
-  begin(): void;
-}
 
 const REFUSED_BEFORE: ReadonlySet<string> = new Set(['stale', 'expired', 'unprepared']);
 

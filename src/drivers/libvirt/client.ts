@@ -1,8 +1,7 @@
 import { closeSync } from 'node:fs';
 import { anonymousFile, contentOf } from './anonymous-file.ts';
-import type { Limits } from './change.ts';
 import { problemOf, VirshError, type VirshProblem } from './errors.ts';
-import { guarded, guardProblems, type Run } from './hosts/guard.ts';
+import { guarded, guardProblems, type Limits, type Run } from './hosts/guard.ts';
 import { type Login, onHost, openLogin, SSH_FAILED } from './hosts/ssh-login.ts';
 import type { HostOptions } from './options.ts';
 import { runProgram } from './run-program.ts';

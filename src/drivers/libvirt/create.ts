@@ -1,14 +1,11 @@
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { renderCloudInit } from '../../orchestrator/cloud-init/render.ts';
 import { idOf } from '../../orchestrator/model/attempt.ts';
 import type { MachineSpec, ObservedMachine, Step } from '../../orchestrator/model/platform-driver.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Log } from '../../ports/log.ts';
 import type { Change } from './change.ts';
 import { define, mend, remark } from './definition.ts';
 import { macOf, type NetworkSource, toDomainXml } from './domain-xml.ts';
 import { VirshError } from './errors.ts';
-import { type Fleet, type FoundMachine, type Member, readMachine } from './fleet.ts';
+import { type FoundMachine, type Member, type Platform, readMachine } from './fleet.ts';
 import { functionsOf, markGpus } from './gpus/machine-gpus.ts';
 import { generateHostKey } from './host-key.ts';
 import { listDomains } from './hosts/host-view.ts';
@@ -18,18 +15,10 @@ import { settleClaim } from './hosts/settle-claim.ts';
 import { toIso9660 } from './iso9660.ts';
 import type { NatMark } from './machine-mark.ts';
 import { freeNat, NETWORK_FILTER, toNetworkConfig } from './network.ts';
-import { type Image, imageOf, type LibvirtConfig, type LibvirtOffer } from './options.ts';
+import { type Image, imageOf, type LibvirtOffer } from './options.ts';
 import { offerOf, placeOnHosts, viewOf, wantedOf } from './placement.ts';
 import { filesOf, makeOverlay, poolFolder, writeFile } from './pool.ts';
 import { done, pending, refused, toObserved } from './translate.ts';
-
-export interface Platform {
-  fleet: Fleet;
-  config: LibvirtConfig;
-  catalog: Catalog;
-  clock: Clock;
-  log: Log;
-}
 
 const SOON_MS = 1;
 const CLAIM_POLL_MS = 250;
@@ -80,13 +69,16 @@ async function claim(
   if (view === undefined) throw new Error(`there is no view of ${host.name}`);
   const { disk, seed } = filesOf(spec.ref);
   const left = [disk, seed].filter((file) => view.volumes.has(file));
-  if (left.length > 0)
+  if (left.length > 0) {
+    const machine = await readMachine(host, spec.ref);
+    if (machine !== undefined) return goOn(platform, change, spec, machine);
     return {
       outcome: 'failed',
       code: 'unfinished',
       sideEffect: 'certain',
       detail: `${host.name} has ${left.join(', ')} of an earlier call, and no domain that belongs to it`,
     };
+  }
   const obstacle = obstacleOf(view, wanted);
   if (obstacle !== undefined) {
     const isRoomy = obstacleOf(view, { ...wanted, volumes: [] }) === undefined;
@@ -203,12 +195,13 @@ async function goOn(
   machine: FoundMachine,
 ): Promise<Step<ObservedMachine>> {
   const { host, running, domain } = machine;
-  if (!running && domain.mark.claim === 'open') return settle(platform, change, host, spec);
-  if (!running && domain.mark.memo === 'create') {
+  const { memo, claim: state } = domain.mark;
+  if (!running && memo === 'create') {
+    if (state === 'open') return settle(platform, change, host, spec);
     await prepare(platform, change, spec, machine);
     return pending(host.name, SOON_MS);
   }
-  if (!running && domain.mark.memo === 'boot') await powerOn(change, machine);
+  if (!running && memo === 'boot') await powerOn(change, machine);
   return finishBoot(change, host, spec.ref);
 }
 

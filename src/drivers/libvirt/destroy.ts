@@ -1,10 +1,10 @@
 import { basename, dirname } from 'node:path';
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
-import type { AskedHosts, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
+import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import type { Change } from './change.ts';
-import type { Platform } from './create.ts';
 import { VirshError } from './errors.ts';
-import { type FoundMachine, readMachine } from './fleet.ts';
+import type { Platform } from './fleet.ts';
+import { type FoundMachine, type Member, readMachine } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';
 import { runHostScript } from './hosts/host-facts.ts';
 import { listDomains } from './hosts/host-view.ts';
@@ -37,7 +37,7 @@ export async function destroyMachine(
     if (removed.outcome === 'pending') step = removed;
   }
   if (step.outcome !== 'done') return step;
-  const { answered, silent } = search.hosts as AskedHosts;
+  const { answered, silent } = search.hosts ?? { answered: [], silent: [] };
   const untold = [...silent];
   for (const host of fleet.hosts.filter(({ name }) => answered.includes(name))) {
     try {
@@ -136,9 +136,7 @@ async function removeSnapshots(
   policy: 'wait' | 'delete',
 ): Promise<Step<never> | undefined> {
   if (copy !== undefined) return refused('conflict', heldByCopy(host, copy, domain.mark.ref));
-  const place = { stateDir: host.options.state_dir };
-  const { lines } = await runHostScript(host.shell, place, ['exists', ...others]);
-  const still = lines.map(([, path = '']) => path);
+  const still = await thoseThere(host, others);
   if (policy === 'delete') for (const name of foreign) await deleteFile(change, host, name, order);
   const left = policy === 'delete' ? still : [...foreign, ...still];
   if (left.length === 0) return undefined;
@@ -148,4 +146,10 @@ async function removeSnapshots(
       : 'Remove these files';
   const { ref } = domain.mark;
   return refused('conflict', `files hold ${ref} on ${host.name}: ${left.join(', ')}. ${advice}`);
+}
+
+async function thoseThere({ shell, options }: Member, paths: readonly string[]): Promise<string[]> {
+  if (paths.length === 0) return [];
+  const { lines } = await runHostScript(shell, { stateDir: options.state_dir }, ['exists', ...paths]);
+  return lines.map(([, path = '']) => path);
 }

@@ -308,6 +308,8 @@ it.each([
   ['its network is not active', { isNetworkActive: false }],
   ['its pool berth is not active', { isPoolActive: false }],
   ['it has no network filter clean-traffic', { hasFilters: false }],
+  ['it has no flock', { facts: ['clock\t1', 'state\twritable', 'missing\tflock'] }],
+  ['its state folder /var/lib/berth cannot be written', { facts: ['clock\t1'] }],
   ['its pool has no debian.qcow2', { files: new Map() }],
   ['its libvirt has no UEFI firmware', { capabilities: { uefi: false, kvm: true } }],
   ['its libvirt has no KVM', { capabilities: { uefi: true, kvm: false } }],

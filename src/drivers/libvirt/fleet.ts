@@ -1,4 +1,6 @@
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { AskedHosts, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Asking } from '../kit/asking.ts';
 import { type Host, openHost } from './client.ts';
@@ -52,6 +54,15 @@ export interface Fleet {
   find(ref: OwnerRef): Promise<Search>;
   /** One at a time for each name, in this process. */
   alone<T>(name: string, task: () => Promise<T>): Promise<T>;
+}
+
+/** What the driver is opened with. */
+export interface Platform {
+  fleet: Fleet;
+  config: LibvirtConfig;
+  catalog: Catalog;
+  clock: Clock;
+  log: Log;
 }
 
 export function openFleet(config: LibvirtConfig, log: Log, asking?: Asking): Fleet {

@@ -1,29 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
-import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import { diagnoseMachines } from './diagnosis/machine-checks.ts';
-import { MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
+import { aMachine, MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
 import { descend, textOf } from './xml.ts';
 
 const REF = 'berth-a';
 const DISK = `${REF}.qcow2`;
 const SEED = `${REF}.seed`;
-
-/** A machine, whose tenant has written, and what an operator does to it on its host. */
-async function aMachine(hosts: readonly MemoryHost[] = [new MemoryHost()], ref = REF) {
-  const [host] = hosts as [MemoryHost];
-  const { bench } = openMemoryPlatform(hosts);
-  await bench.create(ref, { host: host.name });
-  const disk = host.files.get(`${ref}.qcow2`);
-  if (disk === undefined) throw new Error('it has no disk');
-  disk.content = Buffer.from('what the tenant wrote');
-  const { driver } = bench;
-  const { volumes } = driver;
-  if (volumes === undefined) throw new Error('it has no volumes');
-  const definition = () => host.virsh(['dumpxml', '--inactive', '--', ref]);
-  const written = () => host.files.get(`${ref}.qcow2`)?.content.toString();
-  return { host, bench, driver, volumes, definition, written };
-}
 
 const ANOTHER = '4b2f7f5e-7b11-4d5c-9f0a-2f6f0a3b6f10';
 const withUuid = (xml: string): string => xml.replace(/<uuid>.*<\/uuid>/, `<uuid>${ANOTHER}</uuid>`);
@@ -184,6 +167,16 @@ describe('a machine whose domain somebody undefined', () => {
   });
 });
 
+it('a create that is repeated while a start claims room again does not undefine the machine', async () => {
+  const { host, bench, driver, written } = await aMachine();
+  await bench.stop(REF);
+  await bench.create('berth-b', { vcpus: 124 });
+  expect(await driver.start(REF, null)).toMatchObject({ outcome: 'pending' });
+  expect(await driver.create(bench.spec(REF), host.name)).toMatchObject({ outcome: 'pending' });
+  expect(await driver.get(REF)).toMatchObject({ value: { power: 'stopped' } });
+  expect(written()).toBe('what the tenant wrote');
+});
+
 it('files that a create is making are no leftovers, nor are images that are called as ours', async () => {
   const host = new MemoryHost();
   const images = { 'debian-12': { volume: 'berth-debian.qcow2', user: 'debian' } };
@@ -251,147 +244,4 @@ it('what a tenant sees of a machine and of a volume does not tell which attempt 
   expect(disks).toEqual(['root', 'seed', 'v']);
   const seed = host.files.get('berth-a-g2.seed')?.content.toString('latin1') ?? '';
   expect(seed).toContain('"instance-id":"a"');
-});
-
-describe('a call that comes late', () => {
-  const aCall = (fence: number): Call => ({
-    deadline: Number.MAX_SAFE_INTEGER,
-    fence,
-    signal: new AbortController().signal,
-  });
-
-  /** The machine and a volume, and a server whose next command that begins with `word` is held up. */
-  async function late() {
-    const machine = await aMachine();
-    const { host, volumes, bench } = machine;
-    await volumes.create({ ...bench.context.volumeSpec('berth-v'), host: host.name }, null);
-    const own = Object.create(host) as MemoryHost;
-    let held = '';
-    let reached = Promise.withResolvers<void>();
-    let awake = Promise.withResolvers<void>();
-    const virsh: MemoryHost['virsh'] = async (args, call) => {
-      if (args[0] === held) {
-        held = '';
-        reached.resolve();
-        await awake.promise;
-      }
-      return host.virsh(args, call);
-    };
-    Object.defineProperty(own, 'virsh', { value: virsh });
-    const slow = openMemoryPlatform([own]).bench.driver;
-    /** Runs `call` until it is about to send `word`, then `between`, then lets it go on. */
-    const hold = async <T>(word: string, call: () => Promise<T>, between: () => Promise<unknown>) => {
-      [held, reached, awake] = [word, Promise.withResolvers(), Promise.withResolvers()];
-      const calling = call();
-      await reached.promise;
-      await between();
-      awake.resolve();
-      return calling;
-    };
-    const runs = () => host.domains.get(REF)?.live !== undefined;
-    return { ...machine, slow, hold, runs };
-  }
-
-  it.each([undefined, aCall(1)])('to stop it does not stop its next run', async (call) => {
-    const { slow, hold, runs, bench } = await late();
-    await hold(
-      'shutdown',
-      () => slow.stop(REF, null, call),
-      async () => {
-        await bench.stop(REF);
-        await bench.start(REF);
-      },
-    );
-    expect(runs()).toBe(true);
-  });
-
-  it('to stop it does not stop the run that a start has found since', async () => {
-    const { slow, hold, runs, driver } = await late();
-    const step = await hold(
-      'shutdown',
-      () => slow.stop(REF, null, aCall(1)),
-      async () => expect(await driver.start(REF, null, aCall(2))).toMatchObject({ outcome: 'done' }),
-    );
-    expect(step).toMatchObject({ outcome: 'failed', code: 'transient', sideEffect: 'none' });
-    expect(runs()).toBe(true);
-  });
-
-  it('to cut its power in a restart does not cut that of its next run', async () => {
-    const { slow, hold, bench, host } = await late();
-    await slow.restart(REF, 'one', null);
-    await hold(
-      'destroy',
-      () => slow.restart(REF, 'one', 'kvm-1'),
-      () => bench.finish('restart', (cookie) => bench.driver.restart(REF, 'one', cookie)),
-    );
-    expect(host.domains.get(REF)?.live?.attributes['id']).toBe('2');
-  });
-
-  it('to start it does not start it once a stop has found it stopped', async () => {
-    const { slow, hold, runs, bench, driver } = await late();
-    await bench.stop(REF);
-    const claimed = await slow.start(REF, null, aCall(1));
-    expect(claimed.outcome).toBe('pending');
-    await hold(
-      'start',
-      () => slow.start(REF, 'kvm-1', aCall(1)),
-      () => bench.finish('stop', (cookie) => driver.stop(REF, cookie, aCall(2))),
-    );
-    expect(runs()).toBe(false);
-  });
-
-  it('to attach a volume does not attach it after a detach that found nothing', async () => {
-    const { slow, hold, volumes } = await late();
-    const step = await hold(
-      'attach-device',
-      async () => slow.volumes?.attach('berth-v', REF, null, aCall(1)),
-      async () =>
-        expect(await volumes.detach('berth-v', REF, null, aCall(2))).toMatchObject({ outcome: 'done' }),
-    );
-    expect(step).toMatchObject({ outcome: 'failed', code: 'transient', sideEffect: 'none' });
-    expect(await volumes.get('berth-v')).toMatchObject({ value: { attachedTo: [] } });
-  });
-
-  it('to detach a volume does not detach it after an attach that found it attached', async () => {
-    const { slow, hold, volumes } = await late();
-    await volumes.attach('berth-v', REF, null);
-    await hold(
-      'detach-disk',
-      async () => slow.volumes?.detach('berth-v', REF, null, aCall(1)),
-      async () =>
-        expect(await volumes.attach('berth-v', REF, null, aCall(2))).toMatchObject({ outcome: 'done' }),
-    );
-    expect(await volumes.get('berth-v')).toMatchObject({ value: { attachedTo: [REF] } });
-  });
-
-  it('to resize a volume does not make it smaller', async () => {
-    const { slow, hold, volumes } = await late();
-    await volumes.attach('berth-v', REF, null);
-    await hold(
-      'blockresize',
-      async () => slow.volumes?.resize('berth-v', 20, null, aCall(1)),
-      async () => volumes.resize('berth-v', 40, null, aCall(2)),
-    );
-    expect(await volumes.get('berth-v')).toMatchObject({ value: { sizeGb: 40 } });
-  });
-
-  it('to read it writes nothing into the mark of its next run', async () => {
-    const { host, slow, hold, bench, definition } = await late();
-    host.define((await definition()).replace('<berth:memo/>', '<berth:memo>boot</berth:memo>'));
-    await hold(
-      'metadata',
-      () => slow.get(REF).catch(() => undefined),
-      async () => bench.stop(REF),
-    );
-    expect(await definition()).toContain('state="released"');
-  });
-});
-
-it('a call that is over says whether something was begun', async () => {
-  const { driver, host } = await aMachine();
-  const over: Call = { deadline: -1, fence: 1, signal: new AbortController().signal };
-  expect(await driver.stop(REF, null, over)).toMatchObject({ code: 'transient', sideEffect: 'none' });
-  expect(await driver.stop(REF, '0:1', over)).toMatchObject({ code: 'transient', sideEffect: 'possible' });
-  expect(await driver.destroy(REF, null, anOrder, over)).toMatchObject({ sideEffect: 'none' });
-  expect(host.domains.get(REF)?.live).toBeDefined();
 });

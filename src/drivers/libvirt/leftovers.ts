@@ -10,7 +10,7 @@ import { type HostDomain, listDomains } from './hosts/host-view.ts';
 import { deleteFile, filesOf, isFileOf, listFiles } from './pool.ts';
 
 /** Files of a machine on a host that has no domain for it. */
-export interface LeftFiles {
+interface LeftFiles {
   names: readonly string[];
   /** The copy of the machine that has one of them as its disk: then they are not ours to delete. */
   copy: string | undefined;
@@ -19,13 +19,14 @@ export interface LeftFiles {
 const NONE: LeftFiles = { names: [], copy: undefined };
 
 /** With `change` no earlier call makes a file after that. @throws {VirshError} */
-export async function readLeftFiles(host: Host, ref: OwnerRef, change?: Change): Promise<LeftFiles> {
+async function readLeftFiles(host: Host, ref: OwnerRef, change?: Change): Promise<LeftFiles> {
   const names = (await listFiles(host, change)).filter((name) => isFileOf(ref, name));
   if (names.length === 0) return NONE;
   const domains = await listDomains(host, 'stored');
-  // Made since, or still there. A domain without our mark that is called so is another's, with its files.
-  if (domains.some(({ uuid, name, mark }) => uuid === uuidOf(ref) || (name === ref && mark === undefined)))
-    return NONE;
+  if (domains.some(({ uuid }) => uuid === uuidOf(ref)))
+    throw new VirshError('busy', `${host.name} did not tell of ${ref} a moment ago, and has it`);
+  // A domain without our mark that is called so is another's, with its files.
+  if (domains.some(({ name, mark }) => name === ref && mark === undefined)) return NONE;
   const users = domains.filter((domain) => names.some((name) => hasDisk(domain, name)));
   return {
     names: names.filter((name) => !users.some((user) => user.mark === undefined && hasDisk(user, name))),
@@ -52,7 +53,7 @@ export async function proveGone(
   const untold: string[] = [];
   const found: string[] = [];
   let reason: string | undefined;
-  for (const host of hosts.filter(({ name }) => answered.includes(name))) {
+  const ask = async (host: Host): Promise<void> => {
     try {
       const { names, copy } = await readLeftFiles(host, ref);
       const data = names.filter((name) => [filesOf(ref).disk, filesOf(ref).seed].includes(name));
@@ -63,7 +64,8 @@ export async function proveGone(
       untold.push(host.name);
       reason = error.message;
     }
-  }
+  };
+  await Promise.all(hosts.filter(({ name }) => answered.includes(name)).map(ask));
   return {
     hosts: {
       answered: answered.filter((name) => !untold.includes(name)),

@@ -4,13 +4,13 @@ import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { Bench, type DriverContext } from '../kit/checks/bench.ts';
 import { aCatalog } from './catalog.fixture.ts';
-import type { Limits } from './change.ts';
 import type { VirshCall } from './client.ts';
 import { VirshError, type VirshProblem } from './errors.ts';
 import { fleetOf, type Member } from './fleet.ts';
 import { openHostWith, type SysfsTree } from './gpus/sysfs.fixture.ts';
 import { someHostOptions } from './host-options.fixture.ts';
 import type { Capabilities } from './hosts/capabilities.ts';
+import type { Limits } from './hosts/guard.ts';
 import type { HostShell } from './hosts/host-shell.ts';
 import { type HostOptions, libvirtConfigSchema } from './options.ts';
 import { driverOf } from './platform.ts';
@@ -42,6 +42,8 @@ export class MemoryHost implements Member {
   readonly root: string | undefined;
   /** The highest of each resource. */
   readonly fences = new Map<string, number>();
+  /** What its shell says of it. */
+  facts: readonly string[] = ['clock\t1', 'state\twritable'];
   isAway = false;
   isPoolActive = true;
   isNetworkActive = true;
@@ -315,15 +317,14 @@ function disksOf(domain: XmlElement): { path: string }[] {
   });
 }
 
-/** A host that says what its clock is, and which files it has. */
-const shellWithout = ({ name, files }: Pick<MemoryHost, 'name' | 'files'>): HostShell => ({
-  name,
+/** A host that tells its facts, and which files it has. */
+const shellWithout = (host: Pick<MemoryHost, 'name' | 'files' | 'facts'>): HostShell => ({
+  name: host.name,
   run: async (_, [command, , , ...paths]) => {
-    const there = paths.filter((path) => files.has(path.slice(FOLDER.length + 1)));
-    const facts = ['clock\t1', 'state\twritable'];
+    const there = paths.filter((path) => host.files.has(path.slice(FOLDER.length + 1)));
     const found = there.map((path) => `exists\t${path}`);
     const missing = paths.filter((path) => !there.includes(path)).map((path) => `missing\t${path}`);
-    const lines = command === 'facts' ? facts : command === 'machines' ? missing : found;
+    const lines = command === 'facts' ? host.facts : command === 'machines' ? missing : found;
     return { status: 0, stdout: `${lines.join('\n')}\n`, stderr: '' };
   },
 });
@@ -380,4 +381,20 @@ function benchOf(driver: PlatformDriver, clock: VirtualClock): DriverContext {
     wait: (ms) => clock.advance(ms),
     impossible: { image_missing: { image: 'no-such-image' }, capacity: { vcpus: 10_000 } },
   };
+}
+
+/** A machine whose tenant has written, on the first of these hosts. */
+export async function aMachine(hosts: readonly MemoryHost[] = [new MemoryHost()], ref = 'berth-a') {
+  const [host] = hosts as [MemoryHost];
+  const { bench } = openMemoryPlatform(hosts);
+  await bench.create(ref, { host: host.name });
+  const disk = host.files.get(`${ref}.qcow2`);
+  if (disk === undefined) throw new Error('it has no disk');
+  disk.content = Buffer.from('what the tenant wrote');
+  const { driver } = bench;
+  const { volumes } = driver;
+  if (volumes === undefined) throw new Error('it has no volumes');
+  const definition = () => host.virsh(['dumpxml', '--inactive', '--', ref]);
+  const written = () => host.files.get(`${ref}.qcow2`)?.content.toString();
+  return { host, bench, driver, volumes, definition, written };
 }

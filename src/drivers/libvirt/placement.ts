@@ -1,12 +1,12 @@
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import type { MachineSpec, Placing } from '../../orchestrator/model/platform-driver.ts';
-import type { Platform } from './create.ts';
+import type { MachineSpec, OwnerRef, Placing, VolumeSpec } from '../../orchestrator/model/platform-driver.ts';
 import { VirshError } from './errors.ts';
-import type { Member } from './fleet.ts';
+import type { Member, Platform } from './fleet.ts';
 import { readHostView } from './hosts/host-view.ts';
 import { placeMachine } from './hosts/place.ts';
-import { countedOn, type HostView, unitsOn, type Wanted, withCordons } from './hosts/room.ts';
+import { countedOn, type HostView, roomOf, unitsOn, type Wanted, withCordons } from './hosts/room.ts';
 import { imageOf, type LibvirtConfig, type LibvirtOffer, libvirtOfferSchema } from './options.ts';
+import { VOLUME_FILE } from './volume-search.ts';
 
 export const offerOf = ({ offers }: Catalog, offerId: string): LibvirtOffer =>
   libvirtOfferSchema.parse(offers.get(offerId)?.machine ?? {});
@@ -86,3 +86,41 @@ function rank(wanted: Wanted, views: readonly HostView[], { placement }: Libvirt
     })),
   };
 }
+
+/** The host with the most room comes first. */
+export async function placeVolume(
+  { fleet, config }: Platform,
+  spec: VolumeSpec,
+  avoidHosts: readonly string[] = [],
+): Promise<Placing> {
+  const candidates = fleet.hosts.filter(
+    ({ name, options }) =>
+      options.datacenter === spec.datacenter &&
+      !avoidHosts.includes(name) &&
+      (spec.host === undefined || name === spec.host),
+  );
+  const answers = await Promise.allSettled(candidates.map((host) => viewOf(host, config)));
+  const views = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+  const problems = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
+  for (const problem of problems) if (!(problem instanceof VirshError)) throw problem;
+  const hosts = views
+    .filter(({ cordon, fault }) => cordon === undefined && fault === undefined)
+    .filter((view) => roomOf(view).diskGb >= spec.sizeGb)
+    .toSorted((a, b) => roomOf(b).diskGb - roomOf(a).diskGb || (a.name < b.name ? -1 : 1))
+    .map((view) => ({
+      host: view.name,
+      units: Math.floor(roomOf(view).diskGb / spec.sizeGb),
+      counted: volumesOn(view),
+    }));
+  if (hosts.length > 0) return { answer: 'placed', hosts };
+  if (views.length === 0 && problems.length > 0)
+    return { answer: 'unknown', reason: problems.map(({ message }) => message).join('; ') };
+  const where = spec.host ?? spec.datacenter;
+  return { answer: 'refused', code: 'capacity', detail: `no ${spec.sizeGb} GB of disk are left: ${where}` };
+}
+
+/** The volumes whose room is taken. */
+const volumesOn = ({ volumes }: HostView): OwnerRef[] =>
+  [...volumes].flatMap((name) =>
+    VOLUME_FILE.exec(name)?.[2] === 'volume' ? (VOLUME_FILE.exec(name)?.[1] ?? []) : [],
+  );

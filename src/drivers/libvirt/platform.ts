@@ -14,11 +14,12 @@ import type {
 } from '../../orchestrator/model/platform-driver.ts';
 import type { DriverSetting } from '../kit/driver-definition.ts';
 import { Change } from './change.ts';
-import { createMachine, type Platform } from './create.ts';
+import { createMachine } from './create.ts';
 import { mend } from './definition.ts';
 import { destroyMachine } from './destroy.ts';
 import { isMachine } from './domain-xml.ts';
 import { tellsNothing, toFailure, VirshError } from './errors.ts';
+import type { Platform } from './fleet.ts';
 import { type Fleet, hostsOf, type Member, openFleet, rankOf } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';
 import { type HostDomain, listDomains, readHostView } from './hosts/host-view.ts';

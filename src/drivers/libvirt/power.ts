@@ -1,8 +1,9 @@
 import type { ObservedMachine, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import type { Change } from './change.ts';
-import { finishBoot, type Platform, powerOn } from './create.ts';
+import { finishBoot, powerOn } from './create.ts';
 import { remark } from './definition.ts';
 import { isRefusal, tellsNothing, VirshError } from './errors.ts';
+import type { Platform } from './fleet.ts';
 import { type FoundMachine, rankOf, readMachine } from './fleet.ts';
 import { functionsOf, markGpus, sweepHost } from './gpus/machine-gpus.ts';
 import { readHostView } from './hosts/host-view.ts';

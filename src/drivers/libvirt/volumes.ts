@@ -1,161 +1,45 @@
-import { z } from 'zod';
 import { idOf } from '../../orchestrator/model/attempt.ts';
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type {
-  AskedHosts,
   Call,
   Leftover,
   Listing,
   ObservedVolume,
   OwnerRef,
-  Placing,
   Presence,
   Step,
   VolumeDriver,
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
 import { Change } from './change.ts';
-import type { Platform } from './create.ts';
 import { unlessSilent } from './destroy.ts';
 import { type DomainDisk, isMachine, toDiskXml } from './domain-xml.ts';
 import { isRefusal, tellsNothing, toFailure, VirshError } from './errors.ts';
-import { type FoundMachine, hostsOf, type Member, readMachine } from './fleet.ts';
+import type { Platform } from './fleet.ts';
+import { type FoundMachine, type Member, readMachine } from './fleet.ts';
 import { type HostDomain, listDomains } from './hosts/host-view.ts';
-import { type HostView, roomOf } from './hosts/room.ts';
-import { viewOf } from './placement.ts';
-import { deleteFile, listFiles, listKnownFiles, writeFile } from './pool.ts';
+import { placeVolume } from './placement.ts';
+import { deleteFile, listFiles, writeFile } from './pool.ts';
 import { done, pending, refused } from './translate.ts';
-import { childrenOf, descend, parseXml, textOf } from './xml.ts';
+import {
+  diskFile,
+  type FoundVolume,
+  markFile,
+  openVolumeSearch,
+  type VolumeMark,
+  volumesIn,
+} from './volume-search.ts';
 
 const POLL_MS = 500;
-const GIB = 1024 ** 3;
 /** What virtio-blk shows of a serial. */
 const SERIAL_CHARACTERS = 20;
 /** A create makes the mark before the disk: one that is alone for longer is of no create. */
 const CREATE_WITHIN_MS = 60 * 60_000;
 
-/** A volume is two files: the disk, and the mark without which a disk is another's. */
-const diskFile = (ref: OwnerRef): string => `${ref}.volume`;
-const markFile = (ref: OwnerRef): string => `${ref}.mark`;
-const FILE = /^([a-z0-9][a-z0-9-]*)\.(volume|mark)$/;
-
-const markSchema = z.object({
-  createdBy: z.literal('berth'),
-  ref: z.string(),
-  createdAt: z.number(),
-  note: z.string(),
-});
-type VolumeMark = z.infer<typeof markSchema>;
-
-/** A volume as its host has it. */
-interface FoundVolume {
-  host: Member;
-  path: string;
-  sizeGb: number;
-  domains: readonly HostDomain[];
-  observed: ObservedVolume;
-}
-
-/** What a host has of volumes. `loose`: files of which the other is missing. */
-interface HostVolumes {
-  host: Member;
-  volumes: readonly FoundVolume[];
-  loose: readonly { ref: OwnerRef; name: string }[];
-}
-
-/** What the hosts that answered have; the others tell nothing. */
-interface Search {
-  found: readonly HostVolumes[];
-  hosts: AskedHosts;
-  reason: string | undefined;
-}
-
 /** Volumes are qcow2 files in the pool of one host: a machine of another host cannot have them. */
 export function createVolumes(platform: Platform): VolumeDriver {
   const { fleet, clock } = platform;
-  // A mark is never changed, so it is read once.
-  const marks = new Map<string, VolumeMark>();
-
-  async function listHost(host: Member): Promise<HostVolumes> {
-    const { virsh, options } = host;
-    const names = await listKnownFiles(host);
-    const files = names.flatMap((name) => {
-      const [, ref] = FILE.exec(name) ?? [];
-      return ref === undefined ? [] : [{ ref, name }];
-    });
-    const refs = files
-      .filter(({ ref, name }) => name === diskFile(ref) && names.includes(markFile(ref)))
-      .map(({ ref }) => ref);
-    const loose = files.filter(({ ref }) => !refs.includes(ref));
-    if (refs.length === 0) return { host, volumes: [], loose };
-    const commands = refs.map((ref) => `vol-dumpxml --pool ${options.pool} ${diskFile(ref)}`);
-    const [domains, text] = await Promise.all([
-      listDomains(host),
-      virsh([[...commands, 'hostname'].join('; ')]),
-    ]);
-    const [, documents = ''] = /^([\s\S]*<\/volume>)?/.exec(text) ?? [];
-    const volumes = childrenOf(parseXml(`<volumes>${documents}</volumes>`));
-    const told = volumes.map((volume) => textOf(descend(volume, 'name')).slice(0, -'.volume'.length));
-    const untold = refs.filter((ref) => !told.includes(ref)).map(diskFile);
-    // What does not seem to be there would be made anew, or said to be gone.
-    const still =
-      untold.length === 0 ? [] : (await listKnownFiles(host)).filter((name) => untold.includes(name));
-    if (still.length > 0) throw new VirshError('busy', `${host.name} does not tell of ${still[0]}`);
-    const found: FoundVolume[] = [];
-    for (const [index, volume] of volumes.entries()) {
-      const ref = told[index] ?? '';
-      const mark = await readMark(host, ref);
-      if (mark === undefined) {
-        loose.push({ ref, name: diskFile(ref) });
-        continue;
-      }
-      const path = textOf(descend(volume, 'target', 'path'));
-      const sizeGb = Number(textOf(descend(volume, 'capacity'))) / GIB;
-      const attachedTo = domains
-        .filter((domain) => isMachine(domain) && domain.disks.some((disk) => disk.path === path))
-        .map(({ mark: own, name }) => own?.ref ?? name);
-      const { createdAt, note } = mark;
-      const observed = { ref, attachedTo, createdAt, sizeGb, host: host.name, note };
-      found.push({ host, path, sizeGb, domains, observed });
-    }
-    return { host, volumes: found, loose };
-  }
-
-  async function readMark(host: Member, ref: OwnerRef): Promise<VolumeMark | undefined> {
-    const key = `${host.name}/${ref}`;
-    const known = marks.get(key);
-    if (known !== undefined) return known;
-    const { virshBytes, options } = host;
-    try {
-      const bytes = await virshBytes(['vol-download', '--pool', options.pool, markFile(ref), '/dev/stdout']);
-      const mark = markSchema.parse(JSON.parse(bytes.toString('utf8')));
-      if (mark.ref !== ref) return undefined;
-      marks.set(key, mark);
-      return mark;
-    } catch (error) {
-      // Not there, or not written to its end.
-      const isNone = error instanceof VirshError && error.problem === 'no_volume';
-      if (isNone || error instanceof SyntaxError || error instanceof z.ZodError) return undefined;
-      throw error;
-    }
-  }
-
-  /** @throws {VirshError} where a host that answers does not tell all */
-  async function searchAll(): Promise<Search> {
-    const answers = await Promise.allSettled(fleet.hosts.map(listHost));
-    const found: HostVolumes[] = [];
-    const problems = new Map<string, string>();
-    for (const [index, answer] of answers.entries()) {
-      if (answer.status === 'fulfilled') found.push(answer.value);
-      else if (answer.reason instanceof VirshError && isOfHost(answer.reason))
-        problems.set(fleet.hosts[index]?.name ?? '', answer.reason.message);
-      else throw answer.reason;
-    }
-    return { found, hosts: hostsOf(fleet.hosts, problems), reason: [...problems.values()][0] };
-  }
-
-  const volumesIn = ({ found }: Pick<Search, 'found'>): FoundVolume[] =>
-    found.flatMap(({ volumes }) => volumes);
+  const { listHost, searchAll, readMark, forget } = openVolumeSearch(fleet.hosts);
 
   async function get(ref: OwnerRef): Promise<Presence<ObservedVolume>> {
     const search = await searchAll().catch(unknownOf);
@@ -199,34 +83,6 @@ export function createVolumes(platform: Platform): VolumeDriver {
     return refused('gone', `no host has the volume ${ref}`);
   }
 
-  /** The host with the most room comes first. */
-  async function place(spec: VolumeSpec, avoidHosts: readonly string[] = []): Promise<Placing> {
-    const candidates = fleet.hosts.filter(
-      ({ name, options }) =>
-        options.datacenter === spec.datacenter &&
-        !avoidHosts.includes(name) &&
-        (spec.host === undefined || name === spec.host),
-    );
-    const answers = await Promise.allSettled(candidates.map((host) => viewOf(host, platform.config)));
-    const views = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
-    const problems = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
-    for (const problem of problems) if (!(problem instanceof VirshError)) throw problem;
-    const hosts = views
-      .filter(({ cordon, fault }) => cordon === undefined && fault === undefined)
-      .filter((view) => roomOf(view).diskGb >= spec.sizeGb)
-      .toSorted((a, b) => roomOf(b).diskGb - roomOf(a).diskGb || (a.name < b.name ? -1 : 1))
-      .map((view) => ({
-        host: view.name,
-        units: Math.floor(roomOf(view).diskGb / spec.sizeGb),
-        counted: volumesOn(view),
-      }));
-    if (hosts.length > 0) return { answer: 'placed', hosts };
-    if (views.length === 0 && problems.length > 0)
-      return { answer: 'unknown', reason: problems.map(({ message }) => message).join('; ') };
-    const where = spec.host ?? spec.datacenter;
-    return { answer: 'refused', code: 'capacity', detail: `no ${spec.sizeGb} GB of disk are left: ${where}` };
-  }
-
   async function create(
     change: Change,
     spec: VolumeSpec,
@@ -257,7 +113,7 @@ export function createVolumes(platform: Platform): VolumeDriver {
     if (search.reason !== undefined) throw new VirshError('unreachable', search.reason);
     const made = volumesIn(search).find(({ observed }) => observed.ref === spec.ref);
     if (made !== undefined) return made.host.name;
-    const placing = await place(spec);
+    const placing = await placeVolume(platform, spec);
     if (placing.answer === 'unknown') return refused('transient', placing.reason);
     if (placing.answer === 'refused') return refused(placing.code, placing.detail);
     return placing.hosts[0]?.host ?? refused('capacity', 'no host has room');
@@ -344,7 +200,7 @@ export function createVolumes(platform: Platform): VolumeDriver {
     for (const { host, volumes } of found) {
       const names = await listFiles(host, change);
       const left = [diskFile(ref), markFile(ref)].filter((name) => names.includes(name));
-      marks.delete(`${host.name}/${ref}`);
+      forget(host, ref);
       if (left.length === 0) continue;
       wasFound = true;
       const volume = volumes.find(({ observed }) => observed.ref === ref);
@@ -390,7 +246,7 @@ export function createVolumes(platform: Platform): VolumeDriver {
   return {
     get,
     list,
-    place,
+    place: (spec, avoidHosts) => placeVolume(platform, spec, avoidHosts),
     create: (spec, cookie, call) => alone(spec.ref, call, cookie, (change) => create(change, spec, cookie)),
     attach: (ref, machine, cookie, call) =>
       alone(ref, call, cookie, (change) => fleet.alone(machine, () => attach(change, ref, machine))),
@@ -401,16 +257,10 @@ export function createVolumes(platform: Platform): VolumeDriver {
   };
 }
 
-const isOfHost = (problem: VirshError): boolean => tellsNothing(problem) || problem.problem === 'no_pool';
-
 function unknownOf(error: unknown): { answer: 'unknown'; reason: string } {
   if (error instanceof VirshError) return { answer: 'unknown', reason: error.message };
   throw error;
 }
-
-/** The volumes whose room is taken. */
-const volumesOn = ({ volumes }: HostView): OwnerRef[] =>
-  [...volumes].flatMap((name) => (FILE.exec(name)?.[2] === 'volume' ? (FILE.exec(name)?.[1] ?? []) : []));
 
 const has = (domain: Pick<HostDomain, 'disks'> | undefined, path: string): boolean =>
   domain?.disks.some((disk) => disk.path === path) === true;

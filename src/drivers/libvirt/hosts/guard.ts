@@ -45,14 +45,21 @@ export interface Run {
   id: string;
 }
 
-/** What is compared on the host, in the same command. */
-export interface Comparison {
-  fence?: { resource: string; fence: number } | undefined;
-  run?: Run | undefined;
+/** What limits the commands of one call. */
+export interface Limits {
+  /** What the host keeps the fence by. */
+  resource: string;
+  fence: number;
+  signal: AbortSignal;
+  /** To be called when the command is about to begin. @throws {VirshError} `expired` once the time of the call is over */
+  begin(): void;
 }
 
-/** Where fences are, which outlive what they are of by a day. */
-export const fencesIn = (stateDir: string): string => `${stateDir}/fences`;
+/** What is compared on the host, in the same command. */
+export interface Comparison {
+  fence?: Pick<Limits, 'resource' | 'fence'> | undefined;
+  run?: Run | undefined;
+}
 
 /** The command for the host; `reads`: its input comes by a socket, which cannot be opened as `/dev/stdin`. */
 export function guarded(
@@ -64,7 +71,7 @@ export function guarded(
   const of = [fence?.resource ?? '', fence === undefined ? '' : String(fence.fence)];
   const script = reads ? `cat | { ${GUARD}; }` : GUARD;
   return [
-    ...['sh', '-c', script, 'berth', uri, fencesIn(stateDir), ...of],
+    ...['sh', '-c', script, 'berth', uri, `${stateDir}/fences`, ...of],
     ...[run?.uuid ?? '', run?.id ?? '', program, ...args],
   ];
 }

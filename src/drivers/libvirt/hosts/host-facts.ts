@@ -1,5 +1,5 @@
-import type { Limits } from '../change.ts';
 import { VirshError } from '../errors.ts';
+import type { Limits } from './guard.ts';
 import { HOST_SCRIPT } from './host-script.ts';
 import type { HostShell } from './host-shell.ts';
 

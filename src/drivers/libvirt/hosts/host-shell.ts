@@ -1,7 +1,7 @@
-import type { Limits } from '../change.ts';
 import { VirshError } from '../errors.ts';
 import type { HostOptions } from '../options.ts';
 import { runProgram } from '../run-program.ts';
+import type { Limits } from './guard.ts';
 import { type Login, onHost, openLogin, SSH_FAILED } from './ssh-login.ts';
 
 /** What a program said, and its exit status. */
