@@ -1,7 +1,8 @@
 import { closeSync } from 'node:fs';
 import { anonymousFile, contentOf } from './anonymous-file.ts';
-import { problemOf, VirshError } from './errors.ts';
-import { type Login, openLogin } from './hosts/ssh-login.ts';
+import { problemOf, VirshError, type VirshProblem } from './errors.ts';
+import { guarded, guardProblems, type Limits, type Run } from './hosts/guard.ts';
+import { type Login, onHost, openLogin, SSH_FAILED } from './hosts/ssh-login.ts';
 import type { HostOptions } from './options.ts';
 import { runProgram } from './run-program.ts';
 
@@ -16,6 +17,10 @@ export interface VirshCall {
   /** Instead of `input`: an open file. */
   file?: number;
   timeoutMs?: number;
+  /** Of a command that changes something: its call's. */
+  limits?: Limits | undefined;
+  /** It is done only in this run of the domain. */
+  run?: Run | undefined;
 }
 
 /** A host of libvirt as the rest of the driver sees it: one for each entry under `hosts:`. */
@@ -34,13 +39,21 @@ export function openHost(options: HostOptions, login: Login = openLogin(options)
   const callOnce = (args: readonly string[], call: VirshCall, bytes: boolean): Promise<Buffer> =>
     slots(async () => {
       await login.open();
+      const { limits, run } = call;
+      limits?.begin();
+      const isGuarded = limits !== undefined || run !== undefined;
       const input = call.file ?? anonymousFile(call.input ?? '');
       const files = { input, output: bytes ? anonymousFile('') : undefined };
       try {
-        const argv = ['-q', '-c', login.uri, ...args];
-        const printed = await callVirsh([program, ...argv], describe(options, args), files, {
+        const own = [program, login.ownUri, options.state_dir] as const;
+        const argv = isGuarded
+          ? onHost(login, guarded(own, { fence: limits, run }, args, login.ssh !== undefined))
+          : [program, '-q', '-c', login.uri, ...args];
+        const printed = await callVirsh(argv, describe(options, args), files, {
           timeoutMs: call.timeoutMs ?? CALL_MS,
           asking: login.asking,
+          signal: limits?.signal,
+          isGuarded,
         });
         return files.output === undefined ? printed : contentOf(files.output);
       } finally {
@@ -68,7 +81,15 @@ async function callVirsh(
   argv: readonly string[],
   what: string,
   { input, output }: { input: number; output: number | undefined },
-  limits: { timeoutMs: number; asking: Login['asking'] },
+  {
+    isGuarded,
+    ...limits
+  }: {
+    timeoutMs: number;
+    asking: Login['asking'];
+    signal: AbortSignal | undefined;
+    isGuarded: boolean;
+  },
 ): Promise<Buffer> {
   const stdio = [input, output ?? 'pipe', 'pipe'] as const;
   const ended = await runProgram(argv, { what, stdio, ...limits });
@@ -77,7 +98,15 @@ async function callVirsh(
     .toString('utf8')
     .replace(/^error: /gm, '')
     .trim();
-  throw new VirshError(problemOf(words), `${what}: ${words.replace(/\s*\n\s*/g, ' · ').slice(0, 1_000)}`);
+  const problem = isGuarded ? problemOfGuard(ended.status ?? 0, words) : problemOf(words);
+  throw new VirshError(problem, `${what}: ${words.replace(/\s*\n\s*/g, ' · ').slice(0, 1_000)}`);
+}
+
+function problemOfGuard(status: number, words: string): VirshProblem {
+  const known = guardProblems[status];
+  if (known !== undefined) return known;
+  const problem = problemOf(words);
+  return status === SSH_FAILED && problem !== 'refused' ? 'unreachable' : problem;
 }
 
 /**

@@ -1,32 +1,24 @@
-import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { renderCloudInit } from '../../orchestrator/cloud-init/render.ts';
+import { idOf } from '../../orchestrator/model/attempt.ts';
 import type { MachineSpec, ObservedMachine, Step } from '../../orchestrator/model/platform-driver.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Log } from '../../ports/log.ts';
-import { define, remark } from './definition.ts';
+import type { Change } from './change.ts';
+import { define, mend, remark } from './definition.ts';
 import { macOf, type NetworkSource, toDomainXml } from './domain-xml.ts';
-import { toFailure, VirshError } from './errors.ts';
-import { type Fleet, type FoundMachine, type Member, readMachine } from './fleet.ts';
+import { VirshError } from './errors.ts';
+import { type FoundMachine, type Member, type Platform, readMachine } from './fleet.ts';
 import { functionsOf, markGpus } from './gpus/machine-gpus.ts';
 import { generateHostKey } from './host-key.ts';
-import { listDomains, readHostView } from './hosts/host-view.ts';
-import { placeMachine } from './hosts/place.ts';
-import { type HostView, type Wanted, withCordons } from './hosts/room.ts';
+import { listDomains } from './hosts/host-view.ts';
+import { chooseGpus } from './hosts/place.ts';
+import { obstacleOf, withCordons } from './hosts/room.ts';
 import { settleClaim } from './hosts/settle-claim.ts';
 import { toIso9660 } from './iso9660.ts';
 import type { NatMark } from './machine-mark.ts';
 import { freeNat, NETWORK_FILTER, toNetworkConfig } from './network.ts';
-import { type Image, imageOf, type LibvirtConfig, type LibvirtOffer, libvirtOfferSchema } from './options.ts';
+import { type Image, imageOf, type LibvirtOffer } from './options.ts';
+import { offerOf, placeOnHosts, viewOf, wantedOf } from './placement.ts';
 import { filesOf, makeOverlay, poolFolder, writeFile } from './pool.ts';
 import { done, pending, refused, toObserved } from './translate.ts';
-
-export interface Platform {
-  fleet: Fleet;
-  config: LibvirtConfig;
-  catalog: Catalog;
-  clock: Clock;
-  log: Log;
-}
 
 const SOON_MS = 1;
 const CLAIM_POLL_MS = 250;
@@ -37,81 +29,68 @@ const CLAIM_POLL_MS = 250;
  */
 export async function createMachine(
   platform: Platform,
+  change: Change,
   spec: MachineSpec,
   cookie: string | null,
 ): Promise<Step<ObservedMachine>> {
   const { fleet } = platform;
   const search = await fleet.find(spec.ref);
-  if (search.answer === 'found') return goOn(platform, spec, search.machine);
-  // Without a cookie no earlier call made anything: the core has looked. A host that is away has no part in it then.
-  if (search.answer === 'unknown' && cookie !== null) throw new VirshError('unreachable', search.reason);
-  const offer = offerOf(platform.catalog, spec.offerId);
-  const image = imageOf(platform.config, offer, spec.image);
-  if (image === undefined)
-    return refused('image_missing', `no image of this platform is called ${spec.image}`);
-  return fleet.alone('place', () => place(platform, spec, offer, image));
+  if (search.answer === 'found') return goOn(platform, change, spec, search.machine);
+  const name = spec.host ?? cookie ?? (await firstHost(platform, spec));
+  if (typeof name !== 'string') return name;
+  const host = fleet.hosts.find((one) => one.name === name);
+  if (host === undefined) return refused('capacity', `the platform has no host ${name}`);
+  // Another host that is silent has no part in it.
+  if (search.answer === 'unknown' && search.hosts?.answered.includes(name) !== true)
+    throw new VirshError('unreachable', search.reason);
+  return fleet.alone(`place on ${name}`, () => claim(platform, change, host, spec));
 }
 
-function offerOf({ offers }: Catalog, offerId: string): LibvirtOffer {
-  return libvirtOfferSchema.parse(offers.get(offerId)?.machine ?? {});
+async function firstHost(platform: Platform, spec: MachineSpec): Promise<string | Step<never>> {
+  const placing = await placeOnHosts(platform, spec, spec.avoidHosts);
+  if (placing.answer === 'unknown') return refused('transient', placing.reason);
+  if (placing.answer === 'refused') return refused(placing.code, placing.detail);
+  return placing.hosts[0]?.host ?? refused('capacity', 'no host has room');
 }
 
-function toWanted(
-  spec: Omit<Wanted, 'group' | 'memoryMb'> & { memoryGb: number },
-  offer: LibvirtOffer,
-): Wanted {
-  const { vcpus, memoryGb, diskGb, datacenter, gpuCount, gpuType } = spec;
-  const memoryMb = Math.round(memoryGb * 1024);
-  return { vcpus, memoryMb, diskGb, datacenter, gpuCount, gpuType, group: offer.host_group };
-}
-
-async function place(
+/** Defines the machine on that host, if it can have it. */
+async function claim(
   platform: Platform,
+  change: Change,
+  host: Member,
   spec: MachineSpec,
-  offer: LibvirtOffer,
-  image: Image,
 ): Promise<Step<ObservedMachine>> {
-  const { fleet, config } = platform;
-  const wanted = {
-    ...toWanted({ ...spec, diskGb: spec.rootDiskGb }, offer),
-    volumes: [image.volume],
-    needsUefi: offer.uefi,
-    needsKvm: config.accelerator === 'kvm',
-  };
-  const candidates = fleet.hosts.filter(
-    ({ options }) => options.datacenter === spec.datacenter && options.group === offer.host_group,
-  );
-  const answers = await Promise.allSettled(candidates.map((host) => viewOf(host, config)));
-  const views = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
-  const failure = answers.find((answer) => answer.status === 'rejected');
-  if (views.length === 0 && failure !== undefined) return toFailure(failure.reason, 'none');
-  const placed = placeMachine(wanted, withCordons(views, spec.avoidHosts), config.placement);
-  if ('refused' in placed) {
-    const reasons = placed.refused.map(({ host, reason }) => `${host}: ${reason}`);
-    const isRoomy =
-      'host' in
-      placeMachine({ ...wanted, volumes: [] }, withCordons(views, spec.avoidHosts), config.placement);
-    return refused(
-      isRoomy ? 'image_missing' : 'capacity',
-      reasons.join('; ') || `no host is in ${spec.datacenter}, ${offer.host_group}`,
-    );
+  const { config, catalog } = platform;
+  const offer = offerOf(catalog, spec.offerId);
+  const image = imageOf(config, offer, spec.image);
+  const wanted = wantedOf(platform, spec);
+  if ('answer' in wanted || image === undefined) return refused('image_missing', `there is no ${spec.image}`);
+  const [view] = withCordons([await viewOf(host, config)], spec.avoidHosts);
+  if (view === undefined) throw new Error(`there is no view of ${host.name}`);
+  const { disk, seed } = filesOf(spec.ref);
+  const left = [disk, seed].filter((file) => view.volumes.has(file));
+  if (left.length > 0) {
+    const machine = await readMachine(host, spec.ref);
+    if (machine !== undefined) return goOn(platform, change, spec, machine);
+    return {
+      outcome: 'failed',
+      code: 'unfinished',
+      sideEffect: 'certain',
+      detail: `${host.name} has ${left.join(', ')} of an earlier call, and no domain that belongs to it`,
+    };
   }
-  const host = candidates.find(({ name }) => name === placed.host);
-  const view = views.find(({ name }) => name === placed.host);
-  if (host === undefined || view === undefined) throw new Error(`there is no host ${placed.host}`);
+  const obstacle = obstacleOf(view, wanted);
+  if (obstacle !== undefined) {
+    const isRoomy = obstacleOf(view, { ...wanted, volumes: [] }) === undefined;
+    return refused(isRoomy ? 'image_missing' : 'capacity', `${host.name}: ${obstacle}`);
+  }
   const nat = await natFor(host, offer);
   if (nat === 'none') return refused('capacity', `${host.name} has no port and address left`);
-  await defineMachine(platform, host, spec, offer, {
-    image,
-    nat,
-    gpus: placed.gpus,
-    pciFunctions: functionsOf(view, placed.gpus),
-  });
-  return settle(platform, host, spec);
+  const gpus = chooseGpus(view, wanted);
+  const pciFunctions = functionsOf(view, gpus);
+  await defineMachine(platform, change, host, spec, { offer, image, nat, gpus, pciFunctions });
+  return settle(platform, change, host, spec);
 }
-
-const viewOf = (host: Member, { gpu_types: types }: LibvirtConfig): Promise<HostView> =>
-  readHostView(host, host.shell, types);
 
 /** An address and ports that no domain of the host has; undefined: machines of this host need none. */
 async function natFor(host: Member, offer: LibvirtOffer): Promise<NatMark | undefined | 'none'> {
@@ -123,17 +102,18 @@ async function natFor(host: Member, offer: LibvirtOffer): Promise<NatMark | unde
 
 async function defineMachine(
   { clock, catalog }: Platform,
+  change: Change,
   host: Member,
   spec: MachineSpec,
-  offer: LibvirtOffer,
   chosen: {
+    offer: LibvirtOffer;
     image: Image;
     nat: NatMark | undefined;
     gpus: readonly string[];
     pciFunctions: readonly string[];
   },
 ): Promise<void> {
-  const { image, nat, gpus, pciFunctions } = chosen;
+  const { offer, image, nat, gpus, pciFunctions } = chosen;
   const [folder, accelerator] = await Promise.all([poolFolder(host), host.accelerator()]);
   const files = filesOf(spec.ref);
   const { network } = host.options;
@@ -172,57 +152,63 @@ async function defineMachine(
       memo: 'create',
     },
   });
-  await define(host, xml);
+  await define(change, host, xml);
 }
 
 /** Holds the claim if there is room for it, and if no other process gave the same port away. */
-async function settle({ config }: Platform, host: Member, spec: MachineSpec): Promise<Step<ObservedMachine>> {
+async function settle(
+  { config }: Platform,
+  change: Change,
+  host: Member,
+  spec: MachineSpec,
+): Promise<Step<ObservedMachine>> {
   const [machine, view, domains] = await Promise.all([
     readMachine(host, spec.ref),
     viewOf(host, config),
     listDomains(host),
   ]);
   if (machine === undefined) throw new VirshError('no_domain', `${spec.ref} is gone from ${host.name}`);
-  const { mark } = machine.domain;
+  const { mark, uuid } = machine.domain;
   const sharesPort = domains.some(
     (other) =>
-      other.mark?.nat !== undefined &&
-      other.name !== spec.ref &&
-      other.mark.nat.hostPort === mark.nat?.hostPort,
+      other.mark?.nat !== undefined && other.uuid !== uuid && other.mark.nat.hostPort === mark.nat?.hostPort,
   );
   const claim = settleClaim(view, spec.ref);
-  // It was placed where there was room, and others were before it: it is placed again, on what is left.
+  // It was placed where there was room, and others were before it: it is placed again, on what is left. It has no files yet.
   const backOut = async (reason: string): Promise<Step<never>> => {
-    await host.virsh(['undefine', '--', spec.ref]);
+    await change.virsh(host, ['undefine', '--', uuid]);
     return refused('conflict', `${host.name}: ${reason}`);
   };
   if (claim.verdict === 'lost') return backOut(claim.reason);
   if (sharesPort) return backOut('another process gave its port away');
   if (claim.verdict === 'wait') return pending(host.name, CLAIM_POLL_MS);
-  const marked = await markGpus(host, spec.ref, mark.gpus);
+  const marked = await markGpus(change, host, spec.ref, mark.gpus);
   if (marked !== undefined) return backOut(`${marked} was not reset since another machine had it`);
-  await remark(machine, { claim: 'held' });
+  await remark(change, machine, { claim: 'held' });
   return pending(host.name, SOON_MS);
 }
 
 async function goOn(
   platform: Platform,
+  change: Change,
   spec: MachineSpec,
   machine: FoundMachine,
 ): Promise<Step<ObservedMachine>> {
   const { host, running, domain } = machine;
-  if (!running && domain.mark.claim === 'open') return settle(platform, host, spec);
-  if (!running && domain.mark.memo === 'create') {
-    await prepare(platform, spec, machine);
+  const { memo, claim: state } = domain.mark;
+  if (!running && memo === 'create') {
+    if (state === 'open') return settle(platform, change, host, spec);
+    await prepare(platform, change, spec, machine);
     return pending(host.name, SOON_MS);
   }
-  if (!running && domain.mark.memo === 'boot') await powerOn(host, spec.ref);
-  return finishBoot(host, spec.ref);
+  if (!running && memo === 'boot') await powerOn(change, machine);
+  return finishBoot(change, host, spec.ref);
 }
 
-/** Disk and seed are made anew, since an earlier attempt may have left half of them; the machine never ran. */
+/** Disk and seed are made anew, since an earlier call may have left half of them; the machine never ran. */
 async function prepare(
   { config, catalog }: Platform,
+  change: Change,
   spec: MachineSpec,
   machine: FoundMachine,
 ): Promise<void> {
@@ -231,13 +217,15 @@ async function prepare(
   if (image === undefined) throw new VirshError('no_image', `no image is called ${spec.image}`);
   const hostKey = generateHostKey();
   const files = filesOf(spec.ref);
-  await Promise.all([
-    makeOverlay(host, files.disk, image.volume, spec.rootDiskGb).catch((error) =>
+  const made = await Promise.allSettled([
+    makeOverlay(change, host, files.disk, image.volume, spec.rootDiskGb).catch((error) =>
       unlessNoImage(error, host, image),
     ),
-    writeFile(host, files.seed, seedOf(spec, image, host, domain.mark.nat, hostKey)),
+    writeFile(change, host, files.seed, seedOf(spec, image, host, domain.mark.nat, hostKey)),
   ]);
-  await remark(machine, { memo: 'boot', hostKeyFingerprint: hostKey.fingerprint });
+  // Nothing of this call may still run when it fails.
+  for (const one of made) if (one.status === 'rejected') throw one.reason;
+  await remark(change, machine, { memo: 'boot', hostKeyFingerprint: hostKey.fingerprint });
 }
 
 const noImage = (host: Member, { volume }: Image): string =>
@@ -258,7 +246,7 @@ function seedOf(
 ): Buffer {
   const { vendorData, userData } = renderCloudInit(spec, { loginUser: user, hostKey });
   const files = {
-    'meta-data': JSON.stringify({ 'instance-id': spec.ref, 'local-hostname': spec.hostname }),
+    'meta-data': JSON.stringify({ 'instance-id': idOf(spec.ref), 'local-hostname': spec.hostname }),
     'network-config': toNetworkConfig(host.options, macOf(spec.ref), nat),
     'user-data': userData,
     'vendor-data': vendorData,
@@ -270,28 +258,20 @@ function seedOf(
 }
 
 /** @throws {VirshError} */
-export async function powerOn(host: Member, ref: string): Promise<void> {
+export async function powerOn(change: Change, { host, domain }: FoundMachine): Promise<void> {
   try {
-    await host.virsh(['start', '--', ref], { timeoutMs: 60_000 });
+    await change.virsh(host, ['start', '--', domain.uuid], { timeoutMs: 60_000 });
   } catch (error) {
     if (!(error instanceof VirshError && error.problem === 'already_running')) throw error;
   }
 }
 
 /** What a machine is once it runs, with an endpoint; until then it is asked again. */
-export async function finishBoot(host: Member, ref: string): Promise<Step<ObservedMachine>> {
+export async function finishBoot(change: Change, host: Member, ref: string): Promise<Step<ObservedMachine>> {
   const machine = await readMachine(host, ref);
   if (machine === undefined) throw new VirshError('no_domain', `${ref} is gone from ${host.name}`);
-  const mended = await mend(machine);
-  const observed = await toObserved(mended);
+  const observed = await toObserved(await mend(machine, change));
   return observed.power === 'running' && observed.endpoint !== undefined
     ? done(observed)
     : pending(host.name, 1_000);
-}
-
-/** What runs has booted, also where whoever started it did not get to write that. */
-export async function mend(machine: FoundMachine): Promise<FoundMachine> {
-  if (!machine.running || machine.domain.mark.memo !== 'boot') return machine;
-  await remark(machine, { memo: undefined });
-  return machine;
 }

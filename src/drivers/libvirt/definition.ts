@@ -1,3 +1,4 @@
+import type { Change } from './change.ts';
 import { hostdevOf } from './domain-xml.ts';
 import type { FoundMachine, Member } from './fleet.ts';
 import type { PciAddress } from './gpus/pci-address.ts';
@@ -17,8 +18,8 @@ export type Memo = 'create' | 'boot' | `restart ${string}` | `restarted ${string
 export type MarkChanges = Partial<Omit<MachineMark, 'memo'>> & { memo?: Memo | undefined };
 
 /** Defines the domain, anew or with changes; a running one has them after its next start. @throws {VirshError} */
-export async function define({ virsh }: Pick<Member, 'virsh'>, xml: string): Promise<void> {
-  await virsh(['define', '/dev/stdin'], { input: xml });
+export async function define(change: Change, host: Member, xml: string): Promise<void> {
+  await change.virsh(host, ['define', '/dev/stdin'], { input: xml });
 }
 
 /**
@@ -28,27 +29,38 @@ export async function define({ virsh }: Pick<Member, 'virsh'>, xml: string): Pro
  * @throws {VirshError}
  */
 export async function remark(
+  change: Change,
   { host, domain, definition }: FoundMachine,
   changes: MarkChanges,
   pciFunctions?: readonly PciAddress[],
 ): Promise<void> {
-  const { memo, ...rest } = { ...domain.mark, ...changes };
-  const mark: MachineMark = memo === undefined ? rest : { ...rest, memo };
+  const mark = markWith(domain.mark, changes);
   if (pciFunctions !== undefined)
-    return define(host, serializeXml(withMark(withPciFunctions(definition, pciFunctions), mark)));
-  const xml = serializeXml(toMetadata(mark));
-  await host.virsh([
-    'metadata',
-    '--config',
-    '--key',
-    MARK_PREFIX,
-    '--set',
-    xml,
-    '--',
-    domain.name,
-    NAMESPACE,
-  ]);
+    return define(change, host, serializeXml(withMark(withPciFunctions(definition, pciFunctions), mark)));
+  await change.virsh(host, markArguments(domain.uuid, mark));
 }
+
+/**
+ * What runs has booted, also where whoever started it did not get to write that. A read may write this too: it is written in
+ * the same run of the machine or not at all. @throws {VirshError}
+ */
+export async function mend(machine: FoundMachine, change?: Change): Promise<FoundMachine> {
+  const { host, run, domain } = machine;
+  if (run === undefined || domain.mark.memo !== 'boot') return machine;
+  const args = markArguments(domain.uuid, markWith(domain.mark, { memo: undefined }));
+  await (change === undefined ? host.virsh(args, { run }) : change.virsh(host, args, { run }));
+  return machine;
+}
+
+function markWith(before: MachineMark, changes: MarkChanges): MachineMark {
+  const { memo, ...rest } = { ...before, ...changes };
+  return memo === undefined ? rest : { ...rest, memo };
+}
+
+const markArguments = (uuid: string, mark: MachineMark): string[] => [
+  ...['metadata', '--config', '--key', MARK_PREFIX, '--set', serializeXml(toMetadata(mark))],
+  ...['--', uuid, NAMESPACE],
+];
 
 /** The definition with the mark in place of the old one; what others keep in the metadata stays. */
 function withMark(definition: XmlElement, mark: MachineMark): XmlElement {

@@ -174,6 +174,10 @@ export function uuidOf(ref: OwnerRef): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
+/** A machine of ours, under whatever name: a domain with the mark of another UUID is a copy that somebody made. */
+export const isMachine = ({ uuid, mark }: Pick<DefinedDomain, 'uuid' | 'mark'>): boolean =>
+  mark !== undefined && uuid === uuidOf(mark.ref);
+
 /** A domain as the host has it, ours or another's. */
 export interface DefinedDomain {
   name: string;

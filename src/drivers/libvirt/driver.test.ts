@@ -10,7 +10,11 @@ import { parseXml, serializeXml } from './xml.ts';
 const twoHosts = () => [new MemoryHost(), new MemoryHost({ name: 'kvm-2', public_ip: '192.0.2.2' })] as const;
 
 describeDriver('two hosts whose libvirt is in memory', {
-  setup: async () => openMemoryPlatform(twoHosts()).bench.context,
+  setup: async () => {
+    const { context } = openMemoryPlatform(twoHosts()).bench;
+    // As the core does it: a volume and its machine are on one host.
+    return { ...context, volumeSpec: (ref) => ({ ...context.volumeSpec(ref), host: 'kvm-1' }) };
+  },
   teardown: ({ driver }) => driver.close(),
 });
 
@@ -304,6 +308,8 @@ it.each([
   ['its network is not active', { isNetworkActive: false }],
   ['its pool berth is not active', { isPoolActive: false }],
   ['it has no network filter clean-traffic', { hasFilters: false }],
+  ['it has no flock', { facts: ['clock\t1', 'state\twritable', 'missing\tflock'] }],
+  ['its state folder /var/lib/berth cannot be written', { facts: ['clock\t1'] }],
   ['its pool has no debian.qcow2', { files: new Map() }],
   ['its libvirt has no UEFI firmware', { capabilities: { uefi: false, kvm: true } }],
   ['its libvirt has no KVM', { capabilities: { uefi: true, kvm: false } }],

@@ -21,6 +21,14 @@ export type VirshProblem =
   | 'no_memory'
   | 'busy'
   | 'invalid'
+  /** A server with a later claim has changed the resource: nothing was done. */
+  | 'stale'
+  /** The time of the call was over before the command began: nothing was done. */
+  | 'expired'
+  /** The call was given up while the command ran. */
+  | 'aborted'
+  /** The host lacks what commands that change something need: nothing was done. */
+  | 'unprepared'
   | 'other';
 
 /** A call of virsh that failed. */
@@ -37,6 +45,11 @@ export class VirshError extends Error {
 /** It is of the host alone, and not of what was asked. */
 export const tellsNothing = ({ problem }: VirshError): boolean =>
   problem === 'unreachable' || problem === 'refused';
+
+const LIMITS: readonly VirshProblem[] = ['stale', 'expired', 'aborted', 'unprepared'];
+
+/** It is of the call and its limits, and not of what was asked. */
+export const isRefusal = ({ problem }: VirshError): boolean => LIMITS.includes(problem);
 
 /** The words of libvirt, which are the same in each release since 7; the first that fits counts. */
 const words: readonly [RegExp, VirshProblem][] = [
@@ -70,6 +83,10 @@ const codes: Partial<Record<VirshProblem, FailureCode>> = {
   unreachable: 'transient',
   refused: 'auth',
   busy: 'transient',
+  stale: 'transient',
+  expired: 'transient',
+  aborted: 'transient',
+  unprepared: 'transient',
   no_domain: 'gone',
   no_volume: 'gone',
   no_image: 'image_missing',
@@ -80,9 +97,10 @@ const codes: Partial<Record<VirshProblem, FailureCode>> = {
   invalid: 'invalid',
 };
 
-/** The failure of a call that may have changed something before virsh failed. */
-export function toFailure(error: unknown, sideEffect: 'none' | 'possible' = 'possible'): Step<never> {
+/** The failure of a call. `hasChanged`: commands that change something were begun, in it or in an earlier one. */
+export function toFailure(error: unknown, hasChanged = true): Step<never> {
   if (!(error instanceof VirshError)) throw error;
   const code = codes[error.problem] ?? 'internal';
+  const sideEffect = isRefusal(error) && !hasChanged ? 'none' : 'possible';
   return { outcome: 'failed', code, sideEffect, detail: error.message };
 }

@@ -1,13 +1,17 @@
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { AskedHosts, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Asking } from '../kit/asking.ts';
 import { type Host, openHost } from './client.ts';
 import { type Accelerator, type DefinedDomain, readDomainElement, uuidOf } from './domain-xml.ts';
 import { tellsNothing, VirshError } from './errors.ts';
 import { chooseAccelerator } from './hosts/accelerator.ts';
+import type { Run } from './hosts/guard.ts';
 import { readHostFacts } from './hosts/host-facts.ts';
 import { type HostShell, openHostShell } from './hosts/host-shell.ts';
 import { openLogin } from './hosts/ssh-login.ts';
+import type { MachineMark } from './machine-mark.ts';
 import type { LibvirtConfig } from './options.ts';
 import { type Pause, readPause } from './trouble.ts';
 import { parseXml, type XmlElement } from './xml.ts';
@@ -25,10 +29,12 @@ export interface FoundMachine {
   host: Member;
   /** Also while it is paused. */
   running: boolean;
+  /** Undefined: it does not run. */
+  run: Run | undefined;
   /** Undefined: it is not paused. */
   pause: Pause | undefined;
   /** As it will be when it is started next. */
-  domain: DefinedDomain & { mark: NonNullable<DefinedDomain['mark']> };
+  domain: DefinedDomain & { mark: MachineMark };
   /** As it runs; the same as `domain` where it does not. */
   live: DefinedDomain;
   /** `domain` in full, to be written back with changes. */
@@ -36,18 +42,27 @@ export interface FoundMachine {
 }
 
 export type Search =
-  /** `copies`: other hosts have it too, since somebody copied it. What runs is the machine. */
-  | { answer: 'found'; machine: FoundMachine; copies: readonly FoundMachine[] }
+  /** `others`: further hosts have the same domain, as while it is migrated. */
+  | { answer: 'found'; machine: FoundMachine; others: readonly FoundMachine[]; hosts: AskedHosts }
   | { answer: 'gone'; hosts: AskedHosts }
   /** `hosts`: those that answered do not have it. */
   | { answer: 'unknown'; reason: string; hosts?: AskedHosts };
 
 export interface Fleet {
   hosts: readonly Member[];
-  /** Searches on every host. It is `gone` only where all of them said so. */
+  /** Searches for the domain on every host. It is `gone` only where all of them said so; its files may still be there. */
   find(ref: OwnerRef): Promise<Search>;
   /** One at a time for each name, in this process. */
   alone<T>(name: string, task: () => Promise<T>): Promise<T>;
+}
+
+/** What the driver is opened with. */
+export interface Platform {
+  fleet: Fleet;
+  config: LibvirtConfig;
+  catalog: Catalog;
+  clock: Clock;
+  log: Log;
 }
 
 export function openFleet(config: LibvirtConfig, log: Log, asking?: Asking): Fleet {
@@ -111,14 +126,21 @@ async function search(hosts: readonly Member[], ref: OwnerRef): Promise<Search> 
     } else if (answer.reason instanceof VirshError) problems.set(hosts[at]?.name ?? '', answer.reason);
     else throw answer.reason;
   }
-  const [machine, ...copies] = found.toSorted((a, b) => Number(b.running) - Number(a.running));
-  if (machine !== undefined) return { answer: 'found', machine, copies };
+  const [machine, ...others] = found.toSorted((a, b) => rankOf(b) - rankOf(a));
   const asked = hostsOf(hosts, problems);
+  if (machine !== undefined) return { answer: 'found', machine, others, hosts: asked };
   const [problem] = problems.values();
   if (problem === undefined) return { answer: 'gone', hosts: asked };
   const reason = problem.message;
   if (![...problems.values()].every(tellsNothing)) return { answer: 'unknown', reason };
   return { answer: 'unknown', reason, hosts: asked };
+}
+
+/** Of one domain on several hosts, the higher is the machine: what runs, then what has run, then what is being made. */
+export function rankOf(of: { running: boolean; pause?: Pause | undefined; domain: { mark: MachineMark } }) {
+  const { memo } = of.domain.mark;
+  if (of.running) return of.pause === undefined ? 3 : 2;
+  return memo === 'create' || memo === 'boot' ? 0 : 1;
 }
 
 /** What is said of all hosts, where some have problems. One that has left the configuration is not among them. */
@@ -127,29 +149,31 @@ export function hostsOf(hosts: readonly Host[], problems: ReadonlyMap<string, un
   return { answered, silent: [...problems.keys()] };
 }
 
-/** The machine; undefined: this host has none of ours by that name. @throws {VirshError} */
+/** By its UUID, which a rename keeps. Undefined: this host has none for that ref. @throws {VirshError} */
 export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMachine | undefined> {
+  const uuid = uuidOf(ref);
   try {
     const [liveXml, xml] = await Promise.all([
-      host.virsh(['dumpxml', '--', ref]),
-      host.virsh(['dumpxml', '--inactive', '--', ref]),
+      host.virsh(['dumpxml', '--', uuid]),
+      host.virsh(['dumpxml', '--inactive', '--', uuid]),
     ]);
     const [running, definition] = [parseXml(liveXml), parseXml(xml)];
     const domain = readDomainElement(definition);
-    if (isUnmarked(domain)) throw new VirshError('unmarked', `${host.name} has ${ref}, ${UNMARKED}`);
-    if (domain.mark?.ref !== ref) return undefined;
-    const isRunning = running.attributes['id'] !== undefined;
+    const { mark, name } = domain;
+    if (mark?.ref !== ref) throw new VirshError('unmarked', `${host.name} has ${name}, ${UNMARKED}`);
+    const id = running.attributes['id'];
     return {
       host,
-      running: isRunning,
-      pause: isRunning ? await readPause(host, ref) : undefined,
-      domain: { ...domain, mark: domain.mark },
+      running: id !== undefined,
+      run: id === undefined ? undefined : { uuid, id },
+      pause: id === undefined ? undefined : await readPause(host, uuid),
+      domain: { ...domain, mark },
       live: readDomainElement(running),
       definition,
     };
   } catch (error) {
     if (!(error instanceof VirshError && error.problem === 'no_domain')) throw error;
-    if (await hasDomain(host, ref)) throw new VirshError('busy', error.message);
+    if (await hasDomain(host, uuid)) throw new VirshError('busy', error.message);
     return undefined;
   }
 }
@@ -161,7 +185,7 @@ export function isUnmarked({ name, uuid, mark }: DefinedDomain): boolean {
   return mark === undefined && uuid === uuidOf(name);
 }
 
-/** Whether a domain of that name is there, ours or another's. @throws {VirshError} */
-export async function hasDomain(host: Host, name: string): Promise<boolean> {
-  return (await host.virsh(['list', '--all', '--name'])).split('\n').includes(name);
+/** Whether a domain with that UUID is there. @throws {VirshError} */
+async function hasDomain(host: Host, uuid: string): Promise<boolean> {
+  return (await host.virsh(['list', '--all', '--uuid'])).split(/\s+/).includes(uuid);
 }

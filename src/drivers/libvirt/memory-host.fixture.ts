@@ -10,6 +10,7 @@ import { fleetOf, type Member } from './fleet.ts';
 import { openHostWith, type SysfsTree } from './gpus/sysfs.fixture.ts';
 import { someHostOptions } from './host-options.fixture.ts';
 import type { Capabilities } from './hosts/capabilities.ts';
+import type { Limits } from './hosts/guard.ts';
 import type { HostShell } from './hosts/host-shell.ts';
 import { type HostOptions, libvirtConfigSchema } from './options.ts';
 import { driverOf } from './platform.ts';
@@ -39,6 +40,10 @@ export class MemoryHost implements Member {
   readonly files = new Map<string, { content: Buffer; bytes: number }>();
   /** Where its `/sys` is, if it has one. */
   readonly root: string | undefined;
+  /** The highest of each resource. */
+  readonly fences = new Map<string, number>();
+  /** What its shell says of it. */
+  facts: readonly string[] = ['clock\t1', 'state\twritable'];
   isAway = false;
   isPoolActive = true;
   isNetworkActive = true;
@@ -61,26 +66,38 @@ export class MemoryHost implements Member {
     this.files.set('debian.qcow2', { content: Buffer.alloc(0), bytes: 0 });
   }
 
+  #runs = 0;
+
   accelerator = async () => 'tcg' as const;
   close = async () => {};
   virsh = async (args: readonly string[], call: VirshCall = {}): Promise<string> =>
     this.#answer(args, call).toString();
   virshBytes = async (args: readonly string[]): Promise<Buffer> => Buffer.from(this.#answer(args, {}));
 
-  #answer(args: readonly string[], { input = '' }: VirshCall): string | Buffer {
+  #answer(args: readonly string[], { input = '', limits, run }: VirshCall): string | Buffer {
+    limits?.begin();
     if (this.isAway) throw new VirshError('unreachable', `${this.name} is away`);
+    if (limits !== undefined) this.#compare(limits);
+    const isOver = run !== undefined && this.#domain(run.uuid).live?.attributes['id'] !== run.id;
+    refuseIf(isOver, 'not_running');
     const [command = ''] = args;
     if (args.length > 1) return this.#run(args, input);
-    // Several in one call: one that fails does not end it.
-    const each = command.split('; ').map((line) => {
+    // Several in one call: one that fails does not end it, and the last says how it went.
+    const lines = command.split('; ');
+    const each = lines.map((line, at) => {
       try {
         return this.#run(line.split(' '), '').toString();
       } catch (error) {
-        if (error instanceof VirshError) return '';
+        if (error instanceof VirshError && at < lines.length - 1) return '';
         throw error;
       }
     });
     return each.join('\n');
+  }
+
+  #compare({ resource, fence }: Limits): void {
+    refuseIf(fence < (this.fences.get(resource) ?? 0), 'stale');
+    this.fences.set(resource, fence);
   }
 
   #run([command = '', ...rest]: readonly string[], input: string | Uint8Array): string | Buffer {
@@ -136,16 +153,25 @@ export class MemoryHost implements Member {
       const metadata = element('metadata', {}, [parseXml(prefixed)]);
       domain.definition = { ...domain.definition, children: [metadata, ...others] };
     },
-    undefine: ([name = '']) => {
-      this.#domain(name);
-      this.domains.delete(name);
+    undefine: ([name = '']) => void this.domains.delete(this.#nameOf(name)),
+    domrename: ([name = '', to = '']) => {
+      const domain = this.#domain(name);
+      refuseIf(domain.live !== undefined, 'invalid');
+      this.domains.delete(this.#nameOf(name));
+      const rename = (one: XmlElement): XmlElement => ({
+        ...one,
+        children: one.children.map((child) =>
+          typeof child !== 'string' && child.name === 'name' ? element('name', {}, [to]) : child,
+        ),
+      });
+      this.domains.set(to, { ...domain, definition: rename(domain.definition) });
     },
     start: ([name = '']) => {
       const domain = this.#domain(name);
       refuseIf(domain.live !== undefined, 'already_running');
       for (const { path } of disksOf(domain.definition)) this.#file(path.slice(FOLDER.length + 1));
       const { definition } = domain;
-      domain.live = { ...definition, attributes: { ...definition.attributes, id: '1' } };
+      domain.live = { ...definition, attributes: { ...definition.attributes, id: String(++this.#runs) } };
     },
     domstate: ([name = '']) => {
       const { live, pause } = this.#domain(name);
@@ -208,7 +234,7 @@ export class MemoryHost implements Member {
       this.#change(name, ['definition', 'live'], (devices) => [...devices, parseXml(input.toString())]),
     'detach-disk': ([name = '', target], flags) =>
       this.#change(name, [flags.includes('--live') ? 'live' : 'definition'], (devices) =>
-        devices.filter((one) => typeof one === 'string' || targetOf(one) !== target),
+        devices.filter((one) => typeof one === 'string' || pathOf(one) !== target),
       ),
   };
 
@@ -217,14 +243,22 @@ export class MemoryHost implements Member {
     const definition = parseXml(xml);
     const [name, uuid] = [textOf(descend(definition, 'name')), textOf(descend(definition, 'uuid'))];
     const before = this.domains.get(name);
-    refuseIf(before !== undefined && before.uuid !== uuid, 'exists');
+    const isOther = [...this.domains].some(([of, one]) => (of === name) !== (one.uuid === uuid));
+    refuseIf(isOther, 'exists');
     this.domains.set(name, { ...before, uuid, definition });
   }
 
   #domain(of: string): Domain {
-    const found = this.domains.get(of) ?? [...this.domains.values()].find(({ uuid }) => uuid === of);
-    if (found === undefined) throw new VirshError('no_domain', `there is no ${of}`);
-    return found;
+    return this.domains.get(this.#nameOf(of)) as Domain;
+  }
+
+  /** By name, UUID, or the number of its run. */
+  #nameOf(of: string): string {
+    const isIt = ([name, { uuid, live }]: [string, Domain]): boolean =>
+      [live?.attributes['id'], uuid, name].includes(of);
+    const [name] = [...this.domains].find(isIt) ?? [];
+    if (name === undefined) throw new VirshError('no_domain', `there is no ${of}`);
+    return name;
   }
 
   #file(name: string): { content: Buffer; bytes: number } {
@@ -273,36 +307,36 @@ function toBytes(size: string): number {
   return Number(number) * (unit === 'M' ? 1024 ** 2 : 1);
 }
 
-const targetOf = (device: XmlElement): string | undefined => descend(device, 'target')?.attributes['dev'];
+const pathOf = (device: XmlElement): string | undefined => descend(device, 'source')?.attributes['file'];
 
 function disksOf(domain: XmlElement): { path: string }[] {
   const devices = descend(domain, 'devices')?.children ?? [];
   return devices.flatMap((one) => {
-    const path = typeof one === 'string' ? undefined : descend(one, 'source')?.attributes['file'];
+    const path = typeof one === 'string' ? undefined : pathOf(one);
     return path === undefined || (one as XmlElement).name !== 'disk' ? [] : [{ path }];
   });
 }
 
-/** A host that says what its clock is, and which files it has. */
-const shellWithout = ({ name, files }: Pick<MemoryHost, 'name' | 'files'>): HostShell => ({
-  name,
+/** A host that tells its facts, and which files it has. */
+const shellWithout = (host: Pick<MemoryHost, 'name' | 'files' | 'facts'>): HostShell => ({
+  name: host.name,
   run: async (_, [command, , , ...paths]) => {
-    const there = paths.filter((path) => files.has(path.slice(FOLDER.length + 1)));
-    const facts = ['clock\t1', 'state\twritable'];
+    const there = paths.filter((path) => host.files.has(path.slice(FOLDER.length + 1)));
     const found = there.map((path) => `exists\t${path}`);
     const missing = paths.filter((path) => !there.includes(path)).map((path) => `missing\t${path}`);
-    const lines = command === 'facts' ? facts : command === 'machines' ? missing : found;
+    const lines = command === 'facts' ? host.facts : command === 'machines' ? missing : found;
     return { status: 0, stdout: `${lines.join('\n')}\n`, stderr: '' };
   },
 });
 
-/** The script for hosts on a file system of the test's own. */
+/** The script for hosts on a file system of the test's own, which may lack the programs of a host. */
 const shellAt = (shell: HostShell, root: string, files: HostShell): HostShell => ({
   ...shell,
-  run: (script, [command = '', , ...rest], timeoutMs) =>
-    command === 'exists' || command === 'machines'
-      ? files.run(script, [command, '', ...rest])
-      : shell.run(script, [command, root, ...rest], timeoutMs),
+  async run(script, [command = '', , ...rest], ...limits) {
+    if (command === 'exists' || command === 'machines') return files.run(script, [command, '', ...rest]);
+    const output = await shell.run(script, [command, root, ...rest], ...limits);
+    return { ...output, stdout: output.stdout.replaceAll(/^missing\t.*\n/gm, '') };
+  },
 });
 
 /** The driver over such hosts, which sells H100, and what the shared checks need of it. */
@@ -347,4 +381,20 @@ function benchOf(driver: PlatformDriver, clock: VirtualClock): DriverContext {
     wait: (ms) => clock.advance(ms),
     impossible: { image_missing: { image: 'no-such-image' }, capacity: { vcpus: 10_000 } },
   };
+}
+
+/** A machine whose tenant has written, on the first of these hosts. */
+export async function aMachine(hosts: readonly MemoryHost[] = [new MemoryHost()], ref = 'berth-a') {
+  const [host] = hosts as [MemoryHost];
+  const { bench } = openMemoryPlatform(hosts);
+  await bench.create(ref, { host: host.name });
+  const disk = host.files.get(`${ref}.qcow2`);
+  if (disk === undefined) throw new Error('it has no disk');
+  disk.content = Buffer.from('what the tenant wrote');
+  const { driver } = bench;
+  const { volumes } = driver;
+  if (volumes === undefined) throw new Error('it has no volumes');
+  const definition = () => host.virsh(['dumpxml', '--inactive', '--', ref]);
+  const written = () => host.files.get(`${ref}.qcow2`)?.content.toString();
+  return { host, bench, driver, volumes, definition, written };
 }

@@ -1,22 +1,34 @@
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type {
+  Call,
+  CopyOfResource,
   DriverManifest,
   Inventory,
+  Leftover,
   Listing,
   ObservedMachine,
   OwnerRef,
   PlatformDriver,
+  Presence,
   Step,
 } from '../../orchestrator/model/platform-driver.ts';
 import type { DriverSetting } from '../kit/driver-definition.ts';
-import { createMachine, mend, type Platform } from './create.ts';
+import { Change } from './change.ts';
+import { createMachine } from './create.ts';
+import { mend } from './definition.ts';
+import { destroyMachine } from './destroy.ts';
+import { isMachine } from './domain-xml.ts';
 import { tellsNothing, toFailure, VirshError } from './errors.ts';
-import { hostsOf, type Member, openFleet } from './fleet.ts';
+import type { Platform } from './fleet.ts';
+import { type Fleet, hostsOf, type Member, openFleet, rankOf } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';
-import { listDomains, readHostView } from './hosts/host-view.ts';
+import { type HostDomain, listDomains, readHostView } from './hosts/host-view.ts';
 import { countUnits, type HostAnswer } from './hosts/inventory.ts';
-import type { LibvirtConfig } from './options.ts';
-import { filesOf, readEnd } from './pool.ts';
-import { destroyMachine, restartMachine, startMachine, stopMachine } from './power.ts';
+import { copiesIn, findLeftovers, proveGone } from './leftovers.ts';
+import { type LibvirtConfig, libvirtOfferSchema } from './options.ts';
+import { placeOnHosts } from './placement.ts';
+import { filesOf, listFiles, listKnownFiles, readEnd } from './pool.ts';
+import { restartMachine, startMachine, stopMachine } from './power.ts';
 import { neighboursOf, toObserved } from './translate.ts';
 import { faultOf, readPause, readSurroundings } from './trouble.ts';
 import { createVolumes } from './volumes.ts';
@@ -49,23 +61,31 @@ export const manifest: DriverManifest = {
 /** The driver over a fleet, however it was opened. */
 export function driverOf(platform: Platform): PlatformDriver {
   const { fleet } = platform;
-  const alone = <T>(ref: OwnerRef, task: () => Promise<Step<T>>): Promise<Step<T>> =>
-    fleet.alone(ref, () => task().catch(toFailure));
+  const alone = <T>(
+    ref: OwnerRef,
+    call: Call | undefined,
+    cookie: string | null,
+    task: (change: Change) => Promise<Step<T>>,
+  ): Promise<Step<T>> => {
+    const change = new Change(platform.clock, `${ref}.machine`, call);
+    return fleet.alone(ref, () =>
+      task(change).catch((error) => toFailure(error, change.hasChanged || cookie !== null)),
+    );
+  };
   return {
     manifest,
-    async get(ref) {
-      const search = await fleet.find(ref);
-      if (search.answer !== 'found') return search;
-      return { answer: 'observed', value: await toObserved(await mend(search.machine)) };
-    },
-    async list() {
-      return listAll(fleet.hosts);
-    },
-    create: (spec, cookie) => alone(spec.ref, () => createMachine(platform, spec, cookie)),
-    stop: (ref, cookie) => alone(ref, () => stopMachine(platform, ref, cookie)),
-    start: (ref) => alone(ref, () => startMachine(platform, ref)),
-    restart: (ref, id) => alone(ref, () => restartMachine(platform, ref, id)),
-    destroy: (ref) => alone(ref, () => destroyMachine(platform, ref)),
+    get: (ref) => readPresence(fleet, ref),
+    list: () => listAll(platform),
+    place: (spec, avoidHosts) => placeOnHosts(platform, spec, avoidHosts),
+    create: (spec, cookie, call) =>
+      alone(spec.ref, call, cookie, (change) => createMachine(platform, change, spec, cookie)),
+    stop: (ref, cookie, call) =>
+      alone(ref, call, cookie, (change) => stopMachine(platform, change, ref, cookie)),
+    start: (ref, cookie, call) => alone(ref, call, cookie, (change) => startMachine(platform, change, ref)),
+    restart: (ref, id, cookie, call) =>
+      alone(ref, call, cookie, (change) => restartMachine(platform, change, ref, id)),
+    destroy: (ref, cookie, order, call) =>
+      alone(ref, call, cookie, (change) => destroyMachine(platform, change, ref, order)),
     volumes: createVolumes(platform),
     inventory: (avoidHosts) => readInventory(platform, avoidHosts),
     async consoleTail(ref) {
@@ -79,22 +99,55 @@ export function driverOf(platform: Platform): PlatformDriver {
   };
 }
 
-/** The hosts that answer are named: the machines of another must not seem lost. Where none answers, nothing is known. */
-async function listAll(hosts: readonly Member[]): Promise<Listing<ObservedMachine>> {
-  const silent = new Map<string, string>();
-  const listOne = (host: Member): Promise<ObservedMachine[]> =>
-    inTime(hosts, host, listHost(host)).catch((error) => {
-      if (!(error instanceof VirshError && tellsNothing(error))) throw error;
-      silent.set(host.name, error.message);
-      return [];
-    });
+/** It is gone only where no host has its domain, and none that answers has its disk or seed. */
+async function readPresence(fleet: Fleet, ref: OwnerRef): Promise<Presence<ObservedMachine>> {
+  const search = await fleet.find(ref);
+  if (search.answer === 'found')
+    return { answer: 'observed', value: await toObserved(await mend(search.machine)) };
+  if (search.hosts === undefined) return search;
   try {
-    const items = (await Promise.all(hosts.map(listOne))).flat();
+    const { hosts, left, reason: untold } = await proveGone(fleet.hosts, ref, search.hosts);
+    if (left !== undefined) return { answer: 'unknown', reason: left };
+    const reason = search.answer === 'unknown' ? search.reason : untold;
+    return reason === undefined ? { answer: 'gone', hosts } : { answer: 'unknown', reason, hosts };
+  } catch (error) {
+    if (error instanceof VirshError) return { answer: 'unknown', reason: error.message };
+    throw error;
+  }
+}
+
+/** What one host has, and how each is to be taken where others have it too. */
+interface HostListing {
+  items: readonly { rank: number; machine: ObservedMachine }[];
+  copies: readonly CopyOfResource[];
+  leftovers: readonly Leftover[];
+}
+
+/** The hosts that answer are named: the machines of another must not seem lost. Where none answers, nothing is known. */
+async function listAll(platform: Platform): Promise<Listing<ObservedMachine>> {
+  const { hosts } = platform.fleet;
+  const silent = new Map<string, string>();
+  const listOne = (host: Member): Promise<HostListing[]> =>
+    inTime(hosts, host, listHost(platform, host)).then(
+      (listing) => [listing],
+      (error) => {
+        if (!(error instanceof VirshError && tellsNothing(error))) throw error;
+        silent.set(host.name, error.message);
+        return [];
+      },
+    );
+  try {
+    const listings = (await Promise.all(hosts.map(listOne))).flat();
     if (silent.size === hosts.length) return { answer: 'unknown', reason: [...silent.values()].join('; ') };
-    const first = Map.groupBy(items, ({ ref }) => ref).values();
+    const all = listings.flatMap(({ items }) => items).toSorted((a, b) => b.rank - a.rank);
+    const items = new Map<OwnerRef, ObservedMachine>();
+    for (const { machine } of all) if (!items.has(machine.ref)) items.set(machine.ref, machine);
     return {
       answer: 'listed',
-      items: [...first].map(theOne),
+      items: [...items.values()],
+      copies: listings.flatMap(({ copies }) => copies),
+      // Hosts may share a folder.
+      leftovers: listings.flatMap(({ leftovers }) => leftovers).filter(({ ref }) => !items.has(ref)),
       hosts: hostsOf(hosts, silent),
     };
   } catch (error) {
@@ -116,27 +169,56 @@ async function inTime<T>(hosts: readonly Member[], { name }: Member, reading: Pr
   }
 }
 
-/** Of a machine and its copies on other hosts. */
-const theOne = (of: readonly ObservedMachine[]): ObservedMachine =>
-  of.find(({ power }) => power === 'running') ?? (of[0] as ObservedMachine);
-
-async function listHost(host: Member): Promise<ObservedMachine[]> {
+async function listHost(platform: Platform, host: Member): Promise<HostListing> {
+  const files = await listKnownFiles(host).catch(unlessNoPool);
   const domains = await listDomains(host);
   const ours = domains.flatMap(({ mark, ...domain }) =>
-    mark === undefined || mark.ref !== domain.name ? [] : [{ ...domain, mark }],
+    mark === undefined || !isMachine({ ...domain, mark }) ? [] : [{ ...domain, mark }],
   );
   const neighbours = neighboursOf(host);
   const surroundings = ours.length === 0 ? undefined : await readSurroundings(host, ours);
-  return Promise.all(
-    ours.map(async (domain) => {
-      const { running, isPaused, name: ref, mark } = domain;
-      const pause = isPaused ? await readPause(host, ref) : undefined;
-      // Its files are still being made.
-      const isMade = running || (mark.memo !== 'create' && mark.memo !== 'boot');
-      const fault = isMade ? faultOf({ ref, running, pause, domain }, surroundings) : undefined;
-      return toObserved({ host, running, pause, fault, neighbours, domain });
-    }),
+  const items = ours.map(async (domain) => {
+    const { running, isPaused, uuid, mark } = domain;
+    const pause = isPaused ? await readPause(host, uuid) : undefined;
+    // Its files are still being made.
+    const isMade = running || (mark.memo !== 'create' && mark.memo !== 'boot');
+    const fault = isMade ? faultOf({ ref: mark.ref, running, pause, domain }, surroundings) : undefined;
+    const machine = await toObserved({ host, running, pause, fault, neighbours, domain });
+    return { rank: rankOf({ running, pause, domain }), machine };
+  });
+  return {
+    items: await Promise.all(items),
+    copies: copiesIn(domains, host.name),
+    leftovers: await readLeftovers(platform, host, files, domains),
+  };
+}
+
+/** What seems to be left is looked for once more: a delete may have been under way. */
+async function readLeftovers(
+  { config, catalog }: Platform,
+  host: Member,
+  files: readonly string[],
+  domains: readonly HostDomain[],
+): Promise<Leftover[]> {
+  const found = findLeftovers(files, domains, imageVolumes(config, catalog));
+  if (found.size === 0) return [];
+  const still = await listFiles(host).catch(unlessNoPool);
+  return [...found].flatMap(([ref, names]) => {
+    const left = names.filter((name) => still.includes(name));
+    return left.length === 0 ? [] : [{ ref, host: host.name, detail: left.join(', ') }];
+  });
+}
+
+function imageVolumes({ images }: LibvirtConfig, { offers }: Catalog): ReadonlySet<string> {
+  const all = [...offers.values()].flatMap(({ machine }) =>
+    Object.values(libvirtOfferSchema.parse(machine).images),
   );
+  return new Set([...Object.values(images), ...all].map(({ volume }) => volume));
+}
+
+function unlessNoPool(error: unknown): string[] {
+  if (error instanceof VirshError && error.problem === 'no_pool') return [];
+  throw error;
 }
 
 /** What the hosts have room for. GPUs that wait for a reset get it first, so that one that failed to get it is not lost. */

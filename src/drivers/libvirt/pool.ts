@@ -1,4 +1,7 @@
+import { basename, dirname } from 'node:path';
+import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { Change } from './change.ts';
 import type { Host } from './client.ts';
 import { VirshError } from './errors.ts';
 import { descend, parseXml, textOf } from './xml.ts';
@@ -11,7 +14,7 @@ export const filesOf = (ref: OwnerRef): { disk: string; seed: string; console: s
 });
 
 /** Files that were made for the machine, old ends of its console log too. */
-const isFileOf = (ref: OwnerRef, name: string): boolean =>
+export const isFileOf = (ref: OwnerRef, name: string): boolean =>
   name.startsWith(`${ref}.`) && /^(qcow2|seed|console(\.\d+)?)$/.test(name.slice(ref.length + 1));
 
 /** The folder of the pool on the host. @throws {VirshError} */
@@ -20,39 +23,74 @@ export async function poolFolder({ virsh, options }: Host): Promise<string> {
   return textOf(descend(pool, 'target', 'path'));
 }
 
-/** A new disk of that size on top of the image's volume, in place of one that an earlier attempt left. @throws {VirshError} */
-export async function makeOverlay(host: Host, name: string, image: string, sizeGb: number): Promise<void> {
-  const { virsh, options } = host;
-  await deleteVolume(host, name);
-  await virsh([
-    ...['vol-create-as', options.pool, name, `${Math.ceil(sizeGb * 1024)}M`, '--format', 'qcow2'],
-    ...['--backing-vol', image, '--backing-vol-format', 'qcow2'],
-  ]);
+/**
+ * A new disk of that size on top of the image's volume, in place of a half that this create made earlier: the host refuses
+ * that to any call but the last. @throws {VirshError}
+ */
+export async function makeOverlay(
+  change: Change,
+  host: Host,
+  name: string,
+  image: string,
+  sizeGb: number,
+): Promise<void> {
+  await remove(change, host, name);
+  await change.virsh(host, overlayArguments(host, name, image, sizeGb));
 }
 
-/** A file with that content, in place of any that was there. @throws {VirshError} */
-export async function writeFile(host: Host, name: string, content: Uint8Array): Promise<void> {
-  const { virsh, options } = host;
-  await deleteVolume(host, name);
-  await virsh(['vol-create-as', options.pool, name, `${content.length}B`, '--format', 'raw']);
-  await virsh(['vol-upload', '--pool', options.pool, name, '/dev/stdin'], { input: content });
+export const overlayArguments = (
+  { options }: Host,
+  name: string,
+  image: string,
+  sizeGb: number,
+): string[] => [
+  ...['vol-create-as', options.pool, name, `${Math.ceil(sizeGb * 1024)}M`, '--format', 'qcow2'],
+  ...['--backing-vol', image, '--backing-vol-format', 'qcow2'],
+];
+
+/** A file with that content, likewise. @throws {VirshError} */
+export async function writeFile(
+  change: Change,
+  host: Host,
+  name: string,
+  content: Uint8Array,
+): Promise<void> {
+  const { pool } = host.options;
+  await remove(change, host, name);
+  await change.virsh(host, ['vol-create-as', pool, name, `${content.length}B`, '--format', 'raw']);
+  await change.virsh(host, ['vol-upload', '--pool', pool, name, '/dev/stdin'], { input: content });
 }
 
 /** Done too where there is none. @throws {VirshError} */
-export async function deleteVolume({ virsh, options }: Host, name: string): Promise<void> {
+export function deleteFile(change: Change, host: Host, name: string, _order: DestroyOrder): Promise<void> {
+  return remove(change, host, name);
+}
+
+async function remove(change: Change, host: Host, name: string): Promise<void> {
   try {
-    await virsh(['vol-delete', '--pool', options.pool, '--', name]);
+    await change.virsh(host, ['vol-delete', '--pool', host.options.pool, '--', name]);
   } catch (error) {
     if (!(error instanceof VirshError && error.problem === 'no_volume')) throw error;
   }
 }
 
-/** Names of all volumes, also of files that came by another way than libvirt. @throws {VirshError} */
-async function listFiles({ virsh, options }: Host): Promise<string[]> {
-  await virsh(['pool-refresh', options.pool]);
-  const lines = (await virsh(['vol-list', '--pool', options.pool])).split('\n');
-  return lines.flatMap((line) => line.trim().split(/\s+/)[0] || []);
+/**
+ * Names of all volumes, also of files that came by another way than libvirt. With `change` no earlier call makes one after
+ * that. While a file is written libvirt does not look anew, and the last command says how it went. @throws {VirshError}
+ */
+export async function listFiles(host: Host, change?: Change): Promise<string[]> {
+  const { pool } = host.options;
+  const command = [`pool-refresh ${pool}; vol-list --pool ${pool}`];
+  return namesIn(await (change === undefined ? host.virsh(command) : change.virsh(host, command)));
 }
+
+/** The same as libvirt knows them, without a look at the folder. @throws {VirshError} */
+export async function listKnownFiles({ virsh, options }: Host): Promise<string[]> {
+  return namesIn(await virsh(['vol-list', '--pool', options.pool]));
+}
+
+const namesIn = (text: string): string[] =>
+  text.split('\n').flatMap((line) => line.trim().split(/\s+/)[0] || []);
 
 /**
  * Whether the disk that the machine is defined with is lost: it belongs in the pool, other files are there, and it is not. An
@@ -60,24 +98,10 @@ async function listFiles({ virsh, options }: Host): Promise<string[]> {
  *
  * @throws {VirshError}
  */
-export async function isDiskLost(host: Host, ref: OwnerRef, path: string | undefined): Promise<boolean> {
-  const { disk } = filesOf(ref);
-  if (path !== `${await poolFolder(host)}/${disk}`) return false;
+export async function isDiskLost(host: Host, path: string | undefined): Promise<boolean> {
+  if (path === undefined || dirname(path) !== (await poolFolder(host))) return false;
   const names = await listFiles(host);
-  return names.length > 0 && !names.includes(disk);
-}
-
-/** Files of the pool that are called after the machine and that Berth did not make, such as a snapshot's. @throws {VirshError} */
-export async function foreignFilesOf(host: Host, ref: OwnerRef): Promise<string[]> {
-  return (await listFiles(host)).filter((name) => name.startsWith(`${ref}.`) && !isFileOf(ref, name));
-}
-
-/** Deletes what was made for the machine; what was left at the end. @throws {VirshError} */
-export async function deleteFiles(host: Host, ref: OwnerRef): Promise<void> {
-  const left = async (): Promise<string[]> => (await listFiles(host)).filter((name) => isFileOf(ref, name));
-  for (const name of await left()) await deleteVolume(host, name);
-  const [still] = await left();
-  if (still !== undefined) throw new VirshError('busy', `${still} is still in the pool of ${host.name}`);
+  return names.length > 0 && !names.includes(basename(path));
 }
 
 /** The last bytes of a file; undefined: it is not there. @throws {VirshError} */

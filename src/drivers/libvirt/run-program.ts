@@ -1,7 +1,7 @@
 import { type StdioPipe, spawn } from 'node:child_process';
 import type { Asking } from '../kit/asking.ts';
 import { usualEnvironment } from '../kit/environment.ts';
-import { VirshError } from './errors.ts';
+import { VirshError, type VirshProblem } from './errors.ts';
 
 /** What virsh and OpenSSH need of Berth's environment beside the usual: where they log in, and with what. */
 const NEEDED = [
@@ -25,22 +25,35 @@ interface RunOptions {
   timeoutMs: number;
   /** Makes that shorter. */
   asking?: Asking | undefined;
+  /** Ends it. */
+  signal?: AbortSignal | undefined;
 }
+
+/** After a kill, what left the process group may still hold its pipes. */
+const PIPES_CLOSE_WITHIN_MS = 2_000;
 
 /**
  * Runs a program without a shell, in a process group of its own, so that it has no terminal to ask at and that what it
- * started ends with it. @throws {VirshError} `unreachable` if it did not end by itself
+ * started ends with it. It settles once nothing of that runs.
+ *
+ * @throws {VirshError} `unreachable` if it did not end by itself, `aborted` if `signal` ended it
  */
 export function runProgram(
   [program = '', ...args]: readonly string[],
-  { what, stdio, input, timeoutMs: longestMs, asking }: RunOptions,
+  { what, stdio, input, timeoutMs: longestMs, asking, signal }: RunOptions,
 ): Promise<Ended> {
   const { promise, resolve, reject } = Promise.withResolvers<Ended>();
   const env = { ...usualEnvironment(process.env, NEEDED), LC_ALL: 'C.UTF-8', LANGUAGE: 'C' };
   const child = spawn(program, args, { stdio: [...stdio], env, detached: true });
-  const giveUp = (reason: string): void => {
-    reject(new VirshError('unreachable', `${what}: ${reason}`));
+  let problem: VirshError | undefined;
+  let closing: NodeJS.Timeout | undefined;
+  const closePipes = (): void => {
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
+  };
+  const giveUp = (reason: string, kind: VirshProblem = 'unreachable'): void => {
+    if (problem !== undefined) return;
+    problem = new VirshError(kind, `${what}: ${reason}`);
+    closing = setTimeout(closePipes, PIPES_CLOSE_WITHIN_MS);
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
     } catch {
@@ -49,22 +62,40 @@ export function runProgram(
   };
   const timeoutMs = Math.min(longestMs, asking?.withinMs ?? longestMs);
   const stop = (): void => giveUp('it was not waited for any longer');
+  const abort = (): void => giveUp('the call was given up', 'aborted');
   asking?.signal.addEventListener('abort', stop);
+  signal?.addEventListener('abort', abort);
   const timer = setTimeout(giveUp, timeoutMs, `no answer within ${timeoutMs} ms`);
+  const settle = (ended: Ended): void => {
+    clearTimeout(timer);
+    clearTimeout(closing);
+    asking?.signal.removeEventListener('abort', stop);
+    signal?.removeEventListener('abort', abort);
+    if (problem === undefined) resolve(ended);
+    else reject(problem);
+  };
   const said = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
   let bytes = 0;
   for (const stream of ['stdout', 'stderr'] as const)
     child[stream]?.on('data', (part: Buffer) => {
+      if (problem !== undefined) return;
       said[stream].push(part);
       bytes += part.length;
       if (bytes > MAX_OUTPUT_BYTES) giveUp(`it wrote more than ${MAX_OUTPUT_BYTES >> 20} MiB`);
     });
-  child.on('error', ({ message }) => giveUp(message));
-  child.on('close', (status, signal) => {
-    clearTimeout(timer);
-    asking?.signal.removeEventListener('abort', stop);
-    if (signal !== null) giveUp(`it was ended by ${signal}`);
-    else resolve({ status, stdout: Buffer.concat(said.stdout), stderr: Buffer.concat(said.stderr) });
+  const ended = (status: number | null): Ended => ({
+    status,
+    stdout: Buffer.concat(said.stdout),
+    stderr: Buffer.concat(said.stderr),
+  });
+  child.on('error', ({ message }) => {
+    giveUp(message);
+    // It never ran, and nothing else will say that it ended.
+    if (child.pid === undefined) settle(ended(null));
+  });
+  child.on('close', (status, killedBy) => {
+    if (killedBy !== null) giveUp(`it was ended by ${killedBy}`);
+    settle(ended(status));
   });
   // A program that ends early does not read its input to the end.
   child.stdin?.on('error', () => {}).end(input);

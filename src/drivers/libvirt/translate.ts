@@ -18,7 +18,7 @@ export interface Running {
   running: boolean;
   pause?: Pause | undefined;
   fault?: MachineFault | undefined;
-  domain: Pick<DefinedDomain, 'mac'> & { mark: MachineMark };
+  domain: Pick<DefinedDomain, 'mac' | 'name' | 'uuid'> & { mark: MachineMark };
   host: Member;
   /** Where several of a host are told of: its neighbour table, read once. */
   neighbours?: Neighbours;
@@ -36,7 +36,7 @@ export function neighboursOf({ shell, options }: Pick<Member, 'shell' | 'options
 }
 
 export async function toObserved(machine: Running): Promise<ObservedMachine> {
-  const { mark } = machine.domain;
+  const { mark, name } = machine.domain;
   const power = powerOf(machine);
   const { pause, fault } = machine;
   const endpoint = power === 'building' ? undefined : await endpointOf(machine);
@@ -46,6 +46,7 @@ export async function toObserved(machine: Running): Promise<ObservedMachine> {
     createdAt: mark.createdAt,
     host: machine.host.name,
     note: mark.note,
+    ...(name !== mark.ref && { renamedTo: name }),
     ...(power === 'paused' && pause !== undefined && { detail: pause.reason }),
     ...(fault !== undefined && { fault }),
     ...(endpoint !== undefined && { endpoint }),
@@ -92,9 +93,8 @@ async function addressOf({
   if (network.mode !== 'bridged') return undefined;
   if (network.address_from === 'arp') return mac === undefined ? undefined : (await neighbours()).get(mac);
   try {
-    const lines = (await virsh(['domifaddr', '--source', network.address_from, '--', domain.mark.ref])).split(
-      '\n',
-    );
+    const said = await virsh(['domifaddr', '--source', network.address_from, '--', domain.uuid]);
+    const lines = said.split('\n');
     const line = lines.find((one) => mac === undefined || one.toLowerCase().includes(mac));
     return /\sipv4\s+(\d+\.\d+\.\d+\.\d+)\//.exec(line ?? '')?.[1];
   } catch (error) {

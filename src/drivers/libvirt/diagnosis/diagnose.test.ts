@@ -236,6 +236,13 @@ describe('each ailment has its sentence and its remedy', () => {
       'install -d',
     ],
     [
+      'it cannot refuse what comes too late',
+      { says: [...facts, 'missing\tflock'] },
+      'broken',
+      'there is no flock',
+      'util-linux has flock',
+    ],
+    [
       'it is cordoned by a file',
       { says: [...facts, 'cordon\ta fan'] },
       'warning',

@@ -1,5 +1,6 @@
-import { broken, type Diagnosis } from '../../../ports/diagnosis.ts';
+import { broken, type Diagnosis, warning } from '../../../ports/diagnosis.ts';
 import type { Host } from '../client.ts';
+import { isMachine } from '../domain-xml.ts';
 import { VirshError } from '../errors.ts';
 import { isUnmarked, UNMARKED } from '../fleet.ts';
 import { listDomains } from '../hosts/host-view.ts';
@@ -10,12 +11,18 @@ export async function diagnoseMachines(hosts: readonly Host[]): Promise<Diagnosi
   const found: Diagnosis[] = [];
   for (const host of hosts) {
     for (const domain of await domainsOf(host)) {
-      if (isUnmarked(domain)) found.push(unmarked(domain.name, host.name));
-      if (domain.mark?.ref === domain.name)
-        homes.set(domain.name, [...(homes.get(domain.name) ?? []), host.name]);
+      const { name, mark } = domain;
+      if (isUnmarked(domain)) found.push(unmarked(name, host.name));
+      if (mark === undefined) continue;
+      if (!isMachine(domain)) {
+        found.push(copyOf(mark.ref, name, host.name));
+        continue;
+      }
+      if (mark.ref !== name) found.push(renamed(mark.ref, name, host.name));
+      homes.set(mark.ref, [...(homes.get(mark.ref) ?? []), host.name]);
     }
   }
-  for (const [ref, names] of homes) if (names.length > 1) found.push(copied(ref, names));
+  for (const [ref, names] of homes) if (names.length > 1) found.push(onSeveral(ref, names));
   return found;
 }
 
@@ -35,9 +42,23 @@ const unmarked = (ref: string, host: string): Diagnosis =>
     `Put the <metadata> of its definition back (virsh edit ${ref}; a backup of /etc/libvirt/qemu has it), or end it by hand: virsh destroy ${ref}; virsh undefine ${ref}.`,
   );
 
-const copied = (ref: string, hosts: readonly string[]): Diagnosis =>
+const onSeveral = (ref: string, hosts: readonly string[]): Diagnosis =>
   broken(
     `machine ${ref}`,
     `it is on ${hosts.join(' and on ')}`,
     `Keep the one whose disk is the newer, and undefine the other by hand: virsh undefine ${ref}. Berth shows the one that runs; a delete ends all of them.`,
+  );
+
+const renamed = (ref: string, name: string, host: string): Diagnosis =>
+  warning(
+    `machine ${ref} on host ${host}`,
+    `it is called ${name}`,
+    `Berth follows it by its UUID. While it is stopped, virsh domrename ${name} ${ref} gives it its name back.`,
+  );
+
+const copyOf = (ref: string, name: string, host: string): Diagnosis =>
+  broken(
+    `domain ${name} on host ${host}`,
+    `it is a copy of the machine ${ref}`,
+    `Berth leaves it alone. Do not start it with the metadata of Berth: its ports and its address are those of the machine. Take <berth:machine> out of its <metadata> (virsh edit ${name}), or undefine it.`,
   );

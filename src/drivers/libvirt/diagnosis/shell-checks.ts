@@ -27,7 +27,7 @@ export async function diagnoseShell(
     return {
       facts,
       diagnoses: [
-        ok(subject, 'it runs what Berth asks'),
+        diagnoseTools(subject, facts),
         diagnoseState(patient, facts),
         diagnoseClock(host.name, offsetMs, roundTripMs),
         ...diagnoseCordon(patient, facts),
@@ -40,6 +40,13 @@ export async function diagnoseShell(
       'Does `ssh HOST true` work without a question for the user that runs Berth, and is sh of POSIX there?';
     return { facts: undefined, diagnoses: [broken(subject, error.message, remedy)] };
   }
+}
+
+/** A command that changes something runs on the host, which refuses it where it comes too late. */
+function diagnoseTools(subject: string, { missing }: HostFacts): Diagnosis {
+  if (missing === undefined) return ok(subject, 'it runs what Berth asks');
+  const remedy = 'Install it on the host; Debian: libvirt-clients has virsh, util-linux has flock.';
+  return broken(subject, `there is no ${missing}: the host gets no machine, and none is changed`, remedy);
 }
 
 function diagnoseState({ host }: Patient, { canWriteState }: HostFacts): Diagnosis {

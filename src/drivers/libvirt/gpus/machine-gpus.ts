@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
 import type { Log } from '../../../ports/log.ts';
+import type { Change } from '../change.ts';
 import type { Host } from '../client.ts';
 import type { HostShell } from '../hosts/host-shell.ts';
 import { listDomains } from '../hosts/host-view.ts';
@@ -21,21 +22,28 @@ export function functionsOf({ gpus }: Pick<HostView, 'gpus'>, chosen: readonly P
 
 /** Marks what the machine holds, before it starts. The GPU that has the mark of another; undefined: all are its own. */
 export async function markGpus(
-  { shell, options }: HostWithShell,
+  change: Change,
+  host: HostWithShell,
   ref: OwnerRef,
   gpus: readonly PciAddress[],
 ): Promise<PciAddress | undefined> {
-  for (const address of gpus)
-    if (!(await markGpu(shell, { stateDir: options.state_dir }, address, ref, randomUUID()))) return address;
+  const [shell, place] = [change.shellOf(host), { stateDir: host.options.state_dir }];
+  for (const address of gpus) if (!(await markGpu(shell, place, address, ref, randomUUID()))) return address;
   return undefined;
 }
 
-/** Resets what machines of the host have left. @throws {VirshError} */
-export async function sweepHost(host: HostWithShell, types: GpuTypes, log: Log): Promise<void> {
+/** Resets what machines of the host have left, in a call within its limits. @throws {VirshError} */
+export async function sweepHost(
+  host: HostWithShell,
+  types: GpuTypes,
+  log: Log,
+  change?: Change,
+): Promise<void> {
   if (Object.keys(types).length === 0) return;
   const domains = await listDomains(host);
   const claimed = new Set(
     domains.flatMap(({ pciFunctions, mark }) => [...pciFunctions, ...(mark?.gpus ?? [])]),
   );
-  await sweepGpus(host.shell, { stateDir: host.options.state_dir }, types, claimed, log);
+  const shell = change?.shellOf(host) ?? host.shell;
+  await sweepGpus(shell, { stateDir: host.options.state_dir }, types, claimed, log);
 }

@@ -13,6 +13,7 @@ const facts: HostFacts = {
   iommuOn: false,
   vfioLoaded: false,
   canWriteState: true,
+  missing: undefined,
   cordon: undefined,
 };
 const place = { stateDir: '/var/lib/berth' };

@@ -1,4 +1,5 @@
 import { VirshError } from '../errors.ts';
+import type { Limits } from './guard.ts';
 import { HOST_SCRIPT } from './host-script.ts';
 import type { HostShell } from './host-shell.ts';
 
@@ -21,12 +22,10 @@ export async function runHostScript(
   { stateDir, root = '' }: ScriptPlace,
   [command = '', ...args]: readonly string[],
   timeoutMs?: number,
+  limits?: Limits,
 ): Promise<ScriptAnswer> {
-  const { status, stdout, stderr } = await host.run(
-    HOST_SCRIPT,
-    [command, root, stateDir, ...args],
-    timeoutMs,
-  );
+  const argv = [command, root, stateDir, ...args];
+  const { status, stdout, stderr } = await host.run(HOST_SCRIPT, argv, timeoutMs, limits);
   const lines = stdout.split('\n').filter((line) => line !== '');
   return { status, lines: lines.map((line) => line.split('\t')), stderr };
 }
@@ -41,6 +40,8 @@ export interface HostFacts {
   iommuOn: boolean;
   vfioLoaded: boolean;
   canWriteState: boolean;
+  /** A program that is not there, and that each command needs that changes something. */
+  missing: string | undefined;
   /** Why it gets no new machines, from the file `cordon`; undefined: there is none. */
   cordon: string | undefined;
 }
@@ -62,6 +63,7 @@ export async function readHostFacts(host: HostShell, place: ScriptPlace): Promis
     iommuOn: facts.has('iommu'),
     vfioLoaded: facts.has('vfio'),
     canWriteState: facts.has('state'),
+    missing: facts.get('missing'),
     cordon: facts.has('cordon') ? facts.get('cordon') || 'the file gives no reason' : undefined,
   };
 }

@@ -1,19 +1,24 @@
+import { FENCE } from './guard.ts';
+
 /**
  * What Berth does on a host beside libvirt: a program for POSIX `sh`, which is sent to the host with each call, so that
  * nothing is installed there. Its arguments are a command, the root of the file system (empty, but for tests), the
  * state folder, and what the command takes. Each line of output is fields with tabs between them.
  *
- * - `facts`: the clock, the processor's virtualization, KVM, IOMMU, the cordon, whether the state folder can be written.
+ * - `facts`: the clock, the processor's virtualization, KVM, IOMMU, the cordon, whether the state folder can be written, and
+ *   what of virsh and flock is missing. It removes fences that are older than a day.
  * - `neighbours`: the MAC and IPv4 addresses of the host's neighbour table.
  * - `exists PATH…`: those of the paths that are there.
  * - `machines PATH…`: the same, those that are not, where their folder is, and each network card with its bridge, if it is on one.
  * - `gpus`: each PCI function of a GPU's slot or group, and the marks.
  * - `network`: whether the host hands packets on, and its IPv4 addresses.
  * - `probe`: whether QEMU on KVM ends a guest that counts to 100 million.
+ * - `fenced RESOURCE FENCE COMMAND …`: another command, unless a higher fence was seen for the resource; 80 then.
  * - `mark ADDRESS REF NONCE`: says that the GPU is given to that machine; 3 where it has the mark of another.
  * - `reset ADDRESS TOKEN FILE…`, `clear ADDRESS TOKEN`, `quarantine ADDRESS TOKEN REASON`: only while it has that mark; 3 otherwise.
  */
 export const HOST_SCRIPT = String.raw`
+${FENCE}
 set -u
 export LC_ALL=C
 command=$1 root=$2 state=$2$3
@@ -42,6 +47,8 @@ facts() {
   above=$state
   while [ ! -e "$above" ]; do above=$(dirname "$above"); done
   [ -w "$above" ] && say state writable
+  for tool in virsh flock; do command -v $tool >/dev/null || say missing "$tool"; done
+  [ -d "$state/fences" ] && find "$state/fences" -type f -mmin +1440 -exec rm -f {} + 2>/dev/null
   [ -e "$state/cordon" ] && { first "$state/cordon"; say cordon "$value"; }
   return 0
 }
@@ -127,6 +134,11 @@ lock() { mkdir -p "$state/gpus" && exec 9> "$state/lock" && flock -w 10 9 || exi
 write_mark() { printf '%s\n' "$2" > "$state/gpus/.new" && sync "$state/gpus/.new" && mv "$state/gpus/.new" "$state/gpus/$1" || exit 1; }
 refuse_unless() { first "$state/gpus/$1"; now=$value; [ "$now" = "$2" ] || { say mark "$1" "$now"; exit 3; }; }
 
+if [ "$command" = fenced ]; then
+  fence "$state/fences" "$1" "$2"
+  command=$3
+  shift 3
+fi
 case $command in
   facts|gpus|neighbours|network) "$command" ;;
   exists) for path; do [ -e "$root$path" ] && say exists "$path"; done; exit 0 ;;

@@ -1,7 +1,8 @@
 import { VirshError } from '../errors.ts';
 import type { HostOptions } from '../options.ts';
 import { runProgram } from '../run-program.ts';
-import { type Login, openLogin, SSH_FAILED } from './ssh-login.ts';
+import type { Limits } from './guard.ts';
+import { type Login, onHost, openLogin, SSH_FAILED } from './ssh-login.ts';
 
 /** What a program said, and its exit status. */
 export interface Output {
@@ -14,7 +15,7 @@ export interface Output {
 export interface HostShell {
   readonly name: string;
   /** A script of ours, run by `sh` on the host; it comes by standard input. @throws {VirshError} `unreachable` */
-  run(script: string, args: readonly string[], timeoutMs?: number): Promise<Output>;
+  run(script: string, args: readonly string[], timeoutMs?: number, limits?: Limits): Promise<Output>;
 }
 
 const ANSWER_WITHIN_MS = 15_000;
@@ -27,10 +28,10 @@ export function openHostShell(
   const { name } = options;
   return {
     name,
-    async run(script, args, timeoutMs = ANSWER_WITHIN_MS) {
+    async run(script, args, timeoutMs = ANSWER_WITHIN_MS, limits?) {
       await login.open();
-      const command = ['sh', '-s', '--', ...args];
-      const argv = login.ssh === undefined ? command : [...login.ssh, command.map(quoted).join(' ')];
+      limits?.begin();
+      const argv = onHost(login, ['sh', '-s', '--', ...args]);
       const what = `${argv[0]} for ${name}`;
       const ended = await runProgram(argv, {
         what,
@@ -38,6 +39,7 @@ export function openHostShell(
         input: script,
         timeoutMs,
         asking: login.asking,
+        signal: limits?.signal,
       });
       const output = {
         ...ended,
@@ -50,6 +52,3 @@ export function openHostShell(
     },
   };
 }
-
-/** OpenSSH hands one line to the login shell over there, so each argument is quoted for it. */
-const quoted = (argument: string): string => `'${argument.replaceAll("'", `'\\''`)}'`;

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { Host } from '../client.ts';
-import { type DefinedDomain, readDomainElement } from '../domain-xml.ts';
+import { type DefinedDomain, isMachine, readDomainElement } from '../domain-xml.ts';
 import { tellsNothing, VirshError } from '../errors.ts';
 import { type GpuTypes, listGpus } from '../gpus/gpus.ts';
 import { scanGpus } from '../gpus/pci-functions.ts';
@@ -52,7 +52,7 @@ export async function readHostView(host: Host, shell: HostShell, gpuTypes: GpuTy
     datacenter: options.datacenter,
     group: options.group,
     cordon: cordonOf(options, facts, hardware),
-    fault: hardware.fault ?? (await missingBridge(options, shell)),
+    fault: hardware.fault ?? unpreparedFor(options, facts) ?? (await missingBridge(options, shell)),
     volumes: new Set(volumes.map(({ path }) => basename(path))),
     capabilities: hardware.capabilities,
     sellable: sellableOf(hardware, options),
@@ -117,6 +117,12 @@ async function readHardware(host: Host): Promise<Hardware> {
   };
 }
 
+/** What keeps the host from refusing commands that come too late; undefined: nothing. */
+function unpreparedFor({ state_dir: stateDir }: HostOptions, { missing, canWriteState }: HostFacts) {
+  if (missing !== undefined) return `it has no ${missing}`;
+  return canWriteState ? undefined : `its state folder ${stateDir} cannot be written`;
+}
+
 /** A bridge that machines are to be on and that is not there; undefined: it is. */
 async function missingBridge({ network, state_dir: stateDir }: HostOptions, shell: HostShell) {
   if (network.mode !== 'bridged') return undefined;
@@ -175,14 +181,16 @@ async function dumpDomains(
 }
 
 function toClaim(domain: HostDomain): Claim {
-  const { vcpus, memoryMb, mark, pciFunctions, running } = domain;
+  const { vcpus, memoryMb, pciFunctions, running } = domain;
+  // A copy of a machine has its mark, and takes what another's domain takes.
+  const mark = isMachine(domain) ? domain.mark : undefined;
   return {
     ref: mark?.ref,
     state: mark?.claim ?? (running ? 'held' : 'released'),
     vcpus,
     memoryMb,
     diskGb: mark?.diskGb ?? 0,
-    pciFunctions: [...new Set([...pciFunctions, ...(mark?.gpus ?? [])])],
+    pciFunctions: [...new Set([...pciFunctions, ...(domain.mark?.gpus ?? [])])],
   };
 }
 
@@ -215,7 +223,7 @@ async function listVolumes(host: Host): Promise<Volume[]> {
  */
 function otherDiskGb(volumes: readonly Volume[], domains: readonly HostDomain[]): number {
   const rootDisks = new Set(
-    domains.flatMap(({ mark, disks }) => (mark === undefined ? [] : (disks[0]?.path ?? []))),
+    domains.flatMap((domain) => (isMachine(domain) ? (domain.disks[0]?.path ?? []) : [])),
   );
   return volumes
     .filter(({ path }) => !rootDisks.has(path) && !/\.[0-9a-f]{64}$/.test(path))

@@ -7,7 +7,7 @@ import type {
 } from '../../../orchestrator/model/platform-driver.ts';
 import type { Gpu } from '../gpus/gpus.ts';
 import { imageOf, type LibvirtConfig, libvirtOfferSchema } from '../options.ts';
-import { type Claim, type HostView, roomOf, unitsOn, type Wanted, withCordons } from './room.ts';
+import { type Claim, countedOn, type HostView, roomOf, unitsOn, type Wanted, withCordons } from './room.ts';
 
 /** A host as it is, or why it is not known. */
 export type HostAnswer = { host: string; view: HostView } | { host: string; unknown: string };
@@ -61,12 +61,11 @@ export function countUnits(
       return { offerId: offer.id, datacenter, units };
     });
   });
-  const held = views.flatMap(({ claims }) => claims.filter(({ state }) => state !== 'released'));
   const hosts = answers.map((answer): ObservedHost => {
     if ('unknown' in answer) return { host: answer.host, state: 'silent', detail: answer.unknown };
     return toHost(views.find(({ name }) => name === answer.host) ?? answer.view);
   });
-  return { answer: 'counted', free, counted: held.flatMap(({ ref }) => ref ?? []), hosts };
+  return { answer: 'counted', free, counted: views.flatMap(countedOn), hosts };
 }
 
 function toHost(view: HostView): ObservedHost {

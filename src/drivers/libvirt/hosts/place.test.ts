@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Placed, placeMachine } from './place.ts';
+import { chooseGpus, type Placed, placeMachine } from './place.ts';
 import { aClaim, aGpu, aHost, aWish } from './room.fixture.ts';
 import { type HostView, obstacleOf, roomOf, unitsOn } from './room.ts';
 
-const hostOf = (placed: Placed): string | undefined => ('host' in placed ? placed.host : undefined);
+const hostOf = (placed: Placed): string | undefined =>
+  'hosts' in placed ? placed.hosts[0]?.name : undefined;
 const gpuWish = (gpuCount: number) => aWish({ gpuCount, gpuType: 'H100' });
 
 describe('the room of a host', () => {
@@ -59,9 +60,9 @@ describe('the room of a host', () => {
         let placed = 0;
         for (;;) {
           const answer = placeMachine(wish, [host], 'spread');
-          if (!('host' in answer)) break;
+          if (!('hosts' in answer)) break;
           placed++;
-          const { gpus } = answer;
+          const gpus = chooseGpus(host, wish);
           host = {
             ...host,
             claims: [...host.claims, aClaim({ ...wish, ref: `berth-${placed}`, pciFunctions: gpus })],
@@ -104,12 +105,10 @@ describe('a machine is placed', () => {
       aGpu('0000:90:00.0', {}, 1),
       aGpu('0000:91:00.0', {}, 1),
     ];
-    const gpusFor = (count: number): unknown => placeMachine(gpuWish(count), [aHost({ gpus })], 'spread');
-    expect(gpusFor(2)).toEqual({ host: 'kvm-1', gpus: ['0000:90:00.0', '0000:91:00.0'] });
-    expect(gpusFor(3)).toMatchObject({ gpus: ['0000:10:00.0', '0000:11:00.0', '0000:12:00.0'] });
-    expect(gpusFor(4)).toMatchObject({
-      gpus: ['0000:10:00.0', '0000:11:00.0', '0000:12:00.0', '0000:90:00.0'],
-    });
+    const gpusFor = (count: number): unknown => chooseGpus(aHost({ gpus }), gpuWish(count));
+    expect(gpusFor(2)).toEqual(['0000:90:00.0', '0000:91:00.0']);
+    expect(gpusFor(3)).toEqual(['0000:10:00.0', '0000:11:00.0', '0000:12:00.0']);
+    expect(gpusFor(4)).toEqual(['0000:10:00.0', '0000:11:00.0', '0000:12:00.0', '0000:90:00.0']);
   });
 
   it('nowhere where no single host has enough, and each says why', () => {

@@ -4,19 +4,18 @@ import { freeGpus, type HostView, obstacleOf, roomOf, type Wanted } from './room
 /** `spread`: the emptiest host first, so that the loss of one hurts least. `pack`: the fullest, which keeps room for large machines. */
 export type PlacementPolicy = 'spread' | 'pack';
 
-/** Where a machine goes and which GPUs it gets; or why each host is none. */
+/** Where a machine can go, the best host first; or why each host is none. */
 export type Placed =
-  | { host: string; gpus: readonly PciAddress[] }
+  | { hosts: readonly HostView[] }
   | { refused: readonly { host: string; reason: string }[] };
 
-/** Chooses among the hosts that have room. The same hosts and the same machine give the same answer. */
+/** Orders the hosts that have room. The same hosts and the same machine give the same answer. */
 export function placeMachine(wanted: Wanted, hosts: readonly HostView[], policy: PlacementPolicy): Placed {
   const judged = hosts.map((host) => ({ host, reason: obstacleOf(host, wanted) }));
   const fitting = judged.flatMap(({ host, reason }) => (reason === undefined ? [host] : []));
-  const [best] = fitting.toSorted((a, b) => compareHosts(a, b, wanted, policy));
-  if (best === undefined)
+  if (fitting.length === 0)
     return { refused: judged.map(({ host, reason = '' }) => ({ host: host.name, reason })) };
-  return { host: best.name, gpus: chooseGpus(best, wanted) };
+  return { hosts: fitting.toSorted((a, b) => compareHosts(a, b, wanted, policy)) };
 }
 
 /**

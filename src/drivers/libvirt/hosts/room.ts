@@ -104,6 +104,10 @@ export function withCordons(hosts: readonly HostView[], avoid: readonly string[]
   );
 }
 
+/** The machines of ours whose room is taken. */
+export const countedOn = ({ claims }: HostView): OwnerRef[] =>
+  claims.flatMap(({ ref, state }) => (ref === undefined || state === 'released' ? [] : [ref]));
+
 /** How many machines like this a host could have more. */
 export function unitsOn(host: HostView, wanted: Wanted): number {
   if (obstacleOf(host, wanted) !== undefined) return 0;

@@ -5,6 +5,9 @@ import { dirname, join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { generateKeyPair } from '../../../../test/support/processes/openssh.ts';
 import { hasOpenSshServer, startOpenSshServer } from '../../../ssh/openssh-server.fixture.ts';
+import { Change } from '../change.ts';
+import { openHost as libvirtOf } from '../client.ts';
+import { someHostOptions } from '../host-options.fixture.ts';
 import { openHostShell } from './host-shell.ts';
 import { type Login, openLogin } from './ssh-login.ts';
 
@@ -29,8 +32,13 @@ async function openHost() {
   const uri = `qemu+ssh://${server.username}@127.0.0.1:${server.port}/system?keyfile=${key.file}`;
   const login = openLogin({ name: 'kvm-2', uri });
   ends.push(() => login.close());
+  const program = join(folder, 'virsh');
+  writeFileSync(program, `#!/bin/sh\nshift 3\n"$@"\n`);
+  chmodSync(program, 0o755);
+  const options = someHostOptions({ name: 'kvm-2', uri, state_dir: join(folder, 'state') });
   return {
     login,
+    host: libvirtOf(options, login, program),
     run: async (line: string) =>
       (await openHostShell({ name: 'kvm-2', uri }, login).run(line, [])).stdout.trim(),
     logins: () => server.log().split('Accepted publickey').length - 1,
@@ -60,4 +68,16 @@ it.runIf(hasOpenSshServer)('one that was killed is made anew', async () => {
   expect(existsSync(socket)).toBe(true);
   expect(await run('echo again')).toBe('again');
   expect(logins()).toBe(2);
+});
+
+it.runIf(hasOpenSshServer)('a command with a claim runs on the host, and reads its input there', async () => {
+  const { host } = await openHost();
+  const clock = { now: () => 1, setTimer: () => ({ cancel: () => {} }) };
+  const change = (fence: number) => {
+    const { signal } = new AbortController();
+    return new Change(clock, 'berth-a.machine', { deadline: 2, fence, signal });
+  };
+  const input = '<domain/>\n'.repeat(50_000);
+  expect(await change(2).virsh(host, ['cat', '/dev/stdin'], { input })).toBe(input);
+  await expect(change(1).virsh(host, ['true'])).rejects.toMatchObject({ problem: 'stale' });
 });

@@ -12,6 +12,8 @@ import { runProgram } from '../run-program.ts';
 export interface Login {
   /** The URI for virsh, once it is open. */
   readonly uri: string;
+  /** The URI for the virsh of the host itself. */
+  readonly ownUri: string;
   /** The arguments before a line for the shell of the host; undefined: the host is this machine. */
   readonly ssh: readonly string[] | undefined;
   /** The limits of what goes this way; absent: those of each call. */
@@ -37,7 +39,8 @@ const OPTIONS = [
 export function openLogin({ name, uri }: Pick<HostOptions, 'name' | 'uri'>, asking?: Asking): Login {
   const { protocol, searchParams } = new URL(uri);
   if (!protocol.endsWith('+ssh:'))
-    return { uri, ssh: undefined, asking, open: async () => {}, close: async () => {} };
+    return { uri, ownUri: uri, ssh: undefined, asking, open: async () => {}, close: async () => {} };
+  const socket = searchParams.get('socket');
   const plain = ['ssh', ...OPTIONS, ...targetOf(uri)];
   // OpenSSH would ask for a password on the terminal, where nobody answers.
   const quiet = searchParams.has('no_tty') ? uri : withParameter(uri, 'no_tty=1');
@@ -45,6 +48,7 @@ export function openLogin({ name, uri }: Pick<HostOptions, 'name' | 'uri'>, aski
   const kept = searchParams.has('command') ? undefined : keepLogin(name, plain, asking);
   return {
     asking,
+    ownUri: socket === null ? 'qemu:///system' : `qemu+unix:///system?socket=${socket}`,
     get uri() {
       return kept?.program === undefined ? quiet : withParameter(quiet, `command=${kept.program}`);
     },
@@ -53,6 +57,12 @@ export function openLogin({ name, uri }: Pick<HostOptions, 'name' | 'uri'>, aski
     close: async () => kept?.close(),
   };
 }
+
+/** The command as it is run on the host. OpenSSH hands one line to the login shell over there. */
+export const onHost = ({ ssh }: Login, command: readonly string[]): string[] =>
+  ssh === undefined ? [...command] : [...ssh, command.map(quoted).join(' ')];
+
+const quoted = (argument: string): string => `'${argument.replaceAll("'", `'\\''`)}'`;
 
 function targetOf(uri: string): string[] {
   const { hostname, username, port, searchParams } = new URL(uri);

@@ -8,7 +8,7 @@ import { VirshError } from '../errors.ts';
 import { type HostDomain, listDomains } from '../hosts/host-view.ts';
 import { type Login, openLogin } from '../hosts/ssh-login.ts';
 import type { LibvirtConfig } from '../options.ts';
-import { deleteVolume, makeOverlay } from '../pool.ts';
+import { overlayArguments } from '../pool.ts';
 import { descend, parseXml, textOf } from '../xml.ts';
 import { type ImageSource, withImageFile } from './source.ts';
 import { targetsOf, volumesFor } from './targets.ts';
@@ -94,21 +94,33 @@ async function* importTo(
   yield ok(subject, `uploading ${Math.ceil(source.bytes / 1024 ** 2)} MB`);
   await upload(host, content, source);
   await assertUnused().catch(async (error: unknown) => {
-    await deleteVolume(host, content);
+    await deleteImageFile(host, content);
     throw error;
   });
-  if (before !== content) await makeOverlay(host, volume, content, source.diskBytes / GIB);
-  if (other !== undefined && isContentOf(volume, before)) await deleteVolume(host, before);
+  if (before !== content) {
+    await deleteImageFile(host, volume);
+    await host.virsh(overlayArguments(host, volume, content, source.diskBytes / GIB));
+  }
+  if (other !== undefined && isContentOf(volume, before)) await deleteImageFile(host, before);
   yield ok(subject, `it is the volume ${volume}`);
 }
 
 const isContentOf = (volume: string, name: string): boolean =>
   name.startsWith(`${volume}.`) && /^[0-9a-f]{64}$/.test(name.slice(volume.length + 1));
 
+/** An operator runs the import, and it touches no file but those of the image. @throws {VirshError} */
+async function deleteImageFile({ virsh, options }: Host, name: string): Promise<void> {
+  try {
+    await virsh(['vol-delete', '--pool', options.pool, '--', name]);
+  } catch (error) {
+    if (!(error instanceof VirshError && error.problem === 'no_volume')) throw error;
+  }
+}
+
 /** Replaces what an interrupted import left: no overlay of that exists. @throws {VirshError} */
 async function upload(host: Host, name: string, { fd, bytes }: ImageSource): Promise<void> {
   const { virsh, options } = host;
-  await deleteVolume(host, name);
+  await deleteImageFile(host, name);
   // The file grows as it is written, so its length shows whether the upload is complete.
   await virsh(['vol-create-as', options.pool, name, '1B', '--format', 'raw']);
   try {
@@ -121,7 +133,7 @@ async function upload(host: Host, name: string, { fd, bytes }: ImageSource): Pro
         `${host.name} has ${length} bytes of ${bytes}: did the file change meanwhile?`,
       );
   } catch (error) {
-    await deleteVolume(host, name).catch(() => {});
+    await deleteImageFile(host, name).catch(() => {});
     throw error;
   }
   // Only then does libvirt know that the volume is qcow2.

@@ -1,0 +1,155 @@
+import { basename, dirname } from 'node:path';
+import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
+import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
+import type { Change } from './change.ts';
+import { VirshError } from './errors.ts';
+import type { Platform } from './fleet.ts';
+import { type FoundMachine, type Member, readMachine } from './fleet.ts';
+import { sweepHost } from './gpus/machine-gpus.ts';
+import { runHostScript } from './hosts/host-facts.ts';
+import { listDomains } from './hosts/host-view.ts';
+import { deleteLeftFiles, hasDisk, heldByCopy } from './leftovers.ts';
+import { deleteFile, filesOf, isFileOf, listFiles, poolFolder } from './pool.ts';
+import { cutPower } from './power.ts';
+import { done, pending, refused } from './translate.ts';
+
+const POLL_MS = 1_000;
+
+/**
+ * The definition goes last: as long as anything is left, it is found by it. What has the name of the machine on a host
+ * without its domain goes too. Hosts that do not answer may have it where no other had.
+ */
+export async function destroyMachine(
+  platform: Platform,
+  change: Change,
+  ref: OwnerRef,
+  order: DestroyOrder,
+): Promise<Step<null>> {
+  const { fleet } = platform;
+  const search = await fleet.find(ref);
+  if (search.answer === 'unknown' && search.hosts === undefined)
+    throw new VirshError('unreachable', search.reason);
+  const machines = search.answer === 'found' ? [search.machine, ...search.others] : [];
+  let step: Step<null> = done(null);
+  for (const machine of machines) {
+    const removed = await removeMachine(platform, change, machine, order);
+    if (removed.outcome === 'failed') return removed;
+    if (removed.outcome === 'pending') step = removed;
+  }
+  if (step.outcome !== 'done') return step;
+  const { answered, silent } = search.hosts ?? { answered: [], silent: [] };
+  const untold = [...silent];
+  for (const host of fleet.hosts.filter(({ name }) => answered.includes(name))) {
+    try {
+      const held = await deleteLeftFiles(change, host, ref, order);
+      if (held !== undefined) return refused('conflict', held);
+    } catch (error) {
+      const isOfHost = error instanceof VirshError && ['unreachable', 'no_pool'].includes(error.problem);
+      if (!isOfHost) throw error;
+      untold.push(host.name);
+    }
+  }
+  return machines.length > 0 ? step : unlessSilent(ref, untold);
+}
+
+/** What is not found on any host that answers may be on another. */
+export function unlessSilent(ref: OwnerRef, silent: readonly string[]): Step<null> {
+  if (silent.length === 0) return done(null);
+  return {
+    outcome: 'failed',
+    code: 'transient',
+    sideEffect: 'possible',
+    detail: `${silent.join(', ')} may have ${ref}, and does not answer`,
+  };
+}
+
+async function removeMachine(
+  { config, log }: Platform,
+  change: Change,
+  machine: FoundMachine,
+  order: DestroyOrder,
+): Promise<Step<null>> {
+  const { host, domain } = machine;
+  const { ref, gpus } = domain.mark;
+  await cutPower(change, machine);
+  const files = await sortFiles(machine, change);
+  const held = await removeSnapshots(change, machine, files, order, config.on_foreign_snapshot);
+  if (held !== undefined) return held;
+  for (const name of files.own) await deleteFile(change, host, name, order);
+  const left = (await listFiles(host)).find((name) => files.own.includes(name));
+  if (left !== undefined) throw new VirshError('busy', `${left} is still in the pool of ${host.name}`);
+  const flags = ['--nvram', '--managed-save', '--snapshots-metadata'];
+  await change.virsh(host, ['undefine', ...flags, '--', domain.uuid]);
+  if ((await readMachine(host, ref)) !== undefined) return pending(host.name, POLL_MS);
+  if (gpus.length > 0) await sweepHost(host, config.gpu_types, log, change);
+  return done(null);
+}
+
+interface MachineFiles {
+  /** In the pool: what was made for it. */
+  own: readonly string[];
+  /** In the pool, and called after it, but not made by Berth: such as a snapshot's. */
+  foreign: readonly string[];
+  /** Its other disks, but for volumes. */
+  others: readonly string[];
+  /** A copy of the machine that has a file of it as its disk. */
+  copy: string | undefined;
+}
+
+/** A file that another domain has as its disk is not the machine's. */
+async function sortFiles({ host, domain, live }: FoundMachine, change: Change): Promise<MachineFiles> {
+  const { ref } = domain.mark;
+  const names = await listFiles(host, change);
+  const [folder, domains] = [await poolFolder(host), await listDomains(host, 'stored')];
+  const beside = domains.filter(({ uuid }) => uuid !== domain.uuid);
+  const isFree = (name: string): boolean => !beside.some((other) => hasDisk(other, name));
+  const made = names.filter((name) => isFileOf(ref, name));
+  // Somebody may have given its disk another name, after that of the machine.
+  const root = domain.disks[0]?.path ?? '';
+  const isMoved =
+    dirname(root) === folder &&
+    !made.includes(filesOf(ref).disk) &&
+    [ref, domain.name].some((stem) => basename(root).startsWith(`${stem}.`));
+  const own = isMoved ? [...new Set([...made, basename(root)])] : made;
+  const foreign = names.filter((name) => name.startsWith(`${ref}.`) && !own.includes(name));
+  const known = [...own, ...foreign].map((name) => `${folder}/${name}`);
+  const paths = new Set([...domain.disks, ...live.disks].flatMap(({ path }) => path ?? []));
+  const isOther = (path: string): boolean =>
+    !path.endsWith('.volume') && !known.includes(path) && isFree(basename(path));
+  return {
+    own: own.filter(isFree),
+    foreign: foreign.filter(isFree),
+    others: [...paths].filter(isOther),
+    copy: beside.find((other) => other.mark?.ref === ref && own.some((name) => hasDisk(other, name)))?.name,
+  };
+}
+
+/**
+ * What an operator's external snapshots left: files that the domain is on, or that are called after the machine. Undefined:
+ * there are none any more. Those of a volume's disk are never removed: they hold data of the volume.
+ */
+async function removeSnapshots(
+  change: Change,
+  { host, domain }: FoundMachine,
+  { foreign, others, copy }: MachineFiles,
+  order: DestroyOrder,
+  policy: 'wait' | 'delete',
+): Promise<Step<never> | undefined> {
+  if (copy !== undefined) return refused('conflict', heldByCopy(host, copy, domain.mark.ref));
+  const still = await thoseThere(host, others);
+  if (policy === 'delete') for (const name of foreign) await deleteFile(change, host, name, order);
+  const left = policy === 'delete' ? still : [...foreign, ...still];
+  if (left.length === 0) return undefined;
+  const advice =
+    policy === 'wait'
+      ? 'Remove these files, or set platform.on_foreign_snapshot: delete'
+      : 'Remove these files';
+  const { ref } = domain.mark;
+  return refused('conflict', `files hold ${ref} on ${host.name}: ${left.join(', ')}. ${advice}`);
+}
+
+async function thoseThere({ shell, options }: Member, paths: readonly string[]): Promise<string[]> {
+  if (paths.length === 0) return [];
+  const { lines } = await runHostScript(shell, { stateDir: options.state_dir }, ['exists', ...paths]);
+  return lines.map(([, path = '']) => path);
+}

@@ -1,0 +1,128 @@
+import { basename } from 'node:path';
+import { idOf } from '../../orchestrator/model/attempt.ts';
+import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
+import type { AskedHosts, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import type { Change } from './change.ts';
+import type { Host } from './client.ts';
+import { isMachine, uuidOf } from './domain-xml.ts';
+import { tellsNothing, VirshError } from './errors.ts';
+import { type HostDomain, listDomains } from './hosts/host-view.ts';
+import { deleteFile, filesOf, isFileOf, listFiles } from './pool.ts';
+
+/** Files of a machine on a host that has no domain for it. */
+interface LeftFiles {
+  names: readonly string[];
+  /** The copy of the machine that has one of them as its disk: then they are not ours to delete. */
+  copy: string | undefined;
+}
+
+const NONE: LeftFiles = { names: [], copy: undefined };
+
+/** With `change` no earlier call makes a file after that. @throws {VirshError} */
+async function readLeftFiles(host: Host, ref: OwnerRef, change?: Change): Promise<LeftFiles> {
+  const names = (await listFiles(host, change)).filter((name) => isFileOf(ref, name));
+  if (names.length === 0) return NONE;
+  const domains = await listDomains(host, 'stored');
+  if (domains.some(({ uuid }) => uuid === uuidOf(ref)))
+    throw new VirshError('busy', `${host.name} did not tell of ${ref} a moment ago, and has it`);
+  // A domain without our mark that is called so is another's, with its files.
+  if (domains.some(({ name, mark }) => name === ref && mark === undefined)) return NONE;
+  const users = domains.filter((domain) => names.some((name) => hasDisk(domain, name)));
+  return {
+    names: names.filter((name) => !users.some((user) => user.mark === undefined && hasDisk(user, name))),
+    copy: users.find(({ mark }) => mark !== undefined)?.name,
+  };
+}
+
+/**
+ * By the name of the file alone, since another domain may come by another path to the same file. A seed is of its machine
+ * alone: a copy shares it, and it has secrets.
+ */
+export const hasDisk = ({ disks }: Pick<HostDomain, 'disks'>, name: string): boolean =>
+  !name.endsWith('.seed') && disks.some(({ path }) => path !== undefined && basename(path) === name);
+
+/**
+ * What follows from it that none of these hosts has the domain: they have nothing of the machine, or files of it, or they
+ * cannot tell.
+ */
+export async function proveGone(
+  hosts: readonly Host[],
+  ref: OwnerRef,
+  { answered, silent }: AskedHosts,
+): Promise<{ hosts: AskedHosts; left?: string; reason?: string }> {
+  const untold: string[] = [];
+  const found: string[] = [];
+  let reason: string | undefined;
+  const ask = async (host: Host): Promise<void> => {
+    try {
+      const { names, copy } = await readLeftFiles(host, ref);
+      const data = names.filter((name) => [filesOf(ref).disk, filesOf(ref).seed].includes(name));
+      if (data.length > 0) found.push(describe(host.name, data, copy));
+    } catch (error) {
+      if (!(error instanceof VirshError)) throw error;
+      if (!tellsNothing(error) && error.problem !== 'no_pool') throw error;
+      untold.push(host.name);
+      reason = error.message;
+    }
+  };
+  await Promise.all(hosts.filter(({ name }) => answered.includes(name)).map(ask));
+  return {
+    hosts: {
+      answered: answered.filter((name) => !untold.includes(name)),
+      silent: [...silent, ...untold],
+    },
+    ...(found.length > 0 && { left: found.join('; ') }),
+    ...(reason !== undefined && { reason }),
+  };
+}
+
+function describe(host: string, names: readonly string[], copy: string | undefined): string {
+  const what = `${host} has no domain of it, and still ${names.join(', ')}`;
+  return copy === undefined
+    ? `${what}: define it again (virsh define, from a backup of /etc/libvirt/qemu), or delete it, which removes these files`
+    : `${what}: ${copy}, a copy of the machine, has its disk`;
+}
+
+/** Deletes them by their exact names. Why they stay; undefined: none is left. @throws {VirshError} */
+export async function deleteLeftFiles(
+  change: Change,
+  host: Host,
+  ref: OwnerRef,
+  order: DestroyOrder,
+): Promise<string | undefined> {
+  const { names, copy } = await readLeftFiles(host, ref, change);
+  if (copy !== undefined) return heldByCopy(host, copy, ref);
+  for (const name of names) await deleteFile(change, host, name, order);
+  return undefined;
+}
+
+export const heldByCopy = ({ name }: Host, copy: string, ref: OwnerRef): string =>
+  `${copy} on ${name} is a copy of ${ref}, and has its disk: undefine it, or give it a disk of its own`;
+
+const DATA = /^(.+)\.(qcow2|seed)$/;
+
+/**
+ * Disks and seeds of the pool that carry a name of ours and whose machine is not on the host. `names` were read before
+ * `domains`: a create defines its domain before it makes a file, and a delete removes the files first.
+ */
+export function findLeftovers(
+  names: readonly string[],
+  domains: readonly HostDomain[],
+  images: ReadonlySet<string>,
+): Map<OwnerRef, string[]> {
+  const uuids = new Set(domains.map(({ uuid }) => uuid));
+  const left = new Map<OwnerRef, string[]>();
+  for (const name of names) {
+    const ref = DATA.exec(name)?.[1] ?? '';
+    const isOurs = idOf(ref) !== ref && !images.has(name);
+    if (!isOurs || uuids.has(uuidOf(ref)) || domains.some((domain) => hasDisk(domain, name))) continue;
+    left.set(ref, [...(left.get(ref) ?? []), name]);
+  }
+  return left;
+}
+
+/** The domains with our mark that are no machines, but copies of one. */
+export const copiesIn = (domains: readonly HostDomain[], host: string) =>
+  domains.flatMap((domain) =>
+    domain.mark === undefined || isMachine(domain) ? [] : [{ ref: domain.mark.ref, name: domain.name, host }],
+  );

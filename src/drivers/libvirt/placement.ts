@@ -1,0 +1,126 @@
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { MachineSpec, OwnerRef, Placing, VolumeSpec } from '../../orchestrator/model/platform-driver.ts';
+import { VirshError } from './errors.ts';
+import type { Member, Platform } from './fleet.ts';
+import { readHostView } from './hosts/host-view.ts';
+import { placeMachine } from './hosts/place.ts';
+import { countedOn, type HostView, roomOf, unitsOn, type Wanted, withCordons } from './hosts/room.ts';
+import { imageOf, type LibvirtConfig, type LibvirtOffer, libvirtOfferSchema } from './options.ts';
+import { VOLUME_FILE } from './volume-search.ts';
+
+export const offerOf = ({ offers }: Catalog, offerId: string): LibvirtOffer =>
+  libvirtOfferSchema.parse(offers.get(offerId)?.machine ?? {});
+
+export const viewOf = (host: Member, { gpu_types: types }: LibvirtConfig): Promise<HostView> =>
+  readHostView(host, host.shell, types);
+
+export type Refusal = Extract<Placing, { answer: 'refused' }>;
+
+const refuse = (code: Refusal['code'], detail: string): Refusal => ({ answer: 'refused', code, detail });
+
+/** The machine's needs of a host; or why no host can have it. */
+export function wantedOf({ config, catalog }: Platform, spec: MachineSpec): Wanted | Refusal {
+  const offer = offerOf(catalog, spec.offerId);
+  const image = imageOf(config, offer, spec.image);
+  if (image === undefined)
+    return refuse('image_missing', `no image of this platform is called ${spec.image}`);
+  const { vcpus, memoryGb, rootDiskGb: diskGb, datacenter, gpuCount, gpuType } = spec;
+  return {
+    vcpus,
+    memoryMb: Math.round(memoryGb * 1024),
+    diskGb,
+    datacenter,
+    gpuCount,
+    gpuType,
+    group: offer.host_group,
+    volumes: [image.volume],
+    needsUefi: offer.uefi,
+    needsKvm: config.accelerator === 'kvm',
+  };
+}
+
+/** Where the machine could be made, best first. */
+export async function placeOnHosts(
+  platform: Platform,
+  spec: MachineSpec,
+  avoidHosts: readonly string[] | undefined,
+): Promise<Placing> {
+  const { fleet, config } = platform;
+  const wanted = wantedOf(platform, spec);
+  if ('answer' in wanted) return wanted;
+  const candidates = fleet.hosts.filter(
+    ({ name, options }) =>
+      options.datacenter === wanted.datacenter &&
+      options.group === wanted.group &&
+      (spec.host === undefined || name === spec.host),
+  );
+  if (candidates.length === 0) {
+    const which = spec.host === undefined ? 'no host' : `no host ${spec.host}`;
+    return refuse('capacity', `${which} is in ${wanted.datacenter}, ${wanted.group}`);
+  }
+  const answers = await Promise.allSettled(candidates.map((host) => viewOf(host, config)));
+  const views = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+  const problems = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
+  for (const problem of problems) if (!(problem instanceof VirshError)) throw problem;
+  const placing = rank(wanted, withCordons(views, avoidHosts), config);
+  const isImageElsewhere = placing.answer === 'refused' && placing.code === 'image_missing';
+  // A host that does not answer may have it.
+  if (problems.length > 0 && (views.length === 0 || isImageElsewhere))
+    return { answer: 'unknown', reason: problems.map(({ message }) => message).join('; ') };
+  return placing;
+}
+
+function rank(wanted: Wanted, views: readonly HostView[], { placement }: LibvirtConfig): Placing {
+  const placed = placeMachine(wanted, views, placement);
+  if ('refused' in placed) {
+    const isRoomy = 'hosts' in placeMachine({ ...wanted, volumes: [] }, views, placement);
+    const reasons = placed.refused.map(({ host, reason }) => `${host}: ${reason}`);
+    return refuse(isRoomy ? 'image_missing' : 'capacity', reasons.join('; '));
+  }
+  return {
+    answer: 'placed',
+    hosts: placed.hosts.map((view) => ({
+      host: view.name,
+      units: unitsOn(view, wanted),
+      counted: countedOn(view),
+    })),
+  };
+}
+
+/** The host with the most room comes first. */
+export async function placeVolume(
+  { fleet, config }: Platform,
+  spec: VolumeSpec,
+  avoidHosts: readonly string[] = [],
+): Promise<Placing> {
+  const candidates = fleet.hosts.filter(
+    ({ name, options }) =>
+      options.datacenter === spec.datacenter &&
+      !avoidHosts.includes(name) &&
+      (spec.host === undefined || name === spec.host),
+  );
+  const answers = await Promise.allSettled(candidates.map((host) => viewOf(host, config)));
+  const views = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+  const problems = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
+  for (const problem of problems) if (!(problem instanceof VirshError)) throw problem;
+  const hosts = views
+    .filter(({ cordon, fault }) => cordon === undefined && fault === undefined)
+    .filter((view) => roomOf(view).diskGb >= spec.sizeGb)
+    .toSorted((a, b) => roomOf(b).diskGb - roomOf(a).diskGb || (a.name < b.name ? -1 : 1))
+    .map((view) => ({
+      host: view.name,
+      units: Math.floor(roomOf(view).diskGb / spec.sizeGb),
+      counted: volumesOn(view),
+    }));
+  if (hosts.length > 0) return { answer: 'placed', hosts };
+  if (views.length === 0 && problems.length > 0)
+    return { answer: 'unknown', reason: problems.map(({ message }) => message).join('; ') };
+  const where = spec.host ?? spec.datacenter;
+  return { answer: 'refused', code: 'capacity', detail: `no ${spec.sizeGb} GB of disk are left: ${where}` };
+}
+
+/** The volumes whose room is taken. */
+const volumesOn = ({ volumes }: HostView): OwnerRef[] =>
+  [...volumes].flatMap((name) =>
+    VOLUME_FILE.exec(name)?.[2] === 'volume' ? (VOLUME_FILE.exec(name)?.[1] ?? []) : [],
+  );

@@ -1,0 +1,195 @@
+import { expect, it } from 'vitest';
+import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
+import type { Call, MachineSpec } from '../../orchestrator/model/platform-driver.ts';
+import type { Bench } from '../kit/checks/bench.ts';
+import { readDomainXml } from './domain-xml.ts';
+import { MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
+
+type Virsh = MemoryHost['virsh'];
+
+/** The claims of the first server and of the one that has the work after it. */
+const first = aCall(1);
+const second = aCall(2);
+
+function aCall(fence: number): Call {
+  return { deadline: Number.MAX_SAFE_INTEGER, fence, signal: new AbortController().signal };
+}
+
+/** Two servers on the same hosts; the calls of the first one can be held up. */
+function twoServers(hosts: readonly MemoryHost[]) {
+  let hold: (args: readonly string[], name: string) => Promise<void> = async () => undefined;
+  const held = hosts.map((host) => {
+    const own = Object.create(host) as MemoryHost;
+    const virsh: Virsh = async (args, call) => {
+      await hold(args, host.name);
+      return host.virsh(args, call);
+    };
+    Object.defineProperty(own, 'virsh', { value: virsh });
+    return own;
+  });
+  const slow = openMemoryPlatform(held).bench;
+  const other = openMemoryPlatform(hosts).bench;
+  return {
+    slow: serverOf(slow, first),
+    other: serverOf(other, second),
+    /** The first server stands still where it is about to send the first command that `matches`. */
+    holdAt(matches: (line: string, host: string) => boolean) {
+      const reached = Promise.withResolvers<void>();
+      const awake = Promise.withResolvers<void>();
+      hold = async (args, name) => {
+        if (!matches(args.join(' '), name)) return;
+        hold = async () => undefined;
+        reached.resolve();
+        await awake.promise;
+      };
+      return { reached: reached.promise, wake: awake.resolve };
+    },
+  };
+}
+
+/** A server that has the claim of `call`. */
+function serverOf(bench: Bench, call: Call) {
+  const { driver, context } = bench;
+  const { volumes } = driver;
+  if (volumes === undefined) throw new Error('it has no volumes');
+  return {
+    driver,
+    volumes,
+    spec: context.machineSpec,
+    volumeSpec: context.volumeSpec,
+    create: (ref: string, more: Partial<MachineSpec>) =>
+      bench.finish('create', (cookie) =>
+        driver.create({ ...context.machineSpec(ref), ...more }, cookie, call),
+      ),
+    begin: (ref: string, more: Partial<MachineSpec>) =>
+      driver.create({ ...context.machineSpec(ref), ...more }, null, call),
+    stop: (ref: string) => bench.finish('stop', (cookie) => driver.stop(ref, cookie, call)),
+    start: (ref: string) => bench.finish('start', (cookie) => driver.start(ref, cookie, call)),
+    destroy: (ref: string) => bench.finish('destroy', (cookie) => driver.destroy(ref, cookie, anOrder, call)),
+    createVolume: (ref: string, host: string) =>
+      volumes.create({ ...context.volumeSpec(ref), host }, null, call),
+    destroyVolume: (ref: string) => volumes.destroy(ref, null, anOrder, call),
+    attach: (ref: string, machine: string) => volumes.attach(ref, machine, null, call),
+  };
+}
+
+it('L1: a server that slept past its lease within a create does not take the disk of the machine that runs', async () => {
+  const host = new MemoryHost();
+  const { slow, other, holdAt } = twoServers([host]);
+  const { reached, wake } = holdAt((line) => line.startsWith('vol-delete') && line.includes('suite-a.qcow2'));
+  const sleeping = slow.create('suite-a', { host: 'kvm-1' }).catch(() => undefined);
+  await reached;
+  // Its lease is over; another server goes on with the create. The machine runs, and its tenant writes.
+  await other.create('suite-a', { host: 'kvm-1' });
+  const disk = host.files.get('suite-a.qcow2');
+  if (disk === undefined) throw new Error('it has no disk');
+  disk.content = Buffer.from('what the tenant wrote');
+  const key = readDomainXml(await host.virsh(['dumpxml', '--inactive', '--', 'suite-a'])).mark
+    ?.hostKeyFingerprint;
+  wake();
+  await sleeping;
+  const after = readDomainXml(await host.virsh(['dumpxml', '--inactive', '--', 'suite-a'])).mark
+    ?.hostKeyFingerprint;
+  expect.soft(host.files.get('suite-a.qcow2')?.content.toString()).toBe('what the tenant wrote');
+  expect.soft(after).toBe(key);
+});
+
+it('L2: nor does it leave a disk and a seed, with the secrets of its tenant, of a machine that was deleted meanwhile', async () => {
+  const host = new MemoryHost();
+  const { slow, other, holdAt } = twoServers([host]);
+  const { reached, wake } = holdAt(
+    (line) => line.startsWith('vol-create-as') && line.includes('suite-a.seed'),
+  );
+  const sleeping = slow.create('suite-a', { host: 'kvm-1' }).catch(() => undefined);
+  await reached;
+  await other.destroy('suite-a');
+  expect(await other.driver.get('suite-a')).toMatchObject({ answer: 'gone' });
+  wake();
+  await sleeping;
+  // Nothing shows it to Berth any more, so nothing removes it.
+  expect(await other.driver.list()).toMatchObject({ items: [] });
+  expect([...host.files.keys()].filter((name) => name.startsWith('suite-a'))).toEqual([]);
+});
+
+it('L3: a volume that was deleted while its create was under way elsewhere leaves no disk', async () => {
+  const host = new MemoryHost();
+  const { slow, other, holdAt } = twoServers([host]);
+  const { reached, wake } = holdAt(
+    (line) => line.startsWith('vol-create-as') && line.includes('suite-v.volume'),
+  );
+  const sleeping = slow.createVolume('suite-v', 'kvm-1').catch(() => undefined);
+  await reached;
+  expect(await other.destroyVolume('suite-v')).toMatchObject({ outcome: 'done' });
+  expect(await other.volumes.get('suite-v')).toMatchObject({ answer: 'gone' });
+  wake();
+  await sleeping;
+  expect(await other.volumes.list()).toMatchObject({ items: [] });
+  expect([...host.files.keys()].filter((name) => name.startsWith('suite-v'))).toEqual([]);
+});
+
+it('L3: nor one that had made nothing before it was deleted', async () => {
+  const host = new MemoryHost();
+  const { slow, other, holdAt } = twoServers([host]);
+  const { reached, wake } = holdAt((line) => line.startsWith('vol-delete') && line.includes('suite-v.mark'));
+  const sleeping = slow.createVolume('suite-v', 'kvm-1').catch(() => undefined);
+  await reached;
+  expect(await other.destroyVolume('suite-v')).toMatchObject({ outcome: 'done' });
+  wake();
+  expect(await sleeping).toMatchObject({ outcome: 'failed', code: 'transient', sideEffect: 'none' });
+  expect([...host.files.keys()].filter((name) => name.startsWith('suite-v'))).toEqual([]);
+});
+
+it.each([true, false])(
+  'L4: a create of a volume that comes late to one host does not hide the data on another (the late one is removed before: %s)',
+  async (isRemoved) => {
+    const hosts = [new MemoryHost({ name: 'a' }), new MemoryHost({ name: 'b' })];
+    const { slow, other, holdAt } = twoServers(hosts);
+    const { reached, wake } = holdAt(
+      (line) => line.startsWith('vol-create-as') && line.includes('suite-v.mark'),
+    );
+    const sleeping = slow.createVolume('suite-v', 'a').catch(() => undefined);
+    await reached;
+    if (isRemoved) expect(await other.destroyVolume('suite-v')).toMatchObject({ outcome: 'done' });
+    // The next attempt has a name of its own, and the other host.
+    expect(await other.createVolume('suite-v-g1', 'b')).toMatchObject({ outcome: 'done' });
+    expect(hosts[1]?.files.has('suite-v-g1.volume')).toBe(true);
+    wake();
+    await sleeping;
+    const { ref } = await other.create('suite-m', { host: 'b' });
+    const on = hosts.find((host) => host.domains.has(ref))?.name;
+    const attached = await other.attach('suite-v-g1', ref);
+    expect({ on, attached }).toMatchObject({ on: 'b', attached: { outcome: 'done' } });
+    expect(await other.volumes.get('suite-v-g1')).toMatchObject({ value: { host: 'b' } });
+    await other.destroyVolume('suite-v');
+    const files = hosts.flatMap((host) => [...host.files.keys()].map((name) => `${host.name}/${name}`));
+    expect(files.filter((name) => name.endsWith('.volume'))).toEqual(['b/suite-v-g1.volume']);
+  },
+);
+
+it.each([true, false])(
+  'L5: a create that comes late to one host does not take the place of the machine, with its data, on another (the late one is removed before: %s)',
+  async (isRemoved) => {
+    const hosts = [new MemoryHost({ name: 'a' }), new MemoryHost({ name: 'b' })];
+    const { slow, other, holdAt } = twoServers(hosts);
+    const { reached, wake } = holdAt((line, host) => line.startsWith('define') && host === 'a');
+    // One call: its lease is lost after that.
+    const sleeping = slow.begin('suite-m', { host: 'a' }).catch(() => undefined);
+    await reached;
+    if (isRemoved) await other.destroy('suite-m');
+    // Another server has the lease. An operator has cordoned `a`: the next attempt is made on `b`, its tenant writes and stops it.
+    await other.create('suite-m-g1', { host: 'b', avoidHosts: ['a'] });
+    await other.stop('suite-m-g1');
+    const stopped = { answer: 'observed', value: { power: 'stopped', host: 'b' } };
+    expect(await other.driver.get('suite-m-g1')).toMatchObject(stopped);
+    wake();
+    expect(await sleeping).toMatchObject({ outcome: isRemoved ? 'failed' : 'pending' });
+    expect.soft(await other.driver.get('suite-m-g1')).toMatchObject(stopped);
+    const started = await other.start('suite-m-g1').then(
+      (machine) => machine.host,
+      (error: Error) => error.message,
+    );
+    expect.soft(started).toBe('b');
+    await other.destroy('suite-m');
+    expect.soft(hosts.map(({ domains }) => [...domains.keys()])).toEqual([[], ['suite-m-g1']]);
+  },
+);

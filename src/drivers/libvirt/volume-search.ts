@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import type { AskedHosts, ObservedVolume, OwnerRef } from '../../orchestrator/model/platform-driver.ts';
+import { isMachine } from './domain-xml.ts';
+import { tellsNothing, VirshError } from './errors.ts';
+import { hostsOf, type Member } from './fleet.ts';
+import { type HostDomain, listDomains } from './hosts/host-view.ts';
+import { listKnownFiles } from './pool.ts';
+import { childrenOf, descend, parseXml, textOf } from './xml.ts';
+
+const GIB = 1024 ** 3;
+
+/** A volume is two files: the disk, and the mark without which a disk is another's. */
+export const diskFile = (ref: OwnerRef): string => `${ref}.volume`;
+export const markFile = (ref: OwnerRef): string => `${ref}.mark`;
+export const VOLUME_FILE = /^([a-z0-9][a-z0-9-]*)\.(volume|mark)$/;
+
+const markSchema = z.object({
+  createdBy: z.literal('berth'),
+  ref: z.string(),
+  createdAt: z.number(),
+  note: z.string(),
+});
+export type VolumeMark = z.infer<typeof markSchema>;
+
+/** A volume as its host has it. */
+export interface FoundVolume {
+  host: Member;
+  path: string;
+  sizeGb: number;
+  domains: readonly HostDomain[];
+  observed: ObservedVolume;
+}
+
+/** What a host has of volumes. `loose`: files of which the other is missing. */
+interface HostVolumes {
+  host: Member;
+  volumes: readonly FoundVolume[];
+  loose: readonly { ref: OwnerRef; name: string }[];
+}
+
+/** What the hosts that answered have; the others tell nothing. */
+export interface VolumeSearch {
+  found: readonly HostVolumes[];
+  hosts: AskedHosts;
+  reason: string | undefined;
+}
+
+/** Reads what these hosts have of volumes. */
+export function openVolumeSearch(hosts: readonly Member[]) {
+  // A mark is never changed, so it is read once.
+  const marks = new Map<string, VolumeMark>();
+
+  async function listHost(host: Member): Promise<HostVolumes> {
+    const { virsh, options } = host;
+    const names = await listKnownFiles(host);
+    const files = names.flatMap((name) => {
+      const [, ref] = VOLUME_FILE.exec(name) ?? [];
+      return ref === undefined ? [] : [{ ref, name }];
+    });
+    const refs = files
+      .filter(({ ref, name }) => name === diskFile(ref) && names.includes(markFile(ref)))
+      .map(({ ref }) => ref);
+    const loose = files.filter(({ ref }) => !refs.includes(ref));
+    if (refs.length === 0) return { host, volumes: [], loose };
+    const commands = refs.map((ref) => `vol-dumpxml --pool ${options.pool} ${diskFile(ref)}`);
+    const [domains, text] = await Promise.all([
+      listDomains(host),
+      virsh([[...commands, 'hostname'].join('; ')]),
+    ]);
+    const [, documents = ''] = /^([\s\S]*<\/volume>)?/.exec(text) ?? [];
+    const volumes = childrenOf(parseXml(`<volumes>${documents}</volumes>`));
+    const told = volumes.map((volume) => textOf(descend(volume, 'name')).slice(0, -'.volume'.length));
+    const untold = refs.filter((ref) => !told.includes(ref)).map(diskFile);
+    // What does not seem to be there would be made anew, or said to be gone.
+    const still =
+      untold.length === 0 ? [] : (await listKnownFiles(host)).filter((name) => untold.includes(name));
+    if (still.length > 0) throw new VirshError('busy', `${host.name} does not tell of ${still[0]}`);
+    const found: FoundVolume[] = [];
+    for (const [index, volume] of volumes.entries()) {
+      const ref = told[index] ?? '';
+      const mark = await readMark(host, ref);
+      if (mark === undefined) {
+        loose.push({ ref, name: diskFile(ref) });
+        continue;
+      }
+      const path = textOf(descend(volume, 'target', 'path'));
+      const sizeGb = Number(textOf(descend(volume, 'capacity'))) / GIB;
+      const attachedTo = domains
+        .filter((domain) => isMachine(domain) && domain.disks.some((disk) => disk.path === path))
+        .map(({ mark: own, name }) => own?.ref ?? name);
+      const { createdAt, note } = mark;
+      const observed = { ref, attachedTo, createdAt, sizeGb, host: host.name, note };
+      found.push({ host, path, sizeGb, domains, observed });
+    }
+    return { host, volumes: found, loose };
+  }
+
+  async function readMark(host: Member, ref: OwnerRef): Promise<VolumeMark | undefined> {
+    const key = `${host.name}/${ref}`;
+    const known = marks.get(key);
+    if (known !== undefined) return known;
+    const { virshBytes, options } = host;
+    try {
+      const bytes = await virshBytes(['vol-download', '--pool', options.pool, markFile(ref), '/dev/stdout']);
+      const mark = markSchema.parse(JSON.parse(bytes.toString('utf8')));
+      if (mark.ref !== ref) return undefined;
+      marks.set(key, mark);
+      return mark;
+    } catch (error) {
+      // Not there, or not written to its end.
+      const isNone = error instanceof VirshError && error.problem === 'no_volume';
+      if (isNone || error instanceof SyntaxError || error instanceof z.ZodError) return undefined;
+      throw error;
+    }
+  }
+
+  /** @throws {VirshError} where a host that answers does not tell all */
+  async function searchAll(): Promise<VolumeSearch> {
+    const answers = await Promise.allSettled(hosts.map(listHost));
+    const found: HostVolumes[] = [];
+    const problems = new Map<string, string>();
+    for (const [index, answer] of answers.entries()) {
+      if (answer.status === 'fulfilled') found.push(answer.value);
+      else if (answer.reason instanceof VirshError && isOfHost(answer.reason))
+        problems.set(hosts[index]?.name ?? '', answer.reason.message);
+      else throw answer.reason;
+    }
+    return { found, hosts: hostsOf(hosts, problems), reason: [...problems.values()][0] };
+  }
+
+  const forget = (host: Member, ref: OwnerRef): boolean => marks.delete(`${host.name}/${ref}`);
+  return { listHost, searchAll, readMark, forget };
+}
+
+export const volumesIn = ({ found }: Pick<VolumeSearch, 'found'>): FoundVolume[] =>
+  found.flatMap(({ volumes }) => volumes);
+
+const isOfHost = (problem: VirshError): boolean => tellsNothing(problem) || problem.problem === 'no_pool';
