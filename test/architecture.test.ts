@@ -307,3 +307,31 @@ it.each([
   expect(printsPastPrinters(['src/cli/a-command.ts', text])).toBe(true);
   expect(printsPastPrinters(['src/cli/a-command.ts', 'printLine(name);'])).toBe(false);
 });
+
+/** Who records a request to remove something. Nothing else makes an order: not an absence, a loss or a listing. */
+const RECORDERS = [
+  // A tenant's or an operator's DELETE.
+  'src/orchestrator/instances/destroy.ts',
+  'src/orchestrator/volumes/delete.ts',
+  'src/orchestrator/operate/actions/instances.ts',
+  // What a failed create made, or an earlier attempt.
+  'src/orchestrator/steps/fail.ts',
+  'src/orchestrator/steps/place.ts',
+  'src/orchestrator/steps/volume/create.ts',
+  'src/orchestrator/platform/superseded-attempts.ts',
+  // A policy of the operator.
+  'src/orchestrator/steps/instance/hold.ts',
+  'src/orchestrator/reconciliation/orphan-policy.ts',
+  // `berth driver test`, and the simulator's other process, which reads an order from the wire.
+  'src/drivers/kit/checks/bench.ts',
+  'src/drivers/simulator/remote/protocol.ts',
+];
+
+it('an order to destroy is made only where a request for it is recorded [order-names-request]', () => {
+  const isTest = /\.(test|suite|fixture)\.ts$/;
+  const root = join(import.meta.dirname, '..');
+  const makers = globSync('src/**/*.ts', { cwd: root })
+    .filter((file) => !isTest.test(file) && file !== 'src/orchestrator/model/destroy-order.ts')
+    .filter((file) => /\brecordedOrder\b/.test(readFileSync(join(root, file), 'utf8')));
+  expect(makers.sort()).toEqual([...RECORDERS].sort());
+});

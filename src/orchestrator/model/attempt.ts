@@ -42,8 +42,3 @@ export function isRef(id: string): boolean {
 export function generationOf(ref: OwnerRef): number {
   return Number(REF.exec(ref)?.[2] ?? 0);
 }
-
-/** The name of the attempt after this one. */
-export function nextRef(ref: OwnerRef): OwnerRef {
-  return refOf(idOf(ref), generationOf(ref) + 1);
-}
