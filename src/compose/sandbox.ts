@@ -81,7 +81,12 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const layers: Layer[] = [journal.layer, faults.layer, transitions.layer, journal.serverLayer];
   const timing = { ...defaultTiming, ...options.timing };
   const { config: defaults } = loadConfig({ flags: {}, env: {} });
-  const config = { ...defaults, rate_limits: { ...defaults.rate_limits, enabled: rateLimits } };
+  const config = {
+    ...defaults,
+    rate_limits: { ...defaults.rate_limits, enabled: rateLimits },
+    // Its platform never lies: a machine that a test has it lose is lost, also where it is the only one.
+    reconcile: { ...defaults.reconcile, accept_empty_after_s: 0 },
+  };
   const keys = new SandboxKeys();
   const opened = keys.add.bind(keys);
   const router = createRouter({ providers, layers, accountOf: (key) => keys.accountOf(key) });

@@ -255,6 +255,8 @@ describe('a restart', () => {
 
   it('of a machine that is gone ends in ERROR', async () => {
     await using given = await startOnline({ reconcile: { watch_interval_s: 3_600 } });
+    // Another one: a platform that shows nothing at all is not accepted at once.
+    await given.setup.passUntil(`/instances/${await given.setup.create()}`, 'ONLINE');
     given.setup.platform.lose(given.ref);
     await given.restart();
     await given.setup.passUntil(`/instances/${given.id}`, 'ERROR');
