@@ -276,7 +276,7 @@ describe.skipIf(!hasOpenSshServer)('a driver in Python behind berth serve', () =
       },
     );
     expect(stderr).toContain(
-      'The driver sh cannot be used: the driver speaks version 9 of the driver protocol, which is too new (this Berth speaks 1): upgrade Berth',
+      'The driver sh cannot be used: the driver speaks version 9 of the driver protocol, which is too new (this Berth speaks 2 and 1): upgrade Berth',
     );
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   });

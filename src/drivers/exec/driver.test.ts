@@ -6,7 +6,7 @@ import { type DriverContext, describeDriver } from '../kit/driver.suite.ts';
 import { createSimulator } from '../simulator/platform/simulator.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';
 import { exec } from './driver.ts';
-import { protocolJsonSchema } from './protocol.ts';
+import { protocolJsonSchema } from './protocol/json-schema.ts';
 import { answersOf, sendJson, startWebhook, type WebhookFixture } from './protocol-server.fixture.ts';
 
 for (const attachVolume of ['hot', 'cold'] as const) {
@@ -43,10 +43,13 @@ for (const attachVolume of ['hot', 'cold'] as const) {
   });
 }
 
-it('publishes its protocol as the JSON Schema that is committed (npm run openapi writes it anew) [driver-protocol]', async () => {
-  const schema = protocolJsonSchema();
-  expect(() => new Ajv2020({ strict: false }).compile(schema)).not.toThrow();
-  await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot(
-    '../../../openapi/driver-protocol.v1.json',
-  );
-});
+it.each([1, 2] as const)(
+  'publishes version %d of its protocol as the JSON Schema that is committed (npm run openapi writes it anew) [driver-protocol]',
+  async (version) => {
+    const schema = protocolJsonSchema(version);
+    expect(() => new Ajv2020({ strict: false }).compile(schema)).not.toThrow();
+    await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot(
+      `../../../openapi/driver-protocol.v${version}.json`,
+    );
+  },
+);

@@ -10,7 +10,7 @@ import type {
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Request, WireMachineSpec, WireVolumeSpec } from './protocol.ts';
+import type { Request, WireMachineSpec, WireVolumeSpec } from './protocol/protocol.ts';
 
 /** Answers the protocol's requests from a driver in this process, as a provider's program would. */
 export function answersOf(driver: PlatformDriver, clock: Clock): (request: Request) => Promise<unknown> {
