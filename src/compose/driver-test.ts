@@ -330,6 +330,7 @@ function contextOf(
       note: 'a volume that `berth driver test` made',
     }),
     wait: (ms) => sleep(ms),
+    now: () => systemClock.now(),
     guest: {
       findRefusedKey: async (machine, sshKeys) => {
         const result = await probe.probe(targetOf(machine), sshKeys, machine.endpoint?.hostKeyFingerprint);

@@ -34,6 +34,7 @@ for (const attachVolume of ['hot', 'cold'] as const) {
         volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: 'a note' }),
         units: 2,
         wait: (ms) => clock.advance(ms),
+        now: () => clock.now(),
       };
     },
     teardown: async ({ driver }) => {

@@ -266,6 +266,7 @@ it.each(cases)('$id sees a driver that $defect', async ({ id, breaks }) => {
     volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: 'a note' }),
     units: 2,
     wait: (ms) => clock.advance(ms),
+    now: () => clock.now(),
     impossible: { invalid: { datacenter: 'nowhere' } },
     openUnreachable: async () => ({
       ...driver,

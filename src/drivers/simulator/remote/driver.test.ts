@@ -156,7 +156,7 @@ it('has no control without a token', async () => {
 
 it('does not hear what a web page could send', async () => {
   await using pair = await startRemotePair(instantly, { token: undefined });
-  const body = JSON.stringify({ sentAt: pair.clock.now(), arguments: [machineSpec(), null] });
+  const body = JSON.stringify({ deadline: pair.clock.now(), fence: 1, arguments: [machineSpec(), null] });
   const headers = { 'Content-Type': 'text/plain', Connection: 'close' };
   const response = await fetch(`${pair.address}/driver/create`, { method: 'POST', headers, body });
   expect(response.status).toBe(415);
