@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { collectLog } from '../../../test/support/collect-log.ts';
+import { withHosts } from '../kit/checks/hosts.fixture.ts';
 import { type DriverContext, describeDriver } from '../kit/driver.suite.ts';
 import { createSimulator } from '../simulator/platform/simulator.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';
@@ -9,9 +10,13 @@ import { exec } from './driver.ts';
 import { protocolJsonSchema } from './protocol/json-schema.ts';
 import { answersOf, sendJson, startWebhook, type WebhookFixture } from './protocol-server.fixture.ts';
 
-for (const attachVolume of ['hot', 'cold'] as const) {
+for (const { protocol, attachVolume, hosts } of [
+  { protocol: 1, attachVolume: 'hot', hosts: 'chosen by the driver' },
+  { protocol: 1, attachVolume: 'cold', hosts: 'chosen by the driver' },
+  { protocol: 2, attachVolume: 'hot', hosts: 'chosen by Berth' },
+] as const) {
   let webhook: WebhookFixture;
-  describeDriver(`a driver over HTTP, with ${attachVolume} volumes`, {
+  describeDriver(`a driver over HTTP, version ${protocol}, with ${attachVolume} volumes and hosts ${hosts}`, {
     setup: async (): Promise<DriverContext> => {
       const clock = new VirtualClock();
       const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 2, spot: false }];
@@ -19,7 +24,11 @@ for (const attachVolume of ['hot', 'cold'] as const) {
         { stateFile: ':memory:', capacity, platform: { attach_volume: attachVolume } },
         clock,
       );
-      const answer = answersOf(simulator, clock);
+      const answer = answersOf(
+        protocol === 1 ? simulator : withHosts(simulator, ['n1', 'n2']),
+        clock,
+        protocol,
+      );
       webhook = await startWebhook(async (request, response) =>
         sendJson(response, { id: request.id, result: await answer(request) }),
       );

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isNestedTooDeeply, parseJson } from '../../contract/parse-json.ts';
 import type { Clock, Timer } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
@@ -30,6 +31,8 @@ export const isComplaint = (sentence: string): boolean =>
   /^the driver (wrote |answered (a request that there was not|.* too late))/.test(sentence);
 /** How long what an ended driver had written may still be on its way. */
 const DRAIN_MS = 500;
+/** How often it is seen whether the kernel has ended what was killed, every 10 ms. */
+const GONE_LOOKS = 50;
 
 /**
  * One run of a driver's program, from its start to its end: requests go to its standard input, no more at once than it
@@ -166,6 +169,7 @@ export class Run {
     this.#killing?.cancel();
     this.#suspecting?.cancel();
     if (!this.#isKilled) await this.#endGroup();
+    await this.#groupGone();
     clearInterval(held);
     this.#end.resolve(this.#reason ?? '');
   }
@@ -194,6 +198,11 @@ export class Run {
       this.#options.log.warn({ driver_pid: this.pid }, 'what the driver had left running was killed');
   }
 
+  /** What was killed ends a moment later. What init does not collect stays in the group, and runs nothing. */
+  async #groupGone(): Promise<void> {
+    for (let looks = 0; looks < GONE_LOOKS && this.#signal(0); looks++) await sleep(10);
+  }
+
   #terminate(): void {
     this.#signal('SIGTERM');
     this.#killing?.cancel();
@@ -205,7 +214,7 @@ export class Run {
   }
 
   /** Whether there was anybody in its process group. */
-  #signal(signal: NodeJS.Signals): boolean {
+  #signal(signal: NodeJS.Signals | 0): boolean {
     try {
       return this.pid !== undefined && process.kill(0 - this.pid, signal);
     } catch {
