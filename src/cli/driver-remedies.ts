@@ -65,6 +65,8 @@ export const remedies: Readonly<Record<string, string>> = {
     'Say in resize_volume whether a volume grows while it is attached, and refuse it with conflict where not.',
   'volume-survives': 'Detach the volumes of a machine that is destroyed, and keep them.',
   'volume-data': 'Keep what is on a volume over detach and attach.',
+  'volume-copy':
+    'Make the copy under the ref of its spec, beside the original, and answer done when it is complete; what is copied already is success.',
   'volume-destroy-attached': 'Detach a volume that is destroyed.',
   'too-late':
     'Compare expires_at with the clock before you begin a step, and fail with transient and side_effect none.',

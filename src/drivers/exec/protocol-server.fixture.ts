@@ -48,6 +48,7 @@ export function answersOf(
             ...(protocol > 1 && {
               place: driver.place !== undefined,
               place_volume: volumes.place !== undefined,
+              copy_volume: volumes.copy !== undefined,
               fences: true,
             }),
           },
@@ -86,6 +87,10 @@ export function answersOf(
         return toWire(await volumes.detach(ref, machine, cookie, call));
       case 'volumes.resize':
         return toWire(await volumes.resize(ref, Number(request['size_gb']), cookie, call));
+      case 'volumes.copy':
+        return toWire(
+          await volumes.copy?.(ref, volumeSpecOf(request['spec'] as WireVolumeSpec), cookie, call),
+        );
       case 'volumes.destroy':
         return toWire(await volumes.destroy(ref, cookie, order, call));
       default:

@@ -375,6 +375,33 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
         ),
     ],
   ],
+  'volume-copy': [
+    [
+      'moves it instead',
+      (driver, clock) =>
+        onHosts(driver, (hosted) =>
+          volumes(hosted, (given) => ({
+            copy: async (ref, spec, cookie) => {
+              await given.destroy(ref, null, anOrder);
+              await clock.advance(1_000);
+              return given.create(spec, cookie);
+            },
+          })),
+        ),
+    ],
+    [
+      'answers with the original',
+      (driver) =>
+        onHosts(driver, (hosted) =>
+          volumes(hosted, (given) => ({
+            copy: async (ref, spec, cookie) => {
+              const step = await given.create(spec, cookie);
+              return step.outcome === 'done' ? { ...step, value: { ...step.value, ref } } : step;
+            },
+          })),
+        ),
+    ],
+  ],
   deadline: [
     ['hears of no deadline', withoutLimits],
     ['destroys after it', destroyWithoutLimits],

@@ -105,6 +105,7 @@ function withVolumeHosts(volumes: VolumeDriver, names: readonly string[]): Volum
     list: async () => hosts.inListing(await volumes.list()),
     place: async (spec, avoidHosts) => hosts.place(spec, avoidHosts),
     create: (spec, cookie, call) => hosts.create(spec, () => volumes.create(spec, cookie, call)),
+    copy: (_ref, spec, cookie, call) => hosts.create(spec, () => volumes.create(spec, cookie, call)),
     resize: (ref, sizeGb, cookie, call) => shown(volumes.resize(ref, sizeGb, cookie, call)),
     destroy: (ref, cookie, order, call) =>
       hosts.destroy(ref, () => volumes.destroy(ref, cookie, order, call)),

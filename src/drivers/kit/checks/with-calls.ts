@@ -1,4 +1,10 @@
-import type { Call, PlatformDriver, VolumeDriver } from '../../../orchestrator/model/platform-driver.ts';
+import type {
+  Call,
+  OwnerRef,
+  PlatformDriver,
+  VolumeDriver,
+  VolumeSpec,
+} from '../../../orchestrator/model/platform-driver.ts';
 import { withOverrides } from '../../../ports/with-overrides.ts';
 
 /** The driver, with limits from `next` for each call that changes something and was given none. */
@@ -14,11 +20,16 @@ export function withCalls(driver: PlatformDriver, next: () => Call): PlatformDri
 }
 
 function withVolumeCalls(volumes: VolumeDriver, next: () => Call): VolumeDriver {
+  const { copy } = volumes;
   return withOverrides(volumes, {
     create: (spec, cookie, call = next()) => volumes.create(spec, cookie, call),
     attach: (ref, machine, cookie, call = next()) => volumes.attach(ref, machine, cookie, call),
     detach: (ref, machine, cookie, call = next()) => volumes.detach(ref, machine, cookie, call),
     resize: (ref, sizeGb, cookie, call = next()) => volumes.resize(ref, sizeGb, cookie, call),
+    ...(copy !== undefined && {
+      copy: (ref: OwnerRef, spec: VolumeSpec, cookie: string | null, call = next()) =>
+        copy.call(volumes, ref, spec, cookie, call),
+    }),
     destroy: (ref, cookie, order, call = next()) => volumes.destroy(ref, cookie, order, call),
   });
 }
