@@ -113,6 +113,19 @@ describe('a program of version 2', () => {
 });
 
 describe('a program of version 1', () => {
+  it('is not blamed for its answer to what was given up at a signal', async () => {
+    await using program = await startProgram(
+      `${greetingFor({})}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: stopped })}; read -r line; ${say({ id: '3', result: { answer: 'gone' } })}; ${LISTEN}`,
+    );
+    const { controller } = stopWith(program);
+    await expect.poll(() => readBy(program)).toHaveLength(1);
+    controller.abort();
+    const looked = program.driver.get('a');
+    writeFileSync(join(program.place, 'go'), '');
+    expect(await looked).toEqual({ answer: 'gone' });
+    expect(program.lines.filter(({ level }) => level === 'warn')).toEqual([]);
+  });
+
   it('hears of no cancel, and the call settles at its signal', async () => {
     await using program = await startProgram(`${greetingFor({})}; ${NOTE_ALL}`);
     const { controller, settled } = stopWith(program);

@@ -14,6 +14,9 @@ interface RequestsOptions {
   ended: Promise<unknown>;
 }
 
+/** What limits how long a request is waited for. */
+type Cause = 'time' | 'signal';
+
 /** A request, until it is answered or nobody waits for it any more. */
 export interface Asked {
   method: Method;
@@ -23,13 +26,12 @@ export interface Asked {
   limits: Limits | undefined;
   isWritten: boolean;
   isCancelled: boolean;
+  /** Why nobody waits for its answer any more. */
+  givenUpBy: Cause | undefined;
   resolve: (result: unknown) => void;
   reject: (error: Error) => void;
   timer: Timer;
 }
-
-/** What limits how long a request is waited for. */
-type Cause = 'time' | 'signal';
 
 /** A driver that answers nothing for so many deadlines hangs. */
 const SILENT_DEADLINES = 3;
@@ -79,6 +81,7 @@ export class Requests {
       limits,
       isWritten: false,
       isCancelled: false,
+      givenUpBy: undefined,
       resolve,
       reject,
       timer,
@@ -106,9 +109,8 @@ export class Requests {
   }
 
   /** The request that was answered; undefined: there is none. */
-  take(id: string): { asked: Asked; isLate: boolean } | undefined {
-    const late = this.#late.get(id);
-    const asked = late ?? this.#asked.get(id);
+  take(id: string): Asked | undefined {
+    const asked = this.#late.get(id) ?? this.#asked.get(id);
     if (asked?.isWritten !== true) return undefined;
     this.garbage = '';
     asked.timer.cancel();
@@ -117,7 +119,7 @@ export class Requests {
     this.#inFlight--;
     this.#unansweredSince = this.#asked.size === 0 ? undefined : this.#options.clock.now();
     this.#pump();
-    return { asked, isLate: late !== undefined };
+    return asked;
   }
 
   /** No answer comes any more. What changes something rejects when nothing of the program runs any more. */
@@ -173,6 +175,7 @@ export class Requests {
     this.#queue = this.#queue.filter((waiting) => waiting !== asked);
     const within = cause === 'time' ? `within ${secondsOf(withinMs)} s` : 'before it was given up';
     if (isWritten) {
+      asked.givenUpBy = cause;
       this.#late.set(id, asked);
       reject(new AnswerLost(`the driver did not answer ${method} ${within}${this.garbage}`, 'silence'));
     } else reject(new NotSent(this.#whyNotSent(within)));

@@ -232,8 +232,8 @@ export class Run {
     // Nobody waits for an answer any more.
     if (this.#reason !== undefined) return;
     const answer = parseAnswer(line);
-    const taken = answer && this.#requests.take(answer.id);
-    if (answer === undefined || taken === undefined) {
+    const asked = answer && this.#requests.take(answer.id);
+    if (answer === undefined || asked === undefined) {
       const problem =
         answer === undefined
           ? `wrote what is no answer (${whyNoAnswer(line)})`
@@ -241,8 +241,8 @@ export class Run {
       const sentence = `${problem}: ${quoted(this.#told.clean(line))}`;
       this.#requests.garbage = `; instead it ${sentence}`;
       this.#complain(sentence);
-    } else if (taken.isLate) this.#tellLate(taken.asked);
-    else this.#settle(taken.asked, answer);
+    } else if (asked.givenUpBy === 'time') this.#tellLate(asked);
+    else if (asked.givenUpBy === undefined) this.#settle(asked, answer);
   }
 
   #tellLate({ method, askedAt }: Asked): void {
