@@ -155,6 +155,22 @@ describe.each([1, 2])('a program of version %d', (protocol) => {
     expect(readBy(program).map((line) => JSON.parse(line).ref)).toEqual(['first', 'last']);
   });
 
+  it('never reads what waited here while Berth stood still past its deadline', async () => {
+    await using program = await startProgram(
+      `${greetingFor({ protocol })}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: { answer: 'gone' } })}; ${NOTE_LINE}; ${say({ id: '4', result: { answer: 'gone' } })}; ${LISTEN}`,
+    );
+    const { driver, place, clock } = program;
+    const first = driver.get('first');
+    const { settled } = stopWith(program, 3_000);
+    clock.step(4_000);
+    writeFileSync(join(place, 'go'), '');
+    expect(await first).toEqual({ answer: 'gone' });
+    expect(await driver.get('last')).toEqual({ answer: 'gone' });
+    expect(readBy(program).map((line) => JSON.parse(line).ref)).toEqual(['first', 'last']);
+    await clock.advance(0);
+    expect(settled()).toMatch(/^transient, none/);
+  });
+
   it('never reads what is given up or too late before it is sent', async () => {
     await using program = await startProgram(`${greetingFor({ protocol })}; ${NOTE_ALL}`);
     const { driver, clock } = program;

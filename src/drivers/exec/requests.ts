@@ -36,7 +36,7 @@ export interface Asked {
 /** A driver that answers nothing for so many deadlines hangs. */
 const SILENT_DEADLINES = 3;
 /** How long a program has for its answer to what was cancelled, in milliseconds. */
-export const CANCEL_MS = 5_000;
+const CANCEL_MS = 5_000;
 
 /**
  * The requests of one run of a program: no more are written at once than it takes, and each has its deadline. What waits here

@@ -16,11 +16,11 @@ export const ref = z
   .max(255)
   .describe('The name of a machine or volume, which Berth chose before it is made; [a-z0-9-].');
 export const millis = z.number().min(0).max(8_640_000_000_000_000);
-export const cookie = z
+const cookie = z
   .string()
   .regex(/^\P{Cc}{1,1000}$/u)
   .describe('What the driver wants to be handed back when the step is repeated.');
-export const note = z.string().max(8 * 1024);
+const note = z.string().max(8 * 1024);
 const sizeGb = z.number().positive();
 
 export const avoidHosts = z
@@ -60,7 +60,7 @@ export const volumeSpec = z
   .object({ ref, datacenter: z.string(), size_gb: sizeGb, type: z.string().nullable(), note })
   .meta({ id: 'VolumeSpec' });
 
-export const soldOffer = z
+const soldOffer = z
   .object({
     offer_id: z.string(),
     datacenters: z.array(z.string()),
