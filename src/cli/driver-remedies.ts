@@ -25,6 +25,25 @@ export const remedies: Readonly<Record<string, string>> = {
   inventory: 'Count from what is there now. Each offer is counted as if it were the only one that is sold.',
   impossible: 'Check what the spec asks for before you make anything, and fail with the code that says why.',
   unreachable: 'Answer get and list with unknown where the platform does not answer.',
+  'attempt-destroy':
+    'Compare the whole ref: a ref that begins with another one is another machine. Name all that belongs to a machine by its whole ref.',
+  'volume-attempt-destroy': 'Compare the whole ref: a ref that begins with another one is another volume.',
+  place:
+    'Make the machine on spec.host, and show that as its host; where it has no room, fail with code capacity.',
+  'place-bound': 'Where spec.host is set, answer place with that host alone, or refuse it.',
+  'place-avoid':
+    'Leave out the hosts of avoid_hosts; where no other has room, answer refused with code capacity.',
+  'volume-place':
+    'Make the volume on spec.host, and show that as its host; where it has no room, fail with code capacity.',
+  'volume-place-bound': 'Where spec.host is set, answer volumes.place with that host alone, or refuse it.',
+  'volume-place-avoid':
+    'Leave out the hosts of avoid_hosts; where no other has room, answer refused with code capacity.',
+  deadline: 'Compare expires_at with the clock before each thing that you begin, and fail with transient.',
+  'cancel-before': 'Begin nothing of a request that was cancelled.',
+  cancel:
+    'When a request is cancelled, end what runs for it, begin nothing more, and answer it; over HTTP, when its connection is closed.',
+  fence:
+    'Keep the highest fence of each ref where the change happens, and refuse a lower one in the same step; or say fences: false.',
   'stop-start':
     'Keep disk, address and created_at over stop and start; stop what is stopped with done; show it in get and list as stopped.',
   'power-of-none': 'Fail stop and start with code gone and side_effect none where there is no such machine.',
@@ -46,6 +65,8 @@ export const remedies: Readonly<Record<string, string>> = {
     'Say in resize_volume whether a volume grows while it is attached, and refuse it with conflict where not.',
   'volume-survives': 'Detach the volumes of a machine that is destroyed, and keep them.',
   'volume-data': 'Keep what is on a volume over detach and attach.',
+  'volume-copy':
+    'Make the copy under the ref of its spec, beside the original, and answer done when it is complete; what is copied already is success.',
   'volume-destroy-attached': 'Detach a volume that is destroyed.',
   'too-late':
     'Compare expires_at with the clock before you begin a step, and fail with transient and side_effect none.',

@@ -130,8 +130,15 @@ const WITHOUT_MACHINES = new Set(['manifest', 'never-made', 'power-of-none', 'ou
 const NOT_BEFORE_CREATE = { outcome: 'untried', reason: 'correct `create` first' } as const;
 
 /** The capabilities, by whether the driver says that it has them. */
-function abilitiesOf({ manifest, inventory, consoleTail }: PlatformDriver): DriverTest['abilities'] {
+function abilitiesOf({
+  manifest,
+  inventory,
+  consoleTail,
+  place,
+  volumes,
+}: PlatformDriver): DriverTest['abilities'] {
   const { stop, resume, restart, attachVolume, resizeVolume, keepsNotes, cloudInitBytes } = manifest;
+  const fences = 'fences' in manifest && manifest.fences === true;
   const all = {
     stop,
     resume,
@@ -142,6 +149,10 @@ function abilitiesOf({ manifest, inventory, consoleTail }: PlatformDriver): Driv
     cloud_init_bytes: cloudInitBytes > 0,
     inventory: inventory !== undefined,
     console: consoleTail !== undefined,
+    place: place !== undefined,
+    place_volume: volumes?.place !== undefined,
+    copy_volume: volumes?.copy !== undefined,
+    fences,
   };
   const names = (wanted: boolean) =>
     Object.entries(all).flatMap(([name, is]) => (is === wanted ? [name] : []));
@@ -262,11 +273,11 @@ class Subject {
       secrets: channel.secrets,
       open: () => channel.open(),
       close: () => channel.close(),
-      ask: async (method, args) => {
+      ask: async (method, args, limits) => {
         const exchange: Exchange = { asked: toText({ method, ...args }), answered: 'nothing yet' };
         this.#exchanges.push(exchange);
         try {
-          const result = await channel.ask(method, args);
+          const result = await channel.ask(method, args, limits);
           exchange.answered = channel.secrets.clean(toText(result));
           return result;
         } catch (error) {
@@ -330,6 +341,7 @@ function contextOf(
       note: 'a volume that `berth driver test` made',
     }),
     wait: (ms) => sleep(ms),
+    now: () => systemClock.now(),
     guest: {
       findRefusedKey: async (machine, sshKeys) => {
         const result = await probe.probe(targetOf(machine), sshKeys, machine.endpoint?.hostKeyFingerprint);

@@ -1,4 +1,5 @@
 import type {
+  Call,
   Inventory,
   Listing,
   ObservedMachine,
@@ -41,11 +42,15 @@ export type Method =
 
 export type Answer = Presence<unknown> | Listing<unknown> | Step<unknown> | Inventory;
 
-/** Has a call reach the platform, and its answer the caller. `ref`: what it is about; undefined for listings. */
+/**
+ * Has a call reach the platform, and its answer the caller. `ref`: what it is about; undefined for listings. `limits`: of a
+ * call that changes something.
+ */
 export type Carry = <T extends Answer>(
   method: Method,
   ref: OwnerRef | undefined,
   call: () => T,
+  limits?: Call,
 ) => Promise<T>;
 
 const noCount: Inventory = { answer: 'unknown', reason: 'this platform does not count' };
@@ -67,22 +72,29 @@ export function driverOf<M extends MachineRecord>(
     manifest,
     get: (ref) => carry('get', ref, () => (hosts ?? machines).get(ref)),
     list: () => carry('list', undefined, () => (hosts === undefined ? list() : hosts.list())),
-    create: (spec, cookie) => carry('create', spec.ref, () => (hosts ?? machines).create(spec, cookie)),
-    stop: (ref) => carry('stop', ref, () => order(ref, () => machines.stop(ref))),
-    start: (ref) => carry('start', ref, () => order(ref, () => machines.start(ref))),
-    restart: (ref, id) => carry('restart', ref, () => order(ref, () => machines.restart(ref, id))),
-    destroy: (ref, cookie) => carry('destroy', ref, () => remove(ref, cookie)),
+    create: (spec, cookie, limits) =>
+      carry('create', spec.ref, () => (hosts ?? machines).create(spec, cookie), limits),
+    stop: (ref, _cookie, limits) => carry('stop', ref, () => order(ref, () => machines.stop(ref)), limits),
+    start: (ref, _cookie, limits) => carry('start', ref, () => order(ref, () => machines.start(ref)), limits),
+    restart: (ref, id, _cookie, limits) =>
+      carry('restart', ref, () => order(ref, () => machines.restart(ref, id)), limits),
+    destroy: (ref, cookie, _order, limits) => carry('destroy', ref, () => remove(ref, cookie), limits),
     ...(machines.inventory() !== undefined && {
       inventory: () => carry('inventory', undefined, () => machines.inventory() ?? noCount),
     }),
     volumes: {
       get: (ref) => carry('volumes.get', ref, () => volumes.get(ref)),
       list: () => carry('volumes.list', undefined, () => ({ answer: 'listed', items: volumes.list() })),
-      create: (spec, cookie) => carry('volumes.create', spec.ref, () => volumes.create(spec, cookie)),
-      attach: (ref, machine) => carry('volumes.attach', ref, () => volumes.attach(ref, machine)),
-      detach: (ref, machine) => carry('volumes.detach', ref, () => volumes.detach(ref, machine)),
-      resize: (ref, sizeGb) => carry('volumes.resize', ref, () => volumes.resize(ref, sizeGb)),
-      destroy: (ref) => carry('volumes.destroy', ref, () => volumes.destroy(ref)),
+      create: (spec, cookie, limits) =>
+        carry('volumes.create', spec.ref, () => volumes.create(spec, cookie), limits),
+      attach: (ref, machine, _cookie, limits) =>
+        carry('volumes.attach', ref, () => volumes.attach(ref, machine), limits),
+      detach: (ref, machine, _cookie, limits) =>
+        carry('volumes.detach', ref, () => volumes.detach(ref, machine), limits),
+      resize: (ref, sizeGb, _cookie, limits) =>
+        carry('volumes.resize', ref, () => volumes.resize(ref, sizeGb), limits),
+      destroy: (ref, _cookie, _order, limits) =>
+        carry('volumes.destroy', ref, () => volumes.destroy(ref), limits),
     },
     close: async () => undefined,
   };

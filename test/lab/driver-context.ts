@@ -87,6 +87,7 @@ export const contextOf = (
   }),
   units: UNITS,
   wait: (ms) => sleep(ms),
+  now: () => Date.now(),
   patienceMs: 120_000,
   guest: { ...guest, ...(volume && { volume }) },
   impossible: { image_missing: { image: 'no-such-image' }, capacity: { vcpus: 10_000 } },

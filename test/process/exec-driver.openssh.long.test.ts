@@ -276,7 +276,7 @@ describe.skipIf(!hasOpenSshServer)('a driver in Python behind berth serve', () =
       },
     );
     expect(stderr).toContain(
-      'The driver sh cannot be used: the driver speaks version 9 of the driver protocol, which is too new (this Berth speaks 1): upgrade Berth',
+      'The driver sh cannot be used: the driver speaks version 9 of the driver protocol, which is too new (this Berth speaks 2 and 1): upgrade Berth',
     );
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   });
@@ -299,9 +299,9 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
     });
 
   it.each([
-    { file: template, program: 'python3', passed: 27 },
-    { file: full, program: 'python3', passed: 36 },
-    { file: at('node/driver.mjs'), program: process.execPath, passed: 27 },
+    { file: template, program: 'python3', passed: 31 },
+    { file: full, program: 'python3', passed: 41 },
+    { file: at('node/driver.mjs'), program: process.execPath, passed: 31 },
   ])(
     'passes the template $file, and leaves nothing behind [exec-template]',
     async ({ program, file, passed }) => {
@@ -321,7 +321,7 @@ describe.skipIf(!hasOpenSshServer)('berth driver test', () => {
       },
     );
     const url = String((await once(server.stdout, 'data'))[0]).trim();
-    expect(await test(site, '--url', url)).toBe(31);
+    expect(await test(site, '--url', url)).toBe(36);
     const refused = await runBerth(['driver', 'test', '--url', url]);
     server.kill();
     await once(server, 'close');

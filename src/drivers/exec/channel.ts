@@ -1,3 +1,4 @@
+import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import { cleanText } from '../../orchestrator/model/platform-resource.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
@@ -5,13 +6,15 @@ import { Incompatible } from './errors.ts';
 import {
   anyInfo,
   type Capabilities,
-  capabilitiesSchema,
+  grammarOf,
   type Info,
   type Method,
   PROTOCOL_VERSIONS,
-  results,
-} from './protocol.ts';
+} from './protocol/protocol.ts';
 import type { Secrets } from './secrets.ts';
+
+/** How long a request that changes something is waited for. */
+export type Limits = Pick<Call, 'deadline' | 'signal'>;
 
 /** How requests come to a driver and answers back: over pipes to a process, or over HTTP. */
 export interface Channel {
@@ -22,12 +25,14 @@ export interface Channel {
    */
   open(): Promise<void>;
   /**
-   * The result of one request, as it came.
+   * The result of one request, as it came. Nothing is sent after the deadline of `limits`, or once its signal is aborted.
+   * At either of them the request is given up; with a program of version 2 the promise then settles when the program has
+   * answered or has ended.
    *
    * @throws {NotSent | Unauthorized} if nothing was begun
    * @throws {AnswerLost} if that is not known
    */
-  ask(method: Method, args: object): Promise<unknown>;
+  ask(method: Method, args: object, limits?: Limits): Promise<unknown>;
   /** What the driver was given, and none of its words may repeat. */
   readonly secrets: Secrets;
   /** Whether it holds requests back until the last one is answered, so that none waits in a pipe. */
@@ -70,15 +75,15 @@ export class Greeter {
 
   /** @throws {Incompatible} */
   greet(result: unknown): Info {
-    const version = anyInfo.safeParse(result);
-    if (version.success && !PROTOCOL_VERSIONS.includes(version.data.protocol))
-      throw new Incompatible(versionProblem(version.data.protocol));
-    const info = results.info.safeParse(result);
+    const version = anyInfo.safeParse(result).data?.protocol;
+    if (version !== undefined && !PROTOCOL_VERSIONS.includes(version))
+      throw new Incompatible(versionProblem(version));
+    const info = grammarOf(version ?? 1).info.safeParse(result);
     if (!info.success)
       throw new Incompatible(`the driver answers info with what is no answer: ${problemOf(info.error)}`);
-    if (this.#first === undefined) this.#warnOfUnread(result as { capabilities: object });
+    if (this.#first === undefined) this.#warnOfUnread(info.data, result as { capabilities: object });
     this.#first ??= info.data;
-    const changed = changesOf(this.#first.capabilities, info.data.capabilities);
+    const changed = changesOf(this.#first, info.data);
     if (changed.length > 0)
       throw new Incompatible(
         `the driver says otherwise than before what it can do (${changed.join(', ')}): restart Berth to go by that`,
@@ -87,8 +92,9 @@ export class Greeter {
   }
 
   /** What is misspelt counts as left out, and what is left out the driver cannot. */
-  #warnOfUnread({ capabilities }: { capabilities: object }): void {
-    const names = Object.keys(capabilities).filter((name) => !(name in capabilitiesSchema.shape));
+  #warnOfUnread({ protocol }: Info, { capabilities }: { capabilities: object }): void {
+    const known = grammarOf(protocol).capabilities;
+    const names = Object.keys(capabilities).filter((name) => !known.includes(name));
     if (names.length > 0)
       this.#log.warn(
         {},
@@ -106,8 +112,12 @@ function versionProblem(version: number): string {
   return `the driver speaks version ${version} of the driver protocol, which is too ${isNewer ? 'new' : 'old'} (${ours}): ${remedy}`;
 }
 
-function changesOf(before: Capabilities, now: Capabilities): string[] {
-  return (Object.keys(before) as (keyof Capabilities)[]).filter((name) => before[name] !== now[name]);
+function changesOf(before: Info, now: Info): string[] {
+  const names = Object.keys(before.capabilities) as (keyof Capabilities)[];
+  return [
+    ...(before.protocol === now.protocol ? [] : ['protocol']),
+    ...names.filter((name) => before.capabilities[name] !== now.capabilities[name]),
+  ];
 }
 
 /** The first finding of zod, with its place. */

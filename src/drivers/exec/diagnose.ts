@@ -5,7 +5,7 @@ import { broken, type Diagnosis, ok, warning } from '../../ports/diagnosis.ts';
 import type { Channel } from './channel.ts';
 import { messageOf } from './errors.ts';
 import { createPlatform } from './platform.ts';
-import type { Capabilities, Info } from './protocol.ts';
+import type { Capabilities, Info } from './protocol/protocol.ts';
 
 /** A driver that was opened, and what it said of itself. */
 export interface Connected {

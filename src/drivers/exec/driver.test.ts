@@ -2,16 +2,21 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { collectLog } from '../../../test/support/collect-log.ts';
+import { withHosts } from '../kit/checks/hosts.fixture.ts';
 import { type DriverContext, describeDriver } from '../kit/driver.suite.ts';
 import { createSimulator } from '../simulator/platform/simulator.ts';
 import { machineSpec } from '../simulator/simulator.fixture.ts';
 import { exec } from './driver.ts';
-import { protocolJsonSchema } from './protocol.ts';
+import { protocolJsonSchema } from './protocol/json-schema.ts';
 import { answersOf, sendJson, startWebhook, type WebhookFixture } from './protocol-server.fixture.ts';
 
-for (const attachVolume of ['hot', 'cold'] as const) {
+for (const { protocol, attachVolume, hosts } of [
+  { protocol: 1, attachVolume: 'hot', hosts: 'chosen by the driver' },
+  { protocol: 1, attachVolume: 'cold', hosts: 'chosen by the driver' },
+  { protocol: 2, attachVolume: 'hot', hosts: 'chosen by Berth' },
+] as const) {
   let webhook: WebhookFixture;
-  describeDriver(`a driver over HTTP, with ${attachVolume} volumes`, {
+  describeDriver(`a driver over HTTP, version ${protocol}, with ${attachVolume} volumes and hosts ${hosts}`, {
     setup: async (): Promise<DriverContext> => {
       const clock = new VirtualClock();
       const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 2, spot: false }];
@@ -19,7 +24,11 @@ for (const attachVolume of ['hot', 'cold'] as const) {
         { stateFile: ':memory:', capacity, platform: { attach_volume: attachVolume } },
         clock,
       );
-      const answer = answersOf(simulator, clock);
+      const answer = answersOf(
+        protocol === 1 ? simulator : withHosts(simulator, ['n1', 'n2']),
+        clock,
+        protocol,
+      );
       webhook = await startWebhook(async (request, response) =>
         sendJson(response, { id: request.id, result: await answer(request) }),
       );
@@ -34,6 +43,7 @@ for (const attachVolume of ['hot', 'cold'] as const) {
         volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: 'a note' }),
         units: 2,
         wait: (ms) => clock.advance(ms),
+        now: () => clock.now(),
       };
     },
     teardown: async ({ driver }) => {
@@ -43,10 +53,13 @@ for (const attachVolume of ['hot', 'cold'] as const) {
   });
 }
 
-it('publishes its protocol as the JSON Schema that is committed (npm run openapi writes it anew) [driver-protocol]', async () => {
-  const schema = protocolJsonSchema();
-  expect(() => new Ajv2020({ strict: false }).compile(schema)).not.toThrow();
-  await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot(
-    '../../../openapi/driver-protocol.v1.json',
-  );
-});
+it.each([1, 2] as const)(
+  'publishes version %d of its protocol as the JSON Schema that is committed (npm run openapi writes it anew) [driver-protocol]',
+  async (version) => {
+    const schema = protocolJsonSchema(version);
+    expect(() => new Ajv2020({ strict: false }).compile(schema)).not.toThrow();
+    await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot(
+      `../../../openapi/driver-protocol.v${version}.json`,
+    );
+  },
+);

@@ -1,27 +1,31 @@
 import { z } from 'zod';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type {
+  Call,
+  MachineSpec,
   ObservedMachine,
   ObservedVolume,
   OwnerRef,
   PlatformDriver,
   Step,
   VolumeDriver,
+  VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
 import { inSlices } from '../../ports/in-slices.ts';
 import type { Log } from '../../ports/log.ts';
-import { type Channel, problemOf } from './channel.ts';
+import { type Channel, type Limits, problemOf } from './channel.ts';
 import { AnswerLost, messageOf, NotSent, Unauthorized } from './errors.ts';
 import {
   type Arguments,
   type Capabilities,
+  type Grammar,
+  grammarOf,
   type Info,
-  listed,
   listedItems,
   type Method,
   type Result,
-  results,
-} from './protocol.ts';
+} from './protocol/protocol.ts';
 import {
   fromInventory,
   fromListing,
@@ -30,6 +34,7 @@ import {
   fromPresence,
   fromStep,
   toAvoid,
+  toHost,
   toManifest,
   toOffers,
   toPlatform,
@@ -53,10 +58,14 @@ export function createPlatform(
   channel: Channel,
   { info, catalog, timeoutMs, log }: PlatformSetting,
 ): PlatformDriver {
-  const caller = new Caller(channel, log);
+  const caller = new Caller(channel, log, info.protocol);
   const { capabilities } = info;
-  const step = (method: 'stop' | 'start', ref: OwnerRef, cookie: string | null) =>
-    order(async () => machineStep(await caller.ask(method, { ref, cookie }), ref, method));
+  const toWire = (spec: MachineSpec) => ({
+    ...toPlatform(spec, catalog.offers.get(spec.offerId), info.login_user),
+    ...(capabilities.place && toHost(spec)),
+  });
+  const step = (method: 'stop' | 'start', ref: OwnerRef, cookie: string | null, call?: Call) =>
+    order(async () => machineStep(await caller.change(method, { ref, cookie }, call), ref, method));
   return {
     manifest: toManifest(info, timeoutMs),
     get: (ref) =>
@@ -64,21 +73,27 @@ export function createPlatform(
         fromPresence(await caller.ask('get', { ref }), (value) => machineOf(value, ref, 'get')),
       ),
     list: () => look(async () => fromListing(await caller.ask('list', {}), fromPlatform)),
-    create: (spec, cookie) =>
+    ...(capabilities.place && {
+      place: (spec: MachineSpec, avoidHosts: readonly string[]) =>
+        look(() => caller.ask('place', { spec: toWire(spec), ...toAvoid(avoidHosts) })),
+    }),
+    create: (spec, cookie, call) =>
       order(async () => {
         if (spec.cloudInit !== undefined && capabilities.cloud_init_bytes === 0) return cannot('cloud-init');
-        const wire = toPlatform(spec, catalog.offers.get(spec.offerId), info.login_user);
-        const answer = await caller.ask('create', { ref: spec.ref, cookie, spec: wire });
+        const answer = await caller.change('create', { ref: spec.ref, cookie, spec: toWire(spec) }, call);
         return machineStep(answer, spec.ref, 'create');
       }),
-    stop: async (ref, cookie) => (capabilities.stop ? step('stop', ref, cookie) : cannot('stop')),
-    start: async (ref, cookie) => (capabilities.resume ? step('start', ref, cookie) : cannot('resume')),
-    restart: (ref, id, cookie) =>
+    stop: async (ref, cookie, call) => (capabilities.stop ? step('stop', ref, cookie, call) : cannot('stop')),
+    start: async (ref, cookie, call) =>
+      capabilities.resume ? step('start', ref, cookie, call) : cannot('resume'),
+    restart: (ref, id, cookie, call) =>
       order(async () => {
         if (!capabilities.restart) return cannot('restart');
-        return machineStep(await caller.ask('restart', { ref, restart_id: id, cookie }), ref, 'restart');
+        const answer = await caller.change('restart', { ref, restart_id: id, cookie }, call);
+        return machineStep(answer, ref, 'restart');
       }),
-    destroy: (ref, cookie) => order(async () => fromStep(await caller.ask('destroy', { ref, cookie }), same)),
+    destroy: (ref, cookie, given, call) =>
+      order(async () => fromStep(await caller.change('destroy', { ref, cookie }, call, given), same)),
     ...(capabilities.attach_volume !== 'none' && { volumes: createVolumes(caller, capabilities) }),
     ...(capabilities.inventory && {
       inventory: (avoidHosts?: readonly string[]) =>
@@ -98,44 +113,80 @@ export function createPlatform(
 function createVolumes(caller: Caller, capabilities: Capabilities): VolumeDriver {
   const read = (ref: OwnerRef, method: Method) => (value: Parameters<typeof fromPlatformVolume>[0]) =>
     aboutThat(fromPlatformVolume(value), ref, method);
+  const toWire = (spec: VolumeSpec) => ({
+    ...toPlatformVolume(spec),
+    ...(capabilities.place_volume && toHost(spec)),
+  });
   return {
     get: (ref) =>
       look(async () => fromPresence(await caller.ask('volumes.get', { ref }), read(ref, 'volumes.get'))),
     list: () => look(async () => fromListing(await caller.ask('volumes.list', {}), fromPlatformVolume)),
-    create: (spec, cookie) =>
+    ...(capabilities.place_volume && {
+      place: (spec: VolumeSpec, avoidHosts: readonly string[]) =>
+        look(() => caller.ask('volumes.place', { spec: toWire(spec), ...toAvoid(avoidHosts) })),
+    }),
+    create: (spec, cookie, call) =>
       order(async () => {
         const { ref } = spec;
-        const answer = await caller.ask('volumes.create', { ref, cookie, spec: toPlatformVolume(spec) });
+        const answer = await caller.change('volumes.create', { ref, cookie, spec: toWire(spec) }, call);
         return fromStep(answer, read(ref, 'volumes.create'));
       }),
-    attach: (ref, machine, cookie) =>
-      order(async () => fromStep(await caller.ask('volumes.attach', { ref, machine, cookie }), same)),
-    detach: (ref, machine, cookie) =>
-      order(async () => fromStep(await caller.ask('volumes.detach', { ref, machine, cookie }), same)),
-    resize: (ref, sizeGb, cookie) =>
+    attach: (ref, machine, cookie, call) =>
+      order(async () =>
+        fromStep(await caller.change('volumes.attach', { ref, machine, cookie }, call), same),
+      ),
+    detach: (ref, machine, cookie, call) =>
+      order(async () =>
+        fromStep(await caller.change('volumes.detach', { ref, machine, cookie }, call), same),
+      ),
+    resize: (ref, sizeGb, cookie, call) =>
       order(async () => {
         if (capabilities.resize_volume === 'none') return cannot('resize_volume');
-        const answer = await caller.ask('volumes.resize', { ref, size_gb: sizeGb, cookie });
+        const answer = await caller.change('volumes.resize', { ref, size_gb: sizeGb, cookie }, call);
         return fromStep(answer, read(ref, 'volumes.resize'));
       }),
-    destroy: (ref, cookie) =>
-      order(async () => fromStep(await caller.ask('volumes.destroy', { ref, cookie }), same)),
+    ...(capabilities.copy_volume && {
+      copy: (ref: OwnerRef, spec: VolumeSpec, cookie: string | null, call?: Call) =>
+        order(async () => {
+          const answer = await caller.change('volumes.copy', { ref, cookie, spec: toWire(spec) }, call);
+          return fromStep(answer, read(spec.ref, 'volumes.copy'));
+        }),
+    }),
+    destroy: (ref, cookie, given, call) =>
+      order(async () => fromStep(await caller.change('volumes.destroy', { ref, cookie }, call, given), same)),
   };
 }
 
-/** Asks, and believes of an answer only what the protocol names. */
+/** Asks, and believes of an answer only what the driver's version of the protocol names. */
 class Caller {
   readonly #channel: Channel;
   readonly #log: Log;
+  readonly #grammar: Grammar;
+  readonly #hasClaims: boolean;
 
-  constructor(channel: Channel, log: Log) {
+  constructor(channel: Channel, log: Log, protocol: number) {
     this.#channel = channel;
     this.#log = log;
+    this.#grammar = grammarOf(protocol);
+    this.#hasClaims = protocol > 1;
+  }
+
+  /** What changes something: with its claim and its order, where the version has such fields. */
+  change<M extends Method>(
+    method: M,
+    args: Arguments<M>,
+    call: Call | undefined,
+    given?: DestroyOrder,
+  ): Promise<Result<M>> {
+    const claim = this.#hasClaims && call !== undefined && { fence: call.fence };
+    const ordered = this.#hasClaims &&
+      given && { order: { reason: given.reason, by: given.by, at: given.at } };
+    return this.ask(method, { ...args, ...claim, ...ordered }, call);
   }
 
   /** @throws {AnswerLost | NotSent | Unauthorized} */
-  async ask<M extends Method>(method: M, args: Arguments<M>): Promise<Result<M>> {
-    const result = await parseResult(method, await this.#channel.ask(method, args));
+  async ask<M extends Method>(method: M, args: Arguments<M>, limits?: Limits): Promise<Result<M>> {
+    const result = await parseResult(this.#grammar, method, await this.#channel.ask(method, args, limits));
     if (result.success) return this.#channel.secrets.cleanAnswer(result.data as Result<M>);
     const sentence = `the driver answers ${method} with what is no answer of the protocol: ${problemOf(result.error)}`;
     this.#log.warn({}, sentence);
@@ -143,13 +194,19 @@ class Caller {
   }
 }
 
-/** As `results` says. What is listed is parsed in slices, as all of it at once may take seconds. */
-async function parseResult(method: Method, answer: unknown): Promise<z.ZodSafeParseResult<unknown>> {
-  if (method !== 'list' && method !== 'volumes.list') return results[method].safeParse(answer);
+/** As the grammar says. What is listed is parsed in slices, as all of it at once may take seconds. */
+async function parseResult(
+  { results, listed }: Grammar,
+  method: Method,
+  answer: unknown,
+): Promise<z.ZodSafeParseResult<unknown>> {
+  const schema = results[method];
+  if (schema === undefined) throw new TypeError(`the driver's version of the protocol has no ${method}`);
+  if (method !== 'list' && method !== 'volumes.list') return schema.safeParse(answer);
   const { success, error, data } = listedItems.safeParse(answer);
   if (!success && error.issues.some(({ code }) => code === 'too_big')) return { success, error };
-  if (!success || data.items.length < SLICED) return results[method].safeParse(answer);
-  const whole = results[method].safeParse(Object.assign({}, answer, { items: [] }));
+  if (!success || data.items.length < SLICED) return schema.safeParse(answer);
+  const whole = schema.safeParse(Object.assign({}, answer, { items: [] }));
   if (!whole.success) return whole;
   const items: unknown[] = [];
   for await (const slice of inSlices(data.items))
@@ -158,7 +215,7 @@ async function parseResult(method: Method, answer: unknown): Promise<z.ZodSafePa
       if (!parsed.success) return { success: false, error: at(['items', items.length], parsed.error) };
       items.push(parsed.data);
     }
-  return { success: true, data: { ...whole.data, items } };
+  return { success: true, data: { ...(whole.data as object), items } };
 }
 
 function at(place: PropertyKey[], { issues }: z.ZodError): z.ZodError {

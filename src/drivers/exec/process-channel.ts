@@ -1,7 +1,7 @@
 import type { Timer } from '../../ports/clock.ts';
-import type { Channel, ChannelSetting } from './channel.ts';
+import type { Channel, ChannelSetting, Limits } from './channel.ts';
 import { messageOf, NotSent } from './errors.ts';
-import type { Method } from './protocol.ts';
+import type { Method } from './protocol/protocol.ts';
 import { Run } from './run.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -45,9 +45,9 @@ export class ProcessChannel implements Channel {
     this.#supervise(run);
   }
 
-  ask(method: Method, args: object): Promise<unknown> {
+  ask(method: Method, args: object, limits?: Limits): Promise<unknown> {
     if (this.#run === undefined || !this.#isGreeted) return Promise.reject(new NotSent(this.#problem));
-    return this.#run.ask(method, args);
+    return this.#run.ask(method, args, undefined, limits);
   }
 
   get secrets(): Secrets {
@@ -77,8 +77,8 @@ export class ProcessChannel implements Channel {
   /** @throws {Error} if it does not answer as it must */
   async #greet(run: Run): Promise<void> {
     const { greeter, log, startTimeoutMs } = this.#options;
-    const { concurrency } = greeter.greet(await run.ask('info', greeter.arguments, startTimeoutMs));
-    run.setConcurrency(concurrency);
+    const { concurrency, protocol } = greeter.greet(await run.ask('info', greeter.arguments, startTimeoutMs));
+    run.greeted(concurrency, protocol > 1);
     this.#isGreeted = true;
     const { name, version } = greeter.info;
     log.info({ driver: name, version, driver_pid: run.pid }, 'the driver answers');

@@ -333,7 +333,7 @@ describe('a program that cannot be used is refused at the start', () => {
     [
       'is too new',
       `read -r line; ${say(infoAnswer({ protocol: 7 }))}; ${LISTEN}`,
-      /speaks version 7 of the driver protocol, which is too new \(this Berth speaks 1\): upgrade Berth/,
+      /speaks version 7 of the driver protocol, which is too new \(this Berth speaks 2 and 1\): upgrade Berth/,
     ],
     [
       'is too old',

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
+import { type DestroyOrder, recordedOrder } from '../../orchestrator/model/destroy-order.ts';
 import type {
   MachineSpec,
   ObservedMachine,
@@ -10,23 +10,31 @@ import type {
   VolumeSpec,
 } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Request, WireMachineSpec, WireVolumeSpec } from './protocol.ts';
+import type { Request, WireMachineSpec, WireVolumeSpec } from './protocol/protocol.ts';
 
-/** Answers the protocol's requests from a driver in this process, as a provider's program would. */
-export function answersOf(driver: PlatformDriver, clock: Clock): (request: Request) => Promise<unknown> {
+/** Answers the requests of a version of the protocol from a driver in this process, as a provider's program would. */
+export function answersOf(
+  driver: PlatformDriver,
+  clock: Clock,
+  protocol = 1,
+): (request: Request, signal?: AbortSignal) => Promise<unknown> {
   const { manifest } = driver;
   const volumes = driver.volumes as NonNullable<PlatformDriver['volumes']>;
-  return async (request) => {
-    const { method, ref, cookie, machine } = request as Request &
+  return async (request, signal = new AbortController().signal) => {
+    const { method, ref, cookie, machine, fence } = request as Request &
       Record<'ref' | 'machine', string> & {
         cookie: string | null;
+        fence?: number;
       };
+    const call = fence === undefined ? undefined : { deadline: request.expires_at, fence, signal };
+    const order = recordedOrder(request['order'] as DestroyOrder);
+    const avoidHosts = request['avoid_hosts'] as string[] | undefined;
     if ('cookie' in request && clock.now() > request.expires_at)
       return { outcome: 'failed', code: 'transient', side_effect: 'none', detail: 'too late' };
     switch (method) {
       case 'info':
         return {
-          protocol: 1,
+          protocol,
           name: 'fixture',
           capabilities: {
             stop: manifest.stop,
@@ -37,36 +45,54 @@ export function answersOf(driver: PlatformDriver, clock: Clock): (request: Reque
             create_visible_within_ms: manifest.createVisibleWithinMs,
             keeps_notes: manifest.keepsNotes,
             cloud_init_bytes: manifest.cloudInitBytes,
+            ...(protocol > 1 && {
+              place: driver.place !== undefined,
+              place_volume: volumes.place !== undefined,
+              copy_volume: volumes.copy !== undefined,
+              fences: true,
+            }),
           },
         };
       case 'get':
         return toWire(await driver.get(ref));
       case 'list':
         return toWire(await driver.list());
+      case 'place':
+        return toWire(
+          await driver.place?.(machineSpecOf(request['spec'] as WireMachineSpec), avoidHosts ?? []),
+        );
       case 'create':
-        return toWire(await driver.create(machineSpecOf(request['spec'] as WireMachineSpec), cookie));
+        return toWire(await driver.create(machineSpecOf(request['spec'] as WireMachineSpec), cookie, call));
       case 'stop':
-        return toWire(await driver.stop(ref, cookie));
+        return toWire(await driver.stop(ref, cookie, call));
       case 'start':
-        return toWire(await driver.start(ref, cookie));
+        return toWire(await driver.start(ref, cookie, call));
       case 'restart':
-        return toWire(await driver.restart(ref, String(request['restart_id']), cookie));
+        return toWire(await driver.restart(ref, String(request['restart_id']), cookie, call));
       case 'destroy':
-        return toWire(await driver.destroy(ref, cookie, anOrder));
+        return toWire(await driver.destroy(ref, cookie, order, call));
       case 'volumes.get':
         return toWire(await volumes.get(ref));
       case 'volumes.list':
         return toWire(await volumes.list());
+      case 'volumes.place':
+        return toWire(
+          await volumes.place?.(volumeSpecOf(request['spec'] as WireVolumeSpec), avoidHosts ?? []),
+        );
       case 'volumes.create':
-        return toWire(await volumes.create(volumeSpecOf(request['spec'] as WireVolumeSpec), cookie));
+        return toWire(await volumes.create(volumeSpecOf(request['spec'] as WireVolumeSpec), cookie, call));
       case 'volumes.attach':
-        return toWire(await volumes.attach(ref, machine, cookie));
+        return toWire(await volumes.attach(ref, machine, cookie, call));
       case 'volumes.detach':
-        return toWire(await volumes.detach(ref, machine, cookie));
+        return toWire(await volumes.detach(ref, machine, cookie, call));
       case 'volumes.resize':
-        return toWire(await volumes.resize(ref, Number(request['size_gb']), cookie));
+        return toWire(await volumes.resize(ref, Number(request['size_gb']), cookie, call));
+      case 'volumes.copy':
+        return toWire(
+          await volumes.copy?.(ref, volumeSpecOf(request['spec'] as WireVolumeSpec), cookie, call),
+        );
       case 'volumes.destroy':
-        return toWire(await volumes.destroy(ref, cookie, anOrder));
+        return toWire(await volumes.destroy(ref, cookie, order, call));
       default:
         throw new Error(`no ${method} here`);
     }
@@ -88,11 +114,14 @@ function machineSpecOf(spec: WireMachineSpec): MachineSpec {
     sshKeys: spec.ssh_keys,
     cloudInit: spec.cloud_init ?? undefined,
     note: spec.note,
+    ...(spec.host !== undefined && { host: spec.host }),
+    ...(spec.avoid_hosts !== undefined && { avoidHosts: spec.avoid_hosts }),
   };
 }
 
-function volumeSpecOf({ ref, datacenter, size_gb, type, note }: WireVolumeSpec): VolumeSpec {
-  return { ref, datacenter, sizeGb: size_gb, type: type ?? undefined, note };
+function volumeSpecOf({ ref, datacenter, size_gb, type, note, host }: WireVolumeSpec): VolumeSpec {
+  const at = host === undefined ? {} : { host };
+  return { ref, datacenter, sizeGb: size_gb, type: type ?? undefined, note, ...at };
 }
 
 const wireNames: Readonly<Record<string, string>> = {

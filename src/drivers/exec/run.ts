@@ -1,11 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isNestedTooDeeply, parseJson } from '../../contract/parse-json.ts';
 import type { Clock, Timer } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import { MAX_ANSWER_BYTES } from './channel.ts';
+import { type Limits, MAX_ANSWER_BYTES } from './channel.ts';
 import { AnswerLost, NotSent, quoted } from './errors.ts';
 import { LineReader } from './line-reader.ts';
-import { type Answer, answerSchema, MAX_TEXT, type Method } from './protocol.ts';
+import { type Answer, answerSchema, MAX_TEXT, type Method } from './protocol/protocol.ts';
+import { type Asked, Requests } from './requests.ts';
 import type { Secrets } from './secrets.ts';
 import { ToldLines } from './told-lines.ts';
 
@@ -20,19 +22,6 @@ export interface RunOptions {
   log: Log;
 }
 
-interface Asked {
-  method: Method;
-  line: string;
-  askedAt: number;
-  timeoutMs: number;
-  isWritten: boolean;
-  resolve: (result: unknown) => void;
-  reject: (error: Error) => void;
-  timer: Timer;
-}
-
-/** A driver that answers nothing for so many deadlines hangs. */
-const SILENT_DEADLINES = 3;
 const MAX_GARBAGE = 100;
 const MAX_LOG_LINE_BYTES = 64 * 1024;
 /** What the log says of a program that does not end by itself. */
@@ -42,6 +31,8 @@ export const isComplaint = (sentence: string): boolean =>
   /^the driver (wrote |answered (a request that there was not|.* too late))/.test(sentence);
 /** How long what an ended driver had written may still be on its way. */
 const DRAIN_MS = 500;
+/** How often it is seen whether the kernel has ended what was killed, every 10 ms. */
+const GONE_LOOKS = 50;
 
 /**
  * One run of a driver's program, from its start to its end: requests go to its standard input, no more at once than it
@@ -62,27 +53,17 @@ export class Run {
   readonly unusable: Promise<string>;
   readonly #options: RunOptions;
   readonly #child: ChildProcess;
-  readonly #asked = new Map<string, Asked>();
-  readonly #late = new Map<string, Asked>();
+  readonly #requests: Requests;
   readonly #told: ToldLines;
   readonly #garbageTold: ToldLines;
   readonly #end = Promise.withResolvers<string>();
   readonly #unusable = Promise.withResolvers<string>();
-  #queue: Asked[] = [];
-  #isBlocked = false;
-  #concurrency = 1;
-  /** How many requests were written and are not answered, also those that are given up. */
-  #inFlight = 0;
-  #unansweredSince: number | undefined;
   #garbage = 0;
-  /** The last line that was no answer, for the sentence about a request that was not answered. */
-  #lastGarbage = '';
   #lastWords = '';
   #reason: string | undefined;
   #killing: Timer | undefined;
   #suspecting: Timer | undefined;
   #isKilled = false;
-  #nextId = 1;
 
   constructor(options: RunOptions) {
     this.#options = options;
@@ -98,6 +79,13 @@ export class Run {
     );
     this.ended = this.#end.promise;
     this.unusable = this.#unusable.promise;
+    this.#requests = new Requests({
+      clock,
+      timeoutMs: options.timeoutMs,
+      write: (line) => this.#child.stdin?.write(line) !== false,
+      kill: (reason) => this.kill(reason),
+      ended: this.ended,
+    });
     this.#listen();
     Run.#running.add(this);
     void this.ended.then(() => Run.#running.delete(this));
@@ -108,26 +96,14 @@ export class Run {
   }
 
   /** @throws {NotSent | AnswerLost} */
-  ask(method: Method, args: object, timeoutMs = this.#options.timeoutMs): Promise<unknown> {
-    const { clock } = this.#options;
+  ask(method: Method, args: object, timeoutMs?: number, limits?: Limits): Promise<unknown> {
     if (this.#reason !== undefined) return Promise.reject(new NotSent(`the driver ${this.#reason}`));
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const id = String(this.#nextId++);
-    const askedAt = clock.now();
-    const line = `${JSON.stringify({ id, method, expires_at: askedAt + timeoutMs, ...args })}\n`;
-    const timer = clock.setTimer(timeoutMs, () => this.#expire(id));
-    const asked = { method, line, askedAt, timeoutMs, isWritten: false, resolve, reject, timer };
-    this.#asked.set(id, asked);
-    this.#unansweredSince ??= askedAt;
-    this.#queue.push(asked);
-    this.#pump();
-    return promise;
+    return this.#requests.ask(method, args, timeoutMs, limits);
   }
 
-  /** How many requests it takes at once. */
-  setConcurrency(concurrency: number): void {
-    this.#concurrency = concurrency;
-    this.#pump();
+  /** How many requests it takes at once, and whether it is told of what is given up. */
+  greeted(concurrency: number, canCancel: boolean): void {
+    this.#requests.greeted(concurrency, canCancel);
   }
 
   /** Closes its standard input, which asks it to end; kills it where it does not. */
@@ -168,10 +144,7 @@ export class Run {
     stderr?.on('data', (chunk: Buffer) => words.push(chunk));
     stderr?.on('end', () => words.end());
     stdin?.on('error', () => this.#suspect('closed its standard input'));
-    stdin?.on('drain', () => {
-      this.#isBlocked = false;
-      this.#pump();
-    });
+    stdin?.on('drain', () => this.#requests.resume());
     for (const stream of [stdout, stderr]) stream?.on('error', () => undefined);
     this.#child.once('error', (error: NodeJS.ErrnoException) => {
       if (this.#child.pid !== undefined) return;
@@ -196,6 +169,7 @@ export class Run {
     this.#killing?.cancel();
     this.#suspecting?.cancel();
     if (!this.#isKilled) await this.#endGroup();
+    await this.#groupGone();
     clearInterval(held);
     this.#end.resolve(this.#reason ?? '');
   }
@@ -224,6 +198,11 @@ export class Run {
       this.#options.log.warn({ driver_pid: this.pid }, 'what the driver had left running was killed');
   }
 
+  /** What was killed ends a moment later. What init does not collect stays in the group, and runs nothing. */
+  async #groupGone(): Promise<void> {
+    for (let looks = 0; looks < GONE_LOOKS && this.#signal(0); looks++) await sleep(10);
+  }
+
   #terminate(): void {
     this.#signal('SIGTERM');
     this.#killing?.cancel();
@@ -235,7 +214,7 @@ export class Run {
   }
 
   /** Whether there was anybody in its process group. */
-  #signal(signal: NodeJS.Signals): boolean {
+  #signal(signal: NodeJS.Signals | 0): boolean {
     try {
       return this.pid !== undefined && process.kill(0 - this.pid, signal);
     } catch {
@@ -246,91 +225,37 @@ export class Run {
   #giveUp(reason: string): void {
     this.#reason ??= reason;
     this.#unusable.resolve(this.#reason);
-    const asked = [...this.#asked.values()];
-    this.#asked.clear();
-    this.#queue = [];
-    for (const { method, isWritten, timer, reject } of asked) {
-      timer.cancel();
-      const sentence = `the driver ${this.#reason} before it answered ${method}`;
-      reject(isWritten ? new AnswerLost(sentence, 'end') : new NotSent(sentence));
-    }
-  }
-
-  /** What waits here, because the driver reads nothing or has enough to do, was not begun. */
-  #pump(): void {
-    while (!this.#isBlocked && this.#inFlight < this.#concurrency) {
-      const next = this.#queue.shift();
-      if (next === undefined) return;
-      next.isWritten = true;
-      this.#inFlight++;
-      this.#isBlocked = this.#child.stdin?.write(next.line) === false;
-    }
+    this.#requests.end(this.#reason);
   }
 
   #read(line: string): void {
     // Nobody waits for an answer any more.
     if (this.#reason !== undefined) return;
     const answer = parseAnswer(line);
-    const known = answer && this.#asked.get(answer.id);
-    const asked = known?.isWritten === true ? known : undefined;
-    const late = answer && this.#late.get(answer.id);
-    if (answer === undefined || (asked === undefined && late === undefined)) {
+    const asked = answer && this.#requests.take(answer.id);
+    if (answer === undefined || asked === undefined) {
       const problem =
         answer === undefined
           ? `wrote what is no answer (${whyNoAnswer(line)})`
           : 'answered a request that there was not, or a second time';
       const sentence = `${problem}: ${quoted(this.#told.clean(line))}`;
-      this.#lastGarbage = `; instead it ${sentence}`;
+      this.#requests.garbage = `; instead it ${sentence}`;
       this.#complain(sentence);
-      return;
-    }
-    this.#lastGarbage = '';
-    const { clock } = this.#options;
-    this.#asked.delete(answer.id);
-    this.#late.delete(answer.id);
-    this.#inFlight--;
-    this.#unansweredSince = this.#asked.size === 0 ? undefined : clock.now();
-    if (late !== undefined) {
-      const seconds = ((clock.now() - late.askedAt) / 1000).toFixed(1);
-      this.#garbageTold.tell(
-        `the driver answered ${late.method} ${seconds} s after it was asked: too late, and the answer is dropped`,
-      );
-    }
-    if (asked !== undefined) this.#settle(asked, answer);
-    this.#pump();
+    } else if (asked.givenUpBy === 'time') this.#tellLate(asked);
+    else if (asked.givenUpBy === undefined) this.#settle(asked, answer);
   }
 
-  #settle({ method, timer, resolve, reject }: Asked, answer: Answer): void {
-    timer.cancel();
+  #tellLate({ method, askedAt }: Asked): void {
+    const seconds = ((this.#options.clock.now() - askedAt) / 1000).toFixed(1);
+    this.#garbageTold.tell(
+      `the driver answered ${method} ${seconds} s after it was asked: too late, and the answer is dropped`,
+    );
+  }
+
+  #settle({ method, resolve, reject }: Asked, answer: Answer): void {
     if ('error' in answer)
       reject(new AnswerLost(`the driver failed over ${method}: ${this.#told.clean(answer.error)}`, 'error'));
     else resolve(answer.result);
-  }
-
-  #expire(id: string): void {
-    const asked = this.#asked.get(id);
-    if (asked === undefined) return;
-    const { clock } = this.#options;
-    const { method, timeoutMs, isWritten, reject } = asked;
-    this.#asked.delete(id);
-    this.#queue = this.#queue.filter((waiting) => waiting !== asked);
-    const within = `within ${timeoutMs / 1000} s`;
-    if (isWritten) {
-      this.#late.set(id, asked);
-      reject(new AnswerLost(`the driver did not answer ${method} ${within}${this.#lastGarbage}`, 'silence'));
-    } else reject(new NotSent(this.#whyNotSent(within)));
-    const silentMs = clock.now() - (this.#unansweredSince ?? clock.now());
-    if (silentMs >= SILENT_DEADLINES * this.#options.timeoutMs)
-      this.kill(
-        `answered nothing for ${Math.round(silentMs / 1000)} s${this.#isBlocked ? ' and reads nothing' : ''}`,
-      );
-  }
-
-  #whyNotSent(within: string): string {
-    if (this.#isBlocked) return `the driver did not read its requests ${within}`;
-    const [oldest] = [...this.#late.values(), ...this.#asked.values()].filter(({ isWritten }) => isWritten);
-    const seconds = Math.round((this.#options.clock.now() - (oldest?.askedAt ?? 0)) / 1000);
-    return `the driver is busy: it has not answered ${oldest?.method} for ${seconds} s, and takes ${this.#concurrency} at once`;
   }
 
   #complain(problem: string): void {

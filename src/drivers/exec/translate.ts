@@ -20,14 +20,14 @@ import type {
   WireOffer,
   WireVolume,
   WireVolumeSpec,
-} from './protocol.ts';
+} from './protocol/protocol.ts';
 
 /**
  * What the core goes by. A create that was sent may begin until its deadline, so it may show itself that much later
  * than the driver says.
  */
 export function toManifest({ name, capabilities }: Info, timeoutMs: number): DriverManifest {
-  return {
+  const manifest = {
     name,
     stop: capabilities.stop,
     resume: capabilities.resume,
@@ -37,7 +37,9 @@ export function toManifest({ name, capabilities }: Info, timeoutMs: number): Dri
     createVisibleWithinMs: capabilities.create_visible_within_ms + timeoutMs,
     keepsNotes: capabilities.keeps_notes,
     cloudInitBytes: capabilities.cloud_init_bytes,
+    fences: capabilities.fences,
   };
+  return manifest;
 }
 
 export function toPlatform(spec: MachineSpec, offer: Offer | undefined, loginUser: string): WireMachineSpec {
@@ -61,6 +63,11 @@ export function toPlatform(spec: MachineSpec, offer: Offer | undefined, loginUse
     note: spec.note,
     ...toAvoid(spec.avoidHosts),
   };
+}
+
+/** For a driver that is asked where. */
+export function toHost({ host }: { host?: string }): { host?: string } {
+  return host === undefined ? {} : { host };
 }
 
 /** Absent where no host is cordoned: a program from before that reads nothing new. */
@@ -89,10 +96,11 @@ export function toOffers({ offers, regions }: Catalog): WireOffer[] {
 const toJson = (offer: Offer | undefined): WireOffer['machine'] =>
   (offer?.machine ?? {}) as WireOffer['machine'];
 
-export function fromPlatform({ created_at, endpoint, ...machine }: WireMachine): ObservedMachine {
+export function fromPlatform({ created_at, endpoint, renamed_to, ...machine }: WireMachine): ObservedMachine {
   return {
     ...machine,
     createdAt: created_at,
+    ...(renamed_to !== undefined && { renamedTo: renamed_to }),
     ...(endpoint !== undefined && { endpoint: fromEndpoint(endpoint) }),
   };
 }
@@ -116,18 +124,18 @@ function fromEndpoint({
 }
 
 export function fromPlatformVolume({
-  ref,
   attached_to,
   created_at,
   size_gb,
-  note,
+  renamed_to,
+  ...volume
 }: WireVolume): ObservedVolume {
   return {
-    ref,
+    ...volume,
     attachedTo: attached_to,
     createdAt: created_at,
     ...(size_gb !== undefined && { sizeGb: size_gb }),
-    ...(note !== undefined && { note }),
+    ...(renamed_to !== undefined && { renamedTo: renamed_to }),
   };
 }
 
@@ -140,11 +148,7 @@ export function fromPresence<W, T>(presence: WirePresence<W>, read: (value: W) =
   return presence.answer === 'observed' ? { answer: 'observed', value: read(presence.value) } : presence;
 }
 
-type WireListing<W> =
-  | { answer: 'listed'; items: W[]; hosts?: AskedHosts }
-  | { answer: 'unknown'; reason: string };
-
-export function fromListing<W, T>(listing: WireListing<W>, read: (item: W) => T): Listing<T> {
+export function fromListing<W, T>(listing: Listing<W>, read: (item: W) => T): Listing<T> {
   return listing.answer === 'listed' ? { ...listing, items: listing.items.map(read) } : listing;
 }
 

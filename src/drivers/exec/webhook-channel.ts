@@ -3,9 +3,9 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { parseJson } from '../../contract/parse-json.ts';
 import { type CertificateSeen, reportPeer } from '../../ports/certificates.ts';
-import { type Channel, type ChannelSetting, MAX_ANSWER_BYTES } from './channel.ts';
+import { type Channel, type ChannelSetting, type Limits, MAX_ANSWER_BYTES } from './channel.ts';
 import { AnswerLost, type Loss, messageOf, NotSent, quoted, Unauthorized } from './errors.ts';
-import { answerSchema, type Method } from './protocol.ts';
+import { answerSchema, type Method } from './protocol/protocol.ts';
 import { Secrets } from './secrets.ts';
 
 export interface WebhookOptions extends ChannelSetting {
@@ -59,7 +59,7 @@ export class WebhookChannel implements Channel {
   }
 
   /** What answers after contact was lost may be another program: it is greeted first. */
-  async ask(method: Method, args: object): Promise<unknown> {
+  async ask(method: Method, args: object, limits?: Limits): Promise<unknown> {
     try {
       this.#greeting ??= this.#greet();
       await this.#greeting;
@@ -69,7 +69,7 @@ export class WebhookChannel implements Channel {
       throw new NotSent(messageOf(error), { cause: error });
     }
     try {
-      return await this.#send(method, args);
+      return await this.#send(method, args, limits);
     } catch (error) {
       this.#lost(error);
       throw error;
@@ -108,11 +108,15 @@ export class WebhookChannel implements Channel {
     log.info({ driver: name, version, url: this.#url.origin }, 'the driver answers');
   }
 
-  async #send(method: Method, args: object): Promise<unknown> {
+  async #send(method: Method, args: object, limits?: Limits): Promise<unknown> {
     const { clock, timeoutMs } = this.#options;
+    const now = clock.now();
+    const withinMs = Math.min(timeoutMs, (limits?.deadline ?? Number.POSITIVE_INFINITY) - now);
+    if (withinMs <= 0 || limits?.signal.aborted === true)
+      throw new NotSent(`${method} was given up before it was sent to the driver`);
     const id = String(this.#nextId++);
-    const body = JSON.stringify({ id, method, expires_at: clock.now() + timeoutMs, ...args });
-    const { status, type, text } = await this.#exchange(method, body);
+    const body = JSON.stringify({ id, method, expires_at: Math.floor(now + withinMs), ...args });
+    const { status, type, text } = await this.#exchange(method, body, withinMs, limits?.signal);
     const said = (): string => quoted(this.secrets.clean(text));
     if (status === 401 || status === 403) {
       const remedy = this.#options.token === undefined ? 'it was sent no token' : 'it refuses the token';
@@ -134,8 +138,13 @@ export class WebhookChannel implements Channel {
     return resultOf(method, id, text, said);
   }
 
-  #exchange(method: Method, body: string): Promise<{ status: number; type: string; text: string }> {
-    const { clock, timeoutMs, token, seen = () => undefined } = this.#options;
+  #exchange(
+    method: Method,
+    body: string,
+    withinMs: number,
+    signal?: AbortSignal,
+  ): Promise<{ status: number; type: string; text: string }> {
+    const { clock, token, seen = () => undefined } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<{
       status: number;
       type: string;
@@ -185,17 +194,22 @@ export class WebhookChannel implements Channel {
           : `is not reached at ${this.#url.origin} (${error.code ?? messageOf(error)})`,
       );
     });
-    const timer = clock.setTimer(timeoutMs, () => {
+    /** Closes the connection, which tells the driver. */
+    const giveUp = (when: string): void => {
       fail(
-        isSent
-          ? `did not answer ${method} within ${timeoutMs / 1000} s`
-          : `is not reached at ${this.#url.origin} within ${timeoutMs / 1000} s`,
+        isSent ? `did not answer ${method} ${when}` : `is not reached at ${this.#url.origin} ${when}`,
         'silence',
       );
       outgoing.destroy();
-    });
+    };
+    const timer = clock.setTimer(withinMs, () => giveUp(`within ${Math.round(withinMs / 100) / 10} s`));
+    const abort = (): void => giveUp('before it was given up');
+    signal?.addEventListener('abort', abort);
     outgoing.end(body);
-    return promise.finally(() => timer.cancel());
+    return promise.finally(() => {
+      timer.cancel();
+      signal?.removeEventListener('abort', abort);
+    });
   }
 }
 

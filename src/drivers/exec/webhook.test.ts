@@ -6,7 +6,7 @@ import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { exec } from './driver.ts';
 import { infoAnswer, setting } from './program.fixture.ts';
-import type { Request } from './protocol.ts';
+import type { Request } from './protocol/protocol.ts';
 import { sendJson, startWebhook } from './protocol-server.fixture.ts';
 
 const TOKEN = 'a-token-of-the-driver-0123456789';

@@ -379,6 +379,7 @@ function benchOf(driver: PlatformDriver, clock: VirtualClock): DriverContext {
     volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: 'a note' }),
     units: undefined,
     wait: (ms) => clock.advance(ms),
+    now: () => clock.now(),
     impossible: { image_missing: { image: 'no-such-image' }, capacity: { vcpus: 10_000 } },
   };
 }

@@ -38,7 +38,7 @@ const login = guestLogin();
 /** What the shared checks need of a simulator with two units of {@link machineSpec}. */
 export function suiteContext(
   driver: PlatformDriver,
-  clock: { advance: (ms: number) => Promise<void> },
+  clock: { advance: (ms: number) => Promise<void>; now: () => number },
 ): DriverContext {
   return {
     driver,
@@ -46,6 +46,7 @@ export function suiteContext(
     volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: 'a note' }),
     units: 2,
     wait: (ms) => clock.advance(ms),
+    now: () => clock.now(),
     patienceMs: 60_000,
     guest: login.guest,
     impossible: { invalid: { datacenter: 'nowhere' } },

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { recordedOrder } from '../../../orchestrator/model/destroy-order.ts';
 import type {
+  Call,
   FailureCode,
   MachineSpec,
   ObservedMachine,
@@ -12,6 +13,7 @@ import type {
   VolumeDriver,
   VolumeSpec,
 } from '../../../orchestrator/model/platform-driver.ts';
+import { withCalls } from './with-calls.ts';
 
 /** What a driver's platform must offer to its checks. What is optional and absent leaves checks untried, by name. */
 export interface DriverContext {
@@ -23,6 +25,8 @@ export interface DriverContext {
   units: number | undefined;
   /** Lets the platform's time pass. */
   wait: (ms: number) => Promise<void>;
+  /** The platform's time, in milliseconds since the epoch. */
+  now: () => number;
   /** How long one step may take, and what a guest does by itself, in the milliseconds of `wait`. Default: ten minutes. */
   patienceMs?: number;
   /** What the refs of the checks begin with; other machines of ours may be there. Default: `suite`. */
@@ -52,8 +56,10 @@ export const TRIAL_ORDER = recordedOrder({ reason: 'operator', by: 'berth driver
 const DEFAULT_PATIENCE_MS = 10 * 60_000;
 const MAX_POLLS = 5_000;
 const LOOK_AGAIN_MS = 1_000;
+/** As long as the core gives a call at most. */
+const CALL_MS = 20_000;
 
-type Call<T> = (cookie: string | null) => Promise<Step<T>>;
+type Repeated<T> = (cookie: string | null) => Promise<Step<T>>;
 
 /** What a check finds wrong: a sentence for whoever wrote the driver. */
 export class CheckFailure extends Error {
@@ -62,7 +68,10 @@ export class CheckFailure extends Error {
 
 /** The platform of one check: repeats steps as the core does, and knows what the check has made. */
 export class Bench {
+  /** Checks may follow one another on one platform, with the same refs: no claim of this process is lower than one before. */
+  static #fence = 0;
   readonly context: DriverContext;
+  /** Each call that changes something has limits, as those of the core have. */
   readonly driver: PlatformDriver;
   readonly #used = new Set<OwnerRef>();
   readonly #usedVolumes = new Set<OwnerRef>();
@@ -70,7 +79,7 @@ export class Bench {
 
   constructor(context: DriverContext) {
     this.context = context;
-    this.driver = context.driver;
+    this.driver = this.limited(context.driver);
     this.#patienceMs = context.patienceMs ?? DEFAULT_PATIENCE_MS;
   }
 
@@ -88,6 +97,24 @@ export class Bench {
     const ref = `${this.context.prefix ?? 'suite'}-${name}`;
     this.#usedVolumes.add(ref);
     return ref;
+  }
+
+  /** The limits of a call, of a later claim than all before. */
+  call(changed: Partial<Call> = {}): Call {
+    const { now } = this.context;
+    Bench.#fence = Math.max(Bench.#fence + 1, now());
+    const { signal } = new AbortController();
+    return { deadline: now() + CALL_MS, fence: Bench.#fence, signal, ...changed };
+  }
+
+  /** Another driver of the same platform, with limits as `driver` has them. */
+  limited(driver: PlatformDriver): PlatformDriver {
+    return withCalls(driver, () => this.call());
+  }
+
+  /** Whether the driver says that it compares the fences of calls. */
+  get fences(): boolean {
+    return 'fences' in this.manifest && this.manifest.fences === true;
   }
 
   spec(ref: OwnerRef, overrides: Partial<MachineSpec> = {}): MachineSpec {
@@ -111,13 +138,21 @@ export class Bench {
     return this.finish('destroy', (cookie) => this.driver.destroy(ref, cookie, TRIAL_ORDER));
   }
 
-  createVolume(volumes: VolumeDriver, ref: OwnerRef): Promise<ObservedVolume> {
-    const spec = this.context.volumeSpec(ref);
+  createVolume(
+    volumes: VolumeDriver,
+    ref: OwnerRef,
+    overrides: Partial<VolumeSpec> = {},
+  ): Promise<ObservedVolume> {
+    const spec = { ...this.context.volumeSpec(ref), ...overrides };
     return this.finish('volumes.create', (cookie) => volumes.create(spec, cookie));
   }
 
+  destroyVolume(volumes: VolumeDriver, ref: OwnerRef): Promise<null> {
+    return this.finish('volumes.destroy', (cookie) => volumes.destroy(ref, cookie, TRIAL_ORDER));
+  }
+
   /** Repeats a step, as the core does, until it is done. @throws {CheckFailure} if it fails or never ends. */
-  async finish<T>(what: string, call: Call<T>): Promise<T> {
+  async finish<T>(what: string, call: Repeated<T>): Promise<T> {
     let cookie: string | null = null;
     let waitedMs = 0;
     for (let poll = 0; poll < MAX_POLLS && waitedMs <= this.#patienceMs; poll++) {
@@ -142,7 +177,7 @@ export class Bench {
   }
 
   /** Repeats a step from its beginning, as the core does after a crash: of the first call nothing is known. */
-  async finishAfterCrash<T>(what: string, call: Call<T>): Promise<T> {
+  async finishAfterCrash<T>(what: string, call: Repeated<T>): Promise<T> {
     await call(null);
     return this.finish(`${what}, begun anew after a crash,`, call);
   }
@@ -187,8 +222,7 @@ export class Bench {
     for (const ref of this.#used) await this.destroy(ref);
     const { volumes } = this.driver;
     if (volumes === undefined) return;
-    for (const ref of this.#usedVolumes)
-      await this.finish('volumes.destroy', (cookie) => volumes.destroy(ref, cookie, TRIAL_ORDER));
+    for (const ref of this.#usedVolumes) await this.destroyVolume(volumes, ref);
   }
 
   async #until<T>(withinMs: number, look: () => Promise<T | undefined>): Promise<T | undefined> {

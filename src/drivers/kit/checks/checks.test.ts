@@ -1,14 +1,20 @@
 import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
 import { anOrder } from '../../../orchestrator/model/destroy-order.fixture.ts';
-import type { ObservedMachine, PlatformDriver, Step } from '../../../orchestrator/model/platform-driver.ts';
+import type {
+  ObservedMachine,
+  PlatformDriver,
+  Step,
+  VolumeDriver,
+} from '../../../orchestrator/model/platform-driver.ts';
 import { createSimulator } from '../../simulator/platform/simulator.ts';
 import { machineSpec } from '../../simulator/simulator.fixture.ts';
 import type { DriverContext } from './bench.ts';
 import { runCheck } from './check.ts';
+import { withHosts } from './hosts.fixture.ts';
 import { driverChecks } from './index.ts';
 
-type Break = (driver: PlatformDriver) => Partial<PlatformDriver>;
+type Break = (driver: PlatformDriver, clock: VirtualClock) => Partial<PlatformDriver>;
 
 const done = { outcome: 'done', value: null } as const;
 const broken = (code: 'internal' | 'capacity'): Step<never> => ({
@@ -42,6 +48,42 @@ const listing = (
     return found.answer === 'listed' ? { ...found, items: change(found.items) } : found;
   },
 });
+
+/** Its volumes, some of whose calls are broken. */
+const volumes = (
+  driver: PlatformDriver,
+  breaks: (volumes: VolumeDriver) => Partial<VolumeDriver>,
+): Partial<PlatformDriver> => {
+  const given = driver.volumes as VolumeDriver;
+  return { volumes: { ...given, ...breaks(given) } };
+};
+
+/** On two hosts, and some of its calls are broken. */
+const onHosts = (
+  driver: PlatformDriver,
+  breaks: (
+    hosted: PlatformDriver & Required<Pick<PlatformDriver, 'place' | 'volumes'>>,
+  ) => Partial<PlatformDriver>,
+): Partial<PlatformDriver> => {
+  const hosted = withHosts(driver, ['n1', 'n2']) as Parameters<typeof breaks>[0];
+  return { ...hosted, ...breaks(hosted) };
+};
+const placedNowhere = { answer: 'placed', hosts: [] } as const;
+
+/** Neither its machines nor its volumes hear of the limits of a call. */
+const withoutLimits = (driver: PlatformDriver): Partial<PlatformDriver> => ({
+  create: (spec, cookie) => driver.create(spec, cookie),
+  stop: (ref, cookie) => driver.stop(ref, cookie),
+  destroy: (ref, cookie, order) => driver.destroy(ref, cookie, order),
+});
+const destroyWithoutLimits = (driver: PlatformDriver): Partial<PlatformDriver> => ({
+  destroy: (ref, cookie, order) => driver.destroy(ref, cookie, order),
+});
+const volumesWithoutLimits = (driver: PlatformDriver): Partial<PlatformDriver> =>
+  volumes(driver, (given) => ({
+    create: (spec, cookie) => given.create(spec, cookie),
+    destroy: (ref, cookie, order) => given.destroy(ref, cookie, order),
+  }));
 
 let copies = 0;
 
@@ -238,6 +280,154 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
   'console-tail': [
     ['tells more than 16 KiB', () => ({ consoleTail: async () => 'x'.repeat(16 * 1024 + 1) })],
   ],
+  'attempt-destroy': [
+    [
+      'destroys all whose name begins with the name',
+      (driver) => ({
+        destroy: async (ref, cookie) => {
+          const found = await driver.list();
+          const refs = found.answer === 'listed' ? found.items.map((item) => item.ref) : [];
+          for (const other of refs.filter((one) => one.startsWith(ref)))
+            await driver.destroy(other, null, anOrder);
+          return driver.destroy(ref, cookie, anOrder);
+        },
+      }),
+    ],
+  ],
+  'volume-attempt-destroy': [
+    [
+      'destroys all whose name begins with the name',
+      (driver) =>
+        volumes(driver, (given) => ({
+          destroy: async (ref, cookie) => {
+            await given.destroy(`${ref}-g1`, null, anOrder);
+            return given.destroy(ref, cookie, anOrder);
+          },
+        })),
+    ],
+  ],
+  place: [
+    [
+      'makes all on the best host',
+      (driver) =>
+        onHosts(driver, (hosted) => ({
+          create: ({ host: _host, ...spec }, cookie) => hosted.create(spec, cookie),
+        })),
+    ],
+    ['names none', (driver) => onHosts(driver, () => ({ place: async () => placedNowhere }))],
+  ],
+  'place-bound': [
+    [
+      'names another',
+      (driver) =>
+        onHosts(driver, (hosted) => ({
+          place: ({ host: _host, ...spec }, avoidHosts) => hosted.place(spec, avoidHosts),
+        })),
+    ],
+  ],
+  'place-avoid': [
+    [
+      'names what is to be avoided',
+      (driver) => onHosts(driver, (hosted) => ({ place: (spec) => hosted.place(spec, []) })),
+    ],
+    [
+      'names no host instead of refusing',
+      (driver) =>
+        onHosts(driver, (hosted) => ({
+          place: async (spec, avoidHosts) => {
+            const placing = await hosted.place(spec, avoidHosts);
+            return placing.answer === 'refused' ? placedNowhere : placing;
+          },
+        })),
+    ],
+  ],
+  'volume-place': [
+    [
+      'makes all on the best host',
+      (driver) =>
+        onHosts(driver, (hosted) =>
+          volumes(hosted, (given) => ({
+            create: ({ host: _host, ...spec }, cookie) => given.create(spec, cookie),
+          })),
+        ),
+    ],
+  ],
+  'volume-place-bound': [
+    [
+      'names none',
+      (driver) =>
+        onHosts(driver, (hosted) =>
+          volumes(hosted, (given) => ({
+            place: async (spec, avoidHosts) =>
+              spec.host === undefined ? (given.place?.(spec, avoidHosts) ?? placedNowhere) : placedNowhere,
+          })),
+        ),
+    ],
+  ],
+  'volume-place-avoid': [
+    [
+      'names what is to be avoided',
+      (driver) =>
+        onHosts(driver, (hosted) =>
+          volumes(hosted, (given) => ({
+            place: async (spec) => given.place?.(spec, []) ?? placedNowhere,
+          })),
+        ),
+    ],
+  ],
+  'volume-copy': [
+    [
+      'moves it instead',
+      (driver, clock) =>
+        onHosts(driver, (hosted) =>
+          volumes(hosted, (given) => ({
+            copy: async (ref, spec, cookie) => {
+              await given.destroy(ref, null, anOrder);
+              await clock.advance(1_000);
+              return given.create(spec, cookie);
+            },
+          })),
+        ),
+    ],
+    [
+      'answers with the original',
+      (driver) =>
+        onHosts(driver, (hosted) =>
+          volumes(hosted, (given) => ({
+            copy: async (ref, spec, cookie) => {
+              const step = await given.create(spec, cookie);
+              return step.outcome === 'done' ? { ...step, value: { ...step.value, ref } } : step;
+            },
+          })),
+        ),
+    ],
+  ],
+  deadline: [
+    ['hears of no deadline', withoutLimits],
+    ['destroys after it', destroyWithoutLimits],
+    ['makes volumes after it', volumesWithoutLimits],
+  ],
+  'cancel-before': [
+    ['hears of no signal', withoutLimits],
+    ['destroys after it', destroyWithoutLimits],
+    ['makes volumes after it', volumesWithoutLimits],
+  ],
+  cancel: [
+    ['never ends it', () => ({ create: () => new Promise(() => undefined) })],
+    [
+      'ends it and goes on',
+      (driver, clock) => ({
+        create: async (spec) => {
+          clock.setTimer(3_000, () => void driver.create(spec, null));
+          return broken('internal');
+        },
+      }),
+    ],
+  ],
+  fence: [
+    ['says that it compares them, and does not', destroyWithoutLimits],
+    ['compares none of a volume', volumesWithoutLimits],
+  ],
   'volume-survives': [
     [
       'takes the volume away with its machine',
@@ -259,13 +449,14 @@ it.each(cases)('$id sees a driver that $defect', async ({ id, breaks }) => {
   const clock = new VirtualClock();
   const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 2, spot: false }];
   const simulator = await createSimulator({ stateFile: ':memory:', capacity }, clock);
-  const driver: PlatformDriver = { ...simulator, ...breaks(simulator) };
+  const driver: PlatformDriver = { ...simulator, ...breaks(simulator, clock) };
   const context: DriverContext = {
     driver,
     machineSpec: (ref) => machineSpec({ ref }),
     volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: 'a note' }),
     units: 2,
     wait: (ms) => clock.advance(ms),
+    now: () => clock.now(),
     impossible: { invalid: { datacenter: 'nowhere' } },
     openUnreachable: async () => ({
       ...driver,

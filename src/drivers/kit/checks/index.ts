@@ -1,6 +1,9 @@
+import { attemptChecks } from './attempts.ts';
 import type { DriverCheck } from './check.ts';
 import { guestChecks } from './guests.ts';
+import { limitChecks } from './limits.ts';
 import { capacityChecks, machineChecks } from './machines.ts';
+import { placementChecks } from './placement.ts';
 import { powerChecks } from './power.ts';
 import { volumeChecks } from './volumes.ts';
 
@@ -9,6 +12,9 @@ export const driverChecks: readonly DriverCheck[] = [
   ...machineChecks,
   ...powerChecks,
   ...capacityChecks,
+  ...attemptChecks,
+  ...placementChecks,
+  ...limitChecks,
   ...guestChecks,
   ...volumeChecks,
 ];

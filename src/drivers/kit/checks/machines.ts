@@ -140,7 +140,7 @@ export const machineChecks: readonly DriverCheck[] = [
       if (reopen === undefined) return { untried: 'the driver cannot be opened twice here' };
       const ref = bench.ref('a');
       const first = await bench.driver.create(bench.spec(ref), null);
-      const other = await reopen();
+      const other = bench.limited(await reopen());
       try {
         let cookie: string | null = first.outcome === 'pending' ? first.cookie : null;
         const made = await bench.finish('create in another process', (next) => {
@@ -315,7 +315,7 @@ export const capacityChecks: readonly DriverCheck[] = [
     async run(bench) {
       const { openUnreachable } = bench.context;
       if (openUnreachable === undefined) return { untried: 'the platform cannot be cut off here' };
-      const driver = await openUnreachable();
+      const driver = bench.limited(await openUnreachable());
       try {
         const ref = bench.ref('a');
         same('get', (await driver.get(ref)).answer, 'unknown');

@@ -152,6 +152,27 @@ const checks: readonly VolumeCheck[] = [
     },
   },
   {
+    id: 'volume-copy',
+    title: 'copies a volume under another name, and keeps the original',
+    why: 'The copy becomes the volume only when it is complete, and the original is removed after that: until then it is the only one.',
+    async run(bench, volumes) {
+      const { copy } = volumes;
+      if (copy === undefined) return { untried: 'the driver copies no volumes' };
+      const ref = bench.volumeRef('v');
+      const original = await bench.createVolume(volumes, ref);
+      const copied = bench.volumeRef('v-g1');
+      const { host } = original;
+      const spec = { ...bench.context.volumeSpec(copied), ...(host !== undefined && { host }) };
+      const repeated = (cookie: string | null) => copy.call(volumes, ref, spec, cookie);
+      const made = await bench.finishAfterCrash('volumes.copy', repeated);
+      has('the copy', made, { ref: copied, sizeGb: original.sizeGb, attachedTo: [] });
+      same('the copy again', await bench.finish('volumes.copy again', repeated), made);
+      same('get of the copy', await volumes.get(copied), { answer: 'observed', value: made });
+      same('get of the original', await volumes.get(ref), { answer: 'observed', value: original });
+      return undefined;
+    },
+  },
+  {
     id: 'volume-destroy-attached',
     title: 'destroys a volume that is still attached',
     why: 'An attachment that lingers on the platform must not keep a volume for ever.',

@@ -39,6 +39,25 @@ function isListening(port: number): Promise<boolean> {
   });
 }
 
+it('begins nothing of a call that was given up, or came too late, while it waited for another of the machine', async () => {
+  const { driver, clock } = await simulator(instantly);
+  const controller = new AbortController();
+  const call = { deadline: clock.now() + 5, fence: 1, signal: controller.signal };
+  const given = driver.create(machineSpec(), null);
+  const stopped = driver.stop('berth-1', null, call);
+  const destroyed = driver.destroy('berth-1', null, anOrder, {
+    ...call,
+    signal: new AbortController().signal,
+  });
+  controller.abort();
+  clock.step(6);
+  doneValue(await given);
+  const nothing = { outcome: 'failed', code: 'transient', sideEffect: 'none' };
+  expect(await stopped).toMatchObject({ ...nothing, detail: expect.stringContaining('given up') });
+  expect(await destroyed).toMatchObject({ ...nothing, detail: expect.stringContaining('deadline') });
+  expect(await observe(driver, 'berth-1')).toMatchObject({ power: 'running' });
+});
+
 describe('a create', () => {
   it('is pending for the drawn boot time, then done', async () => {
     const { driver, clock } = await simulator({ boot_ms: [2000, 2000] });

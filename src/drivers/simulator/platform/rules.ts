@@ -70,7 +70,7 @@ export function manifestOf(
   { attach_volume }: Pick<SimulatorConfig, 'attach_volume'>,
   createVisibleWithinMs: number,
 ): DriverManifest {
-  return {
+  const manifest: DriverManifest & { fences: boolean } = {
     name: 'simulator',
     stop: true,
     resume: true,
@@ -80,7 +80,9 @@ export function manifestOf(
     createVisibleWithinMs,
     keepsNotes: true,
     cloudInitBytes: CLOUD_INIT_BYTES,
+    fences: true,
   };
+  return manifest;
 }
 
 /** Undefined: it has not booted yet. */

@@ -3,6 +3,7 @@ import { createPlatform, driverOf, type Platform } from '../../../platform-model
 import type { AttachmentRecord, VolumeRecord } from '../../../platform-model/records.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { Draws, type SimulatedCapacity, type SimulatorOptions, simulatorConfigSchema } from '../options.ts';
+import { Claims } from './claims.ts';
 import type { SimulatedMachine } from './records.ts';
 import { rulesOf } from './rules.ts';
 import { Runtime } from './runtime.ts';
@@ -48,12 +49,15 @@ export async function createSimulator(options: SimulatorOptions, clock: Clock): 
   const platform = createPlatform(ports, state.load());
   const runtime = new Runtime({ state, clock, draws, config, host, platform });
   await runtime.settleAll();
+  const claims = new Claims(clock);
 
   return {
     // A create is on the disk before anything else can be asked: a look after the call is conclusive.
-    ...driverOf(platform, rules.manifest, (method, ref, call) => {
-      if (method.startsWith('volumes.')) return runtime.whenOpen(call);
-      return ref === undefined ? runtime.settleAll().then(call) : runtime.call(ref, call);
+    ...driverOf(platform, rules.manifest, (method, ref, call, limits) => {
+      const isOfVolume = method.startsWith('volumes.');
+      const begin = claims.guard(`${isOfVolume ? 'volume' : 'machine'} ${ref}`, call, limits);
+      if (isOfVolume) return runtime.whenOpen(begin);
+      return ref === undefined ? runtime.settleAll().then(begin) : runtime.call(ref, begin);
     }),
     inspect: async () => {
       await runtime.settleAll();

@@ -115,6 +115,41 @@ it('begins no order that was sent too long ago', async () => {
   doneValue(await pair.driver.create(machineSpec({ ref: 'in-time' }), null));
 });
 
+it('carries out no order that was given up while it hung', async () => {
+  await using pair = await startRemotePair(instantly);
+  const controller = new AbortController();
+  const call = { deadline: pair.clock.now() + 60_000, fence: 1, signal: controller.signal };
+  await pair.setFaults({ rates: { hang: 1 } });
+  const hanging = pair.driver.create(machineSpec({ ref: 'given-up' }), null, call);
+  await expect.poll(() => pair.faultCounts()).toEqual({ hang: 1 });
+  controller.abort();
+  await expect(hanging).rejects.toThrow('was lost');
+  // A round trip, in which the simulator sees that the connection is closed.
+  await pair.faultCounts();
+  await pair.setFaults({ rates: {} });
+  expect(await pair.driver.list()).toEqual({ answer: 'listed', items: [] });
+  expect(await pair.driver.create(machineSpec({ ref: 'given-up' }), null, call)).toMatchObject({
+    code: 'transient',
+    sideEffect: 'none',
+  });
+});
+
+it('sends no order after its deadline, and refuses one of an earlier claim', async () => {
+  await using pair = await startRemotePair(instantly);
+  const { signal } = new AbortController();
+  const now = pair.clock.now();
+  const late = { deadline: now - 1, fence: 9, signal };
+  expect(await pair.driver.create(machineSpec(), null, late)).toMatchObject({ code: 'transient' });
+  const create = { deadline: now + 1_000, fence: 9, signal };
+  doneValue(await pair.driver.create(machineSpec(), null, create));
+  expect(await pair.connect().stop('berth-1', null, { ...create, fence: 8 })).toMatchObject({
+    code: 'transient',
+    sideEffect: 'none',
+    detail: expect.stringContaining('a later claim'),
+  });
+  expect(await pair.driver.get('berth-1')).toMatchObject({ value: { power: 'running' } });
+});
+
 it('injects faults by name and rate, the same ones for the same seed', async () => {
   const drawn = async (seed: string): Promise<string[]> => {
     await using pair = await startRemotePair(instantly);
@@ -156,7 +191,7 @@ it('has no control without a token', async () => {
 
 it('does not hear what a web page could send', async () => {
   await using pair = await startRemotePair(instantly, { token: undefined });
-  const body = JSON.stringify({ sentAt: pair.clock.now(), arguments: [machineSpec(), null] });
+  const body = JSON.stringify({ deadline: pair.clock.now(), fence: 1, arguments: [machineSpec(), null] });
   const headers = { 'Content-Type': 'text/plain', Connection: 'close' };
   const response = await fetch(`${pair.address}/driver/create`, { method: 'POST', headers, body });
   expect(response.status).toBe(415);

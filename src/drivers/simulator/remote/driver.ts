@@ -50,7 +50,11 @@ export function connectSimulator(
     given: CallArguments<Name>,
     call?: Call,
   ): Promise<CallAnswer<Name>> {
-    const body: RemoteRequest = { sentAt: clock.now(), arguments: given };
+    const sentAt = clock.now();
+    const deadline = Math.min(call?.deadline ?? Number.POSITIVE_INFINITY, sentAt + ORDER_VALID_MS);
+    if (sentAt > deadline || call?.signal.aborted === true)
+      throw new NotReached('the call was given up before it was sent');
+    const body: RemoteRequest = { deadline, fence: call?.fence ?? sentAt, arguments: given };
     const answer = await client.send('POST', `/driver/${name}`, body, call?.signal);
     return calls[name].answer.parse(answer) as CallAnswer<Name>;
   }
@@ -99,8 +103,6 @@ async function order<T>(call: () => Promise<Step<T>>): Promise<Step<T>> {
     if (error instanceof NotReached) return failed('transient', error.message);
     if (error instanceof Refused && error.status === refusals.unauthorized)
       return failed('auth', error.message);
-    if (error instanceof Refused && error.status === refusals.too_late)
-      return failed('transient', error.message);
     throw error;
   }
 }

@@ -14,15 +14,17 @@ import {
 } from '../../../orchestrator/model/platform-driver.ts';
 
 /**
- * An order that has not been begun so long after it was sent is not begun at all: who lost the answer, or died over
- * it, knows from then on that nothing will turn up. Both ends read the clock of one machine.
+ * No deadline of an order is later than that after it was sent: whoever lost the answer, or died over it, knows from
+ * then on that nothing will turn up. Both ends read the clock of one machine.
  */
 export const ORDER_VALID_MS = 2_000;
 
 /** `POST /driver/<call>` carries this, and is answered 200 with the call's answer. */
 export const requestSchema = z.object({
-  /** Milliseconds since the epoch. */
-  sentAt: z.number(),
+  /** An order is not begun after it. Milliseconds since the epoch. */
+  deadline: z.number(),
+  /** Of the claim that an order is of. */
+  fence: z.number(),
   arguments: z.array(z.unknown()).max(3),
 });
 export type RemoteRequest = z.infer<typeof requestSchema>;
@@ -31,8 +33,6 @@ export type RemoteRequest = z.infer<typeof requestSchema>;
 export const refusals = {
   /** The token is missing or wrong: nothing was done. */
   unauthorized: 401,
-  /** An order came too late and was not begun. */
-  too_late: 408,
 } as const;
 
 const ref = z.string();

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import type { PlatformDriver, VolumeDriver } from '../../../orchestrator/model/platform-driver.ts';
+import type { Call, PlatformDriver, VolumeDriver } from '../../../orchestrator/model/platform-driver.ts';
 import type { Fault } from '../../../platform-model/call-faults.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { type FaultyDriver, withFaults } from '../../kit/faults.ts';
@@ -12,7 +12,6 @@ import {
   type CallArguments,
   type CallName,
   calls,
-  ORDER_VALID_MS,
   type RemoteRequest,
   refusals,
   requestSchema,
@@ -25,11 +24,6 @@ export interface RemoteServerOptions {
   /** What every caller must show; undefined: nothing, and there is no `/control`. */
   token: string | undefined;
   clock: Clock;
-}
-
-/** An order that waited longer than it is valid for. */
-class TooLate extends Error {
-  override readonly name = 'TooLate';
 }
 
 /**
@@ -59,7 +53,16 @@ export function createRemoteServer(options: RemoteServerOptions): Hono {
       const fault = faults.draw(name);
       if (fault === 'auth') return context.json({ error: 'an injected fault' }, refusals.unauthorized);
       if (fault === 'delay') await pause(options.clock, faults.drawDelayMs());
-      return context.json(await answer(options, name, request, toKitFault(fault), hanging));
+      const driver = withFaults(simulator, () => toKitFault(fault));
+      const { deadline, fence } = request;
+      // A caller that gives up closes its connection.
+      const { signal } = context.req.raw;
+      hanging.add(driver);
+      try {
+        return context.json(await answer(driver, name, request, { deadline, fence, signal }));
+      } finally {
+        hanging.delete(driver);
+      }
     });
   if (token !== undefined) {
     app.get('/control/truth', async (context) => context.json(await simulator.inspect()));
@@ -70,82 +73,40 @@ export function createRemoteServer(options: RemoteServerOptions): Hono {
       return context.json({});
     });
   }
-  app.onError((error, context) =>
-    context.json({ error: error.message }, error instanceof TooLate ? refusals.too_late : 500),
-  );
+  app.onError((error, context) => context.json({ error: error.message }, 500));
   return app;
 }
 
-/** Carries one call out. A call that hangs waits until the faults are set anew. */
+/** Carries one call out. A call that hangs waits until the faults are set anew, or until it is given up. */
 async function answer<Name extends CallName>(
-  { simulator, clock }: RemoteServerOptions,
+  driver: PlatformDriver,
   name: Name,
-  { sentAt, arguments: given }: RemoteRequest,
-  fault: Fault,
-  hanging: Set<FaultyDriver>,
+  { arguments: given }: RemoteRequest,
+  limits: Call,
 ): Promise<unknown> {
-  const driver = withFaults(
-    inTime(simulator, () => {
-      if (clock.now() - sentAt > ORDER_VALID_MS) throw new TooLate(`the order ${name} came too late`);
-    }),
-    () => fault,
-  );
   const args = calls[name].arguments.parse(given) as CallArguments<Name>;
-  hanging.add(driver);
-  try {
-    return await handlersOf(driver)[name](...args);
-  } finally {
-    hanging.delete(driver);
-  }
+  return handlersOf(driver, limits)[name](...args);
 }
 
 type Handlers = { [Name in CallName]: (...given: CallArguments<Name>) => Promise<CallAnswer<Name>> };
 
-function handlersOf(driver: PlatformDriver): Handlers {
+function handlersOf(driver: PlatformDriver, limits: Call): Handlers {
   const volumes = volumesOf(driver);
   return {
     get: (ref) => driver.get(ref),
     list: () => driver.list(),
-    create: (spec, cookie) => driver.create(spec, cookie),
-    stop: (ref, cookie) => driver.stop(ref, cookie),
-    start: (ref, cookie) => driver.start(ref, cookie),
-    restart: (ref, id, cookie) => driver.restart(ref, id, cookie),
-    destroy: (ref, cookie, order) => driver.destroy(ref, cookie, order),
+    create: (spec, cookie) => driver.create(spec, cookie, limits),
+    stop: (ref, cookie) => driver.stop(ref, cookie, limits),
+    start: (ref, cookie) => driver.start(ref, cookie, limits),
+    restart: (ref, id, cookie) => driver.restart(ref, id, cookie, limits),
+    destroy: (ref, cookie, order) => driver.destroy(ref, cookie, order, limits),
     'volumes.get': (ref) => volumes.get(ref),
     'volumes.list': () => volumes.list(),
-    'volumes.create': (spec, cookie) => volumes.create(spec, cookie),
-    'volumes.attach': (ref, machine, cookie) => volumes.attach(ref, machine, cookie),
-    'volumes.detach': (ref, machine, cookie) => volumes.detach(ref, machine, cookie),
-    'volumes.resize': (ref, sizeGb, cookie) => volumes.resize(ref, sizeGb, cookie),
-    'volumes.destroy': (ref, cookie, order) => volumes.destroy(ref, cookie, order),
-  };
-}
-
-/** The driver with `check` made before each order, at the moment when it would be carried out. */
-function inTime(driver: PlatformDriver, check: () => void): PlatformDriver {
-  const volumes = volumesOf(driver);
-  const checked =
-    <Given extends unknown[], Answer>(order: (...given: Given) => Promise<Answer>) =>
-    async (...given: Given): Promise<Answer> => {
-      check();
-      return order(...given);
-    };
-  return {
-    ...driver,
-    create: checked(driver.create),
-    stop: checked(driver.stop),
-    start: checked(driver.start),
-    restart: checked(driver.restart),
-    destroy: checked(driver.destroy),
-    volumes: {
-      get: (ref) => volumes.get(ref),
-      list: () => volumes.list(),
-      create: checked((spec, cookie) => volumes.create(spec, cookie)),
-      attach: checked((ref, machine, cookie) => volumes.attach(ref, machine, cookie)),
-      detach: checked((ref, machine, cookie) => volumes.detach(ref, machine, cookie)),
-      resize: checked((ref, sizeGb, cookie) => volumes.resize(ref, sizeGb, cookie)),
-      destroy: checked((ref, cookie, order) => volumes.destroy(ref, cookie, order)),
-    },
+    'volumes.create': (spec, cookie) => volumes.create(spec, cookie, limits),
+    'volumes.attach': (ref, machine, cookie) => volumes.attach(ref, machine, cookie, limits),
+    'volumes.detach': (ref, machine, cookie) => volumes.detach(ref, machine, cookie, limits),
+    'volumes.resize': (ref, sizeGb, cookie) => volumes.resize(ref, sizeGb, cookie, limits),
+    'volumes.destroy': (ref, cookie, order) => volumes.destroy(ref, cookie, order, limits),
   };
 }
 

@@ -1,19 +1,21 @@
 import { z } from 'zod';
-import { cloudInitSchema } from '../../contract/cloud-init.ts';
-import { portForwardSchema } from '../../contract/instance.ts';
-import { deviceStates, failureCodes, hostStates, powers } from '../../orchestrator/model/platform-driver.ts';
-
-/** The versions of the protocol that this Berth speaks, the best first. */
-export const PROTOCOL_VERSIONS: readonly number[] = [1];
+import { cloudInitSchema } from '../../../contract/cloud-init.ts';
+import { portForwardSchema } from '../../../contract/instance.ts';
+import {
+  deviceStates,
+  failureCodes,
+  hostStates,
+  powers,
+} from '../../../orchestrator/model/platform-driver.ts';
 
 export const MAX_TEXT = 10_000;
-const text = z.string().max(MAX_TEXT);
-const ref = z
+export const text = z.string().max(MAX_TEXT);
+export const ref = z
   .string()
   .min(1)
   .max(255)
   .describe('The name of a machine or volume, which Berth chose before it is made; [a-z0-9-].');
-const millis = z.number().min(0).max(8_640_000_000_000_000);
+export const millis = z.number().min(0).max(8_640_000_000_000_000);
 const cookie = z
   .string()
   .regex(/^\P{Cc}{1,1000}$/u)
@@ -21,12 +23,12 @@ const cookie = z
 const note = z.string().max(8 * 1024);
 const sizeGb = z.number().positive();
 
-const avoidHosts = z
+export const avoidHosts = z
   .array(z.string())
   .exactOptional()
   .describe('Hosts that an operator has cordoned: nothing new is placed there. Absent: there are none.');
 
-const machineSpec = z
+export const machineSpec = z
   .object({
     ref,
     offer_id: z.string(),
@@ -53,12 +55,10 @@ const machineSpec = z
     avoid_hosts: avoidHosts,
   })
   .meta({ id: 'MachineSpec' });
-export type WireMachineSpec = z.infer<typeof machineSpec>;
 
-const volumeSpec = z
+export const volumeSpec = z
   .object({ ref, datacenter: z.string(), size_gb: sizeGb, type: z.string().nullable(), note })
   .meta({ id: 'VolumeSpec' });
-export type WireVolumeSpec = z.infer<typeof volumeSpec>;
 
 const soldOffer = z
   .object({
@@ -72,21 +72,20 @@ const soldOffer = z
     machine: z.record(z.string(), z.json()),
   })
   .meta({ id: 'Offer' });
-export type WireOffer = z.infer<typeof soldOffer>;
 
-const id = z.string().describe('Given back with the answer.');
+export const id = z.string().describe('Given back with the answer.');
 const expiresAt = millis.describe(
   'Milliseconds since the Unix epoch. A driver over HTTP, or one whose `concurrency` is above 1, does not begin a request after that moment: it fails it with `transient` and side effect `none`. For any other, Berth holds requests back instead.',
 );
 const given = z
   .union([cookie, z.null()])
   .describe('null: the first call, or the first after Berth started; the step may be under way already.');
-const common = { id, expires_at: expiresAt };
+export const common = { id, expires_at: expiresAt };
 const aboutRef = { ...common, ref };
 const step = { ...common, ref, cookie: given };
 
 /** What each method carries. */
-const requests = {
+export const requests = {
   info: z.object({
     ...common,
     method: z.literal('info'),
@@ -118,13 +117,9 @@ const requests = {
   'volumes.resize': z.object({ ...step, method: z.literal('volumes.resize'), size_gb: sizeGb }),
   'volumes.destroy': z.object({ ...step, method: z.literal('volumes.destroy') }),
 };
-export type Method = keyof typeof requests;
-/** What a request carries beside its id, its method and its deadline. */
-export type Arguments<M extends Method> = Omit<z.infer<(typeof requests)[M]>, 'id' | 'method' | 'expires_at'>;
-export type Request = { id: string; method: Method; expires_at: number } & Record<string, unknown>;
 
 /** What a driver does not name, it cannot. When a machine shows itself is a promise, and has no default. */
-export const capabilitiesSchema = z.object({
+export const capabilities = z.object({
   stop: z.boolean().default(false).describe('Whether a machine can be stopped with its disk kept.'),
   resume: z.boolean().default(false).describe('Whether a stopped machine can be started again.'),
   restart: z.boolean().default(false).describe('Whether a running machine can be reset, its disk kept.'),
@@ -151,12 +146,8 @@ export const capabilitiesSchema = z.object({
   inventory: z.boolean().default(false).describe('Whether `inventory` is answered.'),
   console: z.boolean().default(false).describe('Whether `console` is answered.'),
 });
-export type Capabilities = z.infer<typeof capabilitiesSchema>;
 
-/** An answer to `info` of any version: read first, so that what is newer is not taken for malformed. */
-export const anyInfo = z.object({ protocol: z.int() });
-
-const info = z
+export const info = z
   .object({
     protocol: z.int().describe('The version that the driver goes by, one of those that were offered.'),
     name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/),
@@ -174,12 +165,11 @@ const info = z
       .describe(
         'How many requests the program takes at once. Berth sends no more of them before one is answered, so that with 1 none waits in a pipe. Over HTTP it limits nothing.',
       ),
-    capabilities: capabilitiesSchema,
+    capabilities: capabilities,
   })
   .meta({ id: 'Info' });
-export type Info = z.infer<typeof info>;
 
-const machine = z
+export const machine = z
   .object({
     ref,
     power: z.enum(powers),
@@ -212,9 +202,8 @@ const machine = z
     note: note.exactOptional(),
   })
   .meta({ id: 'Machine' });
-export type WireMachine = z.infer<typeof machine>;
 
-const volume = z
+export const volume = z
   .object({
     ref,
     attached_to: z.array(ref).max(10_000),
@@ -223,12 +212,11 @@ const volume = z
     note: note.exactOptional(),
   })
   .meta({ id: 'Volume' });
-export type WireVolume = z.infer<typeof volume>;
 
-const unknown = z.object({ answer: z.literal('unknown'), reason: text });
+export const unknown = z.object({ answer: z.literal('unknown'), reason: text });
 
 const hostNames = z.array(z.string().max(255)).max(10_000);
-const hosts = z
+export const hosts = z
   .object({
     answered: hostNames.describe('Hosts that have told all that they have.'),
     silent: hostNames.describe(
@@ -240,26 +228,27 @@ const hosts = z
   )
   .meta({ id: 'Hosts' });
 
-const presenceOf = <T extends z.ZodType, H extends z.ZodRawShape>(value: T, more: H) =>
+export const presenceOf = <T extends z.ZodType, H extends z.ZodRawShape>(value: T, more: H) =>
   z.discriminatedUnion('answer', [
     z.object({ answer: z.literal('observed'), value }),
     z.object({ answer: z.literal('gone'), ...more }).describe('Proof that there is none. In doubt: unknown.'),
     z.object({ ...unknown.shape, ...more }),
   ]);
 
-const MAX_LISTED = 200_000;
+export const MAX_LISTED = 200_000;
 /** How much a listing may be. */
 export const listedItems = z.object({ items: z.array(z.unknown()).max(MAX_LISTED) });
 
-const listingOf = <T extends z.ZodType, H extends z.ZodRawShape>(item: T, more: H) =>
+export const listingOf = <T extends z.ZodType, H extends z.ZodRawShape>(item: T, more: H) =>
   z.discriminatedUnion('answer', [
     z.object({ answer: z.literal('listed'), items: z.array(item).max(MAX_LISTED), ...more }),
     unknown,
   ]);
 
-const failureCode = z.enum(failureCodes);
+/** The codes of a failed step in version 1. */
+const codes = z.enum(failureCodes).exclude(['elsewhere', 'unfinished']);
 
-const stepOf = <T extends z.ZodType>(value: T) =>
+export const stepOf = <T extends z.ZodType, C extends z.ZodType>(value: T, code: C) =>
   z.discriminatedUnion('outcome', [
     z.object({ outcome: z.literal('done'), value }),
     z.object({
@@ -269,7 +258,7 @@ const stepOf = <T extends z.ZodType>(value: T) =>
     }),
     z.object({
       outcome: z.literal('failed'),
-      code: failureCode,
+      code,
       side_effect: z
         .enum(['none', 'possible', 'certain'])
         .describe('Whether something may have been changed all the same.'),
@@ -300,7 +289,7 @@ const observedHost = z.object({
     .exactOptional(),
 });
 
-const units = z.int().min(0);
+export const units = z.int().min(0);
 const inventory = z.discriminatedUnion('answer', [
   z.object({
     answer: z.literal('counted'),
@@ -323,11 +312,11 @@ export const results = {
   info,
   get: presenceOf(machine, { hosts: hosts.exactOptional() }),
   list: listingOf(machine, { hosts: hosts.exactOptional() }),
-  create: stepOf(machine),
-  stop: stepOf(machine),
-  start: stepOf(machine),
-  restart: stepOf(machine),
-  destroy: stepOf(z.null()),
+  create: stepOf(machine, codes),
+  stop: stepOf(machine, codes),
+  start: stepOf(machine, codes),
+  restart: stepOf(machine, codes),
+  destroy: stepOf(z.null(), codes),
   inventory,
   console: z.object({
     text: z
@@ -337,47 +326,9 @@ export const results = {
   }),
   'volumes.get': presenceOf(volume, {}),
   'volumes.list': listingOf(volume, {}),
-  'volumes.create': stepOf(volume),
-  'volumes.attach': stepOf(z.null()),
-  'volumes.detach': stepOf(z.null()),
-  'volumes.resize': stepOf(volume),
-  'volumes.destroy': stepOf(z.null()),
-} satisfies Record<Method, z.ZodType>;
-/** What the answers of these methods list. */
-export const listed = { list: machine, 'volumes.list': volume };
-export type Result<M extends Method> = z.infer<(typeof results)[M]>;
-
-/** One line of the driver: the result of a request, or why the driver could not tell. */
-export const answerSchema = z.union([
-  z.object({ id: z.string(), result: z.unknown() }).refine((answer) => answer.result !== undefined),
-  z.object({ id: z.string(), error: text }),
-]);
-export type Answer = { id: string; result: unknown } | { id: string; error: string };
-
-/** The protocol as JSON Schema 2020-12, for those who write drivers. */
-export function protocolJsonSchema(): object {
-  const shared: Record<string, unknown> = {};
-  const toSchema = (schema: z.ZodType): object => {
-    const { $schema: _dialect, $defs = {}, ...json } = z.toJSONSchema(schema, { io: 'input' });
-    Object.assign(shared, $defs);
-    return json;
-  };
-  const schemas = Object.fromEntries(
-    (Object.keys(requests) as Method[]).flatMap((method) => {
-      const answer = z.union([z.object({ id, result: results[method] }), z.object({ id, error: text })]);
-      return [
-        [`${method}.request`, toSchema(requests[method])],
-        [`${method}.answer`, toSchema(answer)],
-      ];
-    }),
-  );
-  return {
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
-    $id: 'https://berth.invalid/driver-protocol.v1.json',
-    title: 'Berth driver protocol, version 1',
-    description:
-      'One JSON object a line: Berth writes requests to the standard input of the driver, which writes answers to its standard output in any order. Over HTTP each request is the body of a POST, and its answer that of a 200. $defs has a schema for what each method carries and is answered with.',
-    oneOf: Object.keys(schemas).map((name) => ({ $ref: `#/$defs/${name}` })),
-    $defs: { ...schemas, ...shared },
-  };
-}
+  'volumes.create': stepOf(volume, codes),
+  'volumes.attach': stepOf(z.null(), codes),
+  'volumes.detach': stepOf(z.null(), codes),
+  'volumes.resize': stepOf(volume, codes),
+  'volumes.destroy': stepOf(z.null(), codes),
+} satisfies Record<keyof typeof requests, z.ZodType>;

@@ -1,0 +1,228 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
+import type { Call, Step } from '../../orchestrator/model/platform-driver.ts';
+import { exec } from './driver.ts';
+import { greetingFor, infoAnswer, type Program, say, setting, startProgram } from './program.fixture.ts';
+import { sendJson, startWebhook } from './protocol-server.fixture.ts';
+
+const LISTEN = 'while read -r line; do :; done';
+const NOTE_LINE = `read -r line; printf '%s\\n' "$line" >> "$PLACE/read"`;
+const NOTE_ALL = `while read -r line; do printf '%s\\n' "$line" >> "$PLACE/read"; done`;
+/** A child that hears no SIGTERM and leaves its process id. */
+const CHILD = `sh -c 'trap "" TERM; echo $$ > "$PLACE/pid.new"; mv "$PLACE/pid.new" "$PLACE/pid"; while :; do sleep 1; done' &`;
+const stopped = { outcome: 'done', value: { ref: 'a', power: 'stopped', created_at: 1 } };
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+  } catch {
+    return false;
+  }
+}
+
+const readBy = ({ place }: Program): string[] => {
+  const file = join(place, 'read');
+  return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+};
+
+interface UnderWay {
+  controller: AbortController;
+  /** What it came to: a code, an outcome or the message of its rejection. */
+  settled: () => string | undefined;
+}
+
+/** Sends a stop, which changes something. */
+function stopWith({ driver, clock }: Program, deadlineMs = 60_000): UnderWay {
+  const controller = new AbortController();
+  const call: Call = { deadline: clock.now() + deadlineMs, fence: 1, signal: controller.signal };
+  let outcome: string | undefined;
+  const settle = (step: Step<unknown>): void => {
+    outcome = step.outcome === 'failed' ? `${step.code}, ${step.sideEffect}: ${step.detail}` : step.outcome;
+  };
+  driver.stop('a', null, call).then(settle, (error: Error) => {
+    outcome = `rejected: ${error.message}`;
+  });
+  return { controller, settled: () => outcome };
+}
+
+const CANCELLED = JSON.stringify({ method: 'cancel', request: '2' });
+
+describe('a program of version 2', () => {
+  it('hears which request is given up, and the call settles when it has answered that', async () => {
+    await using program = await startProgram(
+      `${greetingFor({ protocol: 2 })}; ${NOTE_LINE}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: stopped })}; ${LISTEN}`,
+    );
+    const { controller, settled } = stopWith(program);
+    await expect.poll(() => readBy(program)).toHaveLength(1);
+    controller.abort();
+    await expect.poll(() => readBy(program)).toEqual([expect.any(String), CANCELLED]);
+    await program.clock.advance(4_000);
+    expect(settled()).toBeUndefined();
+    writeFileSync(join(program.place, 'go'), '');
+    await expect.poll(settled).toBe('done');
+    expect(program.said()).not.toContain('too late');
+  });
+
+  it('hears it too when the time of a call is over', async () => {
+    await using program = await startProgram(`${greetingFor({ protocol: 2 })}; ${NOTE_ALL}`);
+    const { settled } = stopWith(program, 2_000);
+    await expect.poll(() => readBy(program)).toHaveLength(1);
+    await program.clock.advance(1_999);
+    expect(readBy(program)).toHaveLength(1);
+    await program.clock.advance(1);
+    await expect.poll(() => readBy(program)).toEqual([expect.any(String), CANCELLED]);
+    expect(settled()).toBeUndefined();
+  });
+
+  it('is ended with its children when it does not answer, the call settles only then, and it is started again', async () => {
+    await using program = await startProgram(
+      `if [ -e "$PLACE/go" ]; then ${greetingFor({ protocol: 2 })}; ${LISTEN}; fi; ${greetingFor({ protocol: 2 })}; touch "$PLACE/go"; read -r line; ${CHILD} ${LISTEN}`,
+    );
+    const { clock, place } = program;
+    const { controller, settled } = stopWith(program);
+    await expect.poll(() => existsSync(join(place, 'pid'))).toBe(true);
+    const child = Number(readFileSync(join(place, 'pid'), 'utf8'));
+    controller.abort();
+    await clock.advance(5_000);
+    await expect.poll(() => isRunning(program.pid)).toBe(false);
+    expect(isRunning(child)).toBe(true);
+    expect(settled()).toBeUndefined();
+    const whenSettled = expect.poll(async () => {
+      if (isRunning(child)) expect(settled()).toBeUndefined();
+      await clock.advance(1_000);
+      return settled();
+    });
+    await whenSettled.toContain('rejected: the driver did not answer stop within 5 s after it was cancelled');
+    expect(isRunning(child)).toBe(false);
+    await expect.poll(() => program.said()).toContain('"again_in_s":1}');
+    await clock.advance(1_000);
+    await expect.poll(() => program.said().match(/the driver answers/g)).toHaveLength(2);
+  });
+
+  it('hears nothing of a look that is late: it changes nothing', async () => {
+    await using program = await startProgram(`${greetingFor({ protocol: 2 })}; ${NOTE_ALL}`);
+    const looked = program.driver.get('a');
+    await expect.poll(() => readBy(program)).toHaveLength(1);
+    await program.clock.advance(20_000);
+    expect(await looked).toMatchObject({ answer: 'unknown' });
+    expect(readBy(program)).toHaveLength(1);
+  });
+});
+
+describe('a program of version 1', () => {
+  it('is not blamed for its answer to what was given up at a signal', async () => {
+    await using program = await startProgram(
+      `${greetingFor({})}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: stopped })}; read -r line; ${say({ id: '3', result: { answer: 'gone' } })}; ${LISTEN}`,
+    );
+    const { controller } = stopWith(program);
+    await expect.poll(() => readBy(program)).toHaveLength(1);
+    controller.abort();
+    const looked = program.driver.get('a');
+    writeFileSync(join(program.place, 'go'), '');
+    expect(await looked).toEqual({ answer: 'gone' });
+    expect(program.lines.filter(({ level }) => level === 'warn')).toEqual([]);
+  });
+
+  it('hears of no cancel, and the call settles at its signal', async () => {
+    await using program = await startProgram(`${greetingFor({})}; ${NOTE_ALL}`);
+    const { controller, settled } = stopWith(program);
+    await expect.poll(() => readBy(program)).toHaveLength(1);
+    controller.abort();
+    await program.clock.advance(0);
+    expect(settled()).toBe('rejected: the driver did not answer stop before it was given up');
+    await program.clock.advance(6_000);
+    expect(readBy(program)).toHaveLength(1);
+    expect(isRunning(program.pid)).toBe(true);
+  });
+});
+
+describe.each([1, 2])('a program of version %d', (protocol) => {
+  it('never reads what was given up while it waited for its turn', async () => {
+    await using program = await startProgram(
+      `${greetingFor({ protocol })}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: { answer: 'gone' } })}; ${NOTE_LINE}; ${say({ id: '4', result: { answer: 'gone' } })}; ${LISTEN}`,
+    );
+    const { driver, place } = program;
+    const first = driver.get('first');
+    const { controller, settled } = stopWith(program);
+    controller.abort();
+    await expect.poll(settled).toMatch(/^transient, none: the driver is busy/);
+    const last = driver.get('last');
+    writeFileSync(join(place, 'go'), '');
+    expect([await first, await last]).toEqual([{ answer: 'gone' }, { answer: 'gone' }]);
+    expect(readBy(program).map((line) => JSON.parse(line).ref)).toEqual(['first', 'last']);
+  });
+
+  it('never reads what waited here while Berth stood still past its deadline', async () => {
+    await using program = await startProgram(
+      `${greetingFor({ protocol })}; ${NOTE_LINE}; while [ ! -e "$PLACE/go" ]; do sleep 0.02; done; ${say({ id: '2', result: { answer: 'gone' } })}; ${NOTE_LINE}; ${say({ id: '4', result: { answer: 'gone' } })}; ${LISTEN}`,
+    );
+    const { driver, place, clock } = program;
+    const first = driver.get('first');
+    const { settled } = stopWith(program, 3_000);
+    clock.step(4_000);
+    writeFileSync(join(place, 'go'), '');
+    expect(await first).toEqual({ answer: 'gone' });
+    expect(await driver.get('last')).toEqual({ answer: 'gone' });
+    expect(readBy(program).map((line) => JSON.parse(line).ref)).toEqual(['first', 'last']);
+    await clock.advance(0);
+    expect(settled()).toMatch(/^transient, none/);
+  });
+
+  it('never reads what is given up or too late before it is sent', async () => {
+    await using program = await startProgram(`${greetingFor({ protocol })}; ${NOTE_ALL}`);
+    const { driver, clock } = program;
+    const fence = 1;
+    const late = { deadline: clock.now(), fence, signal: new AbortController().signal };
+    const givenUp = { deadline: clock.now() + 5_000, fence, signal: AbortSignal.abort() };
+    for (const call of [late, givenUp])
+      expect(await driver.stop('a', null, call)).toMatchObject({ code: 'transient', sideEffect: 'none' });
+    await program.driver.close();
+    expect(readBy(program)).toEqual([]);
+  });
+
+  it('that ends during a call is waited for until its children have ended', async () => {
+    await using program = await startProgram(
+      `${greetingFor({ protocol })}; read -r line; ${CHILD} while [ ! -e "$PLACE/pid" ]; do sleep 0.02; done; exit 1`,
+    );
+    const { clock, place } = program;
+    const { settled } = stopWith(program);
+    await expect.poll(() => isRunning(program.pid)).toBe(false);
+    const child = Number(readFileSync(join(place, 'pid'), 'utf8'));
+    const whenSettled = expect.poll(async () => {
+      if (isRunning(child)) expect(settled()).toBeUndefined();
+      await clock.advance(1_000);
+      return settled();
+    });
+    await whenSettled.toContain('rejected: the driver ended with exit code 1');
+    expect(isRunning(child)).toBe(false);
+  });
+});
+
+describe.each([1, 2])('a driver over HTTP of version %d', (protocol) => {
+  it('sees its connection closed when a request is given up', async () => {
+    const clock = new VirtualClock();
+    const { promise: closed, resolve: close } = Promise.withResolvers<void>();
+    await using webhook = await startWebhook((request, response) => {
+      if (request.method === 'info') sendJson(response, { ...infoAnswer({ protocol }), id: request.id });
+      else response.once('close', close);
+    });
+    const options = exec.configSchema.parse({ driver: 'exec', url: webhook.url });
+    const driver = await exec.open(options, setting({ clock }));
+    const controller = new AbortController();
+    const call = { deadline: clock.now() + 5_000, fence: 1, signal: controller.signal };
+    const asked = driver.destroy('a', null, anOrder, call);
+    await expect.poll(() => webhook.requests.length).toBe(2);
+    controller.abort();
+    await expect(asked).rejects.toThrow('did not answer destroy before it was given up');
+    await closed;
+    expect(await driver.destroy('a', null, anOrder, call)).toMatchObject({
+      code: 'transient',
+      sideEffect: 'none',
+    });
+    expect(webhook.requests.filter(({ body }) => body.method === 'destroy')).toHaveLength(1);
+    await driver.close();
+  });
+});

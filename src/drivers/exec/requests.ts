@@ -1,0 +1,197 @@
+import type { Clock, Timer } from '../../ports/clock.ts';
+import type { Limits } from './channel.ts';
+import { AnswerLost, NotSent } from './errors.ts';
+import type { Method } from './protocol/protocol.ts';
+
+interface RequestsOptions {
+  clock: Clock;
+  timeoutMs: number;
+  /** Writes a line; whether the program reads on. */
+  write: (line: string) => boolean;
+  /** Ends the program, and says why. */
+  kill: (reason: string) => void;
+  /** Resolves when nothing of the program runs any more. */
+  ended: Promise<unknown>;
+}
+
+/** What limits how long a request is waited for. */
+type Cause = 'time' | 'signal';
+
+/** A request, until it is answered or nobody waits for it any more. */
+export interface Asked {
+  method: Method;
+  line: string;
+  askedAt: number;
+  withinMs: number;
+  limits: Limits | undefined;
+  isWritten: boolean;
+  isCancelled: boolean;
+  /** Why nobody waits for its answer any more. */
+  givenUpBy: Cause | undefined;
+  resolve: (result: unknown) => void;
+  reject: (error: Error) => void;
+  timer: Timer;
+}
+
+/** A driver that answers nothing for so many deadlines hangs. */
+const SILENT_DEADLINES = 3;
+/** How long a program has for its answer to what was cancelled, in milliseconds. */
+const CANCEL_MS = 5_000;
+
+/**
+ * The requests of one run of a program: no more are written at once than it takes, and each has its deadline. What waits here
+ * was not begun.
+ */
+export class Requests {
+  readonly #options: RequestsOptions;
+  readonly #asked = new Map<string, Asked>();
+  /** Those that were given up and may still be under way. */
+  readonly #late = new Map<string, Asked>();
+  #queue: Asked[] = [];
+  #isBlocked = false;
+  #concurrency = 1;
+  #canCancel = false;
+  /** How many were written and are not answered, also those that are given up. */
+  #inFlight = 0;
+  #unansweredSince: number | undefined;
+  #nextId = 1;
+  /** The last line that was no answer, for the sentence about a request that was not answered. */
+  garbage = '';
+
+  constructor(options: RequestsOptions) {
+    this.#options = options;
+  }
+
+  /** @throws {NotSent | AnswerLost} */
+  ask(method: Method, args: object, timeoutMs = this.#options.timeoutMs, limits?: Limits): Promise<unknown> {
+    const { clock } = this.#options;
+    const askedAt = clock.now();
+    const withinMs = Math.min(timeoutMs, (limits?.deadline ?? Number.POSITIVE_INFINITY) - askedAt);
+    if (withinMs <= 0 || limits?.signal.aborted === true)
+      return Promise.reject(new NotSent(`${method} was given up before it was sent to the driver`));
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const id = String(this.#nextId++);
+    const line = `${JSON.stringify({ id, method, expires_at: Math.floor(askedAt + withinMs), ...args })}\n`;
+    const timer = clock.setTimer(withinMs, () => this.#giveUp(id, 'time'));
+    const asked = {
+      method,
+      line,
+      askedAt,
+      withinMs,
+      limits,
+      isWritten: false,
+      isCancelled: false,
+      givenUpBy: undefined,
+      resolve,
+      reject,
+      timer,
+    };
+    this.#asked.set(id, asked);
+    const abort = (): void => this.#giveUp(id, 'signal');
+    limits?.signal.addEventListener('abort', abort);
+    this.#unansweredSince ??= askedAt;
+    this.#queue.push(asked);
+    this.#pump();
+    return promise.finally(() => limits?.signal.removeEventListener('abort', abort));
+  }
+
+  /** How many the program takes at once, and whether it is told of what is given up. */
+  greeted(concurrency: number, canCancel: boolean): void {
+    this.#concurrency = concurrency;
+    this.#canCancel = canCancel;
+    this.#pump();
+  }
+
+  /** The program reads on. */
+  resume(): void {
+    this.#isBlocked = false;
+    this.#pump();
+  }
+
+  /** The request that was answered; undefined: there is none. */
+  take(id: string): Asked | undefined {
+    const asked = this.#late.get(id) ?? this.#asked.get(id);
+    if (asked?.isWritten !== true) return undefined;
+    this.garbage = '';
+    asked.timer.cancel();
+    this.#asked.delete(id);
+    this.#late.delete(id);
+    this.#inFlight--;
+    this.#unansweredSince = this.#asked.size === 0 ? undefined : this.#options.clock.now();
+    this.#pump();
+    return asked;
+  }
+
+  /** No answer comes any more. What changes something rejects when nothing of the program runs any more. */
+  end(reason: string): void {
+    const asked = [...this.#asked.values()];
+    this.#asked.clear();
+    this.#queue = [];
+    for (const { method, isWritten, limits, timer, reject } of asked) {
+      timer.cancel();
+      const sentence = `the driver ${reason} before it answered ${method}`;
+      if (!isWritten) reject(new NotSent(sentence));
+      else if (limits === undefined) reject(new AnswerLost(sentence, 'end'));
+      else void this.#options.ended.then(() => reject(new AnswerLost(sentence, 'end')));
+    }
+  }
+
+  #pump(): void {
+    const now = this.#options.clock.now();
+    while (!this.#isBlocked && this.#inFlight < this.#concurrency) {
+      const next = this.#queue.shift();
+      if (next === undefined) return;
+      // A process that stood still finds its timers late.
+      if (now - next.askedAt >= next.withinMs) continue;
+      next.isWritten = true;
+      this.#inFlight++;
+      this.#isBlocked = !this.#options.write(next.line);
+    }
+  }
+
+  #giveUp(id: string, cause: Cause): void {
+    const asked = this.#asked.get(id);
+    if (asked === undefined || asked.isCancelled) return;
+    if (asked.isWritten && asked.limits !== undefined && this.#canCancel) this.#cancel(id, asked);
+    else this.#forget(id, asked, cause);
+  }
+
+  /** It is waited for until the program has answered it or has ended: until then it may be under way. */
+  #cancel(id: string, asked: Asked): void {
+    const { clock, write, kill } = this.#options;
+    asked.isCancelled = true;
+    asked.timer.cancel();
+    asked.timer = clock.setTimer(CANCEL_MS, () =>
+      kill(`did not answer ${asked.method} within ${CANCEL_MS / 1000} s after it was cancelled`),
+    );
+    write(`${JSON.stringify({ method: 'cancel', request: id })}\n`);
+  }
+
+  #forget(id: string, asked: Asked, cause: Cause): void {
+    const { clock, timeoutMs, kill } = this.#options;
+    const { method, withinMs, isWritten, timer, reject } = asked;
+    timer.cancel();
+    this.#asked.delete(id);
+    this.#queue = this.#queue.filter((waiting) => waiting !== asked);
+    const within = cause === 'time' ? `within ${secondsOf(withinMs)} s` : 'before it was given up';
+    if (isWritten) {
+      asked.givenUpBy = cause;
+      this.#late.set(id, asked);
+      reject(new AnswerLost(`the driver did not answer ${method} ${within}${this.garbage}`, 'silence'));
+    } else reject(new NotSent(this.#whyNotSent(within)));
+    const silentMs = clock.now() - (this.#unansweredSince ?? clock.now());
+    if (silentMs >= SILENT_DEADLINES * timeoutMs)
+      kill(
+        `answered nothing for ${Math.round(silentMs / 1000)} s${this.#isBlocked ? ' and reads nothing' : ''}`,
+      );
+  }
+
+  #whyNotSent(within: string): string {
+    if (this.#isBlocked) return `the driver did not read its requests ${within}`;
+    const [oldest] = [...this.#late.values(), ...this.#asked.values()].filter(({ isWritten }) => isWritten);
+    const seconds = Math.round((this.#options.clock.now() - (oldest?.askedAt ?? 0)) / 1000);
+    return `the driver is busy: it has not answered ${oldest?.method} for ${seconds} s, and takes ${this.#concurrency} at once`;
+  }
+}
+
+const secondsOf = (ms: number): number => Math.round(ms / 100) / 10;

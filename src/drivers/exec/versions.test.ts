@@ -1,0 +1,205 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { recordedOrder } from '../../orchestrator/model/destroy-order.ts';
+import type { Call } from '../../orchestrator/model/platform-driver.ts';
+import { machineSpec } from '../simulator/simulator.fixture.ts';
+import {
+  greetingFor,
+  infoAnswer,
+  type Program,
+  prepareProgram,
+  say,
+  startProgram,
+} from './program.fixture.ts';
+
+const LISTEN = 'while read -r line; do :; done';
+const ORDER = recordedOrder({ reason: 'tenant', by: 'acct-1', at: 17, keepsDisks: true });
+const FAILED = { outcome: 'failed', code: 'transient', side_effect: 'none', detail: 'later' };
+const CAPABILITIES = {
+  ...{ stop: true, attach_volume: 'hot', create_visible_within_ms: 0 },
+  ...{ place: true, place_volume: true, copy_volume: true, fences: true },
+};
+
+/** A program of a version that gives these answers, one after another, and writes down what it was asked. */
+const answering = (protocol: number, ...answers: object[]): string =>
+  [
+    greetingFor({ protocol, capabilities: CAPABILITIES }),
+    ...answers.map(
+      (result, at) =>
+        `read -r line; printf '%s\\n' "$line" >> "$PLACE/asked"; ${say({ id: `${at + 2}`, result })}`,
+    ),
+    LISTEN,
+  ].join('; ');
+
+function askedOf({ place }: Program): Record<string, unknown>[] {
+  const lines = readFileSync(join(place, 'asked'), 'utf8').trim().split('\n');
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+const callOf = ({ clock }: Program, changed: Partial<Call> = {}): Call => ({
+  deadline: clock.now() + 5_000,
+  fence: 12,
+  signal: new AbortController().signal,
+  ...changed,
+});
+
+const atHost = { ...machineSpec({ ref: 'a' }), host: 'n1' };
+const volumeAtHost = { ref: 'v', datacenter: 'fra', sizeGb: 1, type: undefined, note: '', host: 'n1' };
+
+describe('version 1', () => {
+  it('carries no fence, no order and no host', async () => {
+    await using program = await startProgram(answering(1, FAILED, FAILED, FAILED, FAILED));
+    const { driver } = program;
+    await driver.create(atHost, null, callOf(program));
+    await driver.destroy('berth-a-g1', null, ORDER, callOf(program));
+    await driver.volumes?.create(volumeAtHost, null, callOf(program));
+    await driver.volumes?.destroy('v', null, ORDER, callOf(program));
+    const [create, destroy, createVolume, destroyVolume] = askedOf(program);
+    expect(Object.keys(create ?? {})).toEqual(['id', 'method', 'expires_at', 'ref', 'cookie', 'spec']);
+    expect(create?.['spec']).not.toHaveProperty('host');
+    expect(destroy).toEqual({
+      ...{ id: '3', method: 'destroy', expires_at: program.clock.now() + 5_000 },
+      ...{ ref: 'berth-a-g1', cookie: null },
+    });
+    expect(createVolume?.['spec']).not.toHaveProperty('host');
+    expect(Object.keys(destroyVolume ?? {})).toEqual(['id', 'method', 'expires_at', 'ref', 'cookie']);
+  });
+
+  it.each(['elsewhere', 'unfinished'])('has no failure code %s', async (code) => {
+    await using program = await startProgram(answering(1, { ...FAILED, code }));
+    await expect(program.driver.stop('a', null)).rejects.toThrow('no answer of the protocol: code');
+  });
+
+  it('has no places, and drops what only version 2 shows', async () => {
+    const value = { ref: 'a', power: 'running', created_at: 1, renamed_to: 'b' };
+    const volume = { ref: 'v', attached_to: [], created_at: 1, host: 'n1', renamed_to: 'w' };
+    await using program = await startProgram(
+      answering(
+        1,
+        { answer: 'listed', items: [value], copies: [{ ref: 'a', name: 'c' }], leftovers: [] },
+        { answer: 'observed', value: volume },
+      ),
+    );
+    const { driver } = program;
+    expect([driver.place, driver.volumes?.place, driver.volumes?.copy]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(driver.manifest).toMatchObject({ fences: false });
+    expect(program.said()).toContain('does not use: place, place_volume, copy_volume, fences');
+    expect(await driver.list()).toEqual({
+      answer: 'listed',
+      items: [{ ref: 'a', power: 'running', createdAt: 1 }],
+    });
+    expect(await driver.volumes?.get('v')).toEqual({
+      answer: 'observed',
+      value: { ref: 'v', attachedTo: [], createdAt: 1 },
+    });
+  });
+});
+
+describe('version 2', () => {
+  it('carries the fence of the claim, the order to destroy, and the host', async () => {
+    await using program = await startProgram(answering(2, FAILED, FAILED, FAILED, FAILED, FAILED));
+    const { driver } = program;
+    await driver.create(atHost, null, callOf(program));
+    await driver.destroy('berth-a-g1', null, ORDER, callOf(program));
+    await driver.volumes?.copy?.('v', { ...volumeAtHost, ref: 'v-g1' }, null, callOf(program));
+    await driver.volumes?.destroy('v', null, ORDER, callOf(program));
+    await driver.stop('a', null);
+    const order = { reason: 'tenant', by: 'acct-1', at: 17 };
+    expect(askedOf(program)).toMatchObject([
+      { method: 'create', fence: 12, spec: { ref: 'a', host: 'n1' } },
+      { method: 'destroy', ref: 'berth-a-g1', fence: 12, order },
+      { method: 'volumes.copy', ref: 'v', fence: 12, spec: { ref: 'v-g1', host: 'n1' } },
+      { method: 'volumes.destroy', fence: 12, order },
+      { method: 'stop', ref: 'a' },
+    ]);
+    expect(askedOf(program)[1]?.['order']).toEqual(order);
+    expect(askedOf(program)[4]).not.toHaveProperty('fence');
+  });
+
+  it.each(['elsewhere', 'unfinished'])('has the failure code %s', async (code) => {
+    await using program = await startProgram(answering(2, { ...FAILED, code, side_effect: 'certain' }));
+    expect(await program.driver.stop('a', null)).toMatchObject({ code, sideEffect: 'certain' });
+  });
+
+  it('tells of names that were changed, of copies and of leftovers', async () => {
+    const hosts = { answered: ['n1'], silent: [] };
+    const value = { ref: 'a', power: 'running', created_at: 1, renamed_to: 'b' };
+    const volume = { ref: 'v', attached_to: [], created_at: 1, host: 'n1', renamed_to: 'w' };
+    const beside = {
+      hosts,
+      copies: [{ ref: 'a', name: 'a-clone', host: 'n1' }],
+      leftovers: [{ ref: 'x', host: 'n1', detail: 'x.qcow2' }],
+    };
+    await using program = await startProgram(
+      answering(
+        2,
+        { answer: 'listed', items: [value], ...beside },
+        { answer: 'listed', items: [volume], ...beside },
+        { answer: 'gone', hosts },
+      ),
+    );
+    const { driver } = program;
+    expect(await driver.list()).toEqual({
+      answer: 'listed',
+      items: [{ ref: 'a', power: 'running', createdAt: 1, renamedTo: 'b' }],
+      ...beside,
+    });
+    expect(await driver.volumes?.list()).toEqual({
+      answer: 'listed',
+      items: [{ ref: 'v', attachedTo: [], createdAt: 1, host: 'n1', renamedTo: 'w' }],
+      ...beside,
+    });
+    expect(await driver.volumes?.get('v')).toEqual({ answer: 'gone', hosts });
+  });
+
+  it('is asked for places, and proves nothing by an answer that is none', async () => {
+    const placed = { answer: 'placed', hosts: [{ host: 'n1', units: 2, counted: ['a'] }] };
+    const refused = { answer: 'refused', code: 'image_missing', detail: 'no host has it' };
+    await using program = await startProgram(
+      answering(2, placed, refused, { answer: 'placed', hosts: [] }, { ...refused, code: 'gone' }),
+    );
+    const { driver } = program;
+    expect(await driver.place?.(atHost, ['n2'])).toEqual(placed);
+    expect(await driver.volumes?.place?.(volumeAtHost, [])).toEqual(refused);
+    for (let round = 0; round < 2; round++)
+      expect(await driver.place?.(atHost, [])).toEqual({ answer: 'unknown', reason: expect.any(String) });
+    const [first, second] = askedOf(program);
+    expect(first).toMatchObject({ method: 'place', avoid_hosts: ['n2'], spec: { host: 'n1' } });
+    expect(second).toMatchObject({ method: 'volumes.place', spec: { ref: 'v', host: 'n1' } });
+    expect(second).not.toHaveProperty('avoid_hosts');
+  });
+
+  it('is offered first', async () => {
+    await using program = await startProgram(
+      `read -r line; printf '%s\\n' "$line" >> "$PLACE/asked"; ${say(infoAnswer())}; ${LISTEN}`,
+    );
+    expect(askedOf(program)[0]).toMatchObject({ method: 'info', protocols: [2, 1] });
+  });
+
+  it('is not used where the driver spoke version 1 before it was started again', async () => {
+    const [first, then] = [1, 2].map((protocol) => greetingFor({ protocol }));
+    await using program = prepareProgram(
+      `if [ -e "$PLACE/go" ]; then ${then}; ${LISTEN}; else touch "$PLACE/go"; ${first}; read -r line; fi`,
+    );
+    const driver = await program.open();
+    await expect(driver.destroy('a', null, ORDER)).rejects.toThrow();
+    await expect.poll(() => program.said()).toContain('"again_in_s":1}');
+    await program.clock.advance(1_000);
+    await expect.poll(() => program.said()).toContain('what it can do (protocol): restart Berth');
+  });
+});
+
+it.each([
+  ['the deadline of the call', 5_000, 5_000],
+  ['what Berth waits for, where that is earlier', 9_000, 7_000],
+])('a request expires at %s', async (_when, deadlineMs, expiresMs) => {
+  await using program = await startProgram(answering(1, FAILED));
+  const now = program.clock.now();
+  await program.driver.stop('a', null, callOf(program, { deadline: now + deadlineMs }));
+  expect(askedOf(program)[0]?.['expires_at']).toBe(now + expiresMs);
+});

@@ -1,0 +1,43 @@
+import { CheckFailure, gone, same, show } from './bench.ts';
+import type { DriverCheck } from './check.ts';
+
+const oneUnit = { untried: 'the platform holds one machine' };
+
+/** Each attempt to make a machine or a volume has a name of its own, and so has each removal. */
+export const attemptChecks: readonly DriverCheck[] = [
+  {
+    id: 'attempt-destroy',
+    title: 'destroys the machine of one attempt, and leaves that of the next attempt alone',
+    why: 'What an earlier attempt left is removed by its name while the next one runs: whoever takes both for one machine removes the tenant’s.',
+    async run(bench) {
+      if (bench.context.units === 1) return oneUnit;
+      const [first, second] = [bench.ref('a'), bench.ref('a-g1')];
+      await bench.create(first);
+      const made = await bench.create(second);
+      await bench.destroy(first);
+      gone('get of the first attempt', await bench.driver.get(first));
+      same('get of the next attempt', await bench.driver.get(second), { answer: 'observed', value: made });
+      await bench.destroy(first);
+      same('listed when the first was destroyed twice', await bench.listed(), [second]);
+      return undefined;
+    },
+  },
+  {
+    id: 'volume-attempt-destroy',
+    title: 'destroys the volume of one attempt, and leaves that of the next attempt alone',
+    why: 'The tenant’s data is on one of them.',
+    async run(bench) {
+      const { volumes } = bench.driver;
+      if (volumes === undefined) return { untried: 'the manifest says that there are no volumes' };
+      const [first, second] = [bench.volumeRef('v'), bench.volumeRef('v-g1')];
+      await bench.createVolume(volumes, first);
+      const made = await bench.createVolume(volumes, second);
+      await bench.destroyVolume(volumes, first);
+      const left = await bench.listedVolumes(volumes);
+      if (left.length !== 1)
+        throw new CheckFailure(`listed is ${show(left)}, expected the next attempt alone`);
+      same('get of the next attempt', await volumes.get(second), { answer: 'observed', value: made });
+      return undefined;
+    },
+  },
+];

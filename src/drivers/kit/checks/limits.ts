@@ -1,0 +1,117 @@
+import type { Call, Step } from '../../../orchestrator/model/platform-driver.ts';
+import { nextTurn } from '../../../ports/clock.ts';
+import { type Bench, CheckFailure, gone, same, show, TRIAL_ORDER } from './bench.ts';
+import type { DriverCheck } from './check.ts';
+
+/** How long after its signal a call may take to settle, in milliseconds. */
+const SETTLES_WITHIN_MS = 30_000;
+/** How long after its end a call that was given up is watched, in milliseconds. */
+const WATCHED_MS = 5_000;
+
+/** The deadline, the signal and the fence of a call. */
+export const limitChecks: readonly DriverCheck[] = [
+  {
+    id: 'deadline',
+    title: 'begins nothing of a call whose deadline is past',
+    why: 'The server that sent it has given it up, and another one may be at work on the machine. What begins late hits what that one has made.',
+    async run(bench) {
+      const over = () => bench.call({ deadline: bench.context.now() - 1_000 });
+      await makesNothing(bench, 'after its deadline', over);
+      await changesNothing(bench, 'after its deadline', over);
+      return undefined;
+    },
+  },
+  {
+    id: 'cancel-before',
+    title: 'begins nothing of a call that is given up before',
+    why: 'Nobody waits for its answer, and nobody knows what it makes.',
+    async run(bench) {
+      const aborted = () => bench.call({ signal: AbortSignal.abort() });
+      await makesNothing(bench, 'after its signal', aborted);
+      await changesNothing(bench, 'after its signal', aborted);
+      return undefined;
+    },
+  },
+  {
+    id: 'cancel',
+    title: 'ends a create that is given up, and makes nothing once it has ended',
+    why: 'Berth holds the machine for this call until it has ended, and then begins the next: one that never ends keeps the machine busy, and one that goes on works beside the next.',
+    async run(bench) {
+      const ref = bench.ref('a');
+      const controller = new AbortController();
+      const call = bench.call({ signal: controller.signal });
+      let isSettled = false;
+      const settle = (): void => {
+        isSettled = true;
+      };
+      bench.driver.create(bench.spec(ref), null, call).then(settle, settle);
+      await nextTurn();
+      controller.abort();
+      for (let waitedMs = 0; !isSettled; waitedMs += 100) {
+        if (waitedMs >= SETTLES_WITHIN_MS)
+          throw new CheckFailure(
+            `create has not ended ${SETTLES_WITHIN_MS / 1000} s after the signal of its call was aborted`,
+          );
+        await bench.context.wait(100);
+      }
+      const isGone = async (): Promise<boolean> => (await bench.driver.get(ref)).answer === 'gone';
+      if (!(await isGone())) return undefined;
+      await bench.context.wait(bench.manifest.createVisibleWithinMs);
+      if (!(await isGone())) return undefined;
+      await bench.context.wait(WATCHED_MS);
+      if (!(await isGone()))
+        throw new CheckFailure('create had ended without a machine, and made one after that');
+      return undefined;
+    },
+  },
+  {
+    id: 'fence',
+    title: 'refuses a call of an earlier claim, and changes nothing',
+    why: 'A server that stood still for minutes sends what it had begun to send. Its claim is lost, and the machine is another server’s to change.',
+    async run(bench) {
+      if (!bench.fences) return { untried: 'the manifest says that it compares no fences' };
+      const early = bench.call();
+      await changesNothing(bench, 'of an earlier claim', () => early);
+      return undefined;
+    },
+  },
+];
+
+/** Creates with limits that forbid it. */
+async function makesNothing(bench: Bench, when: string, forbidden: () => Call): Promise<void> {
+  const { driver } = bench;
+  const ref = bench.ref('none');
+  await notBegun(`create ${when}`, () => driver.create(bench.spec(ref), null, forbidden()));
+  gone(`get after a create ${when}`, await driver.get(ref));
+  const { volumes } = driver;
+  if (volumes === undefined) return;
+  const volume = bench.volumeRef('no-volume');
+  const spec = bench.context.volumeSpec(volume);
+  await notBegun(`volumes.create ${when}`, () => volumes.create(spec, null, forbidden()));
+  gone(`volumes.get after a create ${when}`, await volumes.get(volume));
+}
+
+/** Stops and destroys what is there, with limits that forbid it. */
+async function changesNothing(bench: Bench, when: string, forbidden: () => Call): Promise<void> {
+  const { driver, manifest } = bench;
+  const ref = bench.ref('a');
+  await bench.create(ref);
+  const before = await driver.get(ref);
+  if (manifest.stop) await notBegun(`stop ${when}`, () => driver.stop(ref, null, forbidden()));
+  await notBegun(`destroy ${when}`, () => driver.destroy(ref, null, TRIAL_ORDER, forbidden()));
+  same(`get after a destroy ${when}`, await driver.get(ref), before);
+  const { volumes } = driver;
+  if (volumes === undefined) return;
+  const volume = bench.volumeRef('v');
+  await bench.createVolume(volumes, volume);
+  const kept = await volumes.get(volume);
+  await notBegun(`volumes.destroy ${when}`, () => volumes.destroy(volume, null, TRIAL_ORDER, forbidden()));
+  same(`volumes.get after a destroy ${when}`, await volumes.get(volume), kept);
+}
+
+/** @throws {CheckFailure} if the step answers that it has begun or is done. */
+async function notBegun(what: string, call: () => Promise<Step<unknown>>): Promise<void> {
+  const step = await call().catch(() => undefined);
+  if (step !== undefined && step.outcome !== 'failed')
+    throw new CheckFailure(`${what}: expected it to fail, got ${show(step)}`);
+}

@@ -1,0 +1,138 @@
+import type { Placing } from '../../../orchestrator/model/platform-driver.ts';
+import type { Bench } from './bench.ts';
+import { CheckFailure, show } from './bench.ts';
+import type { DriverCheck, Untried } from './check.ts';
+
+/** Something that is made on a host: a machine or a volume. */
+interface Placed {
+  name: string;
+  place: (host: string | undefined, avoidHosts: readonly string[]) => Promise<Placing>;
+  /** Which host has it when it is made. */
+  make: (host: string) => Promise<string | undefined>;
+}
+
+const noPlace: Untried = { untried: 'the driver has no place: the platform chooses' };
+
+export const placementChecks: readonly DriverCheck[] = [
+  {
+    id: 'place',
+    title: 'makes a machine on the host that was chosen of those that place names',
+    why: 'The host is in the database before the machine is made: Berth looks for it there, and removes it there.',
+    run: (bench) => onEachHost(machineOf(bench)),
+  },
+  {
+    id: 'place-bound',
+    title: 'names in place only the host that the machine is bound to',
+    why: 'A machine whose volumes are on a host finds them on no other.',
+    run: (bench) => namesOnlyTheBound(machineOf(bench)),
+  },
+  {
+    id: 'place-avoid',
+    title: 'names in place no host that is to be avoided, and refuses where no other is left',
+    why: 'An operator who drains a host waits until it is empty.',
+    run: (bench) => namesNoneToAvoid(machineOf(bench)),
+  },
+  {
+    id: 'volume-place',
+    title: 'makes a volume on the host that was chosen of those that volumes.place names',
+    why: 'A volume on another host than the one in the database is attached to no machine.',
+    run: (bench) => onEachHost(volumeOf(bench)),
+  },
+  {
+    id: 'volume-place-bound',
+    title: 'names in volumes.place only the host that the volume is bound to',
+    why: 'It is for a machine of that host.',
+    run: (bench) => namesOnlyTheBound(volumeOf(bench)),
+  },
+  {
+    id: 'volume-place-avoid',
+    title: 'names in volumes.place no host that is to be avoided, and refuses where no other is left',
+    why: 'An operator who drains a host waits until it is empty.',
+    run: (bench) => namesNoneToAvoid(volumeOf(bench)),
+  },
+];
+
+function machineOf(bench: Bench): Placed | undefined {
+  const { driver } = bench;
+  const { place } = driver;
+  if (place === undefined) return undefined;
+  const ref = bench.ref('a');
+  return {
+    name: 'place',
+    place: (host, avoidHosts) => place.call(driver, bench.spec(ref, bound(host)), avoidHosts),
+    make: async (host) => {
+      const made = await bench.create(ref, { host });
+      await bench.destroy(ref);
+      return made.host;
+    },
+  };
+}
+
+function volumeOf(bench: Bench): Placed | undefined {
+  const { volumes } = bench.driver;
+  const place = volumes?.place;
+  if (volumes === undefined || place === undefined) return undefined;
+  const ref = bench.volumeRef('v');
+  return {
+    name: 'volumes.place',
+    place: (host, avoidHosts) =>
+      place.call(volumes, { ...bench.context.volumeSpec(ref), ...bound(host) }, avoidHosts),
+    make: async (host) => {
+      const made = await bench.createVolume(volumes, ref, { host });
+      await bench.destroyVolume(volumes, ref);
+      return made.host;
+    },
+  };
+}
+
+const bound = (host: string | undefined): { host?: string } => (host === undefined ? {} : { host });
+
+/** The hosts that are named for an empty platform. */
+async function namedBy({ name, place }: Placed): Promise<string[]> {
+  const placing = await place(undefined, []);
+  if (placing.answer !== 'placed' || placing.hosts.length === 0)
+    throw new CheckFailure(`${name} names no host: ${show(placing)}`);
+  return placing.hosts.map(({ host }) => host);
+}
+
+async function onEachHost(placed: Placed | undefined): Promise<Untried | undefined> {
+  if (placed === undefined) return noPlace;
+  // The best one may be taken by chance.
+  for (const host of (await namedBy(placed)).slice(-2)) {
+    const made = await placed.make(host);
+    if (made !== host)
+      throw new CheckFailure(
+        `create was given the host ${host}, and is on ${made ?? 'no host that it tells'}`,
+      );
+  }
+  return undefined;
+}
+
+async function namesOnlyTheBound(placed: Placed | undefined): Promise<Untried | undefined> {
+  if (placed === undefined) return noPlace;
+  for (const host of (await namedBy(placed)).slice(-2)) {
+    const placing = await placed.place(host, []);
+    const named = placing.answer === 'placed' ? placing.hosts : [];
+    if (named.length !== 1 || named[0]?.host !== host)
+      throw new CheckFailure(`${placed.name} for the host ${host} answers ${show(placing)}`);
+  }
+  return undefined;
+}
+
+async function namesNoneToAvoid(placed: Placed | undefined): Promise<Untried | undefined> {
+  if (placed === undefined) return noPlace;
+  const hosts = await namedBy(placed);
+  for (const avoided of [hosts.slice(0, 1), hosts]) {
+    const placing = await placed.place(undefined, avoided);
+    const named = placing.answer === 'placed' ? placing.hosts.map(({ host }) => host) : [];
+    const isRight =
+      avoided.length < hosts.length
+        ? named.length > 0 && !named.some((host) => avoided.includes(host))
+        : placing.answer === 'refused';
+    if (!isRight)
+      throw new CheckFailure(
+        `${placed.name} with ${avoided.join(', ')} to be avoided answers ${show(placing)}`,
+      );
+  }
+  return undefined;
+}

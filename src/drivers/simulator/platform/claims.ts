@@ -1,0 +1,37 @@
+import type { Call } from '../../../orchestrator/model/platform-driver.ts';
+import type { Answer } from '../../../platform-model/platform.ts';
+import { failed } from '../../../platform-model/steps.ts';
+import type { Clock } from '../../../ports/clock.ts';
+
+/** Refuses calls that come too late: after their deadline, once they are given up, or when a later claim was seen. */
+export class Claims {
+  readonly #clock: Pick<Clock, 'now'>;
+  /** The highest fence of each resource. */
+  readonly #seen = new Map<string, number>();
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+  }
+
+  /** `call` with the claim compared in the moment in which it begins. What has begun may be called again for its answer. */
+  guard<T extends Answer>(resource: string, call: () => T, limits: Call | undefined): () => T {
+    if (limits === undefined) return call;
+    let isBegun = false;
+    return () => {
+      const problem = isBegun ? undefined : this.#findProblem(resource, limits);
+      if (problem !== undefined) return failed('transient', problem) as T;
+      isBegun = true;
+      return call();
+    };
+  }
+
+  /** Why it may not begin. */
+  #findProblem(resource: string, { deadline, fence, signal }: Call): string | undefined {
+    if (signal.aborted) return 'the call was given up before it was begun';
+    if (this.#clock.now() > deadline) return 'the call came after its deadline, and was not begun';
+    const seen = this.#seen.get(resource) ?? 0;
+    if (fence < seen) return `a later claim of this ${resource} was seen: nothing was begun`;
+    this.#seen.set(resource, fence);
+    return undefined;
+  }
+}
