@@ -1,4 +1,4 @@
-import type { PlatformDriver, VolumeDriver } from '../../orchestrator/model/platform-driver.ts';
+import type { MachineSpec, PlatformDriver, VolumeDriver } from '../../orchestrator/model/platform-driver.ts';
 import { type DriverCall, FaultInjector, type FaultPlan } from '../../platform-model/call-faults.ts';
 import type { Clock } from '../../ports/clock.ts';
 
@@ -16,7 +16,7 @@ export interface FaultyDriver extends PlatformDriver {
 export function withFaults(driver: PlatformDriver, plan: FaultPlan, clock?: Clock): FaultyDriver {
   const injector = new FaultInjector(plan, clock);
   const { volumes } = driver;
-  const { inventory, consoleTail } = driver;
+  const { inventory, consoleTail, place } = driver;
   return {
     manifest: driver.manifest,
     calls: injector.calls,
@@ -39,6 +39,9 @@ export function withFaults(driver: PlatformDriver, plan: FaultPlan, clock?: Cloc
     ...(consoleTail !== undefined && {
       consoleTail: (ref) => injector.carry('consoleTail', ref, () => consoleTail.call(driver, ref)),
     }),
+    ...(place !== undefined && {
+      place: (spec: MachineSpec, avoid: readonly string[]) => place.call(driver, spec, avoid),
+    }),
     ...(volumes !== undefined && { volumes: withVolumeFaults(volumes, injector) }),
     release: () => injector.release(),
     async close() {
@@ -49,7 +52,11 @@ export function withFaults(driver: PlatformDriver, plan: FaultPlan, clock?: Cloc
 }
 
 function withVolumeFaults(volumes: VolumeDriver, injector: FaultInjector): VolumeDriver {
+  // Where it is placed and how it is copied meet no faults here: the simulations have their own.
+  const { place, copy } = volumes;
   return {
+    ...(place !== undefined && { place: place.bind(volumes) }),
+    ...(copy !== undefined && { copy: copy.bind(volumes) }),
     get: (ref) => injector.carry('volumes.get', ref, () => volumes.get(ref)),
     list: () => injector.carry('volumes.list', undefined, () => volumes.list()),
     create: (spec, cookie, call) =>

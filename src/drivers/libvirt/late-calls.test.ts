@@ -6,12 +6,6 @@ import { aMachine, type MemoryHost, openMemoryPlatform } from './memory-host.fix
 const REF = 'berth-a';
 
 describe('a call that comes late', () => {
-  const aCall = (fence: number): Call => ({
-    deadline: Number.MAX_SAFE_INTEGER,
-    fence,
-    signal: new AbortController().signal,
-  });
-
   /** The machine and a volume, and a server whose next command that begins with `word` is held up. */
   async function late() {
     const machine = await aMachine();
@@ -44,8 +38,9 @@ describe('a call that comes late', () => {
     return { ...machine, slow, hold, runs };
   }
 
-  it.each([undefined, aCall(1)])('to stop it does not stop its next run', async (call) => {
+  it.each(['without', 'with'])('to stop it does not stop its next run, %s a claim', async (claim) => {
     const { slow, hold, runs, bench } = await late();
+    const call = claim === 'with' ? bench.call() : undefined;
     await hold(
       'shutdown',
       () => slow.stop(REF, null, call),
@@ -58,11 +53,11 @@ describe('a call that comes late', () => {
   });
 
   it('to stop it does not stop the run that a start has found since', async () => {
-    const { slow, hold, runs, driver } = await late();
+    const { slow, hold, runs, driver, bench } = await late();
     const step = await hold(
       'shutdown',
-      () => slow.stop(REF, null, aCall(1)),
-      async () => expect(await driver.start(REF, null, aCall(2))).toMatchObject({ outcome: 'done' }),
+      () => slow.stop(REF, null, bench.call()),
+      async () => expect(await driver.start(REF, null, bench.call())).toMatchObject({ outcome: 'done' }),
     );
     expect(step).toMatchObject({ outcome: 'failed', code: 'transient', sideEffect: 'none' });
     expect(runs()).toBe(true);
@@ -82,47 +77,47 @@ describe('a call that comes late', () => {
   it('to start it does not start it once a stop has found it stopped', async () => {
     const { slow, hold, runs, bench, driver } = await late();
     await bench.stop(REF);
-    const claimed = await slow.start(REF, null, aCall(1));
+    const claimed = await slow.start(REF, null, bench.call());
     expect(claimed.outcome).toBe('pending');
     await hold(
       'start',
-      () => slow.start(REF, 'kvm-1', aCall(1)),
-      () => bench.finish('stop', (cookie) => driver.stop(REF, cookie, aCall(2))),
+      () => slow.start(REF, 'kvm-1', bench.call()),
+      () => bench.finish('stop', (cookie) => driver.stop(REF, cookie, bench.call())),
     );
     expect(runs()).toBe(false);
   });
 
   it('to attach a volume does not attach it after a detach that found nothing', async () => {
-    const { slow, hold, volumes } = await late();
+    const { slow, hold, volumes, bench } = await late();
     const step = await hold(
       'attach-device',
-      async () => slow.volumes?.attach('berth-v', REF, null, aCall(1)),
+      async () => slow.volumes?.attach('berth-v', REF, null, bench.call()),
       async () =>
-        expect(await volumes.detach('berth-v', REF, null, aCall(2))).toMatchObject({ outcome: 'done' }),
+        expect(await volumes.detach('berth-v', REF, null, bench.call())).toMatchObject({ outcome: 'done' }),
     );
     expect(step).toMatchObject({ outcome: 'failed', code: 'transient', sideEffect: 'none' });
     expect(await volumes.get('berth-v')).toMatchObject({ value: { attachedTo: [] } });
   });
 
   it('to detach a volume does not detach it after an attach that found it attached', async () => {
-    const { slow, hold, volumes } = await late();
+    const { slow, hold, volumes, bench } = await late();
     await volumes.attach('berth-v', REF, null);
     await hold(
       'detach-disk',
-      async () => slow.volumes?.detach('berth-v', REF, null, aCall(1)),
+      async () => slow.volumes?.detach('berth-v', REF, null, bench.call()),
       async () =>
-        expect(await volumes.attach('berth-v', REF, null, aCall(2))).toMatchObject({ outcome: 'done' }),
+        expect(await volumes.attach('berth-v', REF, null, bench.call())).toMatchObject({ outcome: 'done' }),
     );
     expect(await volumes.get('berth-v')).toMatchObject({ value: { attachedTo: [REF] } });
   });
 
   it('to resize a volume does not make it smaller', async () => {
-    const { slow, hold, volumes } = await late();
+    const { slow, hold, volumes, bench } = await late();
     await volumes.attach('berth-v', REF, null);
     await hold(
       'blockresize',
-      async () => slow.volumes?.resize('berth-v', 20, null, aCall(1)),
-      async () => volumes.resize('berth-v', 40, null, aCall(2)),
+      async () => slow.volumes?.resize('berth-v', 20, null, bench.call()),
+      async () => volumes.resize('berth-v', 40, null, bench.call()),
     );
     expect(await volumes.get('berth-v')).toMatchObject({ value: { sizeGb: 40 } });
   });

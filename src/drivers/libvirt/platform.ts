@@ -55,6 +55,7 @@ export const manifest: DriverManifest = {
   resizeVolume: 'attached',
   createVisibleWithinMs: 0,
   keepsNotes: true,
+  fences: true,
   cloudInitBytes: CLOUD_INIT_BYTES,
 };
 

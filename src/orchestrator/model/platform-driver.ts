@@ -302,6 +302,8 @@ export interface DriverManifest {
   createVisibleWithinMs: number;
   /** Whether what is observed comes with the note that it was created with. */
   keepsNotes: boolean;
+  /** Whether a command of an earlier claim is refused where the change happens. Absent: it is not. */
+  fences?: boolean;
   /** How many bytes of user data a machine can be given, as `cloud-init/render.ts` writes it. 0: no cloud-init. */
   cloudInitBytes: number;
 }

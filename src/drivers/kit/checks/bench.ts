@@ -114,7 +114,7 @@ export class Bench {
 
   /** Whether the driver says that it compares the fences of calls. */
   get fences(): boolean {
-    return 'fences' in this.manifest && this.manifest.fences === true;
+    return this.manifest.fences === true;
   }
 
   spec(ref: OwnerRef, overrides: Partial<MachineSpec> = {}): MachineSpec {

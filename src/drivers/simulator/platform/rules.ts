@@ -70,7 +70,7 @@ export function manifestOf(
   { attach_volume }: Pick<SimulatorConfig, 'attach_volume'>,
   createVisibleWithinMs: number,
 ): DriverManifest {
-  const manifest: DriverManifest & { fences: boolean } = {
+  const manifest: DriverManifest = {
     name: 'simulator',
     stop: true,
     resume: true,
