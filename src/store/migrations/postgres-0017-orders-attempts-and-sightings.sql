@@ -41,3 +41,5 @@ UPDATE "instances" SET "destroy_order" = json_build_object('reason', CASE WHEN "
 	WHERE "status" IN ('DESTROYING', 'DESTROYED', 'ERROR', 'OFFLINE') AND "id" NOT IN (SELECT "instance_id" FROM "losses");
 UPDATE "volumes" SET "destroy_order" = json_build_object('reason', CASE WHEN "status" = 'ERROR' THEN 'failed_create' ELSE 'tenant' END, 'by', "account_id", 'at', coalesce("deleted_at", "created_at"))
 	WHERE "status" IN ('DELETING', 'ERROR') OR "deleted_at" IS NOT NULL;
+UPDATE "work" SET "kind" = 'release', "cookie" = NULL, "deadline_at" = NULL
+	WHERE "kind" = 'destroy' AND "resource_id" IN (SELECT "id" FROM "instances" WHERE "destroy_order" IS NULL);
