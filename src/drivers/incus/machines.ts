@@ -248,8 +248,10 @@ export class Machines {
     if (!isStopped(instance))
       return this.#operations.setPower(name, { action: 'stop', force: true, timeout: -1 }, 'off', call);
     await this.#reach.remove(refOf(instance), order, call);
-    // A copy that is made from now on takes its identity along, and is none of ours.
-    if (!(await this.#noteIdentity(instance, call))) return pending('destroy', POLL_MS);
+    // A copy that is made from now on takes its identity along, and is none of ours. A record whose making was interrupted is left
+    // as it is: where its disk is not there, Incus makes an empty folder for a change of it, and cannot delete that.
+    const isBuilt = instance.config[mark.phase] !== undefined;
+    if (isBuilt && !(await this.#noteIdentity(instance, call))) return pending('destroy', POLL_MS);
     return pending(`delete:${await this.#delete(name, order, call)}`, POLL_MS);
   }
 

@@ -1,4 +1,4 @@
-import type { OwnerRef, VolumeDriver } from '../../../orchestrator/model/platform-driver.ts';
+import type { ObservedMachine, OwnerRef, VolumeDriver } from '../../../orchestrator/model/platform-driver.ts';
 import { type Bench, CheckFailure, has, refused, same, show, TRIAL_ORDER } from './bench.ts';
 import type { DriverCheck, Untried } from './check.ts';
 import { NOTE } from './machines.ts';
@@ -33,8 +33,9 @@ const checks: readonly VolumeCheck[] = [
     why: 'A crash loses the cookie.',
     async run(bench, volumes) {
       const ref = bench.volumeRef('v');
-      const machine = await machineFor(bench);
-      const spec = { ...bench.context.volumeSpec(ref), note: NOTE };
+      const { ref: machine, host } = await machineAt(bench);
+      const place = volumes.place === undefined ? {} : bound(bench, host);
+      const spec = { ...bench.context.volumeSpec(ref), note: NOTE, ...place };
       const made = await bench.finishAfterCrash('volumes.create', (cookie) => volumes.create(spec, cookie));
       same('the note', made.note, bench.manifest.keepsNotes ? NOTE : undefined);
       await bench.finishAfterCrash('attach', (cookie) => volumes.attach(ref, machine, cookie));
@@ -54,9 +55,9 @@ const checks: readonly VolumeCheck[] = [
     why: 'Attaching what is attached, and detaching what is not, is success: that is how a lost answer is mended.',
     async run(bench, volumes) {
       const ref = bench.volumeRef('v');
-      await bench.createVolume(volumes, ref);
+      const { host } = await bench.createVolume(volumes, ref);
       const machine = bench.ref('a');
-      await bench.create(machine);
+      await bench.create(machine, bound(bench, host));
       const attach = (cookie: string | null) => volumes.attach(ref, machine, cookie);
       if (bench.manifest.attachVolume === 'cold') {
         refused('attach while the machine runs', await attach(null), 'conflict');
@@ -141,7 +142,7 @@ const checks: readonly VolumeCheck[] = [
       if (isCold) await bench.stop(first.ref);
       await bench.finish('detach', (cookie) => volumes.detach(ref, first.ref, cookie));
       if (units === 1) await bench.destroy(first.ref);
-      const name = await machineFor(bench, 'b');
+      const { ref: name } = await machineAt(bench, await hostOf(volumes, ref), 'b');
       await bench.finish('attach to another machine', (cookie) => volumes.attach(ref, name, cookie));
       const second = await running(name);
       await bench.eventually('the volume in another machine', async () => {
@@ -200,17 +201,27 @@ async function attached(volumes: VolumeDriver, ref: OwnerRef): Promise<OwnerRef[
   return presence.answer === 'observed' ? presence.value.attachedTo : presence.answer;
 }
 
+/** Where machines and volumes are on hosts, a volume is attached to a machine of its host. */
+function bound({ driver }: Bench, host: string | undefined): { host?: string } {
+  return driver.place === undefined || host === undefined ? {} : { host };
+}
+
+async function hostOf(volumes: VolumeDriver, ref: OwnerRef): Promise<string | undefined> {
+  const presence = await volumes.get(ref);
+  return presence.answer === 'observed' ? presence.value.host : undefined;
+}
+
 /** A machine that a volume can be attached to. */
-async function machineFor(bench: Bench, name = 'a'): Promise<OwnerRef> {
-  const { ref } = await bench.create(bench.ref(name));
-  if (bench.manifest.attachVolume === 'cold') await bench.stop(ref);
-  return ref;
+async function machineAt(bench: Bench, host?: string, name = 'a'): Promise<ObservedMachine> {
+  const machine = await bench.create(bench.ref(name), bound(bench, host));
+  if (bench.manifest.attachVolume === 'cold') await bench.stop(machine.ref);
+  return machine;
 }
 
 /** Makes the volume and attaches it to a machine of its own; that machine. */
 async function attachedVolume(bench: Bench, volumes: VolumeDriver, ref: OwnerRef): Promise<OwnerRef> {
-  await bench.createVolume(volumes, ref);
-  const machine = await machineFor(bench);
+  const { host } = await bench.createVolume(volumes, ref);
+  const { ref: machine } = await machineAt(bench, host);
   await bench.finish('attach', (cookie) => volumes.attach(ref, machine, cookie));
   return machine;
 }
