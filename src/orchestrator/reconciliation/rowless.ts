@@ -77,7 +77,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     const { isWhole: _, ...detail } = adopted;
     const resourceId = idOf(ref);
     const host = resource.host ?? null;
-    if (ID.test(resourceId))
+    if (ID.test(resourceId) && this.#isOurs(resource))
       this.#seen.push({
         resourceKind: this.#kind,
         what: 'no_row',
@@ -88,6 +88,13 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
         detail,
       });
     return adopted;
+  }
+
+  /** Where the platform keeps notes, one that does not name us may be another's: no id of ours is doubted for it. */
+  #isOurs(resource: T): boolean {
+    const { driver, installationId, sightings } = this.#context;
+    if (!driver.manifest.keepsNotes || sightings.isRestored) return true;
+    return readNote(resource, installationId, anyNote).owner === 'ours';
   }
 
   /** Records what was noted. A listing that leaves one out does not close it: it is read again. */

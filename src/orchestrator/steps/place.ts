@@ -7,6 +7,7 @@ import type {
   OwnerRef,
   Placement,
   Placing,
+  PlatformDriver,
   Step,
   VolumeSpec,
 } from '../model/platform-driver.ts';
@@ -25,6 +26,30 @@ import { supersede } from '../platform/superseded-attempts.ts';
 import type { Next } from './settle.ts';
 
 type Refused = Extract<Step<never>, { outcome: 'failed' }>;
+
+/** The last placement of each driver in this process. */
+const placements = new WeakMap<PlatformDriver, Promise<unknown>>();
+
+/**
+ * Runs one placement with its first call at a time, so that each sees the machine of the one before and hosts are filled as the
+ * driver's policy says. One that takes longer than a call may delays the next no further.
+ */
+export async function alone<T>(
+  { driver, clock, options }: Pick<ReconcileContext, 'driver' | 'clock' | 'options'>,
+  place: () => Promise<T>,
+): Promise<T> {
+  const before = placements.get(driver);
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  placements.set(driver, over);
+  await before;
+  const timer = clock.setTimer(options.callTimeoutMs, resolve);
+  try {
+    return await place();
+  } finally {
+    timer.cancel();
+    resolve();
+  }
+}
 
 /** Machines on one host whose create is not over: no host has more of them at once. */
 const MAX_OPEN = 1_000;

@@ -12,7 +12,7 @@ import type { ReconcileContext } from '../../platform/context.ts';
 import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
 import { describeWindow, failCreate } from '../fail.ts';
-import { NEXT_ATTEMPT, openNextAttempt, placeInstance } from '../place.ts';
+import { alone, NEXT_ATTEMPT, openNextAttempt, placeInstance } from '../place.ts';
 import { describeFailure, type Failed, isPastDeadline, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
 
@@ -124,10 +124,12 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
   const spec = toMachineSpec(context, record, avoidHosts);
   if (driver.place === undefined || lease.cookie !== null || record.host !== null)
     return callStep(context, lease, (call) => driver.create(spec, lease.cookie, call));
-  const placed = await placeInstance(context, record, spec);
-  if ('outcome' in placed) return placed;
-  const placedSpec = toMachineSpec(context, placed, []);
-  return callStep(context, lease, (call) => driver.create(placedSpec, lease.cookie, call));
+  return alone(context, async () => {
+    const placed = await placeInstance(context, record, spec);
+    if ('outcome' in placed) return placed;
+    const placedSpec = toMachineSpec(context, placed, []);
+    return callStep(context, lease, (call) => driver.create(placedSpec, lease.cookie, call));
+  });
 }
 
 /** The machine is there: it is never made a second time. */

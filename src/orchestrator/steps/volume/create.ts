@@ -8,7 +8,7 @@ import { toNote } from '../../volumes/note.ts';
 import { transitionVolume, updateAttachmentStatus } from '../../volumes/transition.ts';
 import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
-import { NEXT_ATTEMPT, openNextVolumeAttempt, placeVolume } from '../place.ts';
+import { alone, NEXT_ATTEMPT, openNextVolumeAttempt, placeVolume } from '../place.ts';
 import { describeFailure, type Failed, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
 
@@ -57,10 +57,12 @@ async function findOrCreate(
   const spec = toVolumeSpec({ catalog, installationId }, record);
   if (volumes.place === undefined || lease.cookie !== null || record.host !== null)
     return callStep(context, lease, (call) => volumes.create(spec, lease.cookie, call));
-  const placed = await placeVolume(context, record, spec);
-  if ('outcome' in placed) return placed;
-  const placedSpec = toVolumeSpec({ catalog, installationId }, placed);
-  return callStep(context, lease, (call) => volumes.create(placedSpec, lease.cookie, call));
+  return alone(context, async () => {
+    const placed = await placeVolume(context, record, spec);
+    if ('outcome' in placed) return placed;
+    const placedSpec = toVolumeSpec({ catalog, installationId }, placed);
+    return callStep(context, lease, (call) => volumes.create(placedSpec, lease.cookie, call));
+  });
 }
 
 export function toVolumeSpec(
