@@ -52,7 +52,8 @@ export class EngineInspector
 {
   /** What tenants wrote and nobody took away. */
   readonly writings = new Map<string, Writing>();
-  readonly #underWay = new Map<string, UnderWay[]>();
+  /** By attempt: one that was given up is removed beside the next one. */
+  readonly #underWay = new Map<OwnerRef, UnderWay[]>();
   /** By id: what people did to its machine. */
   readonly #deeds = new Map<string, Set<keyof PeopleRates>>();
   /** When the database went back last; 0: never. */
@@ -137,20 +138,18 @@ export class EngineInspector
 
   began(process: ServerProcess, method: string, ref: OwnerRef): UnderWay {
     const call = { process, method, ref, beganAt: this.world.scheduler.now };
-    const id = idOf(ref);
-    const others = this.#underWay.get(id) ?? [];
+    const others = this.#underWay.get(ref) ?? [];
     this.world.journal.note(process.name, `→ ${method} ${ref}`);
-    this.check(() => oneCallAtATime(id, call, others));
-    this.#underWay.set(id, [...others, call]);
+    this.check(() => oneCallAtATime(call, others));
+    this.#underWay.set(ref, [...others, call]);
     return call;
   }
 
   ended(call: UnderWay, outcome: string): void {
-    const id = idOf(call.ref);
-    const others = this.#underWay.get(id) ?? [];
+    const others = this.#underWay.get(call.ref) ?? [];
     this.world.journal.note(call.process.name, `← ${call.method} ${call.ref} ${outcome}`);
     this.#underWay.set(
-      id,
+      call.ref,
       others.filter((one) => one !== call),
     );
   }
