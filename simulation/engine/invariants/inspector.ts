@@ -109,7 +109,7 @@ export class EngineInspector
           ? undefined
           : change.machine.ref
         : change.disk.ref;
-    if (by !== 'a person')
+    if (by !== 'a person' && change.what !== 'disk replaced')
       this.check(() => {
         if (ref === undefined || this.wasOrdered(idOf(ref))) return;
         removalIsOrdered({ ref, what, line: by.line }, this.rowOf(ref));

@@ -109,6 +109,11 @@ export class LibvirtEngine implements Engine {
     return driverOf({ fleet, config, catalog, clock: clockOf(process), log: logOf(process) });
   }
 
+  /** Sends one command, as a driver of the process does. */
+  async command(process: ServerProcess, host: string, args: readonly string[], input = ''): Promise<string> {
+    return this.#memberOf(this.#host(host), process).virsh(args, { input });
+  }
+
   died(process: ServerProcess): void {
     this.#parts.commands.died(process);
   }
