@@ -42,6 +42,7 @@ export async function quiesce(world: EngineWorld): Promise<void> {
   inspector.assertHeld();
   await checkRest(world);
   await checkReplies(world);
+  inspector.assertHalfMadeIsKept();
 }
 
 /** Closes the servers, and checks that no timer and no subscription is left. */

@@ -2,6 +2,7 @@ import { idOf } from '../../../src/orchestrator/model/attempt.ts';
 import type { OwnerRef } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { PlatformResource } from '../../../src/orchestrator/model/platform-resource.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
+import { Violation } from '../../kernel/violation.ts';
 import {
   endHasAnOrder,
   orderNamesARequest,
@@ -56,6 +57,7 @@ export class EngineInspector
   readonly #underWay = new Map<OwnerRef, UnderWay[]>();
   /** By id: what people did to its machine. */
   readonly #deeds = new Map<string, Set<keyof PeopleRates>>();
+  #ofHalfMade: Violation | undefined;
   /** When the database went back last; 0: never. */
   #wentBackAt = 0;
   /** The ids that listings showed without a row. */
@@ -109,12 +111,29 @@ export class EngineInspector
           ? undefined
           : change.machine.ref
         : change.disk.ref;
-    if (by !== 'a person' && change.what !== 'disk replaced')
-      this.check(() => {
-        if (ref === undefined || this.wasOrdered(idOf(ref))) return;
-        removalIsOrdered({ ref, what, line: by.line }, this.rowOf(ref));
-      });
+    if (by !== 'a person' && change.what !== 'disk replaced' && ref !== undefined)
+      this.#checkRemoval({ ref, what, line: by.line }, hasRun(change));
     if (change.what !== 'machine removed') this.#checkBytes(what, by, lostOf(change));
+  }
+
+  /** What no guest ever ran from is told last: it hides nothing worse that follows. */
+  #checkRemoval(removal: Parameters<typeof removalIsOrdered>[0], hadGuest: boolean): void {
+    const { ref } = removal;
+    if (this.wasOrdered(idOf(ref))) return;
+    try {
+      removalIsOrdered(removal, this.rowOf(ref));
+    } catch (error) {
+      if (!(error instanceof Violation) || hadGuest)
+        this.check(() => {
+          throw error;
+        });
+      else this.#ofHalfMade ??= error;
+    }
+  }
+
+  /** @throws {Violation} for the first removal of something half-made that nobody asked for */
+  assertHalfMadeIsKept(): void {
+    if (this.#ofHalfMade !== undefined) throw this.#ofHalfMade;
   }
 
   #checkAddress(machine: Machine): void {
@@ -200,6 +219,11 @@ export class EngineInspector
 }
 
 type DiskChange = Extract<Change, { disk: Disk }>;
+
+function hasRun(change: Exclude<Change, { what: 'machine booted' }>): boolean {
+  const disk = change.what === 'machine removed' ? change.machine.disk : change.disk;
+  return disk?.content.guest !== undefined || disk?.name.endsWith('.volume') === true;
+}
 
 function lostOf(change: DiskChange): readonly string[] {
   if (change.what === 'disk removed') return change.disk.content.written;
