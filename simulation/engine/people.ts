@@ -24,6 +24,8 @@ export class People {
   readonly #chance: Chance;
   readonly #rates: PeopleRates;
   readonly #observer: PeopleObserver;
+  /** Brings back what was undefined. */
+  readonly #toRestore = new Set<() => void>();
   #count = 0;
 
   constructor(world: PeopleWorld, chance: Chance, rates: PeopleRates, observer: PeopleObserver) {
@@ -74,12 +76,19 @@ export class People {
     const { engine, scheduler } = this.#world;
     const restore = engine.hands.undefine(machine);
     this.#note(machine, 'undefine', restore !== undefined);
-    if (restore === undefined || this.#chance.happens(0.3)) return;
-    scheduler.after(this.#chance.between(5_000, 600_000), () => {
-      if (this.#world.isCalm) return;
+    if (restore === undefined) return;
+    const bringBack = (): void => {
+      if (!this.#toRestore.delete(bringBack)) return;
       this.#note(machine, 'restore', true);
       restore();
-    });
+    };
+    this.#toRestore.add(bringBack);
+    if (this.#chance.happens(0.7)) scheduler.after(this.#chance.between(5_000, 600_000), bringBack);
+  }
+
+  /** Somebody has looked at the alarms: what was undefined is brought back. */
+  rest(): void {
+    for (const bringBack of this.#toRestore) bringBack();
   }
 
   #silence(host: EngineHost): void {

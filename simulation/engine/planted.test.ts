@@ -43,8 +43,8 @@ const removeDisk = after('stop', (world, process, ref) =>
 const emptyDisk = after('stop', (world, process, ref) =>
   world.engine.command(process, 'kvm-1', ['vol-upload', '--pool', 'berth', `${ref}.qcow2`, '/dev/stdin']),
 );
-const leaveSeed = after('destroy', (world, process, ref) =>
-  world.engine.command(process, 'kvm-1', ['vol-create-as', 'berth', `${ref}.seed`, '1M', '--format', 'raw']),
+const leaveFile = after('destroy', (world, process, ref) =>
+  world.engine.command(process, 'kvm-1', ['vol-create-as', 'berth', `${ref}.left`, '1M', '--format', 'raw']),
 );
 /** Each machine is given the first port of the host. */
 const sharePort = after(
@@ -83,7 +83,7 @@ it.each([
   ['I37', 'the disk of a machine that was stopped is emptied', emptyDisk, {}],
   ['I38', 'a create is sent twice at once', createTwice, {}],
   ['I39', 'what lost its row is overlooked', overlookRowless, { restore: 0.15 }],
-  ['I40', 'the seed of a machine is left when it is destroyed', leaveSeed, {}],
+  ['I40', 'a file of a machine is left when it is destroyed', leaveFile, {}],
   ['I41', 'two machines are given one port of their host', sharePort, {}],
 ] as const satisfies readonly [string, string, Plant, Partial<EngineScenario>][])(
   '%s is broken where %s',
@@ -93,9 +93,10 @@ it.each([
     for (let seed = 1; seed <= SEEDS; seed++) {
       const run = { scenario: { ...quiet, ...changes }, plant };
       const { failure } = await runEngine(prepared, String(seed), COMMANDS, run);
+      if (failure?.invariant === invariant) return;
       broken.push(failure?.message.split('\n')[0]);
     }
-    expect(broken.join('\n')).toContain(invariant);
+    expect.fail(`no seed breaks it: ${broken.join('; ')}`);
   },
 );
 

@@ -10,11 +10,11 @@ import {
   storageClaimsMatch,
 } from '../orchestrator/invariants/quiescence.ts';
 import { theEndedRead404 } from '../orchestrator/invariants/tombstones.ts';
+import { isOf } from './engine.ts';
 import { bytesAreFound } from './invariants/bytes.ts';
 import { rowsMatchEngine } from './invariants/rest.ts';
 import { isAccountedFor } from './invariants/sightings.ts';
 import { nothingIsLeftOf } from './invariants/traces.ts';
-import { isOf } from './libvirt/domains.ts';
 import type { EngineWorld } from './world.ts';
 
 const STEP_MS = 30_000;
@@ -60,6 +60,7 @@ function endFaults(world: EngineWorld): void {
   world.journal.note('world', 'comes to rest');
   world.isCalm = true;
   world.engine.clear();
+  world.people.rest();
   for (const replica of world.replicas) {
     replica.clockOffsetMs = 0;
     replica.process?.resume();

@@ -21,7 +21,15 @@ import {
 import { type VolumeWritten, volumeFollowsTheTable } from '../../orchestrator/invariants/volume-rows.ts';
 import type { Clients, Reply } from '../../orchestrator/workload/clients.ts';
 import type { Key, Tenant } from '../../orchestrator/workload/tenant.ts';
-import type { Change, Disk, Doer, Engine, EngineObserver, Machine } from '../engine.ts';
+import {
+  type Change,
+  type Disk,
+  type Doer,
+  type Engine,
+  type EngineObserver,
+  isOf,
+  type Machine,
+} from '../engine.ts';
 import type { CallObserver, UnderWay } from '../observed-driver.ts';
 import type { PeopleObserver } from '../people.ts';
 import type { PeopleRates } from '../scenario.ts';
@@ -195,9 +203,7 @@ export class EngineInspector
     const stoodStillMs = Math.max(0, pausedUntil - (proof?.at ?? 0));
     const limits = { now: scheduler.now - stoodStillMs, withinMs: 2_000 * scenario.leaseS };
     onlineIsEarned(written, proof, limits);
-    const own = engine
-      .machines()
-      .filter(({ ref, isCopy }) => ref !== undefined && idOf(ref) === after.id && !isCopy);
+    const own = engine.machines().filter(({ ref, isCopy }) => isOf(after.id, ref) && !isCopy);
     const truth = {
       machines: own,
       isEarly: false,

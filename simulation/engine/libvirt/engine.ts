@@ -13,16 +13,17 @@ import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { Commands } from '../commands.ts';
-import type {
-  Disk,
-  Doer,
-  Engine,
-  EngineHost,
-  EngineObserver,
-  Guest,
-  HandsOn,
-  Machine,
-  RunningGuest,
+import {
+  type Disk,
+  type Doer,
+  type Engine,
+  type EngineHost,
+  type EngineObserver,
+  type Guest,
+  type HandsOn,
+  isOf,
+  type Machine,
+  type RunningGuest,
 } from '../engine.ts';
 import {
   cloned,
@@ -31,7 +32,6 @@ import {
   diskOf,
   guestOf,
   IMAGE,
-  isOf,
   machineOf,
   refOfFile,
   renamed,
