@@ -62,13 +62,21 @@ export class People {
       return;
     }
     const does = {
-      move: () => hands.move(machine, this.#chance.pick(engine.hosts).name),
+      move: () => this.#move(machine),
       rename: () => hands.rename(machine, name),
       clone: () => hands.clone(machine, name),
       remove: () => hands.remove(machine),
       powerOff: () => hands.powerOff(machine),
     };
     this.#note(machine, deed, does[deed]());
+  }
+
+  /** Berth takes it for impossible that a machine leaves a host for one that was silent to it before. */
+  #move(machine: Machine): boolean {
+    const { hosts, hands } = this.#world.engine;
+    const reached = hosts.filter(({ isSilent }) => !isSilent);
+    if (!reached.some(({ name }) => name === machine.host)) return false;
+    return hands.move(machine, this.#chance.pick(reached).name);
   }
 
   /** By accident: mostly it is noticed, and brought back. */
@@ -110,7 +118,8 @@ export class People {
     if (goals.length === 0) return;
     for (const machine of engine.machines().filter((one) => one.host === host.name && hasRun(one))) {
       this.#observer.touched(machine, 'move');
-      this.#note(machine, 'evacuate', engine.hands.move(machine, this.#chance.pick(goals).name));
+      const goal = this.#chance.pick(goals);
+      this.#note(machine, 'evacuate', !host.isSilent && engine.hands.move(machine, goal.name));
     }
     this.#silence(host);
   }
