@@ -98,11 +98,16 @@ function hasEnded(row: InstanceRecord | VolumeRecord): boolean {
   return isGone || row.status === 'ERROR';
 }
 
-async function checkVolume({ engine, database }: EngineWorld, volume: VolumeRecord): Promise<void> {
+async function checkVolume(
+  { engine, database, inspector }: EngineWorld,
+  volume: VolumeRecord,
+): Promise<void> {
   const { read } = database.store;
   const { id, ownerRef, status, deletedAt } = volume;
   storageClaimsMatch(volume, await read.storageClaims.heldBy(id));
-  if (deletedAt !== null || status === 'ERROR') return;
+  // Where the database forgot a DELETE, the volume is gone all the same.
+  const isForgotten = volume.destroyOrder === null && inspector.wasOrdered(id);
+  if (deletedAt !== null || status === 'ERROR' || isForgotten) return;
   const disk = engine.disks().find(({ ref }) => ref === ownerRef);
   hold('I15', disk !== undefined, () => `${id} is ${status}, and does not exist`, [id]);
   const holders = engine
