@@ -1,3 +1,4 @@
+import { idOf } from '../../src/orchestrator/model/attempt.ts';
 import type { OwnerRef, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 
@@ -110,4 +111,9 @@ export type Doer = { process: ServerProcess; line: string } | 'a person';
 
 export interface EngineObserver {
   changed(change: Change, by: Doer): void;
+}
+
+/** Whether the ref is that of an attempt of the instance or volume. */
+export function isOf(id: string, ref: OwnerRef | undefined): boolean {
+  return ref !== undefined && idOf(ref) === id;
 }

@@ -24,6 +24,8 @@ export class People {
   readonly #chance: Chance;
   readonly #rates: PeopleRates;
   readonly #observer: PeopleObserver;
+  /** Brings back what was undefined. */
+  readonly #toRestore = new Set<() => void>();
   #count = 0;
 
   constructor(world: PeopleWorld, chance: Chance, rates: PeopleRates, observer: PeopleObserver) {
@@ -60,7 +62,7 @@ export class People {
       return;
     }
     const does = {
-      move: () => hands.move(machine, this.#chance.pick(engine.hosts).name),
+      move: () => this.#move(machine),
       rename: () => hands.rename(machine, name),
       clone: () => hands.clone(machine, name),
       remove: () => hands.remove(machine),
@@ -69,17 +71,32 @@ export class People {
     this.#note(machine, deed, does[deed]());
   }
 
+  /** Berth takes it for impossible that a machine leaves a host for one that was silent to it before. */
+  #move(machine: Machine): boolean {
+    const { hosts, hands } = this.#world.engine;
+    const reached = hosts.filter(({ isSilent }) => !isSilent);
+    if (!reached.some(({ name }) => name === machine.host)) return false;
+    return hands.move(machine, this.#chance.pick(reached).name);
+  }
+
   /** By accident: mostly it is noticed, and brought back. */
   #undefine(machine: Machine): void {
     const { engine, scheduler } = this.#world;
     const restore = engine.hands.undefine(machine);
     this.#note(machine, 'undefine', restore !== undefined);
-    if (restore === undefined || this.#chance.happens(0.3)) return;
-    scheduler.after(this.#chance.between(5_000, 600_000), () => {
-      if (this.#world.isCalm) return;
+    if (restore === undefined) return;
+    const bringBack = (): void => {
+      if (!this.#toRestore.delete(bringBack)) return;
       this.#note(machine, 'restore', true);
       restore();
-    });
+    };
+    this.#toRestore.add(bringBack);
+    if (this.#chance.happens(0.7)) scheduler.after(this.#chance.between(5_000, 600_000), bringBack);
+  }
+
+  /** Somebody has looked at the alarms: what was undefined is brought back. */
+  rest(): void {
+    for (const bringBack of this.#toRestore) bringBack();
   }
 
   #silence(host: EngineHost): void {
@@ -101,7 +118,8 @@ export class People {
     if (goals.length === 0) return;
     for (const machine of engine.machines().filter((one) => one.host === host.name && hasRun(one))) {
       this.#observer.touched(machine, 'move');
-      this.#note(machine, 'evacuate', engine.hands.move(machine, this.#chance.pick(goals).name));
+      const goal = this.#chance.pick(goals);
+      this.#note(machine, 'evacuate', !host.isSilent && engine.hands.move(machine, goal.name));
     }
     this.#silence(host);
   }

@@ -10,11 +10,11 @@ import {
   storageClaimsMatch,
 } from '../orchestrator/invariants/quiescence.ts';
 import { theEndedRead404 } from '../orchestrator/invariants/tombstones.ts';
+import { isOf } from './engine.ts';
 import { bytesAreFound } from './invariants/bytes.ts';
 import { rowsMatchEngine } from './invariants/rest.ts';
 import { isAccountedFor } from './invariants/sightings.ts';
 import { nothingIsLeftOf } from './invariants/traces.ts';
-import { isOf } from './libvirt/domains.ts';
 import type { EngineWorld } from './world.ts';
 
 const STEP_MS = 30_000;
@@ -42,6 +42,7 @@ export async function quiesce(world: EngineWorld): Promise<void> {
   inspector.assertHeld();
   await checkRest(world);
   await checkReplies(world);
+  inspector.assertHalfMadeIsKept();
 }
 
 /** Closes the servers, and checks that no timer and no subscription is left. */
@@ -59,6 +60,7 @@ function endFaults(world: EngineWorld): void {
   world.journal.note('world', 'comes to rest');
   world.isCalm = true;
   world.engine.clear();
+  world.people.rest();
   for (const replica of world.replicas) {
     replica.clockOffsetMs = 0;
     replica.process?.resume();
@@ -96,11 +98,16 @@ function hasEnded(row: InstanceRecord | VolumeRecord): boolean {
   return isGone || row.status === 'ERROR';
 }
 
-async function checkVolume({ engine, database }: EngineWorld, volume: VolumeRecord): Promise<void> {
+async function checkVolume(
+  { engine, database, inspector }: EngineWorld,
+  volume: VolumeRecord,
+): Promise<void> {
   const { read } = database.store;
   const { id, ownerRef, status, deletedAt } = volume;
   storageClaimsMatch(volume, await read.storageClaims.heldBy(id));
-  if (deletedAt !== null || status === 'ERROR') return;
+  // Where the database forgot a DELETE, the volume is gone all the same.
+  const isForgotten = volume.destroyOrder === null && inspector.wasOrdered(id);
+  if (deletedAt !== null || status === 'ERROR' || isForgotten) return;
   const disk = engine.disks().find(({ ref }) => ref === ownerRef);
   hold('I15', disk !== undefined, () => `${id} is ${status}, and does not exist`, [id]);
   const holders = engine

@@ -4,13 +4,18 @@ import { injectIntoServers, type ServerFault } from '../orchestrator/server-faul
 import { command } from '../orchestrator/workload/commands.ts';
 import { type Outcome, runWorld } from '../runner/run-world.ts';
 import { quiesce, shutDown } from './quiesce.ts';
-import { EngineWorld } from './world.ts';
+import { type EngineRun, EngineWorld } from './world.ts';
 
 const LONGEST_PAUSE_MS = 120_000;
 
 /** Runs orchestrators with a real driver over an engine in memory. Never throws. */
-export function runEngine(prepared: Prepared, seed: string, commands: number): Promise<Outcome> {
-  const world = new EngineWorld(seed, prepared);
+export function runEngine(
+  prepared: Prepared,
+  seed: string,
+  commands: number,
+  run: EngineRun = {},
+): Promise<Outcome> {
+  const world = new EngineWorld(seed, prepared, run);
   const steps: Parameters<typeof runWorld<EngineWorld>>[1] = {
     limitPause: (ms) => Math.min(ms, LONGEST_PAUSE_MS),
     beforeCommand: async (world, faults) => {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
+import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { markOf } from '../../src/orchestrator/model/store.ts';
 import { Chance } from '../kernel/chance.ts';
 import { Journal } from '../kernel/journal.ts';
@@ -17,7 +18,6 @@ import type { SimulatedResource } from '../runner/run-world.ts';
 import { Backups } from './backups.ts';
 import { catalog, DATACENTER } from './catalog.ts';
 import { Commands } from './commands.ts';
-import type { Engine } from './engine.ts';
 import { EngineInspector } from './invariants/inspector.ts';
 import { LibvirtEngine, unreachable } from './libvirt/engine.ts';
 import { observedDriver } from './observed-driver.ts';
@@ -27,6 +27,13 @@ import { GuestSsh } from './ssh.ts';
 import { Writers } from './writers.ts';
 
 const ACCEPTED_FOR_MS = 3_600_000;
+
+/** What of a run is not drawn. */
+export interface EngineRun {
+  scenario?: Partial<EngineScenario>;
+  /** Plants a fault into the driver of a process. */
+  plant?: (driver: PlatformDriver, process: ServerProcess, world: EngineWorld) => PlatformDriver;
+}
 
 /** One run: servers with a real driver, their database, the engine, the people there and the clients, in virtual time. */
 export class EngineWorld {
@@ -38,7 +45,7 @@ export class EngineWorld {
   readonly catalog: Catalog = catalog;
   readonly inspector: EngineInspector;
   readonly commands: Commands;
-  readonly engine: Engine;
+  readonly engine: LibvirtEngine;
   readonly people: People;
   readonly ssh: GuestSsh;
   readonly database: Database;
@@ -55,11 +62,15 @@ export class EngineWorld {
   running = 0;
   #failure: { error: unknown } | undefined;
 
-  constructor(seed: string, { folder, database, accounts }: Prepared) {
+  constructor(
+    seed: string,
+    { folder, database, accounts }: Prepared,
+    { scenario = {}, plant = (driver) => driver }: EngineRun = {},
+  ) {
     const { scheduler, journal } = this;
     this.chance = new Chance(seed);
     const { chance } = this;
-    this.scenario = drawScenario(chance.fork('scenario'));
+    this.scenario = { ...drawScenario(chance.fork('scenario')), ...scenario };
     this.inspector = new EngineInspector(this);
     const isCalm = (): boolean => this.isCalm;
     this.commands = new Commands({
@@ -93,7 +104,8 @@ export class EngineWorld {
     this.backups = new Backups(this, chance.fork('backups'));
     this.key = accounts.alpha.key;
     const access: PlatformAccess = {
-      driver: (process) => observedDriver(engine.driver(process), process, this.inspector),
+      driver: (process) =>
+        plant(observedDriver(engine.driver(process), process, this.inspector), process, this),
       died: (process) => engine.died(process),
     };
     this.platforms = new Map([['default', access]]);

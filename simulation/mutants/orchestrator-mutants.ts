@@ -142,9 +142,9 @@ export const orchestratorMutants: readonly Mutant[] = [
     title: 'nobody looks for machines that no live row owns',
     patches: [
       {
-        file: 'src/orchestrator/platform/drift-detector.ts',
-        find: 'await this.#orphans.sweep(await this.#unowned(listed), listed);',
-        replace: '',
+        file: 'src/orchestrator/reconciliation/sweep-machines.ts',
+        find: 'const unowned = await this.#unowned(listed.items.values());',
+        replace: 'const unowned: ObservedMachine[] = [];',
       },
     ],
   },
@@ -165,8 +165,9 @@ export const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/orchestrator/platform/validate-listing.ts',
-        find: 'if (missing >= 2 && missing === expected) return true;',
-        replace: 'return false;',
+        find: 'if (missing >= LEAST_SUSPECT && missing > share * expected)',
+        replace:
+          'if (missing === expected) return undefined;\n  if (missing >= LEAST_SUSPECT && missing > share * expected)',
       },
     ],
   },
@@ -300,7 +301,7 @@ export const orchestratorMutants: readonly Mutant[] = [
     title: 'a machine that appears when its tombstone is pruned is taken for one whose row was lost',
     patches: [
       {
-        file: 'src/orchestrator/platform/pruned.ts',
+        file: 'src/orchestrator/reconciliation/older-than-pruned.ts',
         find: 'return until !== null && createdAt <= until;',
         replace: 'return until !== null && createdAt < 0;',
       },
@@ -368,7 +369,7 @@ export const orchestratorMutants: readonly Mutant[] = [
           "if (isRefused(failed) && failed.sideEffect === 'none') {\n    await failInstance(context, tx, record, 'internal', 'It could not be made.');\n    return { step: 'finish' };\n  }\n  if (isRefused(failed))",
       },
       {
-        file: 'src/orchestrator/platform/drift-detector.ts',
+        file: 'src/orchestrator/reconciliation/sweep-machines.ts',
         find: "if (status === undefined || status === 'ERROR' || status === 'OFFLINE')",
         replace: 'if (status === undefined)',
       },

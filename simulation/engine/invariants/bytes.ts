@@ -1,6 +1,5 @@
-import { idOf } from '../../../src/orchestrator/model/attempt.ts';
 import { hold } from '../../kernel/violation.ts';
-import type { Disk, Machine } from '../engine.ts';
+import { type Disk, isOf, type Machine } from '../engine.ts';
 
 /** Something that a tenant wrote. */
 export interface Writing {
@@ -12,9 +11,9 @@ export interface Writing {
 /** The disks of a resource that are ours: those that are named after it, and the disk of its machine. */
 export function copiesOf(id: string, disks: readonly Disk[], machines: readonly Machine[]): Disk[] {
   const own = machines
-    .filter(({ ref, isCopy }) => ref !== undefined && idOf(ref) === id && !isCopy)
+    .filter(({ ref, isCopy }) => isOf(id, ref) && !isCopy)
     .flatMap(({ disk }) => disk ?? []);
-  const named = disks.filter(({ ref }) => ref !== undefined && idOf(ref) === id);
+  const named = disks.filter(({ ref }) => isOf(id, ref));
   return [...named, ...own];
 }
 

@@ -1,19 +1,20 @@
+import { idOf } from '../../../src/orchestrator/model/attempt.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import { hold } from '../../kernel/violation.ts';
 import type { UnderWay } from '../observed-driver.ts';
 
 /**
- * I38: over all servers, at most one call that changes a resource is under way. A command that is at the engine already is no
+ * I38: over all servers, at most one call that changes an attempt is under way. A command that is at the engine already is no
  * call, and what stood still since its call began cannot know that its lease is over.
  */
-export function oneCallAtATime(id: string, call: UnderWay, underWay: readonly UnderWay[]): void {
+export function oneCallAtATime(call: UnderWay, underWay: readonly UnderWay[]): void {
   const other = underWay.find((one) => !hasStoodStill(one.process, one.beganAt));
   hold(
     'I38',
     other === undefined || hasStoodStill(call.process, 0),
     () =>
       `${call.method} of ${call.ref} by ${call.process.name} beside ${other?.method} by ${other?.process.name}`,
-    [id],
+    [idOf(call.ref)],
   );
 }
 

@@ -5,13 +5,12 @@ import { hold } from '../../kernel/violation.ts';
 
 /**
  * I36: a command that removes a machine, a disk or a volume is about a row with an order to destroy it, or about an attempt
- * that a newer one took the place of. `ref`: undefined: it was never ours. `row`: undefined: no row was ever about it.
+ * that a newer one took the place of. `row`: undefined: no row was ever about it.
  */
 export function removalIsOrdered(
-  { ref, what, line }: { ref: OwnerRef | undefined; what: string; line: string },
+  { ref, what, line }: { ref: OwnerRef; what: string; line: string },
   row: Pick<PlatformResource, 'ownerRef' | 'destroyOrder'> | undefined,
 ): void {
-  if (ref === undefined) return;
   const isSuperseded = row !== undefined && generationOf(ref) < generationOf(row.ownerRef);
   hold(
     'I36',

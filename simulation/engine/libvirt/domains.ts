@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { type DefinedDomain, readDomainElement, uuidOf } from '../../../src/drivers/libvirt/domain-xml.ts';
 import type { MemoryHost } from '../../../src/drivers/libvirt/memory-host.fixture.ts';
 import { element, type XmlElement } from '../../../src/drivers/libvirt/xml.ts';
-import { idOf } from '../../../src/orchestrator/model/attempt.ts';
 import type { OwnerRef } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Content, Disk, Guest, Machine } from '../engine.ts';
 
@@ -55,10 +54,6 @@ export function diskOf(host: MemoryHost, name: string): Disk | undefined {
 
 export function refOfFile(name: string): OwnerRef | undefined {
   return OURS.exec(name)?.[1];
-}
-
-export function isOf(id: string, ref: OwnerRef | undefined): boolean {
-  return ref !== undefined && idOf(ref) === id;
 }
 
 export function contentOf(bytes: Buffer): Content {

@@ -13,16 +13,17 @@ import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { Commands } from '../commands.ts';
-import type {
-  Disk,
-  Doer,
-  Engine,
-  EngineHost,
-  EngineObserver,
-  Guest,
-  HandsOn,
-  Machine,
-  RunningGuest,
+import {
+  type Disk,
+  type Doer,
+  type Engine,
+  type EngineHost,
+  type EngineObserver,
+  type Guest,
+  type HandsOn,
+  isOf,
+  type Machine,
+  type RunningGuest,
 } from '../engine.ts';
 import {
   cloned,
@@ -31,7 +32,6 @@ import {
   diskOf,
   guestOf,
   IMAGE,
-  isOf,
   machineOf,
   refOfFile,
   renamed,
@@ -60,6 +60,9 @@ interface Parts {
   clockOf: (process: ServerProcess) => Clock;
   logOf: (process: ServerProcess) => Log;
 }
+
+/** A call with the limits of its step, where the driver has any. */
+type Limited = VirshCall & { limits?: { begin(): void; signal: AbortSignal } | undefined };
 
 interface Host extends EngineHost {
   memory: MemoryHost;
@@ -107,6 +110,11 @@ export class LibvirtEngine implements Engine {
     const members = this.hosts.map((host) => this.#memberOf(host, process));
     const fleet = fleetOf(members);
     return driverOf({ fleet, config, catalog, clock: clockOf(process), log: logOf(process) });
+  }
+
+  /** Sends one command, as a driver of the process does. */
+  async command(process: ServerProcess, host: string, args: readonly string[], input = ''): Promise<string> {
+    return this.#memberOf(this.#host(host), process).virsh(args, { input });
   }
 
   died(process: ServerProcess): void {
@@ -238,27 +246,38 @@ export class LibvirtEngine implements Engine {
   /** The host as the driver of one process reaches it: each command of it goes by way of the scheduler. */
   #memberOf(host: Host, process: ServerProcess): Member {
     const { memory } = host;
-    const virsh = <T>(args: readonly string[], call: VirshCall, run: () => Promise<T>): Promise<T> => {
-      const line = args.slice(0, 4).join(' ').slice(0, 160);
-      const isRead = args.length === 1 || READS.has(args[0] ?? '');
-      const { timeoutMs = CALL_MS, signal } = call as VirshCall & { signal?: AbortSignal };
-      return this.#send(process, { host, line, isRead, timeoutMs, signal }, run);
+    const virsh = async <T>(
+      args: readonly string[],
+      { limits, ...call }: Limited,
+      run: (call: Limited) => Promise<T>,
+    ): Promise<T> => {
+      limits?.begin();
+      const line = args.slice(0, 5).join(' ').slice(0, 160);
+      const isRead = limits === undefined && (args.length === 1 || READS.has(args[0] ?? ''));
+      const { timeoutMs = CALL_MS } = call;
+      const command = { host, line, isRead, timeoutMs, signal: limits?.signal };
+      // Its limits were checked where it began; at the host only its fence is compared.
+      const sent = limits === undefined ? call : { ...call, limits: { ...limits, begin: () => undefined } };
+      return this.#send(process, command, () => run(sent));
     };
-    const shell: HostShell = {
-      name: host.name,
-      run: (script, args, timeoutMs = CALL_MS) => {
-        const line = `sh ${args
-          .filter((arg) => arg !== '')
-          .slice(0, 4)
-          .join(' ')}`.slice(0, 160);
-        const isRead = SHELL_READS.has(args[0] ?? '');
-        return this.#send(process, { host, line, isRead, timeoutMs }, () =>
-          memory.shell.run(script, args, timeoutMs),
-        );
-      },
+    const inShell = memory.shell.run as (...args: unknown[]) => ReturnType<HostShell['run']>;
+    const run = async (
+      script: string,
+      args: readonly string[],
+      timeoutMs = CALL_MS,
+      limits?: Limited['limits'],
+    ): ReturnType<HostShell['run']> => {
+      limits?.begin();
+      const words = args.filter((arg) => arg !== '').slice(0, 6);
+      const line = `sh ${words.join(' ')}`.slice(0, 160);
+      const isRead = limits === undefined && SHELL_READS.has(args[0] ?? '');
+      const command = { host, line, isRead, timeoutMs, signal: limits?.signal };
+      const sent = limits && { ...limits, begin: () => undefined };
+      return this.#send(process, command, () => inShell(script, args, timeoutMs, sent));
     };
+    const shell: HostShell = { name: host.name, run };
     const own: Partial<Member> = {
-      virsh: (args, call = {}) => virsh(args, call, () => memory.virsh(args, call)),
+      virsh: (args, call = {}) => virsh(args, call, (sent) => memory.virsh(args, sent)),
       virshBytes: (args, call = {}) => virsh(args, call, () => memory.virshBytes(args)),
       shell,
       close: async () => undefined,
