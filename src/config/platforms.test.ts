@@ -83,7 +83,7 @@ describe('platforms', () => {
       '2:21 platforms.b.rack is required',
     ],
   ])('are refused with the line of %s', (_what, platforms, finding) => {
-    const [line, ...others] = check(platforms, regions('[]') + `offers:\n${offer('a', 'east')}`);
+    const [line, ...others] = check(platforms, `${regions('[]')}offers:\n${offer('a', 'east')}`);
     expect(line).toContain(`${configFile}:${finding}`);
     expect(others).toEqual([]);
   });
@@ -104,19 +104,19 @@ describe('a catalog of several platforms', () => {
     [
       'an unknown platform',
       SEVERAL,
-      regions('[]') + `offers:\n${offer('a', 'east', '    platform: cluod\n')}`,
+      `${regions('[]')}offers:\n${offer('a', 'east', '    platform: cluod\n')}`,
       '15:15 offers[0].platform: unknown platform; expected one of: cloud, metal',
     ],
     [
       'an offer that names none of several',
       SEVERAL,
-      regions('[]') + `offers:\n${offer('a', 'east')}`,
+      `${regions('[]')}offers:\n${offer('a', 'east')}`,
       '5:5 offers[0].platform: missing: the configuration has several; expected one of: cloud, metal',
     ],
     [
       'a platform where the only one has no name',
       '',
-      regions('[]') + `offers:\n${offer('a', 'east', onCloud)}`,
+      `${regions('[]')}offers:\n${offer('a', 'east', onCloud)}`,
       '15:15 offers[0].platform: unknown platform; expected one of: default',
     ],
     [
@@ -129,19 +129,19 @@ describe('a catalog of several platforms', () => {
     [
       'machine for a driver that reads nothing there',
       'platform: { driver: simulator }\n',
-      regions('[]') + `offers:\n${offer('a', 'east', '    machine: { flavour: big }\n')}`,
+      `${regions('[]')}offers:\n${offer('a', 'east', '    machine: { flavour: big }\n')}`,
       '15:16 offers[0].machine.flavour: the driver simulator reads nothing under machine; remove it',
     ],
     [
       'volumes of a region whose offers are of two platforms',
       SEVERAL,
-      regions(volumeTypes()) + `offers:\n${offer('a', 'east', onCloud)}${offer('b', 'east', onMetal)}`,
+      `${regions(volumeTypes())}offers:\n${offer('a', 'east', onCloud)}${offer('b', 'east', onMetal)}`,
       "2:56 regions.east.volume_types[0].platform: missing: the region's offers are not of one platform",
     ],
     [
       'volumes of an unknown platform',
       SEVERAL,
-      regions(volumeTypes(', platform: tape')) + `offers:\n${offer('a', 'east', onCloud)}`,
+      `${regions(volumeTypes(', platform: tape'))}offers:\n${offer('a', 'east', onCloud)}`,
       'regions.east.volume_types[0].platform: unknown platform; expected one of: cloud, metal',
     ],
   ])('is refused with the line of %s', (_what, platforms, catalog, finding) => {

@@ -27,8 +27,14 @@ beforeEach(async () => {
   const { volumes } = driver;
   if (volumes === undefined) throw new Error('it has no volumes');
   const [create, list, make, listVolumes] = [driver.create, driver.list, volumes.create, volumes.list];
-  driver.create = (spec, cookie) => (specs.push(spec), create.call(driver, spec, cookie));
-  volumes.create = (spec, cookie) => (volumeSpecs.push(spec), make.call(volumes, spec, cookie));
+  driver.create = (spec, ...rest) => {
+    specs.push(spec);
+    return create.call(driver, spec, ...rest);
+  };
+  volumes.create = (spec, ...rest) => {
+    volumeSpecs.push(spec);
+    return make.call(volumes, spec, ...rest);
+  };
   const without = async <L extends { answer: string }>(listing: Promise<L>): Promise<L> => {
     const listed = (await listing) as L & { items?: { ref: string }[] };
     if (listed.items === undefined) return listed;

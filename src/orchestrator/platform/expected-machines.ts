@@ -105,7 +105,10 @@ export class ExpectedMachines {
     const before = this.#refs.get(id);
     const known = before === undefined ? undefined : this.#rows.get(before);
     if (known?.id === id && known.version > version) return;
-    if (status === 'DESTROYED') return this.forget(ownerRef);
+    if (status === 'DESTROYED') {
+      this.forget(ownerRef);
+      return;
+    }
     if (before !== undefined && before !== ownerRef && known?.id === id) this.#rows.delete(before);
     this.#refs.set(id, ownerRef);
     this.#rows.set(ownerRef, { id, status, endpoint, since: updatedAt, version, createOpenUntil, host });

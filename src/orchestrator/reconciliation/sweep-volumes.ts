@@ -96,17 +96,14 @@ export class VolumeSweep {
     stateKeyBefore: string | undefined,
     begunAt: number,
   ): Promise<Owned | null> {
-    const { sightings, platform, clock, store, options } = this.#context;
+    const { sightings, platform, clock, store } = this.#context;
     const now = clock.now();
     const stateKey = toStateKey(volume);
     if (known?.stateKey === stateKey && Math.abs(now - known.readAt) < OWNED_FOR_MS) return known;
     const row = await store.read.volumes.byId(idOf(volume.ref));
     const isListedAgain = stateKeyBefore !== undefined;
     if (row === null) {
-      const adopted = await this.#rowless.adopt(volume);
-      if (adopted === 'adopted' || adopted === 'foreign' || adopted.isWhole) return null;
-      // It holds data: one without a row is never touched.
-      if (isListedAgain && now - volume.createdAt >= options.orphanGraceMs) this.#orphans.push(volume);
+      await this.#adopt(volume, isListedAgain);
       return null;
     }
     if (row.platform !== platform) return null;
@@ -125,6 +122,14 @@ export class VolumeSweep {
     if (found === 'more' && stateKey === stateKeyBefore && !sightings.isRestored)
       await reconcileDrift(this.#context, row, volume);
     return found === 'as-recorded' ? { readAt: now, stateKey } : null;
+  }
+
+  async #adopt(volume: ObservedVolume, isListedAgain: boolean): Promise<void> {
+    const adopted = await this.#rowless.adopt(volume);
+    if (adopted === 'adopted' || adopted === 'foreign' || adopted.isWhole) return;
+    const { clock, options } = this.#context;
+    // It holds data: one without a row is never touched.
+    if (isListedAgain && clock.now() - volume.createdAt >= options.orphanGraceMs) this.#orphans.push(volume);
   }
 
   async #recordHost({ id, ownerRef }: VolumeRecord, host: string): Promise<void> {
