@@ -4,7 +4,7 @@ import type { MachineSpec, ObservedMachine, Step } from '../../orchestrator/mode
 import type { Change } from './change.ts';
 import { define, mend, remark } from './definition.ts';
 import { macOf, type NetworkSource, toDomainXml } from './domain-xml.ts';
-import { VirshError } from './errors.ts';
+import { unfinished, VirshError } from './errors.ts';
 import { type FoundMachine, type Member, type Platform, readMachine } from './fleet.ts';
 import { functionsOf, markGpus } from './gpus/machine-gpus.ts';
 import { generateHostKey } from './host-key.ts';
@@ -72,12 +72,9 @@ async function claim(
   if (left.length > 0) {
     const machine = await readMachine(host, spec.ref);
     if (machine !== undefined) return goOn(platform, change, spec, machine);
-    return {
-      outcome: 'failed',
-      code: 'unfinished',
-      sideEffect: 'certain',
-      detail: `${host.name} has ${left.join(', ')} of an earlier call, and no domain that belongs to it`,
-    };
+    return unfinished(
+      `${host.name} has ${left.join(', ')} of an earlier call, and no domain that belongs to it`,
+    );
   }
   const obstacle = obstacleOf(view, wanted);
   if (obstacle !== undefined) {
@@ -174,11 +171,8 @@ async function settle(
       other.mark?.nat !== undefined && other.uuid !== uuid && other.mark.nat.hostPort === mark.nat?.hostPort,
   );
   const claim = settleClaim(view, spec.ref);
-  // It was placed where there was room, and others were before it: it is placed again, on what is left. It has no files yet.
-  const backOut = async (reason: string): Promise<Step<never>> => {
-    await change.virsh(host, ['undefine', '--', uuid]);
-    return refused('conflict', `${host.name}: ${reason}`);
-  };
+  // It was placed where there was room, and others were before it: another attempt is placed on what is left.
+  const backOut = (reason: string): Step<never> => unfinished(`${host.name}: ${reason}`);
   if (claim.verdict === 'lost') return backOut(claim.reason);
   if (sharesPort) return backOut('another process gave its port away');
   if (claim.verdict === 'wait') return pending(host.name, CLAIM_POLL_MS);
@@ -205,7 +199,7 @@ async function goOn(
   return finishBoot(change, host, spec.ref);
 }
 
-/** Disk and seed are made anew, since an earlier call may have left half of them; the machine never ran. */
+/** Makes disk and seed, or completes what an earlier call made of them. */
 async function prepare(
   { config, catalog }: Platform,
   change: Change,

@@ -17,6 +17,8 @@ export type VirshProblem =
   | 'exists'
   | 'not_running'
   | 'already_running'
+  /** What an earlier call made is not whole. */
+  | 'half_made'
   | 'no_space'
   | 'no_memory'
   | 'busy'
@@ -92,15 +94,25 @@ const codes: Partial<Record<VirshProblem, FailureCode>> = {
   no_image: 'image_missing',
   unmarked: 'conflict',
   exists: 'already_exists',
+  half_made: 'unfinished',
   no_space: 'capacity',
   no_memory: 'capacity',
   invalid: 'invalid',
 };
 
+/** What an earlier call made cannot be completed: it is removed by an order, and made under another name. */
+export const unfinished = (detail: string): Step<never> => ({
+  outcome: 'failed',
+  code: 'unfinished',
+  sideEffect: 'certain',
+  detail,
+});
+
 /** The failure of a call. `hasChanged`: commands that change something were begun, in it or in an earlier one. */
 export function toFailure(error: unknown, hasChanged = true): Step<never> {
   if (!(error instanceof VirshError)) throw error;
   const code = codes[error.problem] ?? 'internal';
+  if (code === 'unfinished') return unfinished(error.message);
   const sideEffect = isRefusal(error) && !hasChanged ? 'none' : 'possible';
   return { outcome: 'failed', code, sideEffect, detail: error.message };
 }

@@ -30,6 +30,13 @@ interface Domain {
   pause?: string;
 }
 
+interface MemoryFile {
+  content: Buffer;
+  bytes: number;
+  /** The volume that it is on top of. */
+  base?: string | undefined;
+}
+
 /** A host whose libvirt is a map: it does what the driver asks of virsh, with libvirt's own refusals. */
 export class MemoryHost implements Member {
   readonly name: string;
@@ -37,7 +44,7 @@ export class MemoryHost implements Member {
   readonly shell: HostShell;
   readonly domains = new Map<string, Domain>();
   /** Content and size of each file of the pool. */
-  readonly files = new Map<string, { content: Buffer; bytes: number }>();
+  readonly files = new Map<string, MemoryFile>();
   /** Where its `/sys` is, if it has one. */
   readonly root: string | undefined;
   /** The highest of each resource. */
@@ -211,14 +218,13 @@ export class MemoryHost implements Member {
     },
     'vol-info': ([name = '']) => `Capacity:  ${this.#file(name).bytes}\n`,
     'vol-dumpxml': ([name = '']) =>
-      `<volume><name>${name}</name><capacity>${this.#file(name).bytes}</capacity><target><path>${FOLDER}/${name}</path></target></volume>`,
+      `<volume><name>${name}</name><capacity>${this.#file(name).bytes}</capacity>${this.#backingOf(name)}<target><path>${FOLDER}/${name}</path></target></volume>`,
     'vol-create-as': ([, name = '', size = '', , base], flags) => {
       refuseIf(this.files.has(name), 'exists');
       if (flags.includes('--backing-vol')) this.#file(base ?? '');
-      this.files.set(name, { content: Buffer.alloc(0), bytes: toBytes(size) });
+      this.files.set(name, { content: Buffer.alloc(0), bytes: toBytes(size), base });
     },
-    'vol-upload': ([name = ''], _, input) =>
-      void this.files.set(name, { content: input, bytes: input.length }),
+    'vol-upload': ([name = ''], _, input) => void Object.assign(this.#file(name), { content: input }),
     'vol-download': ([name = '']) => this.#file(name).content,
     'vol-delete': ([name = '']) => {
       this.#file(name);
@@ -261,7 +267,12 @@ export class MemoryHost implements Member {
     return name;
   }
 
-  #file(name: string): { content: Buffer; bytes: number } {
+  #backingOf(name: string): string {
+    const { base } = this.#file(name);
+    return base === undefined ? '' : `<backingStore><path>${FOLDER}/${base}</path></backingStore>`;
+  }
+
+  #file(name: string): MemoryFile {
     const file = this.files.get(name);
     if (file === undefined) throw new VirshError('no_volume', `there is no ${name}`);
     return file;

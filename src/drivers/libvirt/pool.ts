@@ -6,6 +6,8 @@ import type { Host } from './client.ts';
 import { VirshError } from './errors.ts';
 import { descend, parseXml, textOf } from './xml.ts';
 
+const MIB = 1024 ** 2;
+
 /** The files of a machine in its host's pool, by its ref. */
 export const filesOf = (ref: OwnerRef): { disk: string; seed: string; console: string } => ({
   disk: `${ref}.qcow2`,
@@ -23,10 +25,7 @@ export async function poolFolder({ virsh, options }: Host): Promise<string> {
   return textOf(descend(pool, 'target', 'path'));
 }
 
-/**
- * A new disk of that size on top of the image's volume, in place of a half that this create made earlier: the host refuses
- * that to any call but the last. @throws {VirshError}
- */
+/** A new disk of that size on top of the image's volume, or the one that an earlier call made. @throws {VirshError} */
 export async function makeOverlay(
   change: Change,
   host: Host,
@@ -34,8 +33,12 @@ export async function makeOverlay(
   image: string,
   sizeGb: number,
 ): Promise<void> {
-  await remove(change, host, name);
-  await change.virsh(host, overlayArguments(host, name, image, sizeGb));
+  if (await isMade(change, host, overlayArguments(host, name, image, sizeGb))) return;
+  const xml = parseXml(await host.virsh(['vol-dumpxml', '--pool', host.options.pool, '--', name]));
+  const isWhole =
+    textOf(descend(xml, 'capacity')) === String(Math.ceil(sizeGb * 1024) * MIB) &&
+    basename(textOf(descend(xml, 'backingStore', 'path'))) === image;
+  if (!isWhole) throw halfMade(host, name);
 }
 
 export const overlayArguments = (
@@ -48,7 +51,7 @@ export const overlayArguments = (
   ...['--backing-vol', image, '--backing-vol-format', 'qcow2'],
 ];
 
-/** A file with that content, likewise. @throws {VirshError} */
+/** A file with that content, also where an earlier call made it without. @throws {VirshError} */
 export async function writeFile(
   change: Change,
   host: Host,
@@ -56,17 +59,37 @@ export async function writeFile(
   content: Uint8Array,
 ): Promise<void> {
   const { pool } = host.options;
-  await remove(change, host, name);
-  await change.virsh(host, ['vol-create-as', pool, name, `${content.length}B`, '--format', 'raw']);
+  const size = `${content.length}B`;
+  if (!(await isMade(change, host, ['vol-create-as', pool, name, size, '--format', 'raw']))) {
+    const info = await host.virsh(['vol-info', '--bytes', '--pool', pool, '--', name]);
+    if (capacityIn(info) !== content.length) throw halfMade(host, name);
+  }
   await change.virsh(host, ['vol-upload', '--pool', pool, name, '/dev/stdin'], { input: content });
 }
 
-/** Done too where there is none. @throws {VirshError} */
-export function deleteFile(change: Change, host: Host, name: string, _order: DestroyOrder): Promise<void> {
-  return remove(change, host, name);
+/** False: it is there already. @throws {VirshError} */
+async function isMade(change: Change, host: Host, create: readonly string[]): Promise<boolean> {
+  try {
+    await change.virsh(host, create);
+    return true;
+  } catch (error) {
+    if (error instanceof VirshError && error.problem === 'exists') return false;
+    throw error;
+  }
 }
 
-async function remove(change: Change, host: Host, name: string): Promise<void> {
+const halfMade = (host: Host, name: string): VirshError =>
+  new VirshError('half_made', `${host.name} has ${name} of an earlier call, and it is not whole`);
+
+const capacityIn = (info: string): number => Number(/^Capacity:\s+(\d+)/m.exec(info)?.[1] ?? 0);
+
+/** Done too where there is none. @throws {VirshError} */
+export async function deleteFile(
+  change: Change,
+  host: Host,
+  name: string,
+  _order: DestroyOrder,
+): Promise<void> {
   try {
     await change.virsh(host, ['vol-delete', '--pool', host.options.pool, '--', name]);
   } catch (error) {
@@ -109,7 +132,7 @@ export async function readEnd(host: Host, name: string, bytes: number): Promise<
   if (!(await listFiles(host)).includes(name)) return undefined;
   const { virsh, virshBytes, options } = host;
   const info = await virsh(['vol-info', '--bytes', '--pool', options.pool, '--', name]);
-  const size = Number(/^Capacity:\s+(\d+)/m.exec(info)?.[1] ?? 0);
+  const size = capacityIn(info);
   const from = Math.max(0, size - bytes);
   const range = ['--offset', String(from), '--length', String(size - from)];
   if (size === 0) return '';

@@ -73,26 +73,35 @@ function serverOf(bench: Bench, call: Call) {
   };
 }
 
-it('L1: a server that slept past its lease within a create does not take the disk of the machine that runs', async () => {
-  const host = new MemoryHost();
-  const { slow, other, holdAt } = twoServers([host]);
-  const { reached, wake } = holdAt((line) => line.startsWith('vol-delete') && line.includes('suite-a.qcow2'));
-  const sleeping = slow.create('suite-a', { host: 'kvm-1' }).catch(() => undefined);
-  await reached;
-  // Its lease is over; another server goes on with the create. The machine runs, and its tenant writes.
-  await other.create('suite-a', { host: 'kvm-1' });
-  const disk = host.files.get('suite-a.qcow2');
-  if (disk === undefined) throw new Error('it has no disk');
-  disk.content = Buffer.from('what the tenant wrote');
-  const key = readDomainXml(await host.virsh(['dumpxml', '--inactive', '--', 'suite-a'])).mark
-    ?.hostKeyFingerprint;
-  wake();
-  await sleeping;
-  const after = readDomainXml(await host.virsh(['dumpxml', '--inactive', '--', 'suite-a'])).mark
-    ?.hostKeyFingerprint;
-  expect.soft(host.files.get('suite-a.qcow2')?.content.toString()).toBe('what the tenant wrote');
-  expect.soft(after).toBe(key);
-});
+it.each([
+  'vol-create-as berth suite-a.qcow2',
+  'vol-create-as berth suite-a.seed',
+  'vol-upload --pool berth suite-a.seed',
+])(
+  'L1: a server that slept past its lease before %s does not change what the machine runs from',
+  async (line) => {
+    const host = new MemoryHost();
+    const { slow, other, holdAt } = twoServers([host]);
+    const { reached, wake } = holdAt((sent) => sent.startsWith(line));
+    const sleeping = slow.create('suite-a', { host: 'kvm-1' }).catch(() => undefined);
+    await reached;
+    // Its lease is over; another server goes on with the create. The machine runs, and its tenant writes.
+    await other.create('suite-a', { host: 'kvm-1' });
+    const disk = host.files.get('suite-a.qcow2');
+    if (disk === undefined) throw new Error('it has no disk');
+    disk.content = Buffer.from('what the tenant wrote');
+    const key = readDomainXml(await host.virsh(['dumpxml', '--inactive', '--', 'suite-a'])).mark
+      ?.hostKeyFingerprint;
+    const seed = host.files.get('suite-a.seed')?.content;
+    wake();
+    await sleeping;
+    const after = readDomainXml(await host.virsh(['dumpxml', '--inactive', '--', 'suite-a'])).mark
+      ?.hostKeyFingerprint;
+    expect.soft(host.files.get('suite-a.qcow2')?.content.toString()).toBe('what the tenant wrote');
+    expect.soft(after).toBe(key);
+    expect.soft(host.files.get('suite-a.seed')?.content).toEqual(seed);
+  },
+);
 
 it('L2: nor does it leave a disk and a seed, with the secrets of its tenant, of a machine that was deleted meanwhile', async () => {
   const host = new MemoryHost();
@@ -130,13 +139,35 @@ it('L3: a volume that was deleted while its create was under way elsewhere leave
 it('L3: nor one that had made nothing before it was deleted', async () => {
   const host = new MemoryHost();
   const { slow, other, holdAt } = twoServers([host]);
-  const { reached, wake } = holdAt((line) => line.startsWith('vol-delete') && line.includes('suite-v.mark'));
+  const { reached, wake } = holdAt(
+    (line) => line.startsWith('vol-create-as') && line.includes('suite-v.mark'),
+  );
   const sleeping = slow.createVolume('suite-v', 'kvm-1').catch(() => undefined);
   await reached;
   expect(await other.destroyVolume('suite-v')).toMatchObject({ outcome: 'done' });
   wake();
   expect(await sleeping).toMatchObject({ outcome: 'failed', code: 'transient', sideEffect: 'none' });
   expect([...host.files.keys()].filter((name) => name.startsWith('suite-v'))).toEqual([]);
+});
+
+it('what an interrupted create left whole is used, and what is not whole is made under another name', async () => {
+  const host = new MemoryHost();
+  const { slow, other, holdAt } = twoServers([host]);
+  const { reached, wake } = holdAt((line) => line.startsWith('vol-upload'));
+  const sleeping = slow.create('suite-a', { host: 'kvm-1' }).catch(() => undefined);
+  await reached;
+  const disk = host.files.get('suite-a.qcow2');
+  if (disk === undefined) throw new Error('it has no disk');
+  const whole = disk.bytes;
+  disk.bytes = 0;
+  await expect(other.create('suite-a', { host: 'kvm-1' })).rejects.toThrow(
+    'suite-a.qcow2 of an earlier call, and it is not whole',
+  );
+  disk.bytes = whole;
+  await other.create('suite-a', { host: 'kvm-1' });
+  expect(host.files.get('suite-a.qcow2')).toBe(disk);
+  wake();
+  await sleeping;
 });
 
 it.each([true, false])(

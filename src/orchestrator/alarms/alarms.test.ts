@@ -241,6 +241,7 @@ describe('those of resources that have one each', () => {
         kind: 'orphan_machine',
         platform: 'default',
         text: 'nobody knows it',
+        subjectOf: ({ ref }) => ref,
         describe: ({ ref }) => `it is ${ref}`,
         fields: ({ ref }) => ({ ref }),
         log: { error: (_, text) => void logged.push(text) },

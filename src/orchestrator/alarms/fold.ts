@@ -1,6 +1,5 @@
 import type { Log } from '../../ports/log.ts';
 import type { AlarmKind } from '../model/alarm.ts';
-import type { OwnerRef } from '../model/platform-driver.ts';
 import { cleanText } from '../model/platform-resource.ts';
 import type { Alarms } from './alarms.ts';
 
@@ -9,9 +8,10 @@ const NAMED = 100;
 
 /** A kind of alarm whose subjects are resources of a platform. */
 interface Folded<T> {
-  kind: Extract<AlarmKind, 'orphan_machine' | 'orphan_volume' | 'row_lost'>;
+  kind: AlarmKind;
   platform: string;
   text: string;
+  subjectOf: (item: T) => string;
   /** What is said of one: in its alarm, and in its line of the list. */
   describe: (item: T) => string;
   /** Those of the line in the log. */
@@ -23,34 +23,34 @@ interface Folded<T> {
  * Raises the alarms of `items`: one each for the first hundred, and one for all, with their number and the file that
  * lists them, where there are more; its subject is the platform. `isComplete`: all others of the kind have ended.
  */
-export async function raiseFolded<T extends { ref: OwnerRef }>(
+export async function raiseFolded<T>(
   alarms: Alarms,
-  { kind, platform, text, describe, fields, log }: Folded<T>,
+  { kind, platform, text, subjectOf, describe, fields, log }: Folded<T>,
   items: readonly T[],
   isComplete: boolean,
 ): Promise<void> {
   const stood = new Set<string>();
   for (const alarm of alarms.standing())
     if (alarm.kind === kind && alarm.platform === platform) stood.add(alarm.subject);
-  const named = items.filter(({ ref }) => stood.has(ref)).slice(0, NAMED);
+  const named = items.filter((item) => stood.has(subjectOf(item))).slice(0, NAMED);
   // Those that are not listed now stand on, unless the listing is complete.
   let places = NAMED - (isComplete ? named.length : stood.size);
   for (const item of items) {
     if (places <= 0) break;
-    if (stood.has(item.ref)) continue;
+    if (stood.has(subjectOf(item))) continue;
     named.push(item);
     places--;
   }
   for (const item of named)
     alarms.raise(
-      { kind, subject: item.ref, platform, text, detail: describe(item), fields: fields(item) },
+      { kind, subject: subjectOf(item), platform, text, detail: describe(item), fields: fields(item) },
       log,
     );
-  const subjects = new Set<string>(named.map(({ ref }) => ref));
+  const subjects = new Set<string>(named.map(subjectOf));
   const list = `${kind}-${platform}`;
   if (items.length > NAMED) {
     // A name on the platform is another's text, and the file is read in a terminal.
-    const lines = items.map((item) => [item.ref, describe(item)].map(cleanText).join('\t'));
+    const lines = items.map((item) => [subjectOf(item), describe(item)].map(cleanText).join('\t'));
     const detail = `there are ${items.length}, and ${NAMED} have an alarm of their own${await alarms.listTo(list, lines)}`;
     alarms.raise({ kind, subject: platform, platform, text, detail, fields: { detail } }, log);
     subjects.add(platform);

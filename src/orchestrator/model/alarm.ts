@@ -3,7 +3,7 @@
  * `platform_down`, `platform_suspect`, `volumes_suspect`, `inventory_unknown`, `listing_incomplete`: a platform · `losses_held`: a platform, or
  * PLATFORM/HOST · `host_unknown`: PLATFORM/HOST · `orphan_machine`, `orphan_volume`, `row_lost`: an owner ref, or
  * the platform for those beyond a hundred · `step_failing`, `call_stuck`: an instance or a volume ·
- * `start_failed`, `machine_paused`, `machine_fault`, `machine_renamed`, `disk_lost`: an instance · `resource_copied`: a name on the
+ * `start_failed`, `machine_paused`, `machine_fault`, `disk_lost`: an instance · `resource_renamed`: an instance or a volume · `resource_copied`: a name on the
  * platform · `disk_left`: an owner ref · `endpoint_shared`: ADDRESS:PORT ·
  * `clock_skew`, `reload_refused`, `disk_low`: a server · `certificate_ending`: a server, or PLATFORM/USE · `store_unwritable`: the database.
  */
@@ -23,7 +23,7 @@ export const alarmKinds = [
   'start_failed',
   'machine_paused',
   'machine_fault',
-  'machine_renamed',
+  'resource_renamed',
   'resource_copied',
   'disk_left',
   'endpoint_shared',

@@ -264,14 +264,12 @@ export interface WorkWriter extends WorkReader {
 }
 
 /**
- * Stored timestamps of a platform by name: when its current outage began, since when it shows none of its machines, since when too many of its volumes are
- * missing, until when the operator accepts losses beyond the cap, when the backup was taken that this database was
- * restored from, and until when each of its instances or volumes that was created and has no row had a tombstone that
+ * Stored timestamps of a platform by name: when its current outage began, since when too many of its volumes are missing, until
+ * when the operator accepts losses beyond the cap, when the backup was taken that this database was restored from, and until when each of its instances or volumes that was created and has no row had a tombstone that
  * was deleted.
  */
 export type PlatformMark =
   | 'platform_down_since'
-  | 'empty_since'
   /** Never written: who reads it chooses hosts. */
   | 'placing'
   | 'volumes_doubted_since'

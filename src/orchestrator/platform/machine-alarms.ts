@@ -16,10 +16,7 @@ const SHARED =
   'on the platform, or in its driver';
 
 type Context = Pick<ReconcileContext, 'alarms' | 'platform' | 'log' | 'endpoints'>;
-const RENAMED =
-  'somebody gave a machine another name on the platform: it is followed, and its DELETE works. Give it its name back when you can';
-
-type MachineAlarm = 'machine_paused' | 'machine_fault' | 'machine_renamed' | 'endpoint_shared';
+type MachineAlarm = 'machine_paused' | 'machine_fault' | 'endpoint_shared';
 
 /**
  * The alarms about machines, from one listing: those that are paused, those that run with a fault, and those that run at
@@ -31,7 +28,6 @@ export class MachineAlarms {
   readonly #subjects: Readonly<Record<MachineAlarm, Set<string>>> = {
     machine_paused: new Set(),
     machine_fault: new Set(),
-    machine_renamed: new Set(),
     endpoint_shared: new Set(),
   };
   /** Which instance was seen at an endpoint first. */
@@ -47,12 +43,10 @@ export class MachineAlarms {
     if (machine === undefined) {
       this.#subjects.machine_paused.add(id);
       this.#subjects.machine_fault.add(id);
-      this.#subjects.machine_renamed.add(id);
       if (endpoint !== null) this.#subjects.endpoint_shared.add(toSubject(endpoint));
       return;
     }
-    const { power, detail, fault, renamedTo } = machine;
-    if (renamedTo !== undefined) this.#raise('machine_renamed', id, RENAMED, `it is called ${renamedTo}`);
+    const { power, detail, fault } = machine;
     if (power === 'paused') this.#raise('machine_paused', id, PAUSED, detail);
     if (fault !== undefined)
       this.#raise('machine_fault', id, `a machine has a fault: ${fault.remedy}`, fault.finding);

@@ -20,13 +20,14 @@ interface Deps {
 export type Seen = Omit<Sighting, 'platform' | 'since' | 'seenAt'>;
 
 /**
- * What one platform showed that no row is about. It is kept in the database: a restart, another server and a listing that
- * leaves something out change nothing. Sales, the 404 rule and the pruning of tombstones read it.
+ * Where what one platform showed differs from the rows. It is kept in the database: a restart and another server change
+ * nothing, and neither does a listing that leaves out what has no row. Sales, the 404 rule, the pruning of tombstones,
+ * the removal of what is left and the alarms read it.
  */
 export class Sightings {
   readonly #deps: Deps;
   readonly #startedAt: number;
-  readonly #open = new Map<string, Sighting>();
+  #open = new Map<string, Sighting>();
   readonly #complete = new Set<ResourceKind>();
   #isRestored = false;
   #areUnrecorded = false;
@@ -36,22 +37,29 @@ export class Sightings {
     this.#startedAt = deps.clock.now();
   }
 
-  /** Reads those of earlier processes. Rejects if the store does. */
+  /** Reads those of earlier processes, and of other servers. Rejects if the store does. */
   async load(): Promise<void> {
     const { store, platform } = this.#deps;
-    for (const sighting of await store.read.sightings.list(platform))
-      this.#open.set(toKey(sighting), sighting);
+    const open = await store.read.sightings.list(platform);
+    this.#open = new Map(open.map((sighting) => [toKey(sighting), sighting]));
+  }
+
+  of(wanted: Sighting['what']): Sighting[] {
+    return [...this.#open.values()].filter(({ what }) => what === wanted);
   }
 
   /** Those of a kind of resource that have no row. */
   withoutRow(kind: ResourceKind): Sighting[] {
-    return [...this.#open.values()].filter(
-      ({ what, resourceKind }) => what === 'no_row' && resourceKind === kind,
-    );
+    return this.of('no_row').filter(({ resourceKind }) => resourceKind === kind);
   }
 
   isWithoutRow(ref: OwnerRef): boolean {
-    return [...this.#open.values()].some((one) => one.what === 'no_row' && one.ref === ref);
+    return this.of('no_row').some((one) => one.ref === ref);
+  }
+
+  /** Since when it has been seen, in milliseconds since the epoch; undefined: it is not. */
+  since(key: Pick<Sighting, 'resourceKind' | 'what' | 'name'>): number | undefined {
+    return this.#open.get(toKey({ platform: this.#deps.platform, ...key }))?.since;
   }
 
   /** Records what a listing showed. What is recorded as it is, and lately, writes nothing. */
@@ -73,13 +81,29 @@ export class Sightings {
     }
   }
 
-  /** It has its row, or is proved gone. */
-  async close(sighting: Pick<Sighting, 'resourceKind' | 'what' | 'name'>): Promise<void> {
-    const { store, platform } = this.#deps;
-    const key = { platform, ...sighting };
-    if (!this.#open.has(toKey(key))) return;
-    await store.transact((tx) => tx.sightings.remove(key));
-    this.#open.delete(toKey(key));
+  /** Records what a listing showed of one kind, and closes all others of it, but those of hosts that are silent. */
+  async replace(
+    { resourceKind, what }: Pick<Sighting, 'resourceKind' | 'what'>,
+    seen: readonly Omit<Seen, 'resourceKind' | 'what'>[],
+    silent: ReadonlySet<string>,
+  ): Promise<void> {
+    const names = new Set(seen.map(({ name }) => name));
+    await this.record(seen.map((one) => ({ ...one, resourceKind, what })));
+    const over = this.of(what).filter(
+      (one) => one.resourceKind === resourceKind && !names.has(one.name) && !silent.has(one.host ?? ''),
+    );
+    await this.close(over);
+  }
+
+  /** Each has its row, or is proved gone, or is as its row says again. */
+  async close(sightings: readonly Sighting[]): Promise<void> {
+    for (let begin = 0; begin < sightings.length; begin += BATCH) {
+      const batch = sightings.slice(begin, begin + BATCH);
+      await this.#deps.store.transact(async (tx) => {
+        for (const sighting of batch) await tx.sightings.remove(sighting);
+      });
+      for (const sighting of batch) this.#open.delete(toKey(sighting));
+    }
   }
 
   /** A listing was compared with the rows: all that it shows has its row, or is recorded. */

@@ -4,6 +4,7 @@ import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { instance } from '../../store/records.fixture.ts';
 import type { Store } from '../model/store.ts';
 import { ExpectedMachines } from './expected-machines.ts';
+import { Sightings } from './sightings.ts';
 import { judgeMachines, judgeVolumes, whySuspect } from './validate-listing.ts';
 
 it.each([
@@ -34,7 +35,7 @@ it('a listing that lacks every machine of a host is believed where that host is 
   const store = {
     read: {
       instances: { livePage: async () => rows },
-      marks: { get: async (name: string) => (name === 'empty_since' ? null : acceptedUntil) },
+      marks: { get: async () => acceptedUntil },
     },
     transact: async () => undefined,
     isCommitFeedLive: () => true,
@@ -60,7 +61,8 @@ it('a listing that lacks every machine of a host is believed where that host is 
       error: () => undefined,
     },
     platform: 'default',
-    options: { leaseMs: 30_000, suspectShare: 0.5 },
+    options: { leaseMs: 30_000, suspectShare: 0.5, emptyForMs: 600_000 },
+    sightings: new Sightings({ store, clock, platform: 'default', options: { restoreDoubtMs: 0 } }),
     driver: { manifest: { createVisibleWithinMs: 0 } },
   } as unknown as Parameters<typeof judgeMachines>[0];
   const judge = judgeMachines(deps, new ExpectedMachines(store, 'default'));

@@ -8,10 +8,13 @@ import type { ReconcileContext } from './context.ts';
 import { changedBefore, type ExpectedMachines, isExpected } from './expected-machines.ts';
 import { areLossesAccepted } from './loss-cap.ts';
 import type { Judge } from './shared-listing.ts';
+import type { Seen } from './sightings.ts';
+
+type Missing = Omit<Seen, 'resourceKind' | 'what'>;
 
 type Deps = Pick<
   ReconcileContext,
-  'store' | 'platform' | 'clock' | 'log' | 'alarms' | 'health' | 'options' | 'driver'
+  'store' | 'platform' | 'clock' | 'log' | 'alarms' | 'health' | 'options' | 'driver' | 'sightings'
 >;
 
 /** With fewer missing machines than this, unless all are missing, a listing is accepted. */
@@ -44,7 +47,7 @@ export function whySuspect(
 export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<ObservedMachine> {
   let told = '';
   return async (listing, begunAt) => {
-    const { health, options, driver, log, store, platform, clock } = deps;
+    const { health, options, driver, log, store, platform, clock, sightings } = deps;
     if (listing.answer === 'unknown') {
       await health.reportProblem({ kind: 'down', problem: listing.reason }, begunAt);
       return false;
@@ -58,12 +61,15 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
     const hosts = await judgeHosts(deps, asked);
     // A younger machine may be missing from a correct listing too.
     const settledBy = begunAt - driver.manifest.createVisibleWithinMs;
-    const { lastSeenOn, ...result } = await count(deps, expected, { items: listing.items, hosts }, settledBy);
-    raiseUnknownHosts(deps, lastSeenOn);
-    const why = whySuspect(result, options.suspectShare);
-    const hasLasted = await hasLastedEmpty(deps, why === 'all', begunAt);
+    const counts = await count(deps, expected, { items: listing.items, hosts }, settledBy);
+    const { missing } = counts;
+    raiseUnknownHosts(deps, counts.lastSeenOn);
+    const why = whySuspect({ expected: counts.expected, missing: missing.length }, options.suspectShare);
+    if (why !== 'many')
+      await sightings.replace({ resourceKind: 'instance', what: 'missing' }, missing, hosts.silent);
+    const hasLasted = why === 'all' && missing.every((one) => hasLastedMissing(deps, one));
     if (why !== undefined && !hasLasted && !(await areLossesAccepted(store.read, platform, clock.now()))) {
-      const problem = `its listing lacks ${result.missing} of ${result.expected} machines that it should have`;
+      const problem = `its listing lacks ${missing.length} of ${counts.expected} machines that it should have`;
       await health.reportProblem({ kind: 'suspect', problem }, begunAt);
       return false;
     }
@@ -78,9 +84,10 @@ async function count(
   expected: ExpectedMachines,
   { items, hosts }: { items: readonly ObservedMachine[]; hosts: Hosts },
   settledBy: number,
-): Promise<{ expected: number; missing: number; lastSeenOn: ReadonlyMap<string, number> }> {
+): Promise<{ expected: number; missing: readonly Missing[]; lastSeenOn: ReadonlyMap<string, number> }> {
   const listed = await refsOf(items);
-  const counts = { expected: 0, missing: 0 };
+  const missing: Missing[] = [];
+  let expectedCount = 0;
   const lastSeenOn = new Map<string, number>();
   for await (const slice of inSlices(expected.entries()))
     for (const [ref, expectation] of slice) {
@@ -92,27 +99,19 @@ async function count(
       if (isElsewhere || !isExpected(expectation)) continue;
       const answeredAt = expectation.createOpenUntil ?? Number.NEGATIVE_INFINITY;
       if (!changedBefore(Math.max(expectation.since, answeredAt), settledBy, deps)) continue;
-      counts.expected++;
-      if (!isListed) counts.missing++;
+      expectedCount++;
+      if (!isListed) missing.push({ name: ref, ref, resourceId: expectation.id, host, detail: {} });
     }
-  return { ...counts, lastSeenOn };
+  return { expected: expectedCount, missing, lastSeenOn };
 }
 
-/**
- * Whether the platform has shown none of what it should have for so long that this is accepted. Since when is kept in the
- * database, so that a restart does not begin it anew.
- */
-async function hasLastedEmpty(
-  { store, platform, options }: Pick<Deps, 'store' | 'platform' | 'options'>,
-  isEmpty: boolean,
-  begunAt: number,
-): Promise<boolean> {
-  const mark = markOf(platform, 'empty_since');
-  const since = await store.read.marks.get(mark);
-  if (isEmpty && since !== null) return begunAt - since >= options.emptyForMs;
-  if (isEmpty) await store.transact((tx) => tx.marks.put(mark, begunAt));
-  else if (since !== null) await store.transact((tx) => tx.marks.remove(mark));
-  return isEmpty && options.emptyForMs === 0;
+/** Whether it has been missing for so long that an empty listing is accepted. */
+function hasLastedMissing(
+  { sightings, clock, options }: Pick<Deps, 'sightings' | 'clock' | 'options'>,
+  { name }: Missing,
+): boolean {
+  const since = sightings.since({ resourceKind: 'instance', what: 'missing', name });
+  return since !== undefined && clock.now() - since >= options.emptyForMs;
 }
 
 /** `lastSeenOn`: how many machines were last seen on each host that the platform does not know. */

@@ -22,7 +22,11 @@ function setUp(
   let listener: CommitListener = {};
   const none = () => undefined;
   const store = {
-    read: { instances: { livePage: async () => [row] }, marks: { get: async () => null } },
+    read: {
+      instances: { livePage: async () => [row] },
+      marks: { get: async () => null },
+      sightings: { list: async () => [] },
+    },
     isCommitFeedLive: () => true,
     subscribe: (subscribed: CommitListener) => {
       listener = subscribed;

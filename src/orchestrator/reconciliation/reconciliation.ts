@@ -114,6 +114,7 @@ export class Reconciliation {
   async #compare(machines: Listed<ObservedMachine> | null): Promise<void> {
     if (machines === null || this.#isStopped) return;
     try {
+      await this.#context.sightings.load();
       if (machines.isTrusted) await compareMachines(this.#context, this.#expected, machines);
       if (!(await this.#machines.sweep(machines))) return;
       await this.#reconcileRestored(machines);

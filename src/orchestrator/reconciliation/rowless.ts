@@ -105,7 +105,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
       const hasRow = this.#adopted.includes(sighting.ref) || (await this.#hasRow(sighting.resourceId));
       const isGone =
         !hasRow && isTrusted && !items.has(sighting.ref) && (await this.#confirm(sighting)).answer === 'gone';
-      if (hasRow || isGone) await sightings.close(sighting);
+      if (hasRow || isGone) await sightings.close([sighting]);
     }
     await this.#alarm();
   }
@@ -119,8 +119,9 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
   async #alarm(): Promise<void> {
     const { alarms, platform, log, sightings } = this.#context;
     const describe = ({ detail: { problem = 'it has no row' } }: Sighting) => problem;
+    const subjectOf = ({ ref }: Sighting) => ref;
     const fields = ({ ref, detail: { problem } }: Sighting) => ({ ref, problem });
-    const kindOf = { kind: 'row_lost' as const, platform, text: ROW_LOST, describe, fields, log };
+    const kindOf = { kind: 'row_lost' as const, platform, text: ROW_LOST, subjectOf, describe, fields, log };
     const all = [...sightings.withoutRow('instance'), ...sightings.withoutRow('volume')];
     await raiseFolded(alarms, kindOf, all, true);
   }

@@ -11,7 +11,7 @@ import { changedBefore, type ExpectedMachines } from '../platform/expected-machi
 import type { Listed } from '../platform/shared-listing.ts';
 import { removeAttempt, supersede } from '../platform/superseded-attempts.ts';
 import { adoptMachine } from './adopt-machine.ts';
-import { Leftovers } from './leftovers.ts';
+import { Deviations } from './deviations.ts';
 import { type Orphan, OrphanPolicy } from './orphan-policy.ts';
 import { Rowless } from './rowless.ts';
 
@@ -30,7 +30,7 @@ export class MachineSweep {
   readonly #isStopped: () => boolean;
   readonly #rowless: Rowless<ObservedMachine>;
   readonly #policy: OrphanPolicy;
-  readonly #leftovers: Leftovers;
+  readonly #deviations: Deviations;
   #listedBefore: ReadonlySet<OwnerRef> = new Set();
   #orphans: Orphan[] = [];
 
@@ -39,7 +39,7 @@ export class MachineSweep {
     this.#expected = expected;
     this.#isStopped = isStopped;
     this.#policy = new OrphanPolicy(context);
-    this.#leftovers = new Leftovers(context, 'instance');
+    this.#deviations = new Deviations(context, 'instance');
     this.#rowless = new Rowless(
       context,
       'instance',
@@ -74,11 +74,12 @@ export class MachineSweep {
     });
     sightings.areUnrecorded = false;
     if (!isTrusted) return true;
-    await this.#leftovers.sweep(listed.leftovers, listed.copies);
+    await this.#deviations.sweep(listed);
     const kind = {
       kind: 'orphan_machine' as const,
       platform,
       text: ORPHAN,
+      subjectOf: ({ ref }: Orphan) => ref,
       describe: ({ power }: Orphan) => `it is ${power}`,
       fields: ({ ref, power, action }: Orphan) => ({ ref, power, action }),
       log,

@@ -11,7 +11,7 @@ import type { Listed } from '../platform/shared-listing.ts';
 import { removeAttempt } from '../platform/superseded-attempts.ts';
 import { isNewlyVisible, markVolumeVisible } from '../platform/visibility.ts';
 import { adoptVolume } from './adopt-volume.ts';
-import { Leftovers } from './leftovers.ts';
+import { Deviations } from './deviations.ts';
 import { Rowless } from './rowless.ts';
 import { compareVolume, reconcileDrift, toStateKey } from './volume-drift.ts';
 
@@ -29,7 +29,7 @@ export class VolumeSweep {
   readonly #context: ReconcileContext;
   readonly #isStopped: () => boolean;
   readonly #rowless: Rowless<ObservedVolume>;
-  readonly #leftovers: Leftovers;
+  readonly #deviations: Deviations;
   #orphans: ObservedVolume[] = [];
   /** The volumes that were listed last and are as their live row says, with when that was read. */
   #owned = new Map<OwnerRef, Owned>();
@@ -39,7 +39,7 @@ export class VolumeSweep {
   constructor(context: ReconcileContext, isStopped: () => boolean) {
     this.#context = context;
     this.#isStopped = isStopped;
-    this.#leftovers = new Leftovers(context, 'volume');
+    this.#deviations = new Deviations(context, 'volume');
     this.#rowless = new Rowless(
       context,
       'volume',
@@ -79,13 +79,14 @@ export class VolumeSweep {
       kind: 'orphan_volume' as const,
       platform,
       text: 'a volume with our tag has no row: it may be costing money, and it may hold data',
+      subjectOf: ({ ref }: ObservedVolume) => ref,
       describe: ({ createdAt }: ObservedVolume) => `made ${new Date(createdAt).toISOString()}`,
       fields: ({ ref }: ObservedVolume) => ({ ref }),
       log,
     };
     if (!isTrusted) return true;
     await raiseFolded(alarms, kind, this.#orphans, hosts.silent.size === 0);
-    await this.#leftovers.sweep(listed.leftovers, listed.copies);
+    await this.#deviations.sweep(listed);
     return true;
   }
 

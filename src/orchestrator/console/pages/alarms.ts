@@ -31,7 +31,7 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
   row_lost: 'The database was restored without this row: see docs/backup.md.',
   machine_paused: 'End the cause that it names. Once it is STOPPED, leave the resume to the tenant’s start.',
   machine_fault: 'Do what it says: the instance stays ONLINE meanwhile.',
-  machine_renamed: 'Give it its name back when you can: Berth follows it meanwhile, and its DELETE works.',
+  resource_renamed: 'Give it its name back when you can: Berth follows it meanwhile, and its DELETE works.',
   resource_copied: 'Delete the copy, or take Berth’s mark off it. Berth never counts, adopts or removes it.',
   disk_left: 'Look at what it names. Berth removes disks only of what somebody asked to remove.',
   endpoint_shared:

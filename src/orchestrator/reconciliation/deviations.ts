@@ -1,0 +1,130 @@
+import { inSlices } from '../../ports/in-slices.ts';
+import { raiseFolded } from '../alarms/fold.ts';
+import type { AlarmKind } from '../model/alarm.ts';
+import { idOf } from '../model/attempt.ts';
+import type { Leftover, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
+import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
+import { putInstanceWork, putVolumeWork } from '../model/rows.ts';
+import type { Sighting } from '../model/sighting.ts';
+import type { ResourceKind } from '../model/work.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import type { Listed } from '../platform/shared-listing.ts';
+import type { Seen } from '../platform/sightings.ts';
+import { removeAttempt } from '../platform/superseded-attempts.ts';
+
+type Shown = Pick<Seen, 'name' | 'ref'> & { host?: string | undefined; problem?: string | undefined };
+
+const RENAMED =
+  'somebody gave a machine or a volume of ours another name on the platform: it is followed, and its DELETE works. Give it its ' +
+  'name back when you can';
+const COPIED =
+  'somebody copied a machine or a volume of ours, mark included: the copy is never counted, adopted or removed. Delete it, or take ' +
+  'the mark off it';
+const LEFT =
+  'disks with the name of a machine or a volume of ours are there, and it is not: they may hold data. Nobody asked for their ' +
+  'removal, so they stay';
+
+/** What listings of one kind of resource show under a foreign name, twice, or in part. Each is recorded and is an alarm. */
+export class Deviations {
+  readonly #context: ReconcileContext;
+  readonly #kind: ResourceKind;
+
+  constructor(context: ReconcileContext, kind: ResourceKind) {
+    this.#context = context;
+    this.#kind = kind;
+  }
+
+  /** What is left of a resource whose end was asked for is removed, once two listings show it. */
+  async sweep({
+    items,
+    copies,
+    leftovers,
+    hosts,
+    begunAt,
+  }: Listed<ObservedMachine | ObservedVolume>): Promise<void> {
+    const renamed: Shown[] = [];
+    for await (const slice of inSlices(items.values()))
+      for (const { ref, host, renamedTo } of slice)
+        if (renamedTo !== undefined)
+          renamed.push({ name: renamedTo, ref, host, problem: `it is called ${renamedTo}` });
+    const left: Shown[] = [];
+    for (const leftover of leftovers) left.push(await this.#judgeLeftover(leftover, begunAt));
+    await this.#record('renamed', renamed, hosts.silent);
+    const copied = copies.map(({ name, ref, host }) => ({ name, ref, host, problem: `of ${ref}` }));
+    await this.#record('copy', copied, hosts.silent);
+    await this.#record('leftover', left, hosts.silent);
+    await this.#alarm('renamed', 'resource_renamed', RENAMED, ({ resourceId }) => resourceId);
+    await this.#alarm('copy', 'resource_copied', COPIED, ({ name }) => name);
+    await this.#alarm('leftover', 'disk_left', LEFT, ({ ref }) => ref);
+  }
+
+  /** Without a problem: one listing has shown it, or it is being removed. */
+  async #judgeLeftover(leftover: Leftover, begunAt: number): Promise<Shown> {
+    const { ref, host, detail } = leftover;
+    const since = this.#context.sightings.since({ resourceKind: this.#kind, what: 'leftover', name: ref });
+    const isListedAgain = since !== undefined && since < begunAt;
+    const problem = isListedAgain && !(await this.#remove(ref)) ? detail : undefined;
+    return { name: ref, ref, host, problem };
+  }
+
+  async #record(what: Sighting['what'], shown: readonly Shown[], silent: ReadonlySet<string>): Promise<void> {
+    const seen = shown.map(({ name, ref, host, problem }) => ({
+      name,
+      ref,
+      resourceId: idOf(ref),
+      host: host ?? null,
+      detail: problem === undefined ? {} : { problem },
+    }));
+    await this.#context.sightings.replace({ resourceKind: this.#kind, what }, seen, silent);
+  }
+
+  /** Of both kinds of resources: they are one kind of alarm. */
+  async #alarm(
+    what: Sighting['what'],
+    kind: Extract<AlarmKind, 'resource_renamed' | 'resource_copied' | 'disk_left'>,
+    text: string,
+    subjectOf: (sighting: Sighting) => string,
+  ): Promise<void> {
+    const { alarms, platform, log, sightings } = this.#context;
+    const describe = ({ detail: { problem = '' }, host }: Sighting): string =>
+      host === null ? problem : `${problem}, on ${host}`;
+    const all = sightings.of(what).filter(({ detail }) => detail.problem !== undefined);
+    const folded = {
+      kind,
+      platform,
+      text,
+      subjectOf,
+      describe,
+      fields: ({ ref }: Sighting) => ({ ref }),
+      log,
+    };
+    await raiseFolded(alarms, folded, all, true);
+  }
+
+  /** Whether it is being removed, under the order of its resource or of the attempt that left it. */
+  async #remove(ref: OwnerRef): Promise<boolean> {
+    const { store, platform, clock, log } = this.#context;
+    const row = await this.#rowOf(ref);
+    if (row === null || row.platform !== platform || idOf(row.ownerRef) !== idOf(ref)) return false;
+    if (row.ownerRef !== ref) {
+      await removeAttempt(this.#context, { ...row, resourceKind: this.#kind }, ref);
+      return true;
+    }
+    if (row.destroyOrder === null) return false;
+    await store.transact(async (tx) => {
+      const reader = this.#kind === 'instance' ? tx.instances : tx.volumes;
+      const current: InstanceRecord | VolumeRecord | null = await reader.byId(row.id);
+      if (current?.destroyOrder == null || (await tx.work.of(row.id)) !== null) return;
+      const put = this.#kind === 'instance' ? putInstanceWork : putVolumeWork;
+      await put(tx, row.id, 'destroy', clock.now());
+      log.warn({ ref, [this.#kind]: row.id }, 'disks of what was removed are there: they are removed');
+    });
+    return true;
+  }
+
+  async #rowOf(ref: OwnerRef): Promise<InstanceRecord | VolumeRecord | null> {
+    const { instances, volumes } = this.#context.store.read;
+    const rows = this.#kind === 'instance' ? instances : volumes;
+    return (await rows.byOwnerRef(ref)) ?? (await rows.byId(idOf(ref)));
+  }
+}
