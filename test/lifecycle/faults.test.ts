@@ -272,7 +272,9 @@ describe('a platform in trouble', () => {
   );
 
   it('that lists nothing ends nothing: each instance is looked at by itself first [listing-empty]', async () => {
-    const { orchestrator, setPlan, calls } = await startWithFaults(() => 'none');
+    const { orchestrator, setPlan, calls } = await startWithFaults(() => 'none', {
+      reconcile: { accept_empty_after_s: 2 },
+    });
     await using _ = orchestrator;
     const id = await create(orchestrator);
     await orchestrator.waitFor(id, 'ONLINE');

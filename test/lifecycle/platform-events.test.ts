@@ -40,7 +40,10 @@ describe('what the platform does by itself', () => {
   });
 
   it('a stopped machine that is reaped becomes OFFLINE, for good, until it is deleted [stopped-machine-reaped]', async () => {
-    await using orchestrator = await startTestOrchestrator({ platform: { reap_stopped_after_s: 0.2 } });
+    await using orchestrator = await startTestOrchestrator({
+      platform: { reap_stopped_after_s: 0.2 },
+      reconcile: { accept_empty_after_s: 2 },
+    });
     const id = await online(orchestrator);
     await orchestrator.request('POST', `/instances/${id}/stop`);
     await orchestrator.waitFor(id, 'OFFLINE');
@@ -55,6 +58,7 @@ describe('what the platform does by itself', () => {
       clock,
       probe: everyProbeWorks,
       platform: { reclaim_spot_after_s: [3_600, 3_600] },
+      reconcile: { accept_empty_after_s: 2 },
     });
     const { request, store } = orchestrator;
     const body = instanceRequest({ configuration_id: 'a100-sxm-1x-spot' });
@@ -70,7 +74,7 @@ describe('what the platform does by itself', () => {
   });
 
   it('a dedicated machine that is proved gone is ERROR, with a text', async () => {
-    await using orchestrator = await startTestOrchestrator();
+    await using orchestrator = await startTestOrchestrator({ reconcile: { accept_empty_after_s: 2 } });
     const id = await online(orchestrator);
     const ref = await refOf(orchestrator, id);
     await behind(() => orchestrator.simulator.destroy(ref, null, anOrder));

@@ -642,7 +642,8 @@ describe('a row of the backup whose machine the platform does not show', () => {
     await using first = await startFirst();
     const id = await make(first);
     await stop(first, id);
-    const [other] = [await make(first)];
+    // With a third, the listing does not lack all that it should have.
+    const [other] = [await make(first), await make(first)];
     const restore = await backUp(first);
     let isAway = true;
     const hide = hiding(() => (isAway ? `berth-${id}` : undefined));

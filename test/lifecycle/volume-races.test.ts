@@ -94,6 +94,8 @@ describe('a volume that is still being made', () => {
   it('whose create comes back after its DELETE is gone all the same, on the platform too', async () => {
     const { orchestrator, volume, remove, waitForVolume, setPlan, heal, calls } = await start({
       reconcile: { lease_s: 0.2 },
+      // A platform that compares neither deadline nor fence.
+      wrapDriver: (driver) => withVolumes(driver, () => ({})),
     });
     await using _ = orchestrator;
     setPlan(({ method }) => (method === 'volumes.create' ? 'hang' : 'none'));
@@ -318,7 +320,7 @@ describe('on a platform that attaches only while the machine is stopped', () => 
     const attachMay = Promise.withResolvers<void>();
     const { orchestrator, available, online, attach, waitForVolume, hasCalled } = await start({
       platform: { ...cold, volume_ms: [0, 0] },
-      reconcile: { watch_interval_s: 0.02 },
+      reconcile: { watch_interval_s: 0.02, accept_empty_after_s: 2 },
       wrapDriver: (driver) => ({
         ...withVolumes(driver, (volumes) => ({
           attach: async (ref, machine, cookie) => {
