@@ -127,13 +127,13 @@ export const orchestratorMutants: readonly Mutant[] = [
         file: 'src/orchestrator/steps/instance/start.ts',
         find: "return { step: 'stop' };",
         replace:
-          "return failInstance(context, tx, record, 'internal', 'The instance could not be started.');",
+          "return failInstance(context, tx, record, { as: 'failure', cause: 'boot_failed', reason: 'it could not be started' });",
       },
       {
         file: 'src/orchestrator/steps/instance/verify.ts',
         find: "return { step: 'stop' };",
         replace:
-          "return failInstance(context, tx, record, 'internal', 'The instance could not be started.');",
+          "return failInstance(context, tx, record, { as: 'failure', cause: 'boot_failed', reason: 'it could not be started' });",
       },
     ],
   },
@@ -366,7 +366,7 @@ export const orchestratorMutants: readonly Mutant[] = [
         file: 'src/orchestrator/steps/instance/create.ts',
         find: 'if (isRefused(failed))',
         replace:
-          "if (isRefused(failed) && failed.sideEffect === 'none') {\n    await failInstance(context, tx, record, 'internal', 'It could not be made.');\n    return { step: 'finish' };\n  }\n  if (isRefused(failed))",
+          "if (isRefused(failed) && failed.sideEffect === 'none') {\n    await failCreate(context, tx, record, 'image_missing', 'it could not be made');\n    return { step: 'finish' };\n  }\n  if (isRefused(failed))",
       },
       {
         file: 'src/orchestrator/reconciliation/sweep-machines.ts',
