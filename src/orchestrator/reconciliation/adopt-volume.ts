@@ -77,30 +77,21 @@ async function listedAttachments(
   );
 }
 
-/** Each attachment goes by the states in between, as the table of the volume's states has them. */
 async function applyAttachments(
   tx: Transaction,
   volume: VolumeRecord,
   shown: readonly Attachment[],
   now: number,
 ): Promise<VolumeRecord> {
-  let current = volume;
   const rows = await tx.volumes.attachmentsOfVolume(volume.id);
-  for (const row of rows) {
-    if (row.state !== 'attached' || shown.some(({ instanceId }) => instanceId === row.instanceId)) continue;
-    await tx.volumes.putAttachment({ ...row, state: 'detaching' });
-    current = await updateAttachmentStatus(tx, current);
-    await tx.volumes.removeAttachment(row.volumeId, row.instanceId);
-    current = await updateAttachmentStatus(tx, current);
-  }
+  for (const { volumeId, instanceId, state } of rows)
+    if (state === 'attached' && !shown.some((one) => one.instanceId === instanceId))
+      await tx.volumes.removeAttachment(volumeId, instanceId);
   for (const attachment of shown) {
     const row = rows.find(({ instanceId }) => instanceId === attachment.instanceId);
-    if (row !== undefined && row.state !== 'attaching') continue;
-    await tx.volumes.putAttachment({ ...attachment, state: 'attaching' });
-    current = await updateAttachmentStatus(tx, current);
-    await tx.volumes.putAttachment(attachment);
-    current = await updateAttachmentStatus(tx, current);
+    if (row === undefined || row.state === 'attaching') await tx.volumes.putAttachment(attachment);
   }
+  const current = await updateAttachmentStatus(tx, volume);
   const left = await tx.volumes.attachmentsOfVolume(volume.id);
   if (left.some(({ state }) => state !== 'attached')) await workOnAttachments(tx, current, now);
   return current;

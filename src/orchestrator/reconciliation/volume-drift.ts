@@ -58,20 +58,15 @@ export async function reconcileDrift(
   });
 }
 
-/** By the states in between, as the table of the volume's states has them. */
 async function detachFrom(
   tx: Transaction,
   volume: VolumeRecord,
   instanceIds: readonly string[],
   now: number,
 ): Promise<void> {
-  let current = volume;
-  for (const state of ['attaching', 'detaching'] as const) {
-    for (const instanceId of instanceIds)
-      await tx.volumes.putAttachment({ volumeId: volume.id, instanceId, state });
-    current = await updateAttachmentStatus(tx, current);
-  }
-  await workOnAttachments(tx, current, now);
+  for (const instanceId of instanceIds)
+    await tx.volumes.putAttachment({ volumeId: volume.id, instanceId, state: 'detaching' });
+  await workOnAttachments(tx, await updateAttachmentStatus(tx, volume), now);
 }
 
 function isSettled({ status, deletedAt }: VolumeRecord): boolean {

@@ -28,7 +28,7 @@ export async function deleteVolume(
       throw new ApiError('volume_attached', 'The volume is attached; detach it first.', {
         details: { attached_instance_ids: holders },
       });
-    const destroyOrder = recordedOrder({ reason, by, at: clock.now() });
+    const destroyOrder = volume.destroyOrder ?? recordedOrder({ reason, by, at: clock.now() });
     await transitionVolume(tx, { ...volume, destroyOrder }, 'DELETING');
     await putVolumeWork(tx, id, 'destroy', clock.now());
   });

@@ -17,11 +17,14 @@ export async function transitionVolume(
   return changed;
 }
 
-/** Sets the status of a volume from its attachments. */
+/** Sets the status of a volume from its attachments, by the states in between where several have changed. */
 export async function updateAttachmentStatus(tx: Transaction, record: VolumeRecord): Promise<VolumeRecord> {
   if (record.status === 'CREATING' || record.status === 'DELETING' || record.status === 'ERROR')
     return record;
-  return transitionVolume(tx, record, statusFromAttachments(await tx.volumes.attachmentsOfVolume(record.id)));
+  const to = statusFromAttachments(await tx.volumes.attachmentsOfVolume(record.id));
+  const isStep = record.status === to || volumeTransitions[record.status].includes(to);
+  const between = record.status === 'AVAILABLE' ? 'ATTACHING' : 'DETACHING';
+  return transitionVolume(tx, isStep ? record : await transitionVolume(tx, record, between), to);
 }
 
 function statusFromAttachments(attachments: readonly Attachment[]): VolumeStatus {
