@@ -108,7 +108,7 @@ export const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/orchestrator/steps/adopt-or-create.ts',
-        find: "if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };",
+        find: "if (lease.cookie !== null || !(wasSent || isOlder)) return { answer: 'send' };",
         replace: "if (lease.attempt >= 0) return { answer: 'send' };",
       },
       {
@@ -210,7 +210,7 @@ export const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/orchestrator/steps/adopt-or-create.ts',
-        find: "if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };",
+        find: "if (lease.cookie !== null || !(wasSent || isOlder)) return { answer: 'send' };",
         replace: "if (lease.attempt >= 0) return { answer: 'send' };",
       },
     ],

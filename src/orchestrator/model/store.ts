@@ -222,7 +222,8 @@ export interface AccountUse {
 }
 
 export interface WorkReader {
-  of(resourceId: string): Promise<Work | null>;
+  /** In a transaction nobody claims it meanwhile. */
+  of(resourceId: string): Promise<(Work & Pick<OpenWork, 'leaseUntil'>) | null>;
   /** Counts the rows of open work, and tells when the oldest first became due, however often it was tried since. */
   backlog(): Promise<{ count: number; oldestDueAt: number | null }>;
   /** How many instances have open work, by its kind. */
@@ -325,6 +326,8 @@ export interface AttemptReader {
 export interface AttemptWriter extends AttemptReader {
   /** Writes an attempt, or what became of it. */
   put(attempt: Attempt): Promise<void>;
+  /** What it made is the resource now: the row of the resource says the rest. */
+  remove(ref: string): Promise<void>;
   /** Deletes up to `limit` that were closed before a moment and whose resource has no row any more. */
   prune(of: PruneRequest): Promise<void>;
 }

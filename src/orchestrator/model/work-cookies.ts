@@ -59,5 +59,13 @@ const volumeMoveSchema = z.object({
 });
 export type VolumeMove = z.infer<typeof volumeMoveSchema>;
 
-/** What the work of an attachment keeps while the volume is copied to another host. */
-export const volumeMoveCookie: CookieCodec<VolumeMove> = cookieCodec(volumeMoveSchema);
+const volumeMoveCookie: CookieCodec<VolumeMove> = cookieCodec(volumeMoveSchema);
+
+/** What the work of an attachment keeps while the volume is copied to another host: after the instance that is to have it. */
+export function toVolumeMoveCookie(instanceId: string, move: VolumeMove): string {
+  return `${instanceId} ${volumeMoveCookie.encode(move)}`;
+}
+
+export function volumeMoveOf(cookie: string | null): VolumeMove | undefined {
+  return volumeMoveCookie.decode(cookie?.slice(cookie.indexOf(' ') + 1) ?? null);
+}

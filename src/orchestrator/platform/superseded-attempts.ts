@@ -1,7 +1,10 @@
-import type { Attempt } from '../model/attempt.ts';
+import { type Attempt, generationOf } from '../model/attempt.ts';
 import { type DestroyReason, recordedOrder } from '../model/destroy-order.ts';
 import type { OwnerRef } from '../model/platform-driver.ts';
+import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
+import type { ResourceKind } from '../model/work.ts';
+import { volumeMoveOf } from '../model/work-cookies.ts';
 import type { ReconcileContext } from './context.ts';
 
 type Resource = Pick<Attempt, 'resourceKind' | 'platform' | 'host'> & {
@@ -36,23 +39,73 @@ export async function supersede(
   await putRemoval(tx, { ref, resourceKind }, now);
 }
 
-/** An earlier attempt shows something on the platform, maybe after it was closed: it is removed again. */
-export async function removeAttempt(
+/**
+ * What the platform shows under another name of a resource than its row has.
+ *
+ * - `removed`: an earlier attempt, a copy that was given up, or one of a resource whose end was asked for: it is removed, again
+ *   if need be.
+ * - `under_way`: a call for the resource runs, or its volume is being copied to that name.
+ * - `later`: an attempt that the row does not know of, as after a restore.
+ * - `current`: the row has that name by now, or there is no row.
+ */
+export type OtherAttempt = 'removed' | 'under_way' | 'later' | 'current';
+
+/** Removes what is of an earlier attempt, maybe after that was closed. */
+export async function removeOtherAttempt(
   { store, clock, alarms, log }: Pick<ReconcileContext, 'store' | 'clock' | 'alarms' | 'log'>,
-  resource: Resource,
-  ref: OwnerRef,
-): Promise<void> {
-  await store.transact(async (tx) => {
+  resourceKind: ResourceKind,
+  { id, ref }: { id: string; ref: OwnerRef },
+): Promise<OtherAttempt> {
+  return store.transact(async (tx) => {
+    const row = await rowOf(tx, resourceKind, id);
+    if (row === null || row.ownerRef === ref) return 'current';
     const known = await tx.attempts.byRef(ref);
-    if ((await tx.work.of(ref)) !== null) return;
+    const isEarlier = generationOf(ref) < generationOf(row.ownerRef);
+    if (!isEarlier && (await isUnderWay(tx, { id, ref }, clock.now()))) return 'under_way';
+    if (!isEarlier && known === null && row.destroyOrder === null) return 'later';
+    if ((await tx.work.of(ref)) !== null) return 'removed';
     const now = clock.now();
-    if (known === null) await supersede(tx, { ...resource, ownerRef: ref, host: null }, alarms.server, now);
+    if (known === null)
+      await supersede(tx, { ...row, resourceKind, ownerRef: ref, host: null }, alarms.server, now);
     else {
       await tx.attempts.put({ ...known, closedAt: null });
       await putRemoval(tx, known, now);
     }
-    log.warn({ ref, resource: resource.id }, 'the platform shows an earlier attempt: it is removed');
+    log.warn({ ref, resource: id }, 'the platform shows another attempt than the row has: it is removed');
+    return 'removed';
   });
+}
+
+/** Whether nothing is left of the other attempts of a resource. What may be left is removed. */
+export async function areOthersClosed(
+  tx: Transaction,
+  { id, ownerRef }: { id: string; ownerRef: OwnerRef },
+  now: number,
+): Promise<boolean> {
+  const open = (await tx.attempts.of(id)).filter(
+    ({ ref, closedAt }) => closedAt === null && ref !== ownerRef,
+  );
+  for (const attempt of open)
+    if ((await tx.work.of(attempt.ref)) === null) await putRemoval(tx, attempt, now);
+  return open.length === 0;
+}
+
+/** Whether a call for the resource runs, or its volume is being copied to that name. */
+export async function isUnderWay(
+  { work }: Pick<Transaction, 'work'>,
+  { id, ref }: { id: string; ref: OwnerRef },
+  now: number,
+): Promise<boolean> {
+  const open = await work.of(id);
+  return open !== null && (open.leaseUntil > now || volumeMoveOf(open.cookie)?.target === ref);
+}
+
+async function rowOf(
+  { instances, volumes }: Pick<Transaction, 'instances' | 'volumes'>,
+  kind: ResourceKind,
+  id: string,
+): Promise<InstanceRecord | VolumeRecord | null> {
+  return kind === 'instance' ? instances.byId(id) : volumes.byId(id);
 }
 
 async function putRemoval(

@@ -10,7 +10,7 @@ import type { ResourceKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { Listed } from '../platform/shared-listing.ts';
 import type { Seen } from '../platform/sightings.ts';
-import { removeAttempt } from '../platform/superseded-attempts.ts';
+import { removeOtherAttempt } from '../platform/superseded-attempts.ts';
 
 type Shown = Pick<Seen, 'name' | 'ref'> & { host?: string | undefined; problem?: string | undefined };
 
@@ -101,15 +101,13 @@ export class Deviations {
     await raiseFolded(alarms, folded, all, true);
   }
 
-  /** Whether it is being removed, under the order of its resource or of the attempt that left it. */
+  /** Whether it is being made, or is being removed, under the order of its resource or of the attempt that left it. */
   async #remove(ref: OwnerRef): Promise<boolean> {
     const { store, platform, clock, log } = this.#context;
     const row = await this.#rowOf(ref);
     if (row === null || row.platform !== platform || idOf(row.ownerRef) !== idOf(ref)) return false;
-    if (row.ownerRef !== ref) {
-      await removeAttempt(this.#context, { ...row, resourceKind: this.#kind }, ref);
-      return true;
-    }
+    if (row.ownerRef !== ref)
+      return (await removeOtherAttempt(this.#context, this.#kind, { id: row.id, ref })) !== 'later';
     if (row.destroyOrder === null) return false;
     await store.transact(async (tx) => {
       const reader = this.#kind === 'instance' ? tx.instances : tx.volumes;

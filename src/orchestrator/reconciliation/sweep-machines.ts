@@ -9,7 +9,7 @@ import { confirmMachine } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { changedBefore, type ExpectedMachines } from '../platform/expected-machines.ts';
 import type { Listed } from '../platform/shared-listing.ts';
-import { removeAttempt, supersede } from '../platform/superseded-attempts.ts';
+import { isUnderWay, removeOtherAttempt, supersede } from '../platform/superseded-attempts.ts';
 import { adoptMachine } from './adopt-machine.ts';
 import { Deviations } from './deviations.ts';
 import { type Orphan, OrphanPolicy } from './orphan-policy.ts';
@@ -130,13 +130,13 @@ export class MachineSweep {
   async #judgeAttempt(row: InstanceRecord, machine: ObservedMachine, isListedAgain: boolean): Promise<void> {
     const { ref } = machine;
     const { store, clock, log, alarms, platform } = this.#context;
-    if (generationOf(ref) < generationOf(row.ownerRef)) {
-      if (isListedAgain) await removeAttempt(this.#context, { ...row, resourceKind: 'instance' }, ref);
-      return;
-    }
+    const isLater = generationOf(ref) > generationOf(row.ownerRef);
+    if (!isLater && !isListedAgain) return;
+    if ((await removeOtherAttempt(this.#context, 'instance', { id: row.id, ref })) !== 'later') return;
     await store.transact(async (tx) => {
       const current = await tx.instances.byId(row.id);
       if (current === null || current.ownerRef !== row.ownerRef || current.destroyOrder !== null) return;
+      if (await isUnderWay(tx, { id: row.id, ref }, clock.now())) return;
       await supersede(tx, { ...current, resourceKind: 'instance', platform }, alarms.server, clock.now());
       await amend(tx, current, clock.now(), { ownerRef: ref, host: machine.host ?? null });
       log.warn(

@@ -8,7 +8,7 @@ import { confirmVolume } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { changedBefore } from '../platform/expected-machines.ts';
 import type { Listed } from '../platform/shared-listing.ts';
-import { removeAttempt } from '../platform/superseded-attempts.ts';
+import { isUnderWay, removeOtherAttempt } from '../platform/superseded-attempts.ts';
 import { isNewlyVisible, markVolumeVisible } from '../platform/visibility.ts';
 import { adoptVolume } from './adopt-volume.ts';
 import { Deviations } from './deviations.ts';
@@ -109,7 +109,7 @@ export class VolumeSweep {
     }
     if (row.platform !== platform) return null;
     if (row.ownerRef !== volume.ref) {
-      if (isListedAgain) await removeAttempt(this.#context, { ...row, resourceKind: 'volume' }, volume.ref);
+      if (isListedAgain) await this.#judgeAttempt(row, volume);
       return null;
     }
     if (hasEnded(row)) {
@@ -131,6 +131,24 @@ export class VolumeSweep {
     const { clock, options } = this.#context;
     // It holds data: one without a row is never touched.
     if (isListedAgain && clock.now() - volume.createdAt >= options.orphanGraceMs) this.#orphans.push(volume);
+  }
+
+  /** A later attempt is the copy of a move that the database forgot: it is the volume where the original is gone. */
+  async #judgeAttempt({ id, ownerRef }: VolumeRecord, { ref, host }: ObservedVolume): Promise<void> {
+    const { store, driver, clock, log } = this.#context;
+    if ((await removeOtherAttempt(this.#context, 'volume', { id, ref })) !== 'later') return;
+    const original = await confirmVolume(this.#context, driver.volumes, ownerRef);
+    if (original.answer !== 'gone') return;
+    await store.transact(async (tx) => {
+      const row = await tx.volumes.byId(id);
+      if (row === null || row.ownerRef !== ownerRef || row.destroyOrder !== null) return;
+      if (await isUnderWay(tx, { id, ref }, clock.now())) return;
+      await tx.volumes.update({ ...row, ownerRef: ref, host: host ?? null });
+      log.warn(
+        { ...volumeLogNames(row), ref },
+        'a volume is on the platform under a later name than its row had',
+      );
+    });
   }
 
   async #recordHost({ id, ownerRef }: VolumeRecord, host: string): Promise<void> {

@@ -24,8 +24,8 @@ const waited = (attempt: number): Lease => {
   const { problem: lastError = null, waitedAttempt = null } = next;
   return lease({ attempt: (next.attempt ?? attempt) + 1, lastError, waitedAttempt });
 };
-const young = { ownerRef: 'r', createdAt: STARTED_AT };
-const old = { ownerRef: 'r', createdAt: STARTED_AT - 1 };
+const young = { ownerRef: 'r', createdAt: STARTED_AT, host: null };
+const old = { ownerRef: 'r', createdAt: STARTED_AT - 1, host: null };
 
 describe('before a create is sent', () => {
   it.each([
@@ -44,16 +44,30 @@ describe('before a create is sent', () => {
       looks++;
       return { answer: 'gone' };
     };
-    const before = await findEarlierCreate(context, claimed, record, get);
+    const before = await findEarlierCreate(context, claimed, record, { get });
     const wanted = expected === 'send' ? { answer: 'send' } : { answer: 'absent', waitMs: expected };
     expect([before, looks]).toEqual([wanted, expected === 'send' ? 0 : 1]);
+  });
+
+  it.each([
+    ['was placed on no host was not sent', null, 'send'],
+    ['was placed may have been sent', 'kvm-1', 'gone'],
+  ])('a repeated one that %s, where the driver places', async (_name, host, expected) => {
+    const places = {
+      get: async () => ({ answer: 'unknown', reason: 'a host is silent' }) as const,
+      place: () => undefined,
+    };
+    const before = await findEarlierCreate(context, lease({ attempt: 2 }), { ...young, host }, places);
+    expect(before.answer).toBe(expected === 'send' ? 'send' : 'unknown');
   });
 
   it.each<Presence<{ ref: string }>>([
     { answer: 'observed', value: { ref: 'r' } },
     { answer: 'unknown', reason: 'no answer' },
   ])('what is there, and what cannot be asked, is told: %j', async (found) => {
-    expect(await findEarlierCreate(context, lease({ attempt: 2 }), young, async () => found)).toEqual(found);
+    expect(
+      await findEarlierCreate(context, lease({ attempt: 2 }), young, { get: async () => found }),
+    ).toEqual(found);
   });
 });
 

@@ -17,21 +17,23 @@ export type BeforeCreate<T> =
 interface Creatable {
   ownerRef: OwnerRef;
   createdAt: number;
+  host: string | null;
 }
 
 /**
  * Searches for the resource of an earlier create before one is sent: after an attempt with an unknown outcome, or if
- * the row is older than this process, since a restored backup does not have later attempts. If nothing is found, the
- * create waits as long as the platform may take to show it ({@link waitForEarlier}).
+ * the row is older than this process, since a restored backup does not have later attempts. Where the driver places, and the
+ * row has no host, none was sent. If nothing is found, the create waits as long as the platform may take to show it ({@link waitForEarlier}).
  */
 export async function findEarlierCreate<T>(
   context: StepContext,
   lease: Lease,
-  { ownerRef, createdAt }: Creatable,
-  get: (ref: OwnerRef) => Promise<Presence<T>>,
+  { ownerRef, createdAt, host }: Creatable,
+  { get, place }: { get(ref: OwnerRef): Promise<Presence<T>>; place?: unknown },
 ): Promise<BeforeCreate<T>> {
   const isOlder = createdAt < context.startedAt;
-  if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };
+  const wasSent = isRepeated(lease) && (host !== null || place === undefined);
+  if (lease.cookie !== null || !(wasSent || isOlder)) return { answer: 'send' };
   const found: Presence<T> = await observe(context, () => get(ownerRef));
   if (found.answer !== 'gone') return found;
   // A first attempt that is made again was refused, and not counted: nothing of it was sent.

@@ -9,6 +9,7 @@ import type { Lease } from '../model/work.ts';
 import { callStep, observe } from '../platform/call-platform.ts';
 import { confirmRemoved, confirmVolume } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
+import { areOthersClosed } from '../platform/superseded-attempts.ts';
 import {
   afterObservation,
   mayAppearForMs,
@@ -106,8 +107,21 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
     sent: () => machines.removalSent(record.ownerRef),
   });
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> =>
-    unproved(context, lease, current, removal) ?? endInstance(context, tx, current);
+    unproved(context, lease, current, removal) ??
+    (await othersLeft(context, lease, tx, current)) ??
+    endInstance(context, tx, current);
   await settleInstance(context, lease, settle, { visibility: visibilityAfter(removal) });
+}
+
+/** How the removal continues while something of another attempt is left; undefined: nothing is. */
+async function othersLeft(
+  context: StepContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord | VolumeRecord,
+): Promise<Next | undefined> {
+  if (await areOthersClosed(tx, record, context.clock.now())) return undefined;
+  return retry(context, lease, 'what another attempt to make it left is being removed');
 }
 
 /**
@@ -130,7 +144,8 @@ async function switchOff(
     if (found.answer === 'unknown') return retry(context, lease, found.reason);
     if (found.answer === 'gone') {
       const waitMs = mayAppearForMs(context, current.createOpenUntil, found.observedAt);
-      return waitMs > 0 ? { step: 'again', afterMs: waitMs } : endInstance(context, tx, current);
+      if (waitMs > 0) return { step: 'again', afterMs: waitMs };
+      return (await othersLeft(context, lease, tx, current)) ?? endInstance(context, tx, current);
     }
     if (step?.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
     if (step?.outcome === 'failed') return retryFailed(context, lease, step);
@@ -177,7 +192,8 @@ export async function stepDestroyVolume(
   // None is added while it is DELETING or ERROR.
   const instanceIds = attachments.map(({ instanceId }) => instanceId);
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
-    const next = unproved(context, lease, current, removal);
+    const next =
+      unproved(context, lease, current, removal) ?? (await othersLeft(context, lease, tx, current));
     if (next !== undefined) return next;
     for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(current.id)) {
       await tx.volumes.removeAttachment(volumeId, instanceId);

@@ -27,6 +27,7 @@ export function attemptWriter(connection: Connection): AttemptWriter {
         .insert(attempts)
         .values({ ref, ...rest })
         .onConflictDoUpdate({ target: attempts.ref, set: rest })),
+    remove: async (ref) => void (await db.delete(attempts).where(eq(attempts.ref, ref))),
     prune: async ({ platform, endedBefore, limit }) => {
       const { instances, volumes } = connection.tables;
       const one = sql`1`;

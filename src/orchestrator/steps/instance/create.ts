@@ -13,7 +13,7 @@ import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../ad
 import type { StepContext } from '../context.ts';
 import { describeWindow, failCreate } from '../fail.ts';
 import { alone, NEXT_ATTEMPT, openNextAttempt, placeInstance } from '../place.ts';
-import { describeFailure, type Failed, isPastDeadline, retry, retryFailed } from '../retry.ts';
+import { describeFailure, type Failed, isPastDeadline, isRepeated, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
 
 const BUILDING_POLL_MS = 500;
@@ -110,15 +110,19 @@ type Attempted =
 
 async function adoptOrCreate(context: StepContext, lease: Lease, record: InstanceRecord): Promise<Attempted> {
   const { driver, clock } = context;
-  const before = await findEarlierCreate(context, lease, record, () => askForMachine(context, record));
+  const before = await findEarlierCreate(context, lease, record, {
+    get: () => askForMachine(context, record),
+    place: driver.place,
+  });
   if (before.answer === 'unknown') return { outcome: 'unknown', reason: before.reason };
   if (before.answer === 'observed') {
     const adopted = adopt(before.value);
     // A platform may need more than one call to make a machine: the driver goes on with the one that is there.
     if (adopted.outcome !== 'building' || isPastDeadline(lease, clock.now())) return adopted;
   }
-  if (before.answer === 'absent' && (before.waitMs > 0 || isPastDeadline(lease, clock.now())))
-    return { outcome: 'absent', waitMs: before.waitMs };
+  const waitMs = before.answer === 'absent' ? before.waitMs : 0;
+  const isAnew = before.answer !== 'observed' && lease.cookie === null && isRepeated(lease);
+  if (waitMs > 0 || (isAnew && isPastDeadline(lease, clock.now()))) return { outcome: 'absent', waitMs };
   const cordons = await standingCordons(context.store.read, clock.now());
   const avoidHosts = cordonedHosts(cordons, context.platform);
   const spec = toMachineSpec(context, record, avoidHosts);

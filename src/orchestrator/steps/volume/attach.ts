@@ -7,6 +7,7 @@ import {
 } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
+import { volumeMoveOf } from '../../model/work-cookies.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine, confirmVolume } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
@@ -14,10 +15,9 @@ import { afterObservation, mayAppearForMs, type Observation } from '../../platfo
 import { isAttachable } from '../../volumes/attachments.ts';
 import { updateAttachmentStatus } from '../../volumes/transition.ts';
 import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/attach-cycle.ts';
-import { nextRefOf } from '../place.ts';
 import { describeFailure, type Failed, isFinal, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
-import { abandonMove, beginMove, moveOf, moveVolume } from './move.ts';
+import { abandonMove, beginMove, moveVolume } from './move.ts';
 
 const WAIT_FOR_INSTANCE_MS = 2_000;
 const NOT_SHOWN = 'the platform may not show the volume yet';
@@ -39,16 +39,15 @@ export async function stepAttach(
     await endAttachCycle(context, tx, instance.id);
     return { step: 'attach' };
   };
-  const unneeded = moveOf(cookieOf(lease, open));
-  if (unneeded !== undefined && (open.state === 'detaching' || !isAttachable(instance)))
+  const move = cookieOf(lease, open) === null ? undefined : volumeMoveOf(lease.cookie);
+  if (move !== undefined && (open.state === 'detaching' || !isAttachable(instance)))
     return settleVolume(context, lease, async (tx, current): Promise<Next> => {
-      await abandonMove(context, tx, current, unneeded);
+      await abandonMove(context, tx, current, move);
       return { step: 'attach' };
     });
   if (open.state === 'detaching') return detach(context, volumes, lease, record, open, instance);
   if (!isAttachable(instance)) return settleAttachment(context, lease, open, 'detaching');
   if (!(await isReady(context, instance))) return prepare(context, lease, open, instance);
-  const move = moveOf(cookieOf(lease, open));
   if (move !== undefined && volumes.copy !== undefined)
     return moveVolume(context, volumes.copy.bind(volumes), lease, record, { open, move, giveUp: withdraw });
   const step = await callStep(context, lease, (call) =>
@@ -58,9 +57,8 @@ export async function stepAttach(
   // A copy of what another machine writes to would be a second volume.
   const mayMove = volumes.copy !== undefined && instance.host !== null && attachments.length === 1;
   if (isElsewhere && mayMove) {
-    const target = await nextRefOf(context.store.read, record);
     const host = instance.host ?? '';
-    return settleVolume(context, lease, async () => beginMove(open, target, host), {
+    return settleVolume(context, lease, (tx, current) => beginMove(context, tx, current, { open, host }), {
       instanceIds: [instance.id],
     });
   }

@@ -50,7 +50,10 @@ async function findOrCreate(
   record: VolumeRecord,
 ): Promise<Attempted> {
   const { catalog, installationId } = context;
-  const before = await findEarlierCreate(context, lease, record, (ref) => volumes.get(ref));
+  const before = await findEarlierCreate(context, lease, record, {
+    get: (ref) => volumes.get(ref),
+    place: volumes.place,
+  });
   if (before.answer === 'unknown') return { outcome: 'open', next: retry(context, lease, before.reason) };
   if (before.answer === 'absent' && before.waitMs > 0)
     return { outcome: 'open', next: waitForEarlier(lease, before.waitMs) };

@@ -1,30 +1,42 @@
+import { recordedOrder } from '../../model/destroy-order.ts';
 import type { VolumeDriver } from '../../model/platform-driver.ts';
 import { type Attachment, type VolumeRecord, volumeLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
-import { type VolumeMove, volumeMoveCookie } from '../../model/work-cookies.ts';
+import { toVolumeMoveCookie, type VolumeMove } from '../../model/work-cookies.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { supersede } from '../../platform/superseded-attempts.ts';
+import { nextRefOf } from '../place.ts';
 import { describeFailure, isFinal, retryFailed } from '../retry.ts';
 import { type Next, settleVolume } from '../settle.ts';
 import { toVolumeSpec } from './create.ts';
-
-/** The move whose copy is under way for an attachment, by the cookie of its work. */
-export function moveOf(cookie: string | null): VolumeMove | undefined {
-  return volumeMoveCookie.decode(cookie);
-}
 
 function goOn(
   { instanceId }: Attachment,
   move: VolumeMove,
   afterMs: number,
 ): Extract<Next, { step: 'again' }> {
-  return { step: 'again', afterMs, cookie: `${instanceId} ${volumeMoveCookie.encode(move)}` };
+  return { step: 'again', afterMs, cookie: toVolumeMoveCookie(instanceId, move) };
 }
 
-/** The name and the host of the copy are stored before anything is copied: what an interrupted copy leaves is known by them. */
-export function beginMove(open: Attachment, target: string, host: string): Next {
+/**
+ * The copy is an attempt from the start: its name and its host are stored before anything is copied, with the order to remove
+ * what an interrupted copy leaves.
+ */
+export async function beginMove(
+  { clock, alarms, platform }: Pick<ReconcileContext, 'clock' | 'alarms' | 'platform'>,
+  tx: Transaction,
+  record: VolumeRecord,
+  { open, host }: { open: Attachment; host: string },
+): Promise<Next> {
+  const now = clock.now();
+  const target = await nextRefOf(tx, record);
+  await tx.attempts.put({
+    ...{ resourceId: record.id, resourceKind: 'volume', platform, ref: target, host },
+    ...{ openedAt: now, closedAt: null },
+    destroyOrder: recordedOrder({ reason: 'failed_create', by: alarms.server, at: now }),
+  });
   return goOn(open, { target, host, driver: null }, 0);
 }
 
@@ -56,6 +68,7 @@ export async function moveVolume(
     async (tx, current): Promise<Next> => {
       if (step.outcome === 'pending') return goOn(open, { ...move, driver: step.cookie }, step.pollAfterMs);
       if (step.outcome === 'done') {
+        await tx.attempts.remove(move.target);
         await supersede(tx, { ...current, resourceKind: 'volume' }, alarms.server, clock.now(), 'moved');
         await tx.volumes.update({ ...current, ownerRef: move.target, host: move.host });
         log.info(
