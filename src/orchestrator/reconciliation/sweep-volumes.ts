@@ -78,7 +78,7 @@ export class VolumeSweep {
     const kind = {
       kind: 'orphan_volume' as const,
       platform,
-      text: 'a volume with our tag has no row: it may be costing money, and it may hold data',
+      text: 'a volume with our tag has no row, or a later name than its row: it may be costing money, and it may hold data',
       subjectOf: ({ ref }: ObservedVolume) => ref,
       describe: ({ createdAt }: ObservedVolume) => `made ${new Date(createdAt).toISOString()}`,
       fields: ({ ref }: ObservedVolume) => ({ ref }),
@@ -134,11 +134,13 @@ export class VolumeSweep {
   }
 
   /** A later attempt is the copy of a move that the database forgot: it is the volume where the original is gone. */
-  async #judgeAttempt({ id, ownerRef }: VolumeRecord, { ref, host }: ObservedVolume): Promise<void> {
+  async #judgeAttempt({ id, ownerRef }: VolumeRecord, volume: ObservedVolume): Promise<void> {
+    const { ref, host } = volume;
     const { store, driver, clock, log } = this.#context;
     if ((await removeOtherAttempt(this.#context, 'volume', { id, ref })) !== 'later') return;
     const original = await confirmVolume(this.#context, driver.volumes, ownerRef);
-    if (original.answer !== 'gone') return;
+    // Beside it nobody can tell which of them has the data: it is told, and both stay.
+    if (original.answer !== 'gone') return void this.#orphans.push(volume);
     await store.transact(async (tx) => {
       const row = await tx.volumes.byId(id);
       if (row === null || row.ownerRef !== ownerRef || row.destroyOrder !== null) return;

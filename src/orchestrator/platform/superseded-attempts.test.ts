@@ -1,0 +1,171 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { account, accountId, now } from '../../store/records.fixture.ts';
+import { openSqliteStore } from '../../store/sqlite/store.ts';
+import { recordedOrder } from '../model/destroy-order.ts';
+import type { ObservedVolume, Presence } from '../model/platform-driver.ts';
+import type { VolumeRecord } from '../model/records.ts';
+import { putVolumeWork } from '../model/rows.ts';
+import type { Store } from '../model/store.ts';
+import { toVolumeMoveCookie } from '../model/work-cookies.ts';
+import { VolumeSweep } from '../reconciliation/sweep-volumes.ts';
+import type { ReconcileContext } from './context.ts';
+import { Sightings } from './sightings.ts';
+import { areOthersClosed, removeOtherAttempt, supersede } from './superseded-attempts.ts';
+
+const ID = 'vol-00000000000000000000000000000001';
+const [G0, G1, G2] = [`berth-${ID}`, `berth-${ID}-g1`, `berth-${ID}-g2`];
+const order = recordedOrder({ reason: 'tenant', by: accountId, at: now });
+const clock = new VirtualClock(now);
+
+const volume: VolumeRecord = {
+  id: ID,
+  accountId,
+  platform: 'default',
+  ownerRef: G1,
+  name: 'v',
+  sizeGb: 10,
+  region: 'here',
+  type: 'nvme',
+  status: 'AVAILABLE',
+  priceMicroUsdPerHour: 1,
+  createdAt: now,
+  deletedAt: null,
+  createOpenUntil: null,
+  host: 'a',
+  destroyOrder: null,
+  requestId: null,
+};
+
+let folder: string;
+let store: Store;
+let context: ReconcileContext;
+/** What the platform has, by its name. */
+let shown: Map<string, ObservedVolume>;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'berth-attempts-'));
+  store = openSqliteStore(join(folder, 'berth.db'));
+  await store.transact(async (tx) => {
+    await tx.credentials.insertAccount(account);
+    await tx.volumes.insert(volume);
+  });
+  shown = new Map();
+  const none = () => undefined;
+  const get = async (ref: string): Promise<Presence<ObservedVolume>> => {
+    const value = shown.get(ref);
+    return value === undefined ? { answer: 'gone' } : { answer: 'observed', value };
+  };
+  context = {
+    ...{ store, clock, platform: 'default', installationId: 'here', otherPlatforms: new Set() },
+    alarms: { server: 'server-1', standing: () => [], end: none, endOthers: none, removeList: none },
+    log: { debug: none, info: none, warn: none, error: none },
+    driver: { manifest: { keepsNotes: true }, volumes: { get } },
+    volumes: { lacks: async (ref: string) => ({ isProved: !shown.has(ref) }) },
+    sightings: new Sightings({ store, clock, platform: 'default', options: { restoreDoubtMs: 0 } }),
+    options: { orphanGraceMs: 0, leaseMs: 4_000, callTimeoutMs: 1_000 },
+  } as unknown as ReconcileContext;
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+const change = (changes: Partial<VolumeRecord>) =>
+  store.transact((tx) => tx.volumes.update({ ...volume, ...changes }));
+const seen = (ref: string) => removeOtherAttempt(context, 'volume', { id: ID, ref });
+const isRemoved = async (ref: string) => (await store.read.work.of(ref))?.kind === 'destroy';
+
+describe('what a listing shows under another name than the row has', () => {
+  it('is removed under an order where it is an earlier attempt', async () => {
+    expect(await seen(G0)).toBe('removed');
+    expect(await isRemoved(G0)).toBe(true);
+    expect(await store.read.attempts.byRef(G0)).toMatchObject({ destroyOrder: { reason: 'failed_create' } });
+  });
+
+  it('stays while the volume is being copied to that name, also after a restart', async () => {
+    await store.transact(async (tx) => {
+      const cookie = toVolumeMoveCookie('inst-1', { target: G2, host: 'b', driver: null });
+      await tx.attempts.put({
+        ...{ resourceId: ID, resourceKind: 'volume', platform: 'default', ref: G2, host: 'b' },
+        ...{ openedAt: now, closedAt: null, destroyOrder: order },
+      });
+      await tx.work.put({
+        ...{ resourceId: ID, resourceKind: 'volume', kind: 'attach', cookie },
+        ...{ notBefore: now, deadlineAt: null },
+      });
+    });
+    expect([await seen(G2), await isRemoved(G2)]).toEqual(['under_way', false]);
+    // The attachment was withdrawn: nobody goes on with the copy.
+    await store.transact((tx) => putVolumeWork(tx, ID, 'attach', now));
+    expect([await seen(G2), await isRemoved(G2)]).toEqual(['removed', true]);
+  });
+
+  it('stays while a call for the resource runs', async () => {
+    await change({ destroyOrder: order });
+    await store.transact((tx) => putVolumeWork(tx, ID, 'attach', now));
+    const claim = { platform: 'default', owner: 's', now, leaseUntil: now + 4_000, limit: 1 };
+    await store.claimWork({ ...claim, resourceKind: 'volume' });
+    expect([await seen(G2), await isRemoved(G2)]).toEqual(['under_way', false]);
+  });
+
+  it('is removed where the end of the resource was asked for, and stays where it was not', async () => {
+    expect([await seen(G2), await isRemoved(G2)]).toEqual(['later', false]);
+    await change({ destroyOrder: order, deletedAt: now });
+    expect([await seen(G2), await isRemoved(G2)]).toEqual(['removed', true]);
+  });
+
+  it('is nothing to remove once the row has that name', async () => {
+    expect(await seen(G1)).toBe('current');
+    expect(await removeOtherAttempt(context, 'volume', { id: 'vol-2', ref: G0 })).toBe('current');
+  });
+});
+
+it('an end waits for the other attempts of its resource, and has them removed', async () => {
+  const areClosed = () => store.transact((tx) => areOthersClosed(tx, volume, now));
+  expect(await areClosed()).toBe(true);
+  await store.transact(async (tx) => {
+    await supersede(tx, { ...volume, resourceKind: 'volume', ownerRef: G0 }, 's', now);
+    await tx.attempts.put({
+      ...{ resourceId: ID, resourceKind: 'volume', platform: 'default', ref: G2, host: 'b' },
+      ...{ openedAt: now, closedAt: null, destroyOrder: order },
+    });
+  });
+  expect([await areClosed(), await isRemoved(G0), await isRemoved(G2)]).toEqual([false, true, true]);
+  for (const ref of [G0, G2]) {
+    const attempt = await store.read.attempts.byRef(ref);
+    if (attempt === null) throw new Error(`${ref} is not known`);
+    await store.transact((tx) => tx.attempts.put({ ...attempt, closedAt: now }));
+  }
+  expect(await areClosed()).toBe(true);
+});
+
+describe('a volume that is listed under a later name than its restored row has', () => {
+  const listTwice = async () => {
+    const sweep = new VolumeSweep(context, () => false);
+    for (let round = 0; round < 2; round++)
+      await sweep.sweep({
+        ...{ items: shown, begunAt: clock.now(), isTrusted: true, copies: [], leftovers: [] },
+        hosts: { answered: 'all', silent: new Set() },
+      });
+    return store.read.volumes.byId(ID);
+  };
+  const show = (ref: string, host: string) =>
+    shown.set(ref, { ref, host, attachedTo: [], createdAt: now, sizeGb: 10 });
+
+  it('is the volume where the earlier one is gone', async () => {
+    show(G2, 'b');
+    expect(await listTwice()).toMatchObject({ ownerRef: G2, host: 'b' });
+    expect(await isRemoved(G2)).toBe(false);
+  });
+
+  it('is left alone beside the earlier one: nobody can tell which has the data', async () => {
+    show(G1, 'a');
+    show(G2, 'b');
+    expect(await listTwice()).toMatchObject({ ownerRef: G1, host: 'a' });
+    expect([await isRemoved(G1), await isRemoved(G2)]).toEqual([false, false]);
+  });
+});
