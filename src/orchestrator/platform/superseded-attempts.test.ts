@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { unstoredAlarms } from '../../../test/support/alarms.ts';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { account, accountId, now } from '../../store/records.fixture.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
@@ -43,6 +44,7 @@ const volume: VolumeRecord = {
 let folder: string;
 let store: Store;
 let context: ReconcileContext;
+let alarms: ReturnType<typeof unstoredAlarms>;
 /** What the platform has, by its name. */
 let shown: Map<string, ObservedVolume>;
 
@@ -54,6 +56,7 @@ beforeEach(async () => {
     await tx.volumes.insert(volume);
   });
   shown = new Map();
+  alarms = unstoredAlarms(clock);
   const none = () => undefined;
   const get = async (ref: string): Promise<Presence<ObservedVolume>> => {
     const value = shown.get(ref);
@@ -61,7 +64,7 @@ beforeEach(async () => {
   };
   context = {
     ...{ store, clock, platform: 'default', installationId: 'here', otherPlatforms: new Set() },
-    alarms: { server: 'server-1', standing: () => [], end: none, endOthers: none, removeList: none },
+    alarms,
     log: { debug: none, info: none, warn: none, error: none },
     driver: { manifest: { keepsNotes: true }, volumes: { get } },
     volumes: { lacks: async (ref: string) => ({ isProved: !shown.has(ref) }) },
@@ -167,5 +170,6 @@ describe('a volume that is listed under a later name than its restored row has',
     show(G2, 'b');
     expect(await listTwice()).toMatchObject({ ownerRef: G1, host: 'a' });
     expect([await isRemoved(G1), await isRemoved(G2)]).toEqual([false, false]);
+    expect(alarms.standing()).toMatchObject([{ kind: 'orphan_volume', subject: G2 }]);
   });
 });

@@ -208,7 +208,7 @@ export async function stepDestroyVolume(
 }
 
 /**
- * Removes what an earlier attempt left. The original of a volume that was moved goes only while its copy, which is the
+ * Removes what an earlier attempt left, and never what the row has by now. The original of a volume that was moved goes only while its copy, which is the
  * volume now, is shown.
  */
 export async function stepDestroyAttempt(
@@ -218,10 +218,17 @@ export async function stepDestroyAttempt(
 ): Promise<void> {
   const { driver, store } = context;
   const { ref, host, resourceId, resourceKind, destroyOrder } = attempt;
-  const row = resourceKind === 'volume' ? await store.read.volumes.byId(resourceId) : null;
+  const { instances, volumes: rows } = store.read;
+  const volume = resourceKind === 'volume' ? await rows.byId(resourceId) : null;
+  const resource = volume ?? (await instances.byId(resourceId));
+  if (resource?.ownerRef === ref)
+    return settleAttempt(context, lease, async (tx) => {
+      await tx.attempts.remove(ref);
+      return finish;
+    });
   const { volumes } = driver;
-  if (destroyOrder.reason === 'moved' && row?.deletedAt === null && row.status !== 'DELETING') {
-    const copy = await observe(context, async () => volumes?.get(row.ownerRef) ?? NO_VOLUMES);
+  if (destroyOrder.reason === 'moved' && volume?.deletedAt === null && volume.status !== 'DELETING') {
+    const copy = await observe(context, async () => volumes?.get(volume.ownerRef) ?? NO_VOLUMES);
     if (copy.answer !== 'observed')
       return settleAttempt(context, lease, async () =>
         retry(

@@ -67,7 +67,8 @@ export async function moveVolume(
     lease,
     async (tx, current): Promise<Next> => {
       if (step.outcome === 'pending') return goOn(open, { ...move, driver: step.cookie }, step.pollAfterMs);
-      if (step.outcome === 'done') {
+      const isBeingRemoved = (await tx.work.of(move.target)) !== null;
+      if (step.outcome === 'done' && !isBeingRemoved) {
         await tx.attempts.remove(move.target);
         await supersede(tx, { ...current, resourceKind: 'volume' }, alarms.server, clock.now(), 'moved');
         await tx.volumes.update({ ...current, ownerRef: move.target, host: move.host });
@@ -77,7 +78,7 @@ export async function moveVolume(
         );
         return { step: 'attach' };
       }
-      if (step.code === 'unfinished') {
+      if (step.outcome === 'done' || step.code === 'unfinished') {
         await abandonMove(context, tx, current, move);
         return { step: 'attach' };
       }
