@@ -25,12 +25,12 @@ import {
   type Machine,
   type RunningGuest,
 } from '../engine.ts';
+import { guestOf } from '../guest.ts';
 import {
   cloned,
   contentOf,
   type Domain,
   diskOf,
-  guestOf,
   IMAGE,
   machineOf,
   refOfFile,
@@ -335,7 +335,8 @@ export class LibvirtEngine implements Engine {
     const { files, domains } = this.#host(machine.host).memory;
     const definition = domains.get(machine.name)?.definition;
     const seed = definition && seedOf(definition);
-    const guest = machine.disk?.content.guest ?? guestOf(files.get(seed ?? '')?.content);
+    const content = files.get(seed ?? '')?.content;
+    const guest = machine.disk?.content.guest ?? (content && guestOf(content.toString('latin1')));
     if (guest === undefined) return;
     const file = machine.disk && files.get(machine.disk.name);
     if (file !== undefined) file.content = toBytes({ ...contentOf(file.content), guest });
