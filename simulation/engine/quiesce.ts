@@ -1,3 +1,4 @@
+import { idOf, refOf } from '../../src/orchestrator/model/attempt.ts';
 import type { InstanceRecord, VolumeRecord } from '../../src/orchestrator/model/records.ts';
 import { findViolation, hold } from '../kernel/violation.ts';
 import {
@@ -113,7 +114,7 @@ async function checkVolume(
   const holders = engine
     .machines()
     .filter(({ volumes }) => volumes.some(({ ref }) => ref === ownerRef))
-    .flatMap(({ isCopy, ref }) => (isCopy || ref === undefined ? [] : ref));
+    .flatMap(({ isCopy, ref }) => (isCopy || ref === undefined ? [] : refOf(idOf(ref))));
   attachmentsMatch(volume, await read.volumes.attachmentsOfVolume(id), holders);
 }
 

@@ -1,5 +1,5 @@
 import type { HandsOn, Machine } from '../engine.ts';
-import { type Cluster, EMPTY, type Instance, Interrupted, volumesOf } from './cluster.ts';
+import { type Bytes, type Cluster, EMPTY, type Instance, Interrupted, volumesOf } from './cluster.ts';
 import { type InstanceApi, pathOf } from './instance-api.ts';
 
 const PERSON = 'a person';
@@ -83,19 +83,22 @@ async function migrate(
     cluster.observe(PERSON);
   }
   await takes(500, 5_000);
+  const disk: Bytes = { content: EMPTY };
   const moved: Instance = {
     ...instance,
     name: `move-of-${cluster.id()}`,
     member: cluster.member(host),
-    disk: { content: EMPTY },
+    disk,
     movedFrom: instance,
     lastIp: undefined,
     last: Promise.resolve(),
   };
   instances.set(moved.name, moved);
+  cluster.observe(PERSON);
   try {
     await takes(10_000, 90_000);
-    moved.disk = { content: instance.disk?.content ?? EMPTY };
+    disk.content = instance.disk?.content ?? EMPTY;
+    cluster.observe(PERSON);
     await takes(500, 5_000);
     instances.delete(name);
     cluster.observe(PERSON);
