@@ -133,6 +133,7 @@ export class IncusEngine implements Engine {
     this.#parts.commands.clear();
     for (const member of this.hosts) member.forget();
     for (const member of this.hosts) member.isSilent = false;
+    for (const instance of this.cluster.instances.values()) if (instance.isCopy) letGo(instance);
   }
 
   machines(): Machine[] {
@@ -279,9 +280,9 @@ export class IncusEngine implements Engine {
 
   /** At its first boot a guest takes its keys from its configuration, and keeps them on its disk. */
   #bootGuests(): void {
-    for (const { isRunning, disk, config } of this.cluster.instances.values()) {
+    for (const { uuid, isRunning, disk, config } of this.cluster.instances.values()) {
       if (!isRunning || disk === undefined || disk.content.guest !== undefined) continue;
-      const guest = guestOf(`${config['cloud-init.vendor-data']}\n${config['cloud-init.user-data']}`);
+      const guest = guestOf(`${config['cloud-init.vendor-data']}\n${config['cloud-init.user-data']}`, uuid);
       disk.content = { ...disk.content, guest };
     }
   }
@@ -330,6 +331,12 @@ function diskOf(instance: Instance): Disk | undefined {
 
 function volumeDisk({ name, member, bytes }: Volume): Disk {
   return { host: member.name, name: `${name}.volume`, ref: name, content: bytes.content };
+}
+
+/** Somebody takes the volumes of another away from a copy, which keeps them from being moved. */
+function letGo(copy: Instance): void {
+  const own = Object.entries(copy.devices).filter(([, { source }]) => source === undefined);
+  copy.devices = Object.fromEntries(own);
 }
 
 /** What a connection says that did not come about, or that was lost. */
