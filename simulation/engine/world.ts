@@ -90,7 +90,6 @@ export class EngineWorld {
       hosts: this.scenario.hosts,
       datacenter: DATACENTER,
       chance: chance.fork('guests'),
-      clockOf: (process: ServerProcess) => process.clock(() => 0),
       logOf: () => silentLog,
     };
     this.engine = name === 'libvirt' ? new LibvirtEngine(parts) : new IncusEngine(parts);
@@ -111,8 +110,8 @@ export class EngineWorld {
     this.backups = new Backups(this, chance.fork('backups'));
     this.key = accounts.alpha.key;
     const access: PlatformAccess = {
-      driver: (process) =>
-        plant(observedDriver(engine.driver(process), process, this.inspector), process, this),
+      driver: (process, clock) =>
+        plant(observedDriver(engine.driver(process, clock), process, this.inspector), process, this),
       died: (process) => engine.died(process),
     };
     this.platforms = new Map([['default', access]]);

@@ -53,7 +53,6 @@ interface Parts {
   commands: Commands;
   observer: EngineObserver;
   isCalm: () => boolean;
-  clockOf: (process: ServerProcess) => Clock;
 }
 
 interface Boot {
@@ -89,8 +88,8 @@ export class IncusEngine implements Engine {
     return this.cluster.members;
   }
 
-  driver(process: ServerProcess): PlatformDriver {
-    const { catalog, clockOf } = this.#parts;
+  driver(process: ServerProcess, clock: Clock): PlatformDriver {
+    const { catalog } = this.#parts;
     const { members, hasForwards } = this.cluster;
     const config = incusConfigSchema.parse({
       driver: 'incus',
@@ -111,7 +110,7 @@ export class IncusEngine implements Engine {
       project: PROJECT,
       transport: (address: string) => this.#transport(process, address),
     };
-    return openIncus(config, connection, { catalog, clock: clockOf(process) });
+    return openIncus(config, connection, { catalog, clock });
   }
 
   /** Sends one request, as a driver of the process does. @throws {Refusal} */

@@ -305,11 +305,14 @@ export class InstanceApi {
     }
   }
 
-  /** The lowest that is free: another's, once that does not run. */
+  /** The lowest that is free. One that is off keeps its own. */
   #lease(instance: Instance): string {
     const { instances, hasForwards } = this.#cluster;
-    const isNear = (one: Instance): boolean => !hasForwards || one.member === instance.member;
-    const taken = new Set([...instances.values()].filter(isNear).map(({ ip }) => ip));
+    const isNear = (one: Instance): boolean =>
+      one !== instance && (!hasForwards || one.member === instance.member);
+    const taken = new Set(
+      [...instances.values()].filter(isNear).flatMap(({ ip, lastIp }) => (ip ?? lastIp) || []),
+    );
     const { lastIp } = instance;
     if (lastIp !== undefined && !taken.has(lastIp)) return lastIp;
     for (let last = 2; ; last++) if (!taken.has(`10.0.0.${last}`)) return `10.0.0.${last}`;

@@ -57,7 +57,6 @@ interface Parts {
   chance: Chance;
   commands: Commands;
   observer: EngineObserver;
-  clockOf: (process: ServerProcess) => Clock;
   logOf: (process: ServerProcess) => Log;
 }
 
@@ -96,8 +95,8 @@ export class LibvirtEngine implements Engine {
     });
   }
 
-  driver(process: ServerProcess): PlatformDriver {
-    const { catalog, clockOf, logOf } = this.#parts;
+  driver(process: ServerProcess, clock: Clock): PlatformDriver {
+    const { catalog, logOf } = this.#parts;
     const config = libvirtConfigSchema.parse({
       driver: 'libvirt',
       hosts: this.hosts.map(({ name, memory: { options } }) => ({
@@ -109,7 +108,7 @@ export class LibvirtEngine implements Engine {
     });
     const members = this.hosts.map((host) => this.#memberOf(host, process));
     const fleet = fleetOf(members);
-    return driverOf({ fleet, config, catalog, clock: clockOf(process), log: logOf(process) });
+    return driverOf({ fleet, config, catalog, clock, log: logOf(process) });
   }
 
   /** Sends one command, as a driver of the process does. */
