@@ -83,11 +83,11 @@ async function checkRest(world: EngineWorld): Promise<void> {
   rowsMatchEngine(instances, own);
   const holds = new Map<string, boolean>();
   for (const { id } of instances) holds.set(id, await read.claims.isHeldBy(id));
-  // One that was stopped had given its unit back before its machine was lost.
-  const isReleased = ({ status, spec }: InstanceRecord): boolean =>
-    status === 'OFFLINE' && spec.onStop === 'release';
+  // Where a machine was lost, and turned up again, its unit may have been given back and sold meanwhile.
+  const wasLost = ({ id, status }: InstanceRecord): boolean =>
+    status === 'OFFLINE' || inspector.hasSuffered(id, 'undefine');
   claimsMatchRows(
-    instances.filter((record) => !isReleased(record)),
+    instances.filter((record) => !wasLost(record)),
     holds,
     refs,
   );
