@@ -157,6 +157,8 @@ export class InstanceApi {
     try {
       await turn;
       this.#assertThere(instance);
+      if (instance.busy === 'migrate')
+        throw new Refusal(400, 'Instance is busy running a "migrate" operation');
       if (sent.match !== undefined && sent.match !== this.#tag(instance))
         throw new Refusal(412, "Precondition failed: ETag doesn't match");
       this.#assertVolumes(instance, sent.body.devices ?? {});

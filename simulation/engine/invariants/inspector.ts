@@ -215,9 +215,13 @@ export class EngineInspector
     };
     orderNamesARequest(written, { ...truth, isPolicySet: scenario.heldFailuresS !== null });
     endIsTrue(written, truth);
+    // What people were moving to a host that is silent since is removed once it is shown.
+    const isHidden = ({ host }: Machine): boolean =>
+      this.hasSuffered(after.id, 'move') &&
+      engine.hosts.some(({ name, isSilent }) => name === host && isSilent);
     destroyedIsProved(
       written,
-      own.filter(({ ref }) => ref === after.ownerRef),
+      own.filter((machine) => machine.ref === after.ownerRef && !isHidden(machine)),
     );
     // Where a machine is gone, and its row does not know that yet, another may have its address.
     const withMachine = new Set(engine.machines().flatMap(({ ref }) => (ref === undefined ? [] : idOf(ref))));
