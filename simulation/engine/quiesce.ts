@@ -94,12 +94,14 @@ async function checkRest(world: EngineWorld): Promise<void> {
   for (const { creates } of clients.tenants)
     createsAreCounted(creates.values(), (wanted) => instances.filter(({ name }) => name === wanted).length);
   for (const volume of volumes) await checkVolume(world, volume);
-  // What somebody brings back after its row was pruned is told as something without a row.
-  const isBroughtBack = (id: string): boolean =>
-    inspector.isPruned(id) && inspector.hasSuffered(id, 'undefine');
   for (const row of [...instances, ...volumes])
-    if (hasEnded(row) && !isBroughtBack(row.id)) nothingIsLeftOf(row.id, engine.traces(row.id));
+    if (hasEnded(row) && !isBroughtBack(world, row.id)) nothingIsLeftOf(row.id, engine.traces(row.id));
   checkBytes(world);
+}
+
+/** What somebody brings back after its row was pruned is told as something without a row. */
+function isBroughtBack({ inspector }: EngineWorld, id: string): boolean {
+  return inspector.isPruned(id) && inspector.hasSuffered(id, 'undefine');
 }
 
 /** It was asked to end, and that is done. */
@@ -155,7 +157,7 @@ async function checkReplies(world: EngineWorld): Promise<void> {
     ...history.volumes().map(({ id, accountId }) => ({ id, accountId, path: `/v1/volumes/${id}` })),
   ];
   const asked = paths
-    .filter(({ id }) => history.end(id) !== undefined)
+    .filter(({ id }) => history.end(id) !== undefined && !isBroughtBack(world, id))
     .map(({ accountId, path }) => {
       const tenant = clients.tenantOf(accountId);
       return tenant && clients.ask(tenant, { method: 'GET', path });
