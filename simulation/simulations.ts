@@ -11,7 +11,7 @@ export async function prepareSimulation(subject: Subject): Promise<Simulation> {
     const prepared = await prepareOrchestrator();
     return {
       folder: prepared.folder,
-      run: (seed, commands) => runEngine(prepared, seed, commands),
+      run: (seed, commands) => runEngine(prepared, seed, commands, { engine: subject }),
     };
   }
   if (subject !== 'marketplace') {

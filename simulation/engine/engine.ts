@@ -1,5 +1,6 @@
 import { idOf } from '../../src/orchestrator/model/attempt.ts';
 import type { OwnerRef, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import type { Clock } from '../../src/ports/clock.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 
 /** A host of the engine. */
@@ -89,7 +90,7 @@ export interface Engine {
   /** The name that the driver's manifest has. */
   readonly driverName: string;
   /** Every command of the driver is a point at which the scheduler may do something else. */
-  driver(process: ServerProcess): PlatformDriver;
+  driver(process: ServerProcess, clock: Clock): PlatformDriver;
   /** The process has ended: half of what it sent is lost. */
   died(process: ServerProcess): void;
   machines(): Machine[];

@@ -4,6 +4,7 @@ import { idOf } from '../../src/orchestrator/model/attempt.ts';
 import type { OwnerRef, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { ServerProcess } from '../kernel/process.ts';
 import { type Prepared, prepareOrchestrator } from '../orchestrator/accounts.ts';
+import type { LibvirtEngine } from './libvirt/engine.ts';
 import { quiet } from './quiet.fixture.ts';
 import { runEngine } from './run.ts';
 import type { EngineScenario } from './scenario.ts';
@@ -37,22 +38,25 @@ const after =
     },
   });
 
+const command = ({ engine }: EngineWorld, ...args: Parameters<LibvirtEngine['command']>) =>
+  (engine as LibvirtEngine).command(...args);
+
 const removeDisk = after('stop', (world, process, ref) =>
-  world.engine.command(process, 'kvm-1', ['vol-delete', '--pool', 'berth', '--', `${ref}.qcow2`]),
+  command(world, process, 'kvm-1', ['vol-delete', '--pool', 'berth', '--', `${ref}.qcow2`]),
 );
 const emptyDisk = after('stop', (world, process, ref) =>
-  world.engine.command(process, 'kvm-1', ['vol-upload', '--pool', 'berth', `${ref}.qcow2`, '/dev/stdin']),
+  command(world, process, 'kvm-1', ['vol-upload', '--pool', 'berth', `${ref}.qcow2`, '/dev/stdin']),
 );
 const leaveFile = after('destroy', (world, process, ref) =>
-  world.engine.command(process, 'kvm-1', ['vol-create-as', 'berth', `${ref}.left`, '1M', '--format', 'raw']),
+  command(world, process, 'kvm-1', ['vol-create-as', 'berth', `${ref}.left`, '1M', '--format', 'raw']),
 );
 /** Each machine is given the first port of the host. */
 const sharePort = after(
   'create',
-  async ({ engine }, process, ref) => {
-    const xml = await engine.command(process, 'kvm-1', ['dumpxml', '--inactive', '--', ref]);
+  async (world, process, ref) => {
+    const xml = await command(world, process, 'kvm-1', ['dumpxml', '--inactive', '--', ref]);
     const changed = xml.replace(/host-port="\d+"/, 'host-port="30000"');
-    await engine.command(process, 'kvm-1', ['define', '/dev/stdin'], changed);
+    await command(world, process, 'kvm-1', ['define', '/dev/stdin'], changed);
   },
   (outcome) => outcome === 'pending',
 );

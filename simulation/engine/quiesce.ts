@@ -1,3 +1,4 @@
+import { idOf, refOf } from '../../src/orchestrator/model/attempt.ts';
 import type { InstanceRecord, VolumeRecord } from '../../src/orchestrator/model/records.ts';
 import { findViolation, hold } from '../kernel/violation.ts';
 import {
@@ -82,13 +83,25 @@ async function checkRest(world: EngineWorld): Promise<void> {
   rowsMatchEngine(instances, own);
   const holds = new Map<string, boolean>();
   for (const { id } of instances) holds.set(id, await read.claims.isHeldBy(id));
-  claimsMatchRows(instances, holds, refs);
+  // Where a machine was lost, and turned up again, its unit may have been given back and sold meanwhile.
+  const wasLost = ({ id, status }: InstanceRecord): boolean =>
+    status === 'OFFLINE' || inspector.hasSuffered(id, 'undefine');
+  claimsMatchRows(
+    instances.filter((record) => !wasLost(record)),
+    holds,
+    refs,
+  );
   for (const { creates } of clients.tenants)
     createsAreCounted(creates.values(), (wanted) => instances.filter(({ name }) => name === wanted).length);
   for (const volume of volumes) await checkVolume(world, volume);
   for (const row of [...instances, ...volumes])
-    if (hasEnded(row)) nothingIsLeftOf(row.id, engine.traces(row.id));
+    if (hasEnded(row) && !isBroughtBack(world, row.id)) nothingIsLeftOf(row.id, engine.traces(row.id));
   checkBytes(world);
+}
+
+/** What somebody brings back after its row was pruned is told as something without a row. */
+function isBroughtBack({ inspector }: EngineWorld, id: string): boolean {
+  return inspector.isPruned(id) && inspector.hasSuffered(id, 'undefine');
 }
 
 /** It was asked to end, and that is done. */
@@ -113,7 +126,7 @@ async function checkVolume(
   const holders = engine
     .machines()
     .filter(({ volumes }) => volumes.some(({ ref }) => ref === ownerRef))
-    .flatMap(({ isCopy, ref }) => (isCopy || ref === undefined ? [] : ref));
+    .flatMap(({ isCopy, ref }) => (isCopy || ref === undefined ? [] : refOf(idOf(ref))));
   attachmentsMatch(volume, await read.volumes.attachmentsOfVolume(id), holders);
 }
 
@@ -144,7 +157,7 @@ async function checkReplies(world: EngineWorld): Promise<void> {
     ...history.volumes().map(({ id, accountId }) => ({ id, accountId, path: `/v1/volumes/${id}` })),
   ];
   const asked = paths
-    .filter(({ id }) => history.end(id) !== undefined)
+    .filter(({ id }) => history.end(id) !== undefined && !isBroughtBack(world, id))
     .map(({ accountId, path }) => {
       const tenant = clients.tenantOf(accountId);
       return tenant && clients.ask(tenant, { method: 'GET', path });

@@ -15,9 +15,12 @@ import { OrchestratorReplica, type PlatformAccess } from '../orchestrator/replic
 import { configOf } from '../orchestrator/scenario.ts';
 import { Clients } from '../orchestrator/workload/clients.ts';
 import type { SimulatedResource } from '../runner/run-world.ts';
+import type { EngineName } from '../runner/subject.ts';
 import { Backups } from './backups.ts';
 import { catalog, DATACENTER } from './catalog.ts';
 import { Commands } from './commands.ts';
+import type { Engine } from './engine.ts';
+import { IncusEngine, unreachable as incusUnreachable } from './incus/engine.ts';
 import { EngineInspector } from './invariants/inspector.ts';
 import { LibvirtEngine, unreachable } from './libvirt/engine.ts';
 import { observedDriver } from './observed-driver.ts';
@@ -30,6 +33,8 @@ const ACCEPTED_FOR_MS = 3_600_000;
 
 /** What of a run is not drawn. */
 export interface EngineRun {
+  /** Default: libvirt. */
+  engine?: EngineName;
   scenario?: Partial<EngineScenario>;
   /** Plants a fault into the driver of a process. */
   plant?: (driver: PlatformDriver, process: ServerProcess, world: EngineWorld) => PlatformDriver;
@@ -45,7 +50,7 @@ export class EngineWorld {
   readonly catalog: Catalog = catalog;
   readonly inspector: EngineInspector;
   readonly commands: Commands;
-  readonly engine: LibvirtEngine;
+  readonly engine: Engine;
   readonly people: People;
   readonly ssh: GuestSsh;
   readonly database: Database;
@@ -65,7 +70,7 @@ export class EngineWorld {
   constructor(
     seed: string,
     { folder, database, accounts }: Prepared,
-    { scenario = {}, plant = (driver) => driver }: EngineRun = {},
+    { engine: name = 'libvirt', scenario = {}, plant = (driver) => driver }: EngineRun = {},
   ) {
     const { scheduler, journal } = this;
     this.chance = new Chance(seed);
@@ -74,19 +79,20 @@ export class EngineWorld {
     this.inspector = new EngineInspector(this);
     const isCalm = (): boolean => this.isCalm;
     this.commands = new Commands({
-      ...{ scheduler, journal, isCalm, unreachable },
+      ...{ scheduler, journal, isCalm },
+      unreachable: name === 'libvirt' ? unreachable : incusUnreachable,
       chance: chance.fork('commands'),
       rates: this.scenario.commandFaults,
       standStill: (process) => this.#standStill(process),
     });
-    this.engine = new LibvirtEngine({
-      ...{ scheduler, catalog, commands: this.commands, observer: this.inspector },
+    const parts = {
+      ...{ scheduler, catalog, isCalm, commands: this.commands, observer: this.inspector },
       hosts: this.scenario.hosts,
       datacenter: DATACENTER,
       chance: chance.fork('guests'),
-      clockOf: (process) => process.clock(() => 0),
       logOf: () => silentLog,
-    });
+    };
+    this.engine = name === 'libvirt' ? new LibvirtEngine(parts) : new IncusEngine(parts);
     const { engine } = this;
     this.people = new People(this, chance.fork('people'), this.scenario.people, this.inspector);
     this.ssh = new GuestSsh({ scheduler, engine, isCalm, chance: chance.fork('ssh') });
@@ -104,8 +110,8 @@ export class EngineWorld {
     this.backups = new Backups(this, chance.fork('backups'));
     this.key = accounts.alpha.key;
     const access: PlatformAccess = {
-      driver: (process) =>
-        plant(observedDriver(engine.driver(process), process, this.inspector), process, this),
+      driver: (process, clock) =>
+        plant(observedDriver(engine.driver(process, clock), process, this.inspector), process, this),
       died: (process) => engine.died(process),
     };
     this.platforms = new Map([['default', access]]);

@@ -15,6 +15,7 @@ export const HUNT_COMMANDS: Readonly<Record<Subject, number>> = {
   platforms: 100,
   hosts: 100,
   libvirt: 60,
+  incus: 60,
   marketplace: 40,
 };
 export const MOST_SEEDS = 500;

@@ -63,6 +63,8 @@ export class EngineInspector
   readonly writings = new Map<string, Writing>();
   /** By attempt: one that was given up is removed beside the next one. */
   readonly #underWay = new Map<OwnerRef, UnderWay[]>();
+  /** Attempts whose removal the core has ordered while another was that of the row. */
+  readonly #givenUp = new Set<OwnerRef>();
   /** By id: what people did to its machine. */
   readonly #deeds = new Map<string, Set<keyof PeopleRates>>();
   #ofHalfMade: Violation | undefined;
@@ -120,7 +122,7 @@ export class EngineInspector
           : change.machine.ref
         : change.disk.ref;
     if (by !== 'a person' && change.what !== 'disk replaced' && ref !== undefined)
-      this.#checkRemoval({ ref, what, line: by.line }, hasRun(change));
+      this.#checkRemoval({ ref, what, line: by.line, isGivenUp: this.#givenUp.has(ref) }, hasRun(change));
     if (change.what !== 'machine removed') this.#checkBytes(what, by, lostOf(change));
   }
 
@@ -168,6 +170,7 @@ export class EngineInspector
     const others = this.#underWay.get(ref) ?? [];
     this.world.journal.note(process.name, `→ ${method} ${ref}`);
     this.check(() => oneCallAtATime(call, others));
+    if (/destroy$/.test(method) && this.rowOf(ref)?.ownerRef !== ref) this.#givenUp.add(ref);
     this.#underWay.set(ref, [...others, call]);
     return call;
   }
@@ -212,7 +215,14 @@ export class EngineInspector
     };
     orderNamesARequest(written, { ...truth, isPolicySet: scenario.heldFailuresS !== null });
     endIsTrue(written, truth);
-    destroyedIsProved(written, own);
+    // What people were moving to a host that is silent since is removed once it is shown.
+    const isHidden = ({ host }: Machine): boolean =>
+      this.hasSuffered(after.id, 'move') &&
+      engine.hosts.some(({ name, isSilent }) => name === host && isSilent);
+    destroyedIsProved(
+      written,
+      own.filter((machine) => machine.ref === after.ownerRef && !isHidden(machine)),
+    );
     // Where a machine is gone, and its row does not know that yet, another may have its address.
     const withMachine = new Set(engine.machines().flatMap(({ ref }) => (ref === undefined ? [] : idOf(ref))));
     const isExcused = (id: string): boolean =>

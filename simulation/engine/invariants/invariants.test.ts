@@ -43,6 +43,7 @@ it('I36: a removal of what nobody asked to end', () => {
   removalIsOrdered(removal, aRecord({ destroyOrder: order }));
   removalIsOrdered(removal, aRecord({ ownerRef: `${REF}-g1` }));
   expect(() => removalIsOrdered({ ...removal, ref: `${REF}-g1` }, aRecord())).toThrow('I36');
+  removalIsOrdered({ ...removal, ref: `${REF}-g1`, isGivenUp: true }, aRecord());
 });
 
 it('I37: bytes that are in no disk of ours any more, or not in the one that its tenant has', () => {

@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto';
 import { type DefinedDomain, readDomainElement, uuidOf } from '../../../src/drivers/libvirt/domain-xml.ts';
 import type { MemoryHost } from '../../../src/drivers/libvirt/memory-host.fixture.ts';
 import { element, type XmlElement } from '../../../src/drivers/libvirt/xml.ts';
 import type { OwnerRef } from '../../../src/orchestrator/model/platform-driver.ts';
-import type { Content, Disk, Guest, Machine } from '../engine.ts';
+import type { Content, Disk, Machine } from '../engine.ts';
 
 export type Domain = MemoryHost['domains'] extends Map<string, infer D> ? D : never;
 
@@ -64,17 +63,6 @@ export function contentOf(bytes: Buffer): Content {
 }
 
 export const toBytes = (content: Content): Buffer => Buffer.from(JSON.stringify(content));
-
-/** What a guest finds in its seed at its first boot; undefined: the seed is not there. */
-export function guestOf(seed: Buffer | undefined): Guest | undefined {
-  if (seed === undefined) return undefined;
-  const text = seed.toString('latin1');
-  const keys = [...text.matchAll(/"(ssh-ed25519 [A-Za-z0-9+/=]+[^"]*)"/g)].map(([, key = '']) => key);
-  const own = /"ed25519_public": *"(ssh-ed25519 [^"]+)"/.exec(text)?.[1] ?? '';
-  const blob = Buffer.from(own.split(' ')[1] ?? '', 'base64');
-  const digest = createHash('sha256').update(blob).digest('base64').replaceAll('=', '');
-  return { hostKey: `SHA256:${digest}`, keys: keys.filter((key) => key !== own) };
-}
 
 /** A definition with another name. */
 export function renamed(definition: XmlElement, name: string): XmlElement {

@@ -25,12 +25,12 @@ import {
   type Machine,
   type RunningGuest,
 } from '../engine.ts';
+import { guestOf } from '../guest.ts';
 import {
   cloned,
   contentOf,
   type Domain,
   diskOf,
-  guestOf,
   IMAGE,
   machineOf,
   refOfFile,
@@ -57,7 +57,6 @@ interface Parts {
   chance: Chance;
   commands: Commands;
   observer: EngineObserver;
-  clockOf: (process: ServerProcess) => Clock;
   logOf: (process: ServerProcess) => Log;
 }
 
@@ -96,8 +95,8 @@ export class LibvirtEngine implements Engine {
     });
   }
 
-  driver(process: ServerProcess): PlatformDriver {
-    const { catalog, clockOf, logOf } = this.#parts;
+  driver(process: ServerProcess, clock: Clock): PlatformDriver {
+    const { catalog, logOf } = this.#parts;
     const config = libvirtConfigSchema.parse({
       driver: 'libvirt',
       hosts: this.hosts.map(({ name, memory: { options } }) => ({
@@ -109,7 +108,7 @@ export class LibvirtEngine implements Engine {
     });
     const members = this.hosts.map((host) => this.#memberOf(host, process));
     const fleet = fleetOf(members);
-    return driverOf({ fleet, config, catalog, clock: clockOf(process), log: logOf(process) });
+    return driverOf({ fleet, config, catalog, clock, log: logOf(process) });
   }
 
   /** Sends one command, as a driver of the process does. */
@@ -335,7 +334,8 @@ export class LibvirtEngine implements Engine {
     const { files, domains } = this.#host(machine.host).memory;
     const definition = domains.get(machine.name)?.definition;
     const seed = definition && seedOf(definition);
-    const guest = machine.disk?.content.guest ?? guestOf(files.get(seed ?? '')?.content);
+    const content = files.get(seed ?? '')?.content;
+    const guest = machine.disk?.content.guest ?? (content && guestOf(content.toString('latin1')));
     if (guest === undefined) return;
     const file = machine.disk && files.get(machine.disk.name);
     if (file !== undefined) file.content = toBytes({ ...contentOf(file.content), guest });

@@ -16,7 +16,8 @@ import { noTrouble, replicaStore, type StoreObserver, type StoreTrouble } from '
 
 /** The way of a server to a platform. */
 export interface PlatformAccess {
-  driver(process: ServerProcess): PlatformDriver;
+  /** `clock`: that of the process. */
+  driver(process: ServerProcess, clock: Clock): PlatformDriver;
   /** The process has ended: what it had sent is lost, or still arrives. */
   died(process: ServerProcess): void;
 }
@@ -95,7 +96,7 @@ export class OrchestratorReplica extends Replica<
       store,
       environmentKey: undefined,
       drivers: new Map(
-        [...this.world.platforms].map(([name, access]) => [name, this.#driver(access, process)]),
+        [...this.world.platforms].map(([name, access]) => [name, this.#driver(access, process, clock)]),
       ),
       probe: this.world.ssh.of(process),
       clock,
@@ -122,8 +123,8 @@ export class OrchestratorReplica extends Replica<
   }
 
   /** The driver of the platform that it is configured for; on another platform nothing is there. */
-  #driver(access: PlatformAccess, process: ServerProcess): PlatformDriver {
-    const driver = access.driver(process);
+  #driver(access: PlatformAccess, process: ServerProcess, clock: Clock): PlatformDriver {
+    const driver = access.driver(process, clock);
     const { manifest } = driver;
     return this.#platform === manifest.name
       ? driver

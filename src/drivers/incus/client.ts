@@ -1,24 +1,24 @@
-import { createHash, X509Certificate } from 'node:crypto';
-import type { PeerCertificate } from 'node:tls';
-import { Agent, request } from 'undici';
 import type { DestroyOrder } from '../../orchestrator/model/destroy-order.ts';
 import type { Call } from '../../orchestrator/model/platform-driver.ts';
 import type { Asking } from '../kit/asking.ts';
 import { IncusRefusal, NotReached } from './errors.ts';
 import { hedged } from './hedged.ts';
+import { type Answer, httpTransport, type Tls, type Transport } from './transport.ts';
 
 /** How a daemon, or any member of a cluster, is reached. */
 export interface Connection {
   /** `unix:/var/lib/incus/unix.socket` or `https://10.0.0.11:8443`; the next one is tried where one does not answer. */
   addresses: readonly string[];
   /** PEM. Over HTTPS the client proves itself with it, and the daemon must have exactly `serverCertificate`. */
-  tls?: { certificate: string; key: string; serverCertificate: string };
+  tls?: Tls;
   /** Incus' own; each request names it. */
   project: string;
   /** Where `berth doctor` asks. */
   asking?: Asking | undefined;
   /** Milliseconds since the epoch, by the clock of {@link Call.deadline}. Absent: that of this machine. */
   now?: () => number;
+  /** How requests get to an address. Absent: by HTTP. */
+  transport?: (address: string) => Transport;
 }
 
 type Change = 'POST' | 'PUT' | 'PATCH';
@@ -49,10 +49,8 @@ export type Removal = { order: DestroyOrder } | { unpackedImage: true };
 
 /** A call is short, and the core's deadline is above it. */
 const REQUEST_TIMEOUT_MS = 6_500;
-const CONNECT_TIMEOUT_MS = 1_500;
 /** A read that is not answered for so long is sent to the next member too: this one may have lost its power. */
 const HEDGE_MS = 1_500;
-const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 /** What is said where no connection came about over which anything could have been sent. */
 const NO_CONNECTION = new Set([
   'ECONNREFUSED',
@@ -69,17 +67,9 @@ const NO_CONNECTION = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-interface Answer {
-  status: number;
-  text: string;
-  etag: string | undefined;
-  date: string | undefined;
-}
-
 interface Target {
   address: string;
-  origin: string;
-  agent: Agent;
+  transport: Transport;
 }
 
 /** Incus' REST API, as far as a driver needs it. Decides nothing. */
@@ -89,11 +79,12 @@ export class IncusClient {
   readonly #asking: Asking | undefined;
   readonly #now: () => number;
 
-  constructor({ addresses, tls, project, asking, now = Date.now }: Connection) {
+  constructor({ addresses, tls, project, asking, now = Date.now, transport }: Connection) {
     this.project = project;
     this.#asking = asking;
     this.#now = now;
-    this.#targets = addresses.map((address) => toTarget(address, tls));
+    const to = transport ?? ((address: string) => httpTransport(address, tls, REQUEST_TIMEOUT_MS));
+    this.#targets = addresses.map((address) => ({ address, transport: to(address) }));
   }
 
   get(path: string, query: Readonly<Record<string, string>> = {}, withinMs?: number): Promise<Reply> {
@@ -139,15 +130,16 @@ export class IncusClient {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#targets.map(({ agent }) => agent.destroy()));
+    await Promise.all(this.#targets.map(({ transport }) => transport.close()));
   }
 
   /** The one that answered last is asked first. */
   async #exchange(method: Method, path: string, options: SendOptions): Promise<Answer> {
     const over = new AbortController();
-    const limit = AbortSignal.timeout(options.withinMs ?? this.#asking?.withinMs ?? REQUEST_TIMEOUT_MS);
+    const withinMs = options.withinMs ?? this.#asking?.withinMs ?? REQUEST_TIMEOUT_MS;
+    const timer = setTimeout(() => over.abort(new Error(`no answer within ${withinMs} ms`)), withinMs);
     const ends = [this.#asking?.signal, options.call?.signal].filter((one) => one !== undefined);
-    const signal = AbortSignal.any([over.signal, limit, ...ends]);
+    const signal = AbortSignal.any([over.signal, ...ends]);
     const calls = [...this.#targets].map((target) => () => this.#ask(target, method, path, options, signal));
     try {
       return await (method === 'GET' ? hedged(calls, HEDGE_MS) : inTurn(calls));
@@ -157,6 +149,7 @@ export class IncusClient {
       if (lost !== undefined) throw lost;
       throw new NotReached(`no Incus answers (${problems.map(({ message }) => message).join('; ')})`);
     } finally {
+      clearTimeout(timer);
       over.abort();
     }
   }
@@ -186,28 +179,21 @@ export class IncusClient {
     { body, query = {}, etag }: SendOptions,
     signal: AbortSignal,
   ): Promise<Answer> {
-    const answer = await request(`${target.origin}${path}`, {
+    const answer = await target.transport.send({
       method,
+      path,
       // Incus refuses both.
       query: 'all-projects' in query ? query : { project: this.project, ...query },
-      dispatcher: target.agent,
-      signal,
       headers: {
         'User-Agent': 'berth',
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
         ...(etag !== undefined && { 'If-Match': etag }),
       },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
     });
-    const text = await answer.body.text();
     this.#prefer(target);
-    const { etag: found, date } = answer.headers;
-    return {
-      status: answer.statusCode,
-      text,
-      etag: typeof found === 'string' ? found : undefined,
-      date: typeof date === 'string' ? date : undefined,
-    };
+    return answer;
   }
 
   #isOver(call: Call | undefined): boolean {
@@ -232,39 +218,6 @@ async function inTurn<T>(calls: readonly (() => Promise<T>)[]): Promise<T> {
     }
   }
   throw new AggregateError(problems);
-}
-
-function toTarget(address: string, tls: Connection['tls']): Target {
-  const common = { headersTimeout: REQUEST_TIMEOUT_MS, bodyTimeout: REQUEST_TIMEOUT_MS, connections: 16 };
-  const limits = { ...common, maxResponseSize: MAX_ANSWER_BYTES };
-  if (address.startsWith('unix:')) {
-    const connect = { socketPath: address.slice('unix:'.length), timeout: CONNECT_TIMEOUT_MS };
-    return { address, origin: 'http://incus', agent: new Agent({ ...limits, connect }) };
-  }
-  if (tls === undefined) throw new Error(`${address} needs a client certificate`);
-  const connect = {
-    timeout: CONNECT_TIMEOUT_MS,
-    cert: tls.certificate,
-    key: tls.key,
-    ca: tls.serverCertificate,
-    checkServerIdentity: pin(tls.serverCertificate),
-  };
-  return { address, origin: address.replace(/\/+$/, ''), agent: new Agent({ ...limits, connect }) };
-}
-
-/** The daemon's certificate is made by itself and names no address: it is the one that was pinned, or it is refused. */
-function pin(serverCertificate: string): (host: string, found: PeerCertificate) => Error | undefined {
-  const expected = new X509Certificate(serverCertificate).raw;
-  return (host, { raw }) => {
-    if (raw.equals(expected)) return undefined;
-    const shown = createHash('sha256').update(raw).digest('hex');
-    return Object.assign(
-      new Error(`${host} shows another certificate than the pinned one (SHA-256 ${shown})`),
-      {
-        code: 'ERR_TLS_CERT_ALTNAME_INVALID',
-      },
-    );
-  };
 }
 
 interface Envelope {

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { Forward, ForwardPort, IncusApi, Instance } from './api.ts';
@@ -118,6 +118,22 @@ it('a machine whose ports another Berth removed at the same moment gets them aga
     forwardMark('berth-a', 'default'),
     forwardMark('berth-b', 'default'),
   ]);
+});
+
+it('a machine that runs without its ports, such as one that was moved, gets them by a listing too, which then shows that it runs [incus-forwards-moved]', async () => {
+  const { listen, berth } = forwardsOfTwo();
+  const machines = berth();
+  const list = () => machines.list();
+  expect(await list()).toMatchObject({ items: [{ power: 'starting' }, { power: 'starting' }] });
+  const endpoint = { publicIp: listen };
+  await vi.waitFor(async () =>
+    expect(await list()).toMatchObject({
+      items: [
+        { power: 'running', endpoint },
+        { power: 'running', endpoint },
+      ],
+    }),
+  );
 });
 
 it('a machine whose ports another Berth puts back while it is removed is looked at again [incus-forwards-late]', async () => {

@@ -10,7 +10,7 @@ import type {
   Step,
 } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
-import type { Instance } from './api.ts';
+import type { Forward, Instance } from './api.ts';
 import { isConflict, isNotFound } from './errors.ts';
 import { Finder } from './finder.ts';
 import { Gpus } from './gpus.ts';
@@ -86,6 +86,10 @@ export class Machines {
         return found.is === 'absent' && found.silent.size === 0;
       })
       .catch(() => undefined);
+    void this.#restorePorts(
+      [...known.values()].flatMap(({ machine }) => machine ?? []),
+      forwards,
+    );
     const moving = await this.#temporary(known);
     return {
       answer: 'listed',
@@ -99,6 +103,12 @@ export class Machines {
       ),
       hosts: hostsOf(answered, silent),
     };
+  }
+
+  /** Of machines that run without them, such as on the member that they were moved to: the next listing shows where they are reached. */
+  async #restorePorts(machines: readonly Instance[], forwards: readonly Forward[]): Promise<void> {
+    for (const machine of machines)
+      if (this.#reach.lacksPorts(machine, forwards)) await this.get(refOf(machine)).catch(() => undefined);
   }
 
   /** The names that instances have for a moment, while Incus moves them. */

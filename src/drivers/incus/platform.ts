@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type {
   DriverManifest,
   Listing,
@@ -34,7 +33,7 @@ export function openIncus(
   const api = new IncusApi(client);
   const instances = new InstanceReader(api);
   const fleet = new FleetReader({ api, instances }, options, catalog, now);
-  const machines = new Machines({ api, instances, options, catalog, fleet, now, wait: sleep });
+  const machines = new Machines({ api, instances, options, catalog, fleet, now, wait });
   return {
     manifest: manifestOf(options),
     get: (ref) => look(() => machines.get(ref)),
@@ -94,6 +93,10 @@ export function manifestOf({ volume_content: content }: Pick<IncusConfig, 'volum
     keepsNotes: true,
     cloudInitBytes: MAX_CLOUD_INIT_BYTES,
   };
+}
+
+function wait(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** A look that fails is unknown: it never proves absence. */

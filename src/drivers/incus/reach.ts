@@ -51,12 +51,19 @@ export class Reach {
 
   /** Another Berth that changed the forwards of the same address at the same moment may have removed them. */
   async restore(instance: Instance): Promise<void> {
-    if (instance.config[mark.phase] !== phases.created || !isRunning(instance)) return;
+    if (!isUp(instance)) return;
     try {
       await this.#ensure(instance);
     } catch (error) {
       if (!(error instanceof NoPortLeft) && !isConflict(error)) throw error;
     }
+  }
+
+  lacksPorts(instance: Instance, forwards: readonly Forward[]): boolean {
+    const isReached = (): boolean => this.#forwards?.endpointOf(instance, forwards) !== undefined;
+    return (
+      this.#forwards !== undefined && isUp(instance) && addressOf(instance) !== undefined && !isReached()
+    );
   }
 
   async #ensure(instance: Instance, call?: Call): Promise<void> {
@@ -111,4 +118,8 @@ export class Reach {
   #offerOf({ config }: Instance): IncusOffer {
     return offerOf(this.#deps.catalog.offers.get(config[mark.offer] ?? ''));
   }
+}
+
+function isUp(instance: Instance): boolean {
+  return instance.config[mark.phase] === phases.created && isRunning(instance);
 }
