@@ -11,6 +11,8 @@ const LEASE_S = 6;
 const WITHIN_MS = 120_000;
 const EVERY_MS = 250;
 
+const ANSWER_WITHIN_MS = 5_000;
+
 /** How one server reaches the platform. */
 export interface Replica {
   platform: object;
@@ -101,14 +103,14 @@ export class LabReplicas implements AsyncDisposable {
     return this.#servers.map(({ process }) => process?.stderr ?? '').join('');
   }
 
-  /** Sent again where the server died before it answered. */
+  /** Sent again, to another, where the server died or was paused before it answered. */
   async request(method: string, path: string, body?: object): Promise<ClientReply> {
     const headers = { 'Idempotency-Key': crypto.randomUUID() };
     const deadline = Date.now() + WITHIN_MS;
     for (;;) {
       const client = this.#client();
       try {
-        if (client !== undefined) return await client.request(method, path, { body, headers });
+        if (client !== undefined) return await inTime(client.request(method, path, { body, headers }));
       } catch (error) {
         if (Date.now() > deadline) throw error;
       }
@@ -155,4 +157,10 @@ export class LabReplicas implements AsyncDisposable {
     await Promise.all(this.#servers.map(({ process }) => process?.end('SIGKILL')));
     this.#folder[Symbol.dispose]();
   }
+}
+
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error('the server does not answer')), ANSWER_WITHIN_MS);
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }

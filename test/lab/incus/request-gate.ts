@@ -83,7 +83,10 @@ function reply(outgoing: ServerResponse, { status, headers, body }: Answer): voi
 
 /** Method and path, and of the body what tells it from others: the action, and what of the configuration is set. */
 function describe({ method, url = '' }: IncomingMessage, body: Buffer): string {
-  const path = url.replace(/\?.*/, '').replace(/berth-(inst|vol)-[0-9a-f]{32}(-g\d+)?/g, '$1');
+  const path = url
+    .replace(/\?.*/, '')
+    .replace(/berth-(inst|vol)-[0-9a-f]{32}(-g\d+)?/g, '$1')
+    .replace(/(\d+\.){3}\d+/, 'ADDRESS');
   const { action, config = {} } = body.length === 0 ? {} : JSON.parse(body.toString());
   const settings = method === 'PATCH' ? Object.entries(config as Record<string, string>) : [];
   const set = settings.map(([key, value]) => (key.endsWith('.phase') ? `${key}=${value}` : key));

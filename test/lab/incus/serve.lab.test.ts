@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { anOrder } from '../../../src/orchestrator/model/destroy-order.fixture.ts';
-import { liveThroughKills } from '../../lifecycle/over-any-driver.suite.ts';
 import { generateKeyPair, type KeyPair } from '../../support/processes/openssh.ts';
 import { runBerth } from '../../support/processes/process.ts';
 import { LabServer, nameOf } from '../lab-server.ts';
@@ -297,23 +296,6 @@ describe('what happens behind the back', () => {
     for (const path of [...paths, fresh]) await server.destroy(path);
     await nothingIsLeft();
   });
-});
-
-it('goes on after kill -9 at each moment of a create, stop, start, restart and destroy [incus-kill-at-each-step]', {
-  timeout: 15 * 60_000,
-}, async () => {
-  await liveThroughKills({
-    server,
-    request: server.request(),
-    machines: async () => {
-      const instances = (await cluster.contents()).filter((one) => one.startsWith('instance '));
-      return instances.map((one) => one.slice('instance '.length));
-    },
-    letsIn: async (machine) => (await server.login(machine, 'echo in')).stdout === 'in\n',
-    // A create is the disk, the power, and the forwards, which may be seen as done already; a restart is over in no time.
-    calls: { create: 2, restart: 1 },
-  });
-  await nothingIsLeft();
 });
 
 describe('the conformance suite', () => {
