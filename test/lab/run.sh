@@ -74,11 +74,11 @@ if [[ "$*" == *test/lab/* ]]; then
   done
 else
   # The checks of libvirt's driver wait for Incus: two that emulate guests are as much as two cores take.
-  begin libvirt libvirt "$@" test/lab/libvirt/{readme,serve,full,kill}.lab.test.ts
+  begin libvirt libvirt "$@" test/lab/libvirt/{readme,serve,full,interrupted}.lab.test.ts
   started+=($!)
   begin incus incus "$@"
   ended $!
-  begin libvirt libvirt-more "$@" test/lab/libvirt/{driver,fleet,import,startable}.lab.test.ts
+  begin libvirt libvirt-more "$@" test/lab/libvirt/{driver,fleet,import,startable,behind}.lab.test.ts
   started+=($!)
 fi
 for each in "${started[@]}"; do ended "$each"; done

@@ -34,7 +34,7 @@ export async function createMachine(
   cookie: string | null,
 ): Promise<Step<ObservedMachine>> {
   const { fleet } = platform;
-  const search = await fleet.find(spec.ref);
+  const search = await fleet.find(spec.ref, spec.host);
   if (search.answer === 'found') return goOn(platform, change, spec, search.machine);
   const name = spec.host ?? cookie ?? (await firstHost(platform, spec));
   if (typeof name !== 'string') return name;

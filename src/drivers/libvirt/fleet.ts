@@ -16,6 +16,9 @@ import type { LibvirtConfig } from './options.ts';
 import { type Pause, readPause } from './trouble.ts';
 import { parseXml, type XmlElement } from './xml.ts';
 
+/** Of one host among several: less than the core gives one call, at the default `lease_s`. */
+const HOST_WITHIN_MS = 5_000;
+
 /** A host, and the way to what libvirt has no call for. */
 export interface Member extends Host {
   shell: HostShell;
@@ -50,8 +53,11 @@ export type Search =
 
 export interface Fleet {
   hosts: readonly Member[];
-  /** Searches for the domain on every host. It is `gone` only where all of them said so; its files may still be there. */
-  find(ref: OwnerRef): Promise<Search>;
+  /**
+   * Searches for the domain on every host, or on the one that is named. It is `gone` only where all of them said so; its
+   * files may still be there.
+   */
+  find(ref: OwnerRef, on?: string): Promise<Search>;
   /** One at a time for each name, in this process. */
   alone<T>(name: string, task: () => Promise<T>): Promise<T>;
 }
@@ -104,7 +110,7 @@ export function fleetOf(hosts: readonly Member[]): Fleet {
   const tails = new Map<string, Promise<unknown>>();
   return {
     hosts,
-    find: (ref) => search(hosts, ref),
+    find: (ref, on) => search(on === undefined ? hosts : hosts.filter(({ name }) => name === on), ref),
     alone(name, task) {
       const before = tails.get(name) ?? Promise.resolve();
       const next = before.then(task, task);
@@ -134,6 +140,19 @@ async function search(hosts: readonly Member[], ref: OwnerRef): Promise<Search> 
   const reason = problem.message;
   if (![...problems.values()].every(tellsNothing)) return { answer: 'unknown', reason };
   return { answer: 'unknown', reason, hosts: asked };
+}
+
+/** Of several hosts one that hangs, such as one that lost its power, does not take the answers of the others with it. */
+export async function inTime<T>(hosts: readonly Member[], { name }: Member, reading: Promise<T>): Promise<T> {
+  if (hosts.length === 1) return reading;
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const problem = new VirshError('unreachable', `${name} does not answer within ${HOST_WITHIN_MS} ms`);
+  const timer = setTimeout(() => reject(problem), HOST_WITHIN_MS);
+  try {
+    return await Promise.race([reading, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Of one domain on several hosts, the higher is the machine: what runs, then what has run, then what is being made. */

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { anOrder } from '../../orchestrator/model/destroy-order.fixture.ts';
 import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
 import { MemoryHost, openMemoryPlatform } from './memory-host.fixture.ts';
@@ -61,6 +61,23 @@ it('a create is made on the host that was chosen, or nowhere', async () => {
   });
   expect(await bench.create('berth-b', { host: 'kvm-2' })).toMatchObject({ host: 'kvm-2' });
   expect(hosts[0].domains.size).toBe(0);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+it('a host that swallows every call delays no placement and no create on another for long', async () => {
+  vi.useFakeTimers();
+  const { hosts, driver, bench, place, volumes, volumeSpec } = aFleet();
+  hosts[1].virsh = () => new Promise(() => {});
+  const placing = [place(), volumes.place?.(volumeSpec(), [])];
+  await vi.advanceTimersByTimeAsync(5_000);
+  for (const placed of placing)
+    expect(await placed).toMatchObject({ answer: 'placed', hosts: [{ host: 'kvm-1' }] });
+  expect(await driver.create(bench.spec('berth-a', { host: 'kvm-1' }), null)).toMatchObject({
+    outcome: 'pending',
+  });
 });
 
 it('only the host that a volume binds the machine to is answered', async () => {

@@ -1,7 +1,7 @@
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { MachineSpec, OwnerRef, Placing, VolumeSpec } from '../../orchestrator/model/platform-driver.ts';
 import { VirshError } from './errors.ts';
-import type { Member, Platform } from './fleet.ts';
+import { inTime, type Member, type Platform } from './fleet.ts';
 import { readHostView } from './hosts/host-view.ts';
 import { placeMachine } from './hosts/place.ts';
 import { countedOn, type HostView, roomOf, unitsOn, type Wanted, withCordons } from './hosts/room.ts';
@@ -13,6 +13,12 @@ export const offerOf = ({ offers }: Catalog, offerId: string): LibvirtOffer =>
 
 export const viewOf = (host: Member, { gpu_types: types }: LibvirtConfig): Promise<HostView> =>
   readHostView(host, host.shell, types);
+
+const viewsOf = (
+  hosts: readonly Member[],
+  config: LibvirtConfig,
+): Promise<PromiseSettledResult<HostView>[]> =>
+  Promise.allSettled(hosts.map((host) => inTime(hosts, host, viewOf(host, config))));
 
 export type Refusal = Extract<Placing, { answer: 'refused' }>;
 
@@ -58,7 +64,7 @@ export async function placeOnHosts(
     const which = spec.host === undefined ? 'no host' : `no host ${spec.host}`;
     return refuse('capacity', `${which} is in ${wanted.datacenter}, ${wanted.group}`);
   }
-  const answers = await Promise.allSettled(candidates.map((host) => viewOf(host, config)));
+  const answers = await viewsOf(candidates, config);
   const views = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
   const problems = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
   for (const problem of problems) if (!(problem instanceof VirshError)) throw problem;
@@ -99,7 +105,7 @@ export async function placeVolume(
       !avoidHosts.includes(name) &&
       (spec.host === undefined || name === spec.host),
   );
-  const answers = await Promise.allSettled(candidates.map((host) => viewOf(host, config)));
+  const answers = await viewsOf(candidates, config);
   const views = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
   const problems = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
   for (const problem of problems) if (!(problem instanceof VirshError)) throw problem;

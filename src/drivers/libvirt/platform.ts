@@ -20,7 +20,7 @@ import { destroyMachine } from './destroy.ts';
 import { isMachine } from './domain-xml.ts';
 import { tellsNothing, toFailure, VirshError } from './errors.ts';
 import type { Platform } from './fleet.ts';
-import { type Fleet, hostsOf, type Member, openFleet, rankOf } from './fleet.ts';
+import { type Fleet, hostsOf, inTime, type Member, openFleet, rankOf } from './fleet.ts';
 import { sweepHost } from './gpus/machine-gpus.ts';
 import { type HostDomain, listDomains, readHostView } from './hosts/host-view.ts';
 import { countUnits, type HostAnswer } from './hosts/inventory.ts';
@@ -33,8 +33,6 @@ import { neighboursOf, toObserved } from './translate.ts';
 import { faultOf, readPause, readSurroundings } from './trouble.ts';
 import { createVolumes } from './volumes.ts';
 
-/** Of one host among several: less than the core gives one call, at the default `lease_s`. */
-const HOST_WITHIN_MS = 5_000;
 const CONSOLE_BYTES = 16 * 1024;
 /** What the NoCloud disk is made for; cloud-init itself takes more. */
 const CLOUD_INIT_BYTES = 1024 * 1024;
@@ -154,19 +152,6 @@ async function listAll(platform: Platform): Promise<Listing<ObservedMachine>> {
   } catch (error) {
     if (error instanceof VirshError) return { answer: 'unknown', reason: error.message };
     throw error;
-  }
-}
-
-/** Of several hosts one that hangs, such as one that lost its power, does not take the answers of the others with it. */
-async function inTime<T>(hosts: readonly Member[], { name }: Member, reading: Promise<T>): Promise<T> {
-  if (hosts.length === 1) return reading;
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const problem = new VirshError('unreachable', `${name} does not answer within ${HOST_WITHIN_MS} ms`);
-  const timer = setTimeout(() => reject(problem), HOST_WITHIN_MS);
-  try {
-    return await Promise.race([reading, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { anOrder } from '../../../src/orchestrator/model/destroy-order.fixture.ts';
-import { liveThroughKills } from '../../lifecycle/over-any-driver.suite.ts';
 import { generateKeyPair, type KeyPair } from '../../support/processes/openssh.ts';
+import { runBerth } from '../../support/processes/process.ts';
 import { LabServer, nameOf } from '../lab-server.ts';
 import { catalogOf, offer, region } from './catalog.ts';
 import { type Cluster, image, startCluster, tenants } from './cluster.ts';
@@ -35,6 +35,28 @@ const nodeOf = async (path: string) => {
   if (node === undefined) throw new Error(`${path} is on ${location}`);
   return node;
 };
+
+const TEXT = 'on the disk';
+const idOf = (path: string): string => path.split('/').at(-1) ?? '';
+const alarms = async () => (await runBerth(['alarms', 'ls', '--config', server.config])).stdout;
+const incus = (...args: string[]): string => cluster.nodes[0].run('incus', ...args);
+const isUnderWay = ({ status_code: code }: { status_code: number }): boolean => code < 200;
+
+/** Machines that are stopped, each with a text on its disk. */
+async function stoppedMachines(count: 3): Promise<[string, string, string]>;
+async function stoppedMachines(count: number): Promise<string[]> {
+  const paths = await Promise.all(Array.from({ length: count }, () => create()));
+  for (const path of paths)
+    expect(await server.login(await online(path), `echo ${TEXT} >text; sync`)).toMatchObject({ code: 0 });
+  await Promise.all(paths.map((path) => server.client.request('POST', `${path}/stop`)));
+  await Promise.all(paths.map((path) => server.client.waitFor(path, 'STOPPED')));
+  return paths;
+}
+
+async function startsWithText(path: string): Promise<void> {
+  await server.client.request('POST', `${path}/start`);
+  expect(await server.login(await online(path), 'cat text')).toMatchObject({ stdout: `${TEXT}\n` });
+}
 
 /** For how long at most the offer was not available. */
 function watchSale(): { end: () => Promise<number> } {
@@ -185,6 +207,45 @@ describe('what happens behind the back', () => {
     await nothingIsLeft();
   });
 
+  it('follows a stopped machine that was renamed, moved or copied, with its data, and leaves the copy alone [incus-renamed-moved-copied]', async () => {
+    const [renamed, moved, copied] = await stoppedMachines(3);
+    const [from] = await Promise.all([hostOf(moved), hostOf(renamed)]);
+    const target = cluster.nodes.find(({ name }) => name !== from)?.name ?? '';
+    incus('rename', nameOf(renamed), 'db-of-the-shop');
+    incus('copy', nameOf(copied), 'copy-of-it');
+    incus('move', nameOf(moved), '--target', target);
+    await expect.poll(alarms).toMatch(new RegExp(`machine_renamed +${idOf(renamed)} .*db-of-the-shop`, 's'));
+    await expect.poll(alarms).toMatch(/resource_copied +copy-of-it /);
+    for (const path of [renamed, moved, copied])
+      expect((await server.client.request('GET', path)).body).toMatchObject({ status: 'STOPPED' });
+    await Promise.all([renamed, moved, copied].map(startsWithText));
+    expect(await hostOf(moved)).toBe(target);
+    await Promise.all([renamed, moved, copied].map((path) => server.destroy(path)));
+    await expect.poll(() => cluster.contents()).toEqual(['instance copy-of-it']);
+    incus('delete', 'copy-of-it');
+    await expect.poll(alarms).not.toMatch(/machine_renamed|resource_copied/);
+    await nothingIsLeft();
+  });
+
+  it('knows a member that is evacuated and restored to have its machines still, with their data [incus-evacuated]', async () => {
+    const path = await create();
+    expect(await server.login(await online(path), `echo ${TEXT} >text; sync`)).toMatchObject({ code: 0 });
+    const member = await hostOf(path);
+    for (const action of ['evacuate', 'restore']) {
+      incus('cluster', action, String(member), '--force');
+      await expect.poll(async () => (await cluster.api.operations()).filter(isUnderWay)).toEqual([]);
+      const { status } = await server.client.waitFor(path, 'ONLINE', 'STOPPED');
+      if (status === 'STOPPED') await server.client.request('POST', `${path}/start`);
+      const host = await hostOf(path);
+      expect(host === member).toBe(action === 'restore');
+      await expect
+        .poll(async () => (await server.login(await online(path), 'cat text')).stdout)
+        .toBe(`${TEXT}\n`);
+    }
+    await server.destroy(path);
+    await nothingIsLeft();
+  });
+
   it('goes on with a create whose daemon was killed while it unpacked the image: its operations are gone [incus-killed-in-create]', async () => {
     await cluster.forgetUnpackedImage();
     const path = await create();
@@ -235,23 +296,6 @@ describe('what happens behind the back', () => {
     for (const path of [...paths, fresh]) await server.destroy(path);
     await nothingIsLeft();
   });
-});
-
-it('goes on after kill -9 at each moment of a create, stop, start, restart and destroy [incus-kill-at-each-step]', {
-  timeout: 15 * 60_000,
-}, async () => {
-  await liveThroughKills({
-    server,
-    request: server.request(),
-    machines: async () => {
-      const instances = (await cluster.contents()).filter((one) => one.startsWith('instance '));
-      return instances.map((one) => one.slice('instance '.length));
-    },
-    letsIn: async (machine) => (await server.login(machine, 'echo in')).stdout === 'in\n',
-    // A create is the disk, the power, and the forwards, which may be seen as done already; a restart is over in no time.
-    calls: { create: 2, restart: 1 },
-  });
-  await nothingIsLeft();
 });
 
 describe('the conformance suite', () => {

@@ -34,7 +34,7 @@ export interface LabHost extends Namespace {
 /** What libvirt found out about QEMU is the same for each host: that takes seconds where QEMU is emulated. */
 const CACHE = join(GUESTS, 'libvirt-cache');
 
-const IMAGES = '/var/lib/libvirt/images/berth';
+export const IMAGES = '/var/lib/libvirt/images/berth';
 
 /** What the page has an operator type on a host; the packages are installed already. */
 const PREPARE = shellBlocksOf(readPage('docs/how-to/libvirt.md'))

@@ -1,0 +1,122 @@
+import { cpSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { runBerth } from '../../support/processes/process.ts';
+import { nameOf } from '../lab-server.ts';
+import { IMAGES } from './lab-host.ts';
+import { serveEachTest } from './serving.ts';
+
+const lab = serveEachTest();
+const { create, online, login, nothingIsLeft } = lab;
+
+const TEXT = 'on the disk';
+const alarms = async () => (await runBerth(['alarms', 'ls', '--config', lab.server.config])).stdout;
+const idOf = (path: string): string => path.split('/').at(-1) ?? '';
+const post = (path: string) => lab.server.client.request('POST', path);
+const statusOf = async (path: string) => (await lab.server.client.request('GET', path)).body['status'];
+
+/** Machines that are stopped, each with a text on its disk. */
+async function stoppedMachines(count: number): Promise<string[]> {
+  const paths = await Promise.all(Array.from({ length: count }, () => create()));
+  for (const path of paths) {
+    const machine = await online(path);
+    expect(await login(machine, `echo ${TEXT} >text; sync`)).toMatchObject({ code: 0 });
+  }
+  await Promise.all(paths.map((path) => post(`${path}/stop`)));
+  await Promise.all(paths.map((path) => lab.server.client.waitFor(path, 'STOPPED')));
+  return paths;
+}
+
+async function startsWithText(path: string): Promise<void> {
+  await post(`${path}/start`);
+  expect(await login(await online(path), 'cat text')).toMatchObject({ stdout: `${TEXT}\n` });
+}
+
+/** As virt-clone does: another name, UUID and address, and a disk of its own where `disk` copies it. */
+function cloneOf(domain: string, clone: string, disk: 'copied' | 'shared'): void {
+  const { host } = lab;
+  const xml = host
+    .virsh('dumpxml', '--inactive', domain)
+    .replace(`<name>${domain}</name>`, `<name>${clone}</name>`)
+    .replace(/<uuid>.*<\/uuid>/, '')
+    .replace(/<mac address=.*\/>/, '');
+  if (disk === 'copied') host.virsh('vol-clone', '--pool', 'berth', `${domain}.qcow2`, `${clone}.qcow2`);
+  const own = disk === 'copied' ? xml.replaceAll(`${domain}.qcow2`, `${clone}.qcow2`) : xml;
+  host.run('sh', '-c', 'printf %s "$1" >/run/clone.xml', 'clone', own);
+  host.virsh('define', '/run/clone.xml');
+}
+
+it('follows a machine that was renamed or undefined and defined again: its data stay, and its DELETE works [libvirt-renamed]', async () => {
+  const { host, server } = lab;
+  const [renamed = '', undefined_ = ''] = await stoppedMachines(2);
+  host.virsh('domrename', nameOf(renamed), 'db-of-the-shop');
+  const definition = host.virsh('dumpxml', '--inactive', nameOf(undefined_));
+  host.virsh('undefine', nameOf(undefined_));
+  await expect.poll(alarms).toMatch(new RegExp(`machine_renamed +${idOf(renamed)} .*db-of-the-shop`, 's'));
+  await expect.poll(alarms).toMatch(new RegExp(`disk_left +${nameOf(undefined_)} `));
+  expect(await Promise.all([renamed, undefined_].map(statusOf))).toEqual(['STOPPED', 'STOPPED']);
+  host.run('sh', '-c', 'printf %s "$1" >/run/domain.xml', 'domain', definition);
+  host.virsh('define', '/run/domain.xml');
+  await expect.poll(alarms).not.toContain('disk_left');
+  await Promise.all([renamed, undefined_].map(startsWithText));
+  expect(await alarms()).toContain('machine_renamed');
+  await Promise.all([renamed, undefined_].map((path) => server.destroy(path)));
+  await expect.poll(alarms).not.toContain('machine_renamed');
+  await nothingIsLeft();
+});
+
+it('leaves a clone of a machine alone, also one that shares its disk [libvirt-cloned]', async () => {
+  const { host, server } = lab;
+  const [copied = '', shared = ''] = await stoppedMachines(2);
+  cloneOf(nameOf(copied), 'clone-a', 'copied');
+  cloneOf(nameOf(shared), 'clone-b', 'shared');
+  for (const name of ['clone-a', 'clone-b'])
+    await expect.poll(alarms).toMatch(new RegExp(`resource_copied +${name} `));
+  await startsWithText(copied);
+  const sumOf = (file: string): string => host.run('sha256sum', `${IMAGES}/${file}`).split(' ')[0] ?? '';
+  const [before, sharedBefore] = [sumOf('clone-a.qcow2'), sumOf(`${nameOf(shared)}.qcow2`)];
+  await server.destroy(copied);
+  await server.client.request('DELETE', shared);
+  await expect.poll(alarms).toMatch(new RegExp(`step_failing +${idOf(shared)} .*clone-b`, 's'));
+  expect(await statusOf(shared)).toBe('DESTROYING');
+  expect([sumOf('clone-a.qcow2'), sumOf(`${nameOf(shared)}.qcow2`)]).toEqual([before, sharedBefore]);
+  expect(host.virsh('list', '--all', '--name')).toMatch(/clone-a\s+clone-b/);
+  host.virsh('undefine', 'clone-b');
+  await server.client.waitFor(shared, 'GONE');
+  host.virsh('undefine', 'clone-a');
+  host.virsh('vol-delete', '--pool', 'berth', 'clone-a.qcow2');
+  await nothingIsLeft();
+});
+
+it('finds the machine of a later attempt than a restored database knows, with its data [libvirt-restored-attempt]', async () => {
+  const { host, server } = lab;
+  const files = () => readdirSync(server.folder).filter((name) => name.startsWith('berth.db'));
+  await server.arm({ name: 'create:before-call', hit: 1 });
+  const headers = { 'Idempotency-Key': 'the-one' };
+  const body = server.request();
+  await server.client.request('POST', '/instances', { headers, body }).catch(() => undefined);
+  await server.died({ name: 'create:before-call', hit: 1 });
+  const backup = join(server.folder, 'backup');
+  for (const name of files()) cpSync(join(server.folder, name), join(backup, name));
+
+  // What an earlier call could have left: it cannot be completed, and the machine is made under the next name.
+  const database = new Database(join(server.folder, 'berth.db'), { readonly: true });
+  const { id } = database.prepare('SELECT id FROM instances').get() as { id: string };
+  database.close();
+  host.virsh('vol-create-as', 'berth', `${nameOf(id)}.qcow2`, '1M');
+  await server.start();
+  const { body: made } = await server.client.request('POST', '/instances', { headers, body });
+  const path = `/instances/${made['id']}`;
+  const machine = await online(path);
+  expect(host.contents()).toContain(`${nameOf(path)}-g1`);
+  expect(await login(machine, `echo ${TEXT} >text; sync`)).toMatchObject({ code: 0 });
+
+  await server.kill();
+  for (const name of files()) cpSync(join(backup, name), join(server.folder, name));
+  await server.start();
+  expect(await login(await online(path), 'cat text')).toMatchObject({ stdout: `${TEXT}\n` });
+  expect(host.virsh('list', '--all', '--name').trim()).toBe(`${nameOf(path)}-g1`);
+  await server.destroy(path);
+  await nothingIsLeft();
+});
