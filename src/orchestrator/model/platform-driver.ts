@@ -399,6 +399,11 @@ export interface PlatformDriver {
   restart(ref: OwnerRef, id: string, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>>;
   /** Done only on proof that the machine, its disk, temporary keys and port forwards are gone. Volumes stay. */
   destroy(ref: OwnerRef, cookie: string | null, order: DestroyOrder, call?: Call): Promise<Step<null>>;
+  /**
+   * Takes our mark off: from then on the machine, with its disks, is not shown, counted, followed or removed any more, and what
+   * was set up around it, such as ports and address, is free. One that is not off is a `conflict`. Absent: the driver cannot.
+   */
+  release?(ref: OwnerRef, cookie: string | null, call?: Call): Promise<Step<null>>;
   readonly volumes?: VolumeDriver;
   /**
    * What there is room for, by the platform's own count: hosts that are down or cordoned, devices that are broken.
