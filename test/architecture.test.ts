@@ -318,6 +318,7 @@ const RECORDERS = [
   'src/orchestrator/steps/fail.ts',
   'src/orchestrator/steps/place.ts',
   'src/orchestrator/steps/volume/create.ts',
+  'src/orchestrator/steps/volume/move.ts',
   'src/orchestrator/platform/superseded-attempts.ts',
   // A policy of the operator.
   'src/orchestrator/steps/instance/hold.ts',

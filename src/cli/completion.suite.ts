@@ -58,7 +58,7 @@ export function describeCompletion(shell: keyof typeof CALLERS): void {
   describe(`in ${shell}`, () => {
     const cases: readonly (readonly [line: string, candidates: string])[] = [
       ['berth|ins', 'instances'],
-      ['berth|instances|', 'ls show events retry release rm adopt help'],
+      ['berth|instances|', 'ls show events retry release rm help'],
       ['berth|instances|re', 'retry release remove'],
       ['berth|marketplace|prov', 'providers'],
       ['berth|marketplace|--config|m.yaml|providers|', 'ls check health help'],

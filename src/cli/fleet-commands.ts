@@ -1,11 +1,14 @@
 import { Command } from 'commander';
 import { loadCatalog } from '../config/load.ts';
 import { platformsOf, sellingPlatforms } from '../config/platforms.ts';
+import { decideOrphan } from '../orchestrator/operate/actions/orphans.ts';
 import { listOrphans, type Orphan } from '../orchestrator/operate/views/alarms.ts';
 import { type PlacementView, readCapacity, saleByRows } from '../orchestrator/operate/views/capacity.ts';
 import { listPlatforms, type PlatformView } from '../orchestrator/operate/views/platforms.ts';
 import { createLog } from '../runtime/log.ts';
 import { printLine, printTable } from '../runtime/print.ts';
+import { withYes } from './instance-actions.ts';
+import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import {
   type Column,
@@ -14,6 +17,7 @@ import {
   type ListFlags,
   type OutputFlag,
   printData,
+  printDone,
   printRecords,
   withList,
   withOutput,
@@ -138,6 +142,10 @@ function toText(counts: Readonly<Record<string, number>>): string {
     .join(', ');
 }
 
+interface DecisionFlags extends OutputFlag {
+  yes?: true;
+}
+
 /** `berth orphans`: what is on the platforms without a row that owns it, and rows that were lost. */
 export function orphansCommand(): Command {
   const orphans = new Command('orphans');
@@ -146,6 +154,31 @@ export function orphansCommand(): Command {
       printRecords(await listOrphans(read), orphanColumns, flags, 'There is no orphan.');
     }),
   ).description('list machines and volumes without a row that owns them, and rows that were lost');
+  const decisions = [
+    [
+      'adopt',
+      'adopt',
+      'make a machine that no live instance has a new instance of its account, under a new id',
+    ],
+    [
+      'release',
+      'release',
+      'take the mark of Berth off such a machine: it is yours from then on, with its disks',
+    ],
+    ['rm', 'destroy', 'remove such a machine with its disks'],
+  ] as const;
+  for (const [verb, action, description] of decisions) {
+    const command = onDatabase(
+      orphans.command(`${verb} <ref>`),
+      async (deps, ref: string, flags: DecisionFlags) => {
+        const order = { ref, action, isDone: flags.yes === true };
+        const { isDone, ...plan } = await decideOrphan(deps, localActor(), order);
+        const outcome = isDone ? `Ordered: ${plan.effect}.` : `A dry run; with --yes, ${plan.effect}.`;
+        printDone(flags, { ...plan, done: isDone }, plan.problem, outcome);
+      },
+    );
+    withYes(command).description(description);
+  }
   return orphans;
 }
 

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import type { Reader } from '../orchestrator/model/store.ts';
-import { requestAdoption } from '../orchestrator/operate/actions/adopt.ts';
 import {
   forceDestroyInstance,
   type Order,
@@ -13,15 +12,7 @@ import { printLine } from '../runtime/print.ts';
 import { instanceNamed } from './instance-named.ts';
 import { localActor } from './local-actor.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import {
-  cutName,
-  isData,
-  type OutputFlag,
-  printData,
-  printDone,
-  toJsonTime,
-  withOutput,
-} from './print-records.ts';
+import { cutName, isData, type OutputFlag, printData, toJsonTime, withOutput } from './print-records.ts';
 
 interface Flags extends OutputFlag {
   yes?: true;
@@ -56,17 +47,6 @@ export function addInstanceActions(instances: Command): void {
       await tell(deps, await forceDestroyInstance(deps, localActor(), order), flags);
     },
   );
-  const adopt = onDatabase(instances.command('adopt <ref>'), async (deps, ref: string, flags: Flags) => {
-    const { isDone, ...adoption } = await requestAdoption(deps, localActor(), {
-      ref,
-      isDone: flags.yes === true,
-    });
-    const outcome = isDone ? `Ordered: ${adoption.effect}.` : `A dry run; with --yes, ${adoption.effect}.`;
-    printDone(flags, { ...adoption, done: isDone }, adoption.problem, outcome);
-  });
-  withYes(adopt).description(
-    'give a machine that no instance owns its row again, from the note on the platform',
-  );
   withYes(destroy)
     .option('--reason <text>', 'why, for the audit log')
     .description('delete an instance of any account; it is DESTROYED only when its machine is proved gone');
@@ -77,7 +57,7 @@ async function toOrder(read: Reader, given: string, { yes }: Flags): Promise<Ord
   return { id: await instanceNamed(read, given), isDone: yes === true };
 }
 
-function withYes(command: Command): Command {
+export function withYes(command: Command): Command {
   return withOutput(command.option('--yes', 'do it; without this flag, say what would be done'));
 }
 

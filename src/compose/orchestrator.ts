@@ -22,7 +22,7 @@ import { RateLimits } from '../orchestrator/http/rate-limits.ts';
 import { WorkMetrics } from '../orchestrator/http/work-metrics.ts';
 import { PolledReads } from '../orchestrator/instances/polled-reads.ts';
 import type { Store } from '../orchestrator/model/store.ts';
-import { Adoptions } from '../orchestrator/operate/actions/adopt.ts';
+import { OrphanRequests } from '../orchestrator/operate/actions/orphans.ts';
 import { type Reloaded, Reloader } from '../orchestrator/operate/actions/reload.ts';
 import type { PlatformFacts } from '../orchestrator/operate/views/platforms.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
@@ -148,8 +148,8 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     const others = new Set(names.filter((other) => other !== name));
     return composeWork(name, state, others, { ...deps, options, installationId, endpoints });
   });
-  const adopt = new Map(works.map((work) => [work.platform, work.adopt]));
-  const adoptions = new Adoptions({ store, clock, log, alarms, adopt });
+  const act = new Map(works.map((work) => [work.platform, work.actOnOrphan]));
+  const orphanRequests = new OrphanRequests({ store, clock, log, alarms, act });
   // Some views of operators read all rows: they may take as long as the database answers at all.
   const operated = withPromptReads(store, { prove: () => store.read.marks.get('reload_requested_at') });
   const operators = new Operators({ store: operated, clock, log });
@@ -170,7 +170,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
       const room = await given.diskRoom?.();
       if (room !== undefined) checkDisk(alarms, room);
       await reloader.poll();
-      await adoptions.poll();
+      await orphanRequests.poll();
     },
   });
   const nextId = requestIds(random);

@@ -5,7 +5,6 @@ import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import type { Manifests, PlatformDriver } from '../orchestrator/model/platform-driver.ts';
 import type { Store } from '../orchestrator/model/store.ts';
 import type { Telemetry } from '../orchestrator/model/telemetry.ts';
-import type { AdoptionOutcome } from '../orchestrator/operate/actions/adopt.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
 import { confirmMachine } from '../orchestrator/platform/confirm-gone.ts';
 import type { ReconcileContext } from '../orchestrator/platform/context.ts';
@@ -21,6 +20,8 @@ import { judgeMachines, judgeVolumes } from '../orchestrator/platform/validate-l
 import { Reconciler } from '../orchestrator/queue/reconciler.ts';
 import { adoptAsNew } from '../orchestrator/reconciliation/adopt-machine.ts';
 import { Reconciliation } from '../orchestrator/reconciliation/reconciliation.ts';
+import { releaseMachine } from '../orchestrator/reconciliation/release-machine.ts';
+import type { OrphanOutcome } from '../orchestrator/reconciliation/rowless.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
@@ -126,8 +127,8 @@ export interface PlatformWork {
   platform: string;
   /** Lists the platform for the first time, and begins with the work. */
   start(): Promise<void>;
-  /** Gives a machine without a row its row again, from its note. */
-  adopt: (ref: string) => Promise<AdoptionOutcome>;
+  /** Makes a machine that no instance has a new one, or takes our mark off it. */
+  actOnOrphan: (action: 'adopt' | 'release', ref: string) => Promise<OrphanOutcome>;
   /** Lets go whoever waits for a listing. */
   stopListing(): void;
   /** Lets the steps that run end. */
@@ -162,9 +163,10 @@ export function composeWork(
   return {
     platform,
     start: () => reconciliation.start(),
-    adopt: async (ref) => {
+    actOnOrphan: async (action, ref) => {
       const found = await confirmMachine(context, { ownerRef: ref, host: null });
-      return found.answer === 'observed' ? adoptAsNew(context, found.value) : found.answer;
+      if (found.answer !== 'observed') return found.answer;
+      return action === 'adopt' ? adoptAsNew(context, found.value) : releaseMachine(context, found.value);
     },
     stopListing: () => {
       machines.stop();

@@ -77,7 +77,7 @@ const admin: Routes = {
   'POST /operator/v1/instances/:instanceId/retry': 'operators',
   'POST /operator/v1/instances/:instanceId/release': 'operators',
   'POST /operator/v1/instances/:instanceId/destroy': 'operators',
-  'POST /operator/v1/orphans/:ref/adopt': 'operators',
+  'POST /operator/v1/orphans/:ref/:action': 'operators',
   'GET /operator/v1/losses': 'operators',
   'POST /operator/v1/losses/accept': 'operators',
   'POST /operator/v1/platforms/:platform/thaw': 'operators',
@@ -187,7 +187,7 @@ async function statusOf(
   body: object = {},
 ) {
   const [method = '', path = ''] = route.split(' ');
-  const { status } = await fetch(path.replaceAll(/:\w+/g, 'unknown'), {
+  const { status } = await fetch(path.replace(':action', 'adopt').replaceAll(/:\w+/g, 'unknown'), {
     method,
     headers: {
       ...(key !== null && { Authorization: `Bearer ${key}` }),
@@ -246,7 +246,7 @@ const onUnknown: Readonly<Record<string, object | null>> = {
   'POST /operator/v1/instances/:instanceId/retry': done,
   'POST /operator/v1/instances/:instanceId/release': done,
   'POST /operator/v1/instances/:instanceId/destroy': done,
-  'POST /operator/v1/orphans/:ref/adopt': done,
+  'POST /operator/v1/orphans/:ref/:action': done,
   'POST /operator/v1/losses/accept': { platform: 'unknown' },
   'POST /operator/v1/platforms/:platform/thaw': done,
   'POST /operator/v1/providers/:provider/losses/accept': {},

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { machineSpec } from '../../src/drivers/simulator/simulator.fixture.ts';
 import type { Actor } from '../../src/operators/model.ts';
-import { requestAdoption } from '../../src/orchestrator/operate/actions/adopt.ts';
 import { forceDestroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
 import { thawPlatform } from '../../src/orchestrator/operate/actions/losses.ts';
+import { decideOrphan } from '../../src/orchestrator/operate/actions/orphans.ts';
 import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 
 const actor: Actor = { name: 'ann', source: 'cli', address: null };
@@ -133,7 +134,7 @@ describe('a thaw', () => {
   });
 });
 
-describe('an adoption', () => {
+describe('a decision about a machine that no live instance has', () => {
   const setup = async () => {
     const berth = await startPlainOrchestrator(() => 'none', { reconcile: { orphan_grace_s: 1 } });
     const { store } = berth.orchestrator;
@@ -144,7 +145,7 @@ describe('an adoption', () => {
     return { berth, store, row, deps: { store, clock: berth.clock } };
   };
 
-  it('makes a machine whose instance ended by itself a new instance of its account [operator-adopt]', async () => {
+  it('makes one whose instance ended by itself a new instance of its account [operator-adopt]', async () => {
     const { berth, store, row, deps } = await setup();
     await using _ = berth;
     const { id: lost, ownerRef: ref } = row;
@@ -160,9 +161,12 @@ describe('an adoption', () => {
     // It turns up again: its disk may be wanted.
     Object.assign(berth.platform.driver, { get, list });
     await berth.clock.advance(15_000);
-    expect(await requestAdoption(deps, actor, { ref, isDone: false })).toMatchObject({ ref, isDone: false });
+    expect(await decideOrphan(deps, actor, { ref, action: 'adopt', isDone: false })).toMatchObject({
+      ref,
+      isDone: false,
+    });
     await berth.clock.advance(15_000);
-    await requestAdoption(deps, actor, { ref, isDone: true });
+    await decideOrphan(deps, actor, { ref, action: 'adopt', isDone: true });
     await berth.clock.advance(15_000);
     const adopted = await store.read.instances.byOwnerRef(ref);
     expect(adopted).toMatchObject({ status: 'ONLINE', accountId: row.accountId });
@@ -178,11 +182,77 @@ describe('an adoption', () => {
     expect(berth.platform.machines.has(ref)).toBe(false);
   });
 
+  it('or takes our mark off it, or removes it with its instance [operator-release]', async () => {
+    const { berth, store, row, deps } = await setup();
+    await using _ = berth;
+    const { id: lost, ownerRef: ref } = row;
+    await berth.passUntil(`/instances/${await berth.create()}`, 'ONLINE');
+    const { get, list } = berth.platform.driver;
+    Object.assign(berth.platform.driver, {
+      get: async (asked: string) => (asked === ref ? { answer: 'gone' } : get(asked)),
+      list: async () => {
+        const listing = await list();
+        if (listing.answer !== 'listed') return listing;
+        return { ...listing, items: listing.items.filter((machine) => machine.ref !== ref) };
+      },
+    });
+    await berth.passUntil(`/instances/${lost}`, 'ERROR');
+    Object.assign(berth.platform.driver, { get, list });
+    await berth.clock.advance(15_000);
+    const destroy = decideOrphan(deps, actor, { ref, action: 'destroy', isDone: true });
+    await expect(destroy).rejects.toThrow(`berth instances rm ${lost} --yes`);
+    let isOff = false;
+    berth.orchestrator.driver.disown = async (asked) => {
+      if (!isOff)
+        return { outcome: 'failed', code: 'conflict', sideEffect: 'none', detail: 'it runs: stop it first' };
+      berth.platform.lose(asked);
+      return { outcome: 'done', value: null };
+    };
+    const release = () => decideOrphan(deps, actor, { ref, action: 'release', isDone: true });
+    await release();
+    await berth.clock.advance(15_000);
+    isOff = true;
+    await release();
+    await berth.clock.advance(30_000);
+    expect(await audited(berth)).toEqual([
+      ...['machine.release done', 'machine.release done', 'machine.release failed', 'machine.release done'],
+      'machine.destroy refused',
+    ]);
+    expect((await store.read.alarms.list()).filter(({ subject }) => subject === ref)).toEqual([]);
+    expect((await berth.read(`/instances/${lost}`))['status']).toBe('ERROR');
+  });
+
+  it('or removes one that never had a row, until it is proved gone [operator-destroy-orphan]', async () => {
+    const { berth, store, deps } = await setup();
+    await using _ = berth;
+    const ref = `berth-inst-${'0123456789abcdef'.repeat(2)}`;
+    const { driver } = berth.platform;
+    let step = await driver.create(machineSpec({ ref, note: 'what nobody reads' }), null);
+    while (step.outcome === 'pending') {
+      await berth.clock.advance(1_000);
+      step = await driver.create(machineSpec({ ref, note: 'what nobody reads' }), step.cookie);
+    }
+    await berth.clock.advance(15_000);
+    expect((await store.read.alarms.list()).map(({ subject }) => subject)).toContain(ref);
+    const order = { ref, action: 'destroy' } as const;
+    expect(await decideOrphan(deps, actor, { ...order, isDone: false })).toMatchObject({ isDone: false });
+    await berth.clock.advance(15_000);
+    expect(berth.platform.machines.has(ref)).toBe(true);
+    await decideOrphan(deps, actor, { ...order, isDone: true });
+    await berth.clock.advance(30_000);
+    expect(berth.platform.machines.has(ref)).toBe(false);
+    expect(await store.read.attempts.byRef(ref)).toMatchObject({
+      destroyOrder: { reason: 'operator', by: actor.name },
+      closedAt: expect.any(Number),
+    });
+    expect((await store.read.alarms.list()).filter(({ subject }) => subject === ref)).toEqual([]);
+  });
+
   it('is refused for what is no orphan, and for the machine of a live instance', async () => {
     const { berth, store, row, deps } = await setup();
     await using _ = berth;
-    const order = { ref: row.ownerRef, isDone: true };
-    await expect(requestAdoption(deps, actor, order)).rejects.toThrow('stands as an orphan');
+    const order = { ref: row.ownerRef, action: 'adopt', isDone: true } as const;
+    await expect(decideOrphan(deps, actor, order)).rejects.toThrow('stands as an orphan');
     const alarm = {
       kind: 'orphan_machine',
       subject: row.ownerRef,
@@ -193,7 +263,7 @@ describe('an adoption', () => {
     await store.transact((tx) =>
       tx.alarms.put({ ...alarm, since: now, lastSeenAt: now, acknowledgedBy: null }),
     );
-    await expect(requestAdoption(deps, actor, order)).rejects.toThrow('there is nothing to adopt');
+    await expect(decideOrphan(deps, actor, order)).rejects.toThrow('there is nothing to adopt');
     expect(await audited(berth)).toEqual(['machine.adopt refused', 'machine.adopt refused']);
   });
 });

@@ -286,7 +286,8 @@ export type MarkName =
   /** The account that BERTH_API_KEY opens was deleted for good. */
   | 'default_account_closed'
   /** Of a machine, by its ref. */
-  | `adopt_requested:${string}`;
+  | `adopt_requested:${string}`
+  | `release_requested:${string}`;
 
 /** The name of a platform's mark. */
 export function markOf(platform: string, name: PlatformMark): MarkName {

@@ -22,7 +22,7 @@ export async function supersede(
   resource: Resource,
   by: string,
   now: number,
-  reason: Extract<DestroyReason, 'failed_create' | 'moved'> = 'failed_create',
+  reason: Extract<DestroyReason, 'failed_create' | 'moved' | 'operator'> = 'failed_create',
 ): Promise<void> {
   const { id: resourceId, ownerRef: ref, resourceKind, platform, host, createdAt } = resource;
   const destroyOrder = recordedOrder({ reason, by, at: now });

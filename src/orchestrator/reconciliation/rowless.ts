@@ -12,6 +12,9 @@ import type { Seen } from '../platform/sightings.ts';
 /** What became of a listed resource without a row. */
 export type Adopted = 'adopted' | 'foreign' | Unadopted;
 
+/** What became of a machine that an operator decided about; `unknown`: the platform does not tell now. */
+export type OrphanOutcome = Adopted | 'released' | 'gone' | 'unknown';
+
 export interface Unadopted extends SightingDetail {
   problem: string;
   /** Whether its note says all that its row needs. What lacks that may not be Berth's at all. */

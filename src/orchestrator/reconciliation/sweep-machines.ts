@@ -108,6 +108,8 @@ export class MachineSweep {
       (await store.read.instances.byOwnerRef(machine.ref)) ??
       (await store.read.instances.byId(idOf(machine.ref)));
     if (row === null) {
+      // An operator ordered its end.
+      if ((await store.read.attempts.byRef(machine.ref)) !== null) return;
       const adopted = await this.#rowless.adopt(machine);
       if (adopted === 'adopted' || adopted === 'foreign' || adopted.isWhole) return;
       const isOld = clock.now() - machine.createdAt >= options.orphanGraceMs;

@@ -126,6 +126,8 @@ export class VolumeSweep {
   }
 
   async #adopt(volume: ObservedVolume, isListedAgain: boolean): Promise<void> {
+    // An operator ordered its end.
+    if ((await this.#context.store.read.attempts.byRef(volume.ref)) !== null) return;
     const adopted = await this.#rowless.adopt(volume);
     if (adopted === 'adopted' || adopted === 'foreign' || adopted.isWhole) return;
     const { clock, options } = this.#context;

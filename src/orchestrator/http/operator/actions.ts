@@ -3,7 +3,6 @@ import { timestampSchema } from '../../../contract/values.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { actorOf, createOperatorRouter } from '../../../operators/http/router.ts';
 import { cordonKinds } from '../../model/cordon.ts';
-import { requestAdoption } from '../../operate/actions/adopt.ts';
 import {
   type CordonRequest,
   cancelMaintenance,
@@ -13,12 +12,13 @@ import {
 } from '../../operate/actions/cordons.ts';
 import { drain } from '../../operate/actions/drain.ts';
 import { forceDestroyInstance, releaseInstance, retryInstance } from '../../operate/actions/instances.ts';
+import { decideOrphan, orphanActions } from '../../operate/actions/orphans.ts';
 import {
-  adoptionSchema,
   cordonListSchema,
   cordonRowSchema,
   drainedSchema,
   listCordons,
+  orphanPlanSchema,
   planSchema,
   reloadedSchema,
   toCordonRow,
@@ -178,18 +178,18 @@ const destroyRoute = createRoute({
   responses: errors.replies(200, 'What is done.', planSchema, refusals),
 });
 
-const adoptRoute = createRoute({
+const orphanRoute = createRoute({
   ...shared,
-  path: '/orphans/{ref}/adopt',
-  operationId: 'adoptMachine',
-  summary: 'Give a machine without an instance its row again',
+  path: '/orphans/{ref}/{action}',
+  operationId: 'decideOrphan',
+  summary: 'Decide about a machine that no live instance has',
   description:
-    'From the note that it was made with, by a server within seconds; the audit log tells how that ended. A machine whose instance has ended is refused.',
+    '`adopt`: a server makes it a new instance of its account, from the note that it was made with. `release`: a server takes our mark off it, and it is yours. `destroy`: it is removed with its disks. The audit log tells how that ended.',
   request: {
-    params: z.object({ ref: z.string() }),
+    params: z.object({ ref: z.string(), action: z.enum(orphanActions) }),
     body: { required: true, content: jsonContent(z.object({ dry_run: dryRun }), { dry_run: false }) },
   },
-  responses: errors.replies(200, 'What is done.', adoptionSchema, refusals),
+  responses: errors.replies(200, 'What is done.', orphanPlanSchema, refusals),
 });
 
 /** What an operator does. */
@@ -233,11 +233,11 @@ export function actionRoutes(deps: OperatorDeps) {
       const order = { id: context.req.valid('param').instanceId, isDone: !isDry };
       return context.json(toPlanRow(await releaseInstance(deps, actorOf(context), order)), 200);
     })
-    .openapi(adoptRoute, async (context) => {
+    .openapi(orphanRoute, async (context) => {
       const { dry_run: isDry } = context.req.valid('json');
-      const order = { ref: context.req.valid('param').ref, isDone: !isDry };
-      const { isDone, ...adoption } = await requestAdoption(deps, actorOf(context), order);
-      return context.json({ ...adoption, done: isDone }, 200);
+      const order = { ...context.req.valid('param'), isDone: !isDry };
+      const { isDone, ...plan } = await decideOrphan(deps, actorOf(context), order);
+      return context.json({ ...plan, done: isDone }, 200);
     })
     .openapi(destroyRoute, async (context) => {
       const { dry_run: isDry, reason = null } = context.req.valid('json');

@@ -134,7 +134,7 @@ export function toClosingRow({ isDeleted, isDone, ...plan }: ClosingPlan): z.inf
   return { ...plan, deleted: isDeleted, done: isDone };
 }
 
-export const adoptionSchema = z
+export const orphanPlanSchema = z
   .object({
     ref: z.string(),
     platform: z.string().nullable(),
@@ -142,7 +142,7 @@ export const adoptionSchema = z
     effect: z.string(),
     done: z.boolean().meta({ description: 'False: a dry run, and nothing has changed.' }),
   })
-  .meta({ id: 'Adoption' });
+  .meta({ id: 'OrphanPlan' });
 
 export const thawSchema = z
   .object({

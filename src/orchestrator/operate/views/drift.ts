@@ -149,7 +149,7 @@ function toUnowned({ ref, power }: ObservedMachine, row: InstanceRecord | null, 
     ? warning(
         subject,
         `it is ${power}, and its row was lost`,
-        `\`berth instances adopt ${ref} --yes\` gives it its row again.`,
+        `A server gives it its row again, or says in \`berth orphans ls\` why not: there you adopt, release or remove it.`,
       )
     : warning(
         subject,

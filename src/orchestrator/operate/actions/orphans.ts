@@ -1,0 +1,171 @@
+import { audit, audited } from '../../../operators/audit.ts';
+import type { Actor } from '../../../operators/model.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import type { Log } from '../../../ports/log.ts';
+import type { Alarms } from '../../alarms/alarms.ts';
+import { idOf } from '../../model/attempt.ts';
+import type { MarkName, Reader, Store } from '../../model/store.ts';
+import { supersede } from '../../platform/superseded-attempts.ts';
+import type { OrphanOutcome } from '../../reconciliation/rowless.ts';
+import { ActionRefused } from './refused.ts';
+
+/**
+ * What an operator decides about a machine with our mark that no live instance has: `adopt` makes it a new instance of its
+ * account, `release` takes our mark off it, `destroy` removes it with its disks.
+ */
+export const orphanActions = ['adopt', 'release', 'destroy'] as const;
+export type OrphanAction = (typeof orphanActions)[number];
+
+export interface OrphanOrder {
+  ref: string;
+  action: OrphanAction;
+  isDone: boolean;
+}
+
+/** What would be done about the machine, or was asked for. */
+export interface OrphanPlan {
+  ref: string;
+  platform: string | null;
+  /** What its alarm says. */
+  problem: string;
+  effect: string;
+  isDone: boolean;
+}
+
+interface Deps {
+  store: Store;
+  clock: Pick<Clock, 'now'>;
+}
+
+const EFFECTS: Readonly<Record<OrphanAction, string>> = {
+  adopt:
+    'within 10 seconds a server reads its note, and where that is whole and ours, the machine is a new instance of its account, ' +
+    'under a new id: its old one was answered ERROR, OFFLINE or 404, which is final for its client',
+  release:
+    'within 10 seconds a server takes our mark off it, if it is shut off: from then on it is yours, with its disks, and Berth neither ' +
+    'shows, counts nor removes it',
+  destroy: 'it is removed with its disks, and all that is on them is lost',
+};
+
+const UNOWNED: ReadonlySet<string> = new Set(['orphan_machine', 'row_lost']);
+const isVolume = (ref: string): boolean => ref.startsWith('berth-vol-');
+/** What a server does, which has the driver. */
+const byServer = ['adopt', 'release'] as const;
+
+const markOf = (action: (typeof byServer)[number], ref: string): MarkName => `${action}_requested:${ref}`;
+
+/**
+ * Has a machine adopted, released or destroyed whose instance ended by itself, or whose row may have been pruned. Any other
+ * machine without a row gets it again without being asked for.
+ *
+ * @throws {ActionRefused}
+ */
+export async function decideOrphan(
+  deps: Deps,
+  actor: Actor,
+  { ref, action, isDone }: OrphanOrder,
+): Promise<OrphanPlan> {
+  const plan = async (read: Pick<Reader, 'alarms' | 'instances'>): Promise<OrphanPlan> => {
+    const orphan = (await read.alarms.list()).find(
+      ({ kind, subject }) => UNOWNED.has(kind) && subject === ref,
+    );
+    if (orphan === undefined)
+      throw new ActionRefused(
+        `No machine ${ref} stands as an orphan: see \`berth orphans ls\`.`,
+        'not_found',
+      );
+    if (isVolume(ref) && action !== 'destroy')
+      throw new ActionRefused(
+        `${ref} is a volume, and only machines can be adopted or released: look at its alarm.`,
+      );
+    const row = await read.instances.byOwnerRef(ref);
+    if (row !== null && row.destroyOrder !== null)
+      throw new ActionRefused(`The end of ${row.id} was asked for: its machine is being removed.`);
+    if (row !== null && row.status !== 'ERROR' && row.status !== 'OFFLINE')
+      throw new ActionRefused(
+        `${row.id} is ${row.status}, and has the machine: there is nothing to ${action}.`,
+      );
+    if (row !== null && action === 'destroy')
+      throw new ActionRefused(
+        `${row.id} had the machine before it was ${row.status}: \`berth instances rm ${row.id} --yes\` removes both.`,
+      );
+    return { ref, platform: orphan.platform, problem: orphan.text, effect: EFFECTS[action], isDone };
+  };
+  if (!isDone) return plan(deps.store.read);
+  return audited(deps, actor, { action: `machine.${action}`, subject: ref }, (inside) =>
+    inside.transact(async (tx) => {
+      const planned = await plan(tx);
+      const now = deps.clock.now();
+      if (action !== 'destroy') await tx.marks.put(markOf(action, ref), now);
+      else if (planned.platform !== null)
+        await supersede(
+          tx,
+          {
+            ...{ id: idOf(ref), ownerRef: ref, platform: planned.platform, host: null },
+            ...{ resourceKind: isVolume(ref) ? 'volume' : 'instance', createdAt: now },
+          },
+          actor.name,
+          now,
+          'operator',
+        );
+      return planned;
+    }),
+  );
+}
+
+interface RequestsDeps extends Deps {
+  log: Pick<Log, 'warn'>;
+  alarms: Pick<Alarms, 'standing' | 'server'>;
+  /** By the names of the platforms that this server serves. */
+  act: ReadonlyMap<string, (action: (typeof byServer)[number], ref: string) => Promise<OrphanOutcome>>;
+}
+
+/** Adopts and releases the machines of this server's platforms for which that was asked. */
+export class OrphanRequests {
+  readonly #deps: RequestsDeps;
+
+  constructor(deps: RequestsDeps) {
+    this.#deps = deps;
+  }
+
+  /** What the platform does not tell now is asked again in the next round. */
+  async poll(): Promise<void> {
+    const { store, alarms, act } = this.#deps;
+    for (const { kind, subject: ref, platform } of alarms.standing()) {
+      const actOn = act.get(platform ?? '');
+      if (!UNOWNED.has(kind) || actOn === undefined) continue;
+      for (const action of byServer) {
+        if ((await store.read.marks.get(markOf(action, ref))) === null) continue;
+        const outcome = await actOn(action, ref);
+        if (outcome !== 'unknown') await this.#settle(action, ref, outcome);
+      }
+    }
+  }
+
+  async #settle(
+    action: (typeof byServer)[number],
+    ref: string,
+    outcome: Exclude<OrphanOutcome, 'unknown'>,
+  ): Promise<void> {
+    const { store, clock, log, alarms } = this.#deps;
+    const problem = problemOf(outcome);
+    if (problem !== undefined)
+      log.warn({ ref, action, problem }, 'nothing was done about a machine without an instance');
+    const server: Actor = { name: alarms.server, source: 'server', address: null };
+    await store.transact(async (tx) => {
+      if ((await tx.marks.remove(markOf(action, ref))) === null) return;
+      await audit(tx, clock, server, {
+        action: `machine.${action}`,
+        subject: ref,
+        detail: problem === undefined ? { [outcome as string]: true } : { reason: problem },
+        outcome: problem === undefined ? 'done' : 'failed',
+      });
+    });
+  }
+}
+
+function problemOf(outcome: Exclude<OrphanOutcome, 'unknown'>): string | undefined {
+  if (outcome === 'adopted' || outcome === 'released') return undefined;
+  if (outcome === 'gone') return 'the platform no longer has it';
+  return outcome === 'foreign' ? 'another installation made it' : outcome.problem;
+}
