@@ -133,6 +133,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'guest.ts',
     'libvirt',
     'incus',
+    'exec',
     'invariants',
     'writers.ts',
     'backups.ts',
