@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Prepared, prepareOrchestrator } from '../orchestrator/accounts.ts';
 import { describeFailure } from '../runner/report.ts';
+import { engines } from '../runner/subject.ts';
 import { runEngine } from './run.ts';
 
 let prepared: Prepared;
@@ -10,23 +11,30 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(prepared.folder, { recursive: true, force: true }));
 
-it('repeats a run with a real driver exactly by its seed (I27)', { timeout: 120_000 }, async () => {
-  const [once, again] = [await runEngine(prepared, 'again', 20), await runEngine(prepared, 'again', 20)];
-  expect(again.hash).toBe(once.hash);
-  expect(again.events).toBe(once.events);
-  const other = await runEngine(prepared, 'other', 20);
-  expect(other.hash).not.toBe(once.hash);
-});
+it.each(engines)(
+  'repeats a run with the %s driver exactly by its seed (I27)',
+  { timeout: 120_000 },
+  async (engine) => {
+    const run = (seed: string) => runEngine(prepared, seed, 20, { engine });
+    const [once, again] = [await run('again'), await run('again')];
+    expect(again.hash).toBe(once.hash);
+    expect(again.events).toBe(once.events);
+    expect((await run('other')).hash).not.toBe(once.hash);
+  },
+);
 
 const SEEDS = 5;
 const COMMANDS = 20;
 
-it(`comes to a verdict over ${SEEDS} seeds with the libvirt driver`, { timeout: 300_000 }, async () => {
-  const crashes: string[] = [];
-  for (let seed = 1; seed <= SEEDS; seed++) {
-    const outcome = await runEngine(prepared, String(seed), COMMANDS);
-    if (outcome.failure?.invariant === 'crash')
-      crashes.push(describeFailure(outcome, { subject: 'libvirt' }));
-  }
-  expect(crashes).toEqual([]);
-});
+it.each(engines)(
+  `comes to a verdict over ${SEEDS} seeds with the %s driver`,
+  { timeout: 300_000 },
+  async (engine) => {
+    const crashes: string[] = [];
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const outcome = await runEngine(prepared, String(seed), COMMANDS, { engine });
+      if (outcome.failure?.invariant === 'crash') crashes.push(describeFailure(outcome, { subject: engine }));
+    }
+    expect(crashes).toEqual([]);
+  },
+);

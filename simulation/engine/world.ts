@@ -20,6 +20,7 @@ import { Backups } from './backups.ts';
 import { catalog, DATACENTER } from './catalog.ts';
 import { Commands } from './commands.ts';
 import type { Engine } from './engine.ts';
+import { ExecEngine } from './exec/engine.ts';
 import { IncusEngine, unreachable as incusUnreachable } from './incus/engine.ts';
 import { EngineInspector } from './invariants/inspector.ts';
 import { LibvirtEngine, unreachable } from './libvirt/engine.ts';
@@ -92,7 +93,8 @@ export class EngineWorld {
       chance: chance.fork('guests'),
       logOf: () => silentLog,
     };
-    this.engine = name === 'libvirt' ? new LibvirtEngine(parts) : new IncusEngine(parts);
+    const Engines = { libvirt: LibvirtEngine, incus: IncusEngine, exec: ExecEngine };
+    this.engine = new Engines[name](parts);
     const { engine } = this;
     this.people = new People(this, chance.fork('people'), this.scenario.people, this.inspector);
     this.ssh = new GuestSsh({ scheduler, engine, isCalm, chance: chance.fork('ssh') });

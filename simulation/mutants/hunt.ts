@@ -16,6 +16,7 @@ export const HUNT_COMMANDS: Readonly<Record<Subject, number>> = {
   hosts: 100,
   libvirt: 60,
   incus: 60,
+  exec: 60,
   marketplace: 40,
 };
 export const MOST_SEEDS = 500;

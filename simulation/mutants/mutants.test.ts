@@ -28,13 +28,14 @@ it('plants each leak, and each guard that is easy to lose', () => {
     ...['cordon-ignored', 'count-ignored', 'half-made', 'hold-forgets'],
     ...['listing-of-another', 'sold-by-another', 'unknown-host', 'moved-by-hand', 'frozen-by-another'],
   ];
+  const ofIncus = ['R1', 'R2', 'R3', 'I1', 'I2'];
   const ofMarketplace = [
     ...['gone-at-once', 'create-again', 'no-sweep', 'blink', 'beyond-observed'],
     ...['key-kept', 'poll-time', 'early-bill', 'late-discount', 'rounded-slices'],
     ...['delete-forgotten', 'delete-unproved', 'losses-uncapped'],
     ...['roll-up-drops-last', 'roll-up-open-day', 'roll-up-charges'],
   ];
-  expect(mutants.map(({ id }) => id)).toEqual([...leaks, ...guards, ...ofMarketplace]);
+  expect(mutants.map(({ id }) => id)).toEqual([...leaks, ...guards, ...ofIncus, ...ofMarketplace]);
   for (const { title, patches } of mutants) {
     expect(title).not.toBe('');
     expect(patches).not.toEqual([]);

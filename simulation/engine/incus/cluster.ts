@@ -12,6 +12,8 @@ const OFFLINE_AFTER_MS = 20_000;
 const REMEMBERED_MS = 5_000;
 /** How often what Incus does in the background fails by itself. */
 const FAILURES = 0.01;
+/** How often a daemon ends while it does something in the background. */
+const ENDS = 0.01;
 
 /** Incus says no: at once, or at the end of an operation. */
 export class Refusal extends Error {
@@ -260,6 +262,8 @@ export class Cluster {
       error: undefined,
     };
     this.operations.set(operation.id, operation);
+    if (!this.#parts.isCalm() && this.chance.happens(ENDS))
+      this.#parts.scheduler.after(this.chance.between(0, 10_000), () => this.#end(member));
     const isStill = (): void => {
       if (member.ends !== ends) throw new Interrupted();
     };
@@ -280,10 +284,14 @@ export class Cluster {
     return operation.id;
   }
 
-  /** Its daemon ends, and with it what it was doing; or it cannot be reached. */
+  /** It cannot be reached, or its daemon has ended. */
   #fellSilent(member: Member): void {
     member.silentSince = this.now;
-    if (!this.chance.happens(0.4)) return;
+    if (this.chance.happens(0.4)) this.#end(member);
+  }
+
+  /** A daemon ends, and another is started: what it was doing is left as it is. */
+  #end(member: Member): void {
     member.ends++;
     if (member.image === 'unpacking') member.image = 'broken';
     for (const [id, operation] of this.operations)

@@ -62,17 +62,17 @@ interface Boot {
 
 /** A daemon of Incus, or a cluster of three members, in memory, and the real driver for each server. */
 export class IncusEngine implements Engine {
-  readonly driverName = 'incus';
+  readonly driverName: string = 'incus';
   readonly hands: HandsOn;
   readonly cluster: Cluster;
-  readonly #parts: Parts;
+  protected readonly parts: Parts;
   readonly #api: RestApi;
   readonly #boots = new Map<string, Boot>();
   #machines = new Map<string, Machine>();
   #disks = new Map<Bytes, Disk>();
 
   constructor(parts: Parts) {
-    this.#parts = parts;
+    this.parts = parts;
     const { scheduler, chance, isCalm } = parts;
     this.cluster = new Cluster({
       ...{ scheduler, chance, isCalm },
@@ -89,7 +89,7 @@ export class IncusEngine implements Engine {
   }
 
   driver(process: ServerProcess, clock: Clock): PlatformDriver {
-    const { catalog } = this.#parts;
+    const { catalog } = this.parts;
     const { members, hasForwards } = this.cluster;
     const config = incusConfigSchema.parse({
       driver: 'incus',
@@ -125,11 +125,11 @@ export class IncusEngine implements Engine {
   }
 
   died(process: ServerProcess): void {
-    this.#parts.commands.died(process);
+    this.parts.commands.died(process);
   }
 
   clear(): void {
-    this.#parts.commands.clear();
+    this.parts.commands.clear();
     for (const member of this.hosts) member.forget();
     for (const member of this.hosts) member.isSilent = false;
     for (const instance of this.cluster.instances.values()) if (instance.isCopy) letGo(instance);
@@ -215,7 +215,7 @@ export class IncusEngine implements Engine {
     // What is read cannot be changed by who reads it, and the other way round.
     const arrive = async () =>
       structuredClone(await this.#api.answer({ ...structuredClone(sent), by: { process, line } }));
-    return this.#parts.commands.send(process, command, arrive);
+    return this.parts.commands.send(process, command, arrive);
   }
 
   #machineOf(instance: Instance): Machine {
@@ -256,7 +256,7 @@ export class IncusEngine implements Engine {
 
   /** Tells of what has changed since it was looked at last. */
   #observe(by: Doer): void {
-    const { observer } = this.#parts;
+    const { observer } = this.parts;
     this.#bootGuests();
     const [machinesBefore, disksBefore] = [this.#machines, this.#disks];
     this.#machines = new Map(this.machines().map((machine) => [machine.identity, machine]));
@@ -288,7 +288,7 @@ export class IncusEngine implements Engine {
 
   /** Its network is there: its SSH answers soon. */
   #isUp({ identity, disk }: Machine): boolean {
-    const { scheduler, chance } = this.#parts;
+    const { scheduler, chance } = this.parts;
     const guest = disk?.content.guest;
     if (guest === undefined) return false;
     this.#boots.set(identity, { guest, readyAt: scheduler.now + chance.between(500, 15_000) });

@@ -102,7 +102,7 @@ async function migrate(
     await takes(500, 5_000);
     instances.delete(name);
     cluster.observe(PERSON);
-    await takes(500, 10_000);
+    await takes(500, 30_000);
     if (!instances.has(name) && instances.has(moved.name)) rename(cluster, moved, name);
     if (wasRunning) await api.start(moved, isStill, PERSON);
   } catch (error) {

@@ -1,0 +1,81 @@
+import { rmSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { OwnerRef, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
+import type { ServerProcess } from '../../kernel/process.ts';
+import { type Prepared, prepareOrchestrator } from '../../orchestrator/accounts.ts';
+import { quiet } from '../quiet.fixture.ts';
+import { runEngine } from '../run.ts';
+import type { EngineRun, EngineWorld } from '../world.ts';
+import type { IncusEngine } from './engine.ts';
+
+let prepared: Prepared;
+beforeAll(async () => {
+  prepared = await prepareOrchestrator();
+});
+afterAll(() => rmSync(prepared.folder, { recursive: true, force: true }));
+
+const COMMANDS = 40;
+const SEEDS = 4;
+
+type Plant = NonNullable<EngineRun['plant']>;
+type Request = Parameters<IncusEngine['request']>[1];
+
+/** Sends a request that nobody asked for once a call of the driver is done. */
+const after =
+  (method: 'stop' | 'destroy', wrong: (ref: OwnerRef) => Request): Plant =>
+  (driver, process, world) => ({
+    ...driver,
+    [method]: async (ref: OwnerRef, ...rest: unknown[]) => {
+      const call = driver[method] as (...args: unknown[]) => ReturnType<PlatformDriver['stop']>;
+      const step = await call(ref, ...rest);
+      if (step.outcome === 'done') await request(world, process, wrong(ref));
+      return step;
+    },
+  });
+
+const request = ({ engine }: EngineWorld, process: ServerProcess, what: Request): Promise<unknown> =>
+  (engine as IncusEngine).request(process, what);
+
+const removeStopped = after('stop', (ref) => ({ method: 'DELETE', path: `/1.0/instances/${ref}` }));
+const leaveVolume = after('destroy', (ref) => ({
+  method: 'POST',
+  path: '/1.0/storage-pools/default/volumes/custom',
+  body: { name: ref },
+}));
+const stopTwice: Plant = (driver) => ({
+  ...driver,
+  stop: (...args) => {
+    void driver.stop(...args).catch(() => undefined);
+    return driver.stop(...args);
+  },
+});
+
+it.each([
+  ['I36', 'a machine that was stopped is deleted', removeStopped],
+  ['I38', 'a stop is sent twice at once', stopTwice],
+  ['I40', 'a volume is left when a machine is destroyed', leaveVolume],
+] as const satisfies readonly [string, string, Plant][])(
+  '%s is broken where %s',
+  { timeout: 120_000 },
+  async (invariant, _, plant) => {
+    const broken: (string | undefined)[] = [];
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const { failure } = await runEngine(prepared, String(seed), COMMANDS, {
+        engine: 'incus',
+        scenario: quiet,
+        plant,
+      });
+      if (failure?.invariant === invariant) return;
+      broken.push(failure?.message.split('\n')[0]);
+    }
+    expect.fail(`no seed breaks it: ${broken.join('; ')}`);
+  },
+);
+
+it('every invariant holds where nothing goes wrong', { timeout: 120_000 }, async () => {
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const run = { engine: 'incus', scenario: quiet } as const;
+    const { failure } = await runEngine(prepared, String(seed), COMMANDS, run);
+    expect(failure?.message).toBeUndefined();
+  }
+});

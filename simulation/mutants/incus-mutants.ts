@@ -1,0 +1,90 @@
+import type { Mutant } from './mutant.ts';
+
+/** R1 to I2 are ways in which a driver of Incus loses data or a machine, as it did once. */
+export const incusMutants: readonly Mutant[] = [
+  {
+    id: 'R1',
+    subject: 'incus',
+    title: 'the copy of a volume that is moved is taken for complete whatever became of its operation',
+    patches: [
+      {
+        file: 'src/drivers/incus/volume-copies.ts',
+        find: 'return operation?.status_code === 200 && volume !== undefined',
+        replace: 'return volume !== undefined',
+      },
+    ],
+  },
+  {
+    id: 'R2',
+    subject: 'incus',
+    title: 'the removal of the original of a moved volume removes what has taken its place too',
+    patches: [
+      {
+        file: 'src/drivers/incus/volumes.ts',
+        find: '(await this.#records.named(ref)).filter((one) => isOurs(one) || isIncomplete(one));',
+        replace:
+          '(await this.#records.all()).filter((one) => one.name.startsWith(ref) && (isOurs(one) || isIncomplete(one)));',
+      },
+      {
+        file: 'src/drivers/incus/volumes.ts',
+        find: 'for (const name of new Set(found.flatMap(usersOf))) {\n      const step = await this.#detach(ref, name, call);',
+        replace:
+          'for (const [of, name] of found.flatMap((one) => usersOf(one).map((user) => [one.name, user]))) {\n      const step = await this.#detach(of as string, name as string, call);',
+      },
+      {
+        file: 'src/drivers/incus/volumes.ts',
+        find: 'for (const { location } of found) {',
+        replace: 'for (const { name: ref, location } of found) {',
+      },
+    ],
+  },
+  {
+    id: 'R3',
+    subject: 'incus',
+    title: 'a volume is made on any member, and of two with its name the one beside the machine stays',
+    patches: [
+      {
+        file: 'src/drivers/incus/volumes.ts',
+        find: 'const [place] = placesForVolume(spec, now, options);',
+        replace: 'const [place] = placesForVolume({ ...spec, host: undefined }, now, options);',
+      },
+      {
+        file: 'src/drivers/incus/volumes.ts',
+        find: '    if (deviceFor(instance, ref, this.#records.pool) !== undefined) return done(null);\n    if (!isOn',
+        replace:
+          "    if (deviceFor(instance, ref, this.#records.pool) !== undefined) return done(null);\n    const named = await this.#records.named(ref);\n    if (named.length > 1 && instance !== undefined)\n      for (const { location } of named.filter((one) => one.location !== instance.location))\n        await api.client.send('DELETE', this.#records.path(ref), { query: targetOf(location), call } as never);\n    if (!isOn",
+      },
+    ],
+  },
+  {
+    id: 'I1',
+    subject: 'incus',
+    title: 'a machine that Incus moves is gone between its deletion there and its renaming here',
+    patches: [
+      {
+        file: 'src/drivers/incus/identity.ts',
+        find: 'export function identify(ref: OwnerRef, marked: readonly Instance[]): Identified {\n',
+        replace:
+          'export function identify(ref: OwnerRef, every: readonly Instance[]): Identified {\n  const marked = every.filter((one) => !isTemporary(one));\n',
+      },
+      {
+        file: 'src/drivers/incus/finder.ts',
+        find: 'return moving && {',
+        replace: 'return undefined && moving && {',
+      },
+    ],
+  },
+  {
+    id: 'I2',
+    subject: 'incus',
+    title: 'a create deletes what an interrupted one left, and makes it again under the same name',
+    patches: [
+      {
+        file: 'src/drivers/incus/making.ts',
+        find: "    return unfinished('its making was interrupted, and its disk may be incomplete');",
+        replace:
+          "    await api.client.send('DELETE', pathOf(name), { call } as never);\n    return pending('make', POLL_MS);",
+      },
+    ],
+  },
+];
