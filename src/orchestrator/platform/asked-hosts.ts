@@ -35,6 +35,9 @@ export async function judgeHosts(
   return isAll ? { ...hosts, answered: 'all' } : hosts;
 }
 
+/** For so many listings, a day of them, it is known that a removal was sent. */
+const KEPT_LISTINGS = 10_000;
+
 /**
  * Which machines the last listing showed on other hosts while some were silent: none of these was on a silent host then. One
  * that a later listing leaves out may have been moved to a silent host that answered for a moment, unless a removal of ours was
@@ -42,12 +45,18 @@ export async function judgeHosts(
  */
 export class SeenBeside {
   readonly #silent = new Map<OwnerRef, ReadonlySet<string>>();
-  readonly #removalsSent = new Set<OwnerRef>();
+  /** With the number of the listing that was the last before it. */
+  readonly #removalsSent = new Map<OwnerRef, number>();
+  #listings = 0;
   #silentNow: ReadonlySet<string> = new Set();
 
   /** A listing that is accepted shows these. */
   note(refs: Iterable<OwnerRef>, { silent }: Pick<Hosts, 'silent'>): void {
     const shown = new Set(refs);
+    this.#listings++;
+    // Another server has ended it.
+    for (const [ref, sentAt] of this.#removalsSent)
+      if (this.#listings - sentAt > KEPT_LISTINGS) this.#removalsSent.delete(ref);
     for (const [ref, before] of this.#silent) {
       const still = new Set([...before].filter((host) => silent.has(host)));
       const isKnown = shown.has(ref) || this.#removalsSent.has(ref);
@@ -77,8 +86,12 @@ export class SeenBeside {
   /** A removal is sent now. What this returns takes that back, for a removal that was refused without effect. */
   removalSent(ref: OwnerRef): () => void {
     if (this.#removalsSent.has(ref)) return () => undefined;
-    this.#removalsSent.add(ref);
+    this.#removalsSent.set(ref, this.#listings);
     return () => void this.#removalsSent.delete(ref);
+  }
+
+  isRemovalSent(ref: OwnerRef): boolean {
+    return this.#removalsSent.has(ref);
   }
 
   /** The removal is over. */

@@ -39,8 +39,6 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   readonly #judge: Judge<T>;
   readonly #mayBeEmpty: () => Promise<boolean>;
   readonly #seenBeside = new SeenBeside();
-  /** Those that a removal was sent for, maybe with effect: they need not be shown again. */
-  readonly #removing = new Set<OwnerRef>();
   #next: Promise<Listed<T> | null> | undefined;
   #running: Promise<unknown> = Promise.resolve();
   #pauseEndsAt = Number.NEGATIVE_INFINITY;
@@ -87,21 +85,15 @@ export class SharedListing<T extends { ref: OwnerRef }> {
    * from one that was moved to such a host. Never rejects.
    */
   async seeBesideSilence(ref: OwnerRef): Promise<void> {
-    if (this.#seenBeside.isBesideSilence && !this.#removing.has(ref)) await this.observe();
+    if (this.#seenBeside.isBesideSilence && !this.#seenBeside.isRemovalSent(ref)) await this.observe();
   }
 
   /** See `SeenBeside`. */
   removalSent(ref: OwnerRef): () => void {
-    this.#removing.add(ref);
-    const takeBack = this.#seenBeside.removalSent(ref);
-    return () => {
-      this.#removing.delete(ref);
-      takeBack();
-    };
+    return this.#seenBeside.removalSent(ref);
   }
 
   removed(ref: OwnerRef): void {
-    this.#removing.delete(ref);
     this.#seenBeside.removed(ref);
   }
 
