@@ -403,7 +403,7 @@ export interface PlatformDriver {
    * Takes our mark off: from then on the machine, with its disks, is not shown, counted, followed or removed any more, and what
    * was set up around it, such as ports and address, is free. One that is not off is a `conflict`. Absent: the driver cannot.
    */
-  release?(ref: OwnerRef, cookie: string | null, call?: Call): Promise<Step<null>>;
+  disown?(ref: OwnerRef, cookie: string | null, call?: Call): Promise<Step<null>>;
   readonly volumes?: VolumeDriver;
   /**
    * What there is room for, by the platform's own count: hosts that are down or cordoned, devices that are broken.
