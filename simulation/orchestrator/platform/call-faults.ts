@@ -47,6 +47,7 @@ const weights: Readonly<Record<Method, Weights>> = {
   start: { ...ORDER, idle: 1, 'no-capacity': 20 },
   restart: { ...ORDER, after: 8, hang: 4, idle: 1 },
   destroy: { ...ORDER, idle: 3 },
+  disown: ORDER,
   inventory: { ...LOOK, hang: 4, empty: 1, partial: 3 },
   'volumes.get': LOOK,
   'volumes.list': { ...LOOK, empty: 2, partial: 3 },

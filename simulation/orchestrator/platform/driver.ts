@@ -77,6 +77,7 @@ function falseAnswers({ machines, volumes, chance }: Reach, method: Method, ref:
         partial: (answer) => fewer(answer, (units) => chance.whole(0, units)),
       };
     case 'create':
+    case 'disown':
     case 'volumes.create':
     case 'volumes.attach':
     case 'volumes.detach':
