@@ -23,7 +23,7 @@ const usedOf = async (bench: Awaited<ReturnType<typeof aMachine>>['bench']) => {
   return { vcpus: host?.vcpus?.taken, memoryGb: host?.memoryGb?.taken, counted: inventory.counted };
 };
 
-it('a machine that was released is gone, and is no copy and no leftover [libvirt-disown]', async () => {
+it('a machine that was released is gone, and is no copy and no leftover', async () => {
   const { driver, host, definition, written } = await released();
   expect(await driver.get(REF)).toMatchObject({ answer: 'gone' });
   expect(await driver.list()).toMatchObject({ items: [], copies: [], leftovers: [] });
