@@ -369,10 +369,10 @@ export function openMemoryPlatform(
     ...options,
   });
   const platform = { fleet: fleetOf(hosts), config, catalog, clock, log };
-  return { bench: new Bench(benchOf(driverOf(platform), clock)), lines };
+  return { bench: new Bench(benchOf(driverOf(platform), clock, hosts)), lines };
 }
 
-function benchOf(driver: PlatformDriver, clock: VirtualClock): DriverContext {
+function benchOf(driver: PlatformDriver, clock: VirtualClock, hosts: readonly MemoryHost[]): DriverContext {
   return {
     driver,
     machineSpec: (ref) => ({
@@ -395,6 +395,13 @@ function benchOf(driver: PlatformDriver, clock: VirtualClock): DriverContext {
     wait: (ms) => clock.advance(ms),
     now: () => clock.now(),
     impossible: { image_missing: { image: 'no-such-image' }, capacity: { vcpus: 10_000 } },
+    removeReleased: async (ref) =>
+      hosts.flatMap(({ domains, files }) => {
+        domains.delete(ref);
+        const names = [...files.keys()].filter((name) => name.startsWith(`${ref}.`));
+        for (const name of names) files.delete(name);
+        return names;
+      }),
   };
 }
 
