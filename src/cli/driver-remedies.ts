@@ -48,6 +48,9 @@ export const remedies: Readonly<Record<string, string>> = {
     'Keep disk, address and created_at over stop and start; stop what is stopped with done; show it in get and list as stopped.',
   'power-of-none': 'Fail stop and start with code gone and side_effect none where there is no such machine.',
   'destroy-stopped': 'Destroy a machine whatever its power is.',
+  'disown-running': 'Fail disown with conflict and side_effect none where the machine is not stopped.',
+  disown:
+    'Take the ref off the machine and its disks, or note beside it that it was released, so that get, list and destroy leave it out; change nothing else, and answer done where there is nothing.',
   restart: 'Remember the restart_id with the machine: the same id resets it once.',
   'restart-of-none': 'Fail restart with gone where there is no machine, with conflict where it does not run.',
   endpoint: 'Give each machine an address and port of its own, and keep them for its life.',

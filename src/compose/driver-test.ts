@@ -135,6 +135,7 @@ function abilitiesOf({
   inventory,
   consoleTail,
   place,
+  disown,
   volumes,
 }: PlatformDriver): DriverTest['abilities'] {
   const { stop, resume, restart, attachVolume, resizeVolume, keepsNotes, cloudInitBytes } = manifest;
@@ -152,6 +153,7 @@ function abilitiesOf({
     place: place !== undefined,
     place_volume: volumes?.place !== undefined,
     copy_volume: volumes?.copy !== undefined,
+    disown: disown !== undefined,
     fences,
   };
   const names = (wanted: boolean) =>

@@ -85,8 +85,8 @@ export class Hosts<M extends MachineRecord> {
     return this.asked().silent.length > 0 ? SILENT : failed('gone', 'no host has such a machine');
   }
 
-  /** A cookie is of a removal that its host began: then it is known to have been there. */
-  destroy(ref: OwnerRef, cookie: string | null, call: () => Step<null>): Step<null> {
+  /** Destroyed or disowned. A cookie is of a removal that its host began: then it is known to have been there. */
+  remove(ref: OwnerRef, cookie: string | null, call: () => Step<null>): Step<null> {
     const own = this.#machines.of(ref);
     if (own.some((one) => this.isReached(one))) return call();
     const isRemoved = cookie !== null && own.length === 0;

@@ -34,7 +34,7 @@ export class Machines<M extends MachineRecord> {
     this.#release = release;
     for (const machine of stored) {
       this.#last = Math.max(this.#last, machine.number);
-      this.#keep(undefined, machine);
+      if (machine.isDisowned !== true) this.#keep(undefined, machine);
     }
   }
 
@@ -155,6 +155,21 @@ export class Machines<M extends MachineRecord> {
     if (machines.length === 0 && rules.refusesTheGone) return NO_MACHINE;
     const last = Math.max(0, ...this.shown(ref).map(({ until }) => until ?? 0));
     return last === 0 ? done(null) : this.#pending('removing', last - clock.now());
+  }
+
+  /** Takes our mark off: it is not shown any more, and its unit and volumes are free. */
+  disown(ref: OwnerRef): Step<null> {
+    const machines = this.shown(ref);
+    const other = machines.find(({ power }) => power !== 'stopped');
+    if (other !== undefined) return failed('conflict', `the machine is ${other.power}: stop it first`);
+    for (const machine of machines) {
+      this.#release(machine);
+      const disowned = { ...machine, isDisowned: true, holdsUnit: false, until: null, reclaimAt: null };
+      this.#ports.storage?.machine(machine, disowned);
+      this.#keep(machine, undefined);
+      this.#ports.rules.gone?.(machine);
+    }
+    return done(null);
   }
 
   /** Changes a machine by something other than a call. */

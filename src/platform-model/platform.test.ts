@@ -182,3 +182,35 @@ it('keeps what a refused part leaves of a machine, and the unit that it takes, u
   clock.at = 10;
   expect([machines.get('a'), machines.inventory()]).toEqual([{ answer: 'gone' }, counted(2)]);
 });
+
+it('a machine that is stopped can be disowned: it is not shown any more, keeps its record, and its unit and volumes are free', () => {
+  const kept = new Map<string, MachineRecord>();
+  const storage = {
+    machine: (before: MachineRecord | undefined, after: MachineRecord | undefined) =>
+      void (after === undefined ? kept.delete(before?.spec.ref ?? '') : kept.set(after.spec.ref, after)),
+    volume: () => undefined,
+    attachment: () => undefined,
+  };
+  const holds = { units: () => 1, holdsUnitStopped: () => true };
+  const { machines, volumes, clock } = platform(holds, { storage });
+  machines.create(machine('a'), null);
+  volumes.create(volume, null);
+  clock.at = 10;
+  volumes.attach('vol', 'a');
+  expect(machines.disown('a')).toMatchObject({ code: 'conflict', sideEffect: 'none' });
+  machines.stop('a');
+  clock.at = 20;
+  expect(machines.create(machine('b'), null)).toMatchObject({ code: 'capacity' });
+  expect(machines.disown('a')).toEqual({ outcome: 'done', value: null });
+  expect([machines.get('a'), machines.list(), machines.all()]).toEqual([{ answer: 'gone' }, [], []]);
+  expect(volumes.get('vol')).toMatchObject({ value: { attachedTo: [] } });
+  expect(machines.disown('a')).toEqual({ outcome: 'done', value: null });
+  expect(machines.destroy('a')).toEqual({ outcome: 'done', value: null });
+  expect(machines.create(machine('b'), null)).toMatchObject({ outcome: 'pending' });
+  expect([...kept.keys()]).toEqual(['a', 'b']);
+  const again = createPlatform(
+    { clock, rules: rulesOfTests, machineDraws: draws, volumeDraws: draws },
+    { machines: kept.values(), volumes: [], attachments: [] },
+  );
+  expect(again.machines.all().map(({ spec }) => spec.ref)).toEqual(['b']);
+});

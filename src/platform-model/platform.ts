@@ -64,10 +64,8 @@ export function driverOf<M extends MachineRecord>(
   const list = (): Listing<ObservedMachine> => ({ answer: 'listed', items: machines.list() });
   const order = (ref: OwnerRef, call: () => Step<ObservedMachine>): Step<ObservedMachine> =>
     hosts === undefined ? call() : hosts.order(ref, call);
-  const remove = (ref: OwnerRef, cookie: string | null): Step<null> => {
-    const call = (): Step<null> => machines.destroy(ref);
-    return hosts === undefined ? call() : hosts.destroy(ref, cookie, call);
-  };
+  const remove = (ref: OwnerRef, cookie: string | null, call: () => Step<null>): Step<null> =>
+    hosts === undefined ? call() : hosts.remove(ref, cookie, call);
   return {
     manifest,
     get: (ref) => carry('get', ref, () => (hosts ?? machines).get(ref)),
@@ -78,7 +76,10 @@ export function driverOf<M extends MachineRecord>(
     start: (ref, _cookie, limits) => carry('start', ref, () => order(ref, () => machines.start(ref)), limits),
     restart: (ref, id, _cookie, limits) =>
       carry('restart', ref, () => order(ref, () => machines.restart(ref, id)), limits),
-    destroy: (ref, cookie, _order, limits) => carry('destroy', ref, () => remove(ref, cookie), limits),
+    destroy: (ref, cookie, _order, limits) =>
+      carry('destroy', ref, () => remove(ref, cookie, () => machines.destroy(ref)), limits),
+    disown: (ref, cookie, limits) =>
+      carry('disown', ref, () => remove(ref, cookie, () => machines.disown(ref)), limits),
     ...(machines.inventory() !== undefined && {
       inventory: () => carry('inventory', undefined, () => machines.inventory() ?? noCount),
     }),

@@ -32,6 +32,8 @@ export interface MachineRecord {
   reclaimAt: number | null;
   /** Why it is `destroying`. */
   cause?: Cause;
+  /** Our mark was taken off: it is kept with its disk, and is none of the platform's machines any more. */
+  isDisowned?: boolean;
 }
 
 export interface VolumeRecord {

@@ -68,7 +68,7 @@ export const specOf = (ref: string, { datacenter, image, vcpus, memoryGb }: LabM
   note: 'a note',
 });
 
-type Engine = Pick<DriverContext, 'driver' | 'reopen' | 'openUnreachable'>;
+type Engine = Pick<DriverContext, 'driver' | 'reopen' | 'openUnreachable' | 'removeReleased'>;
 
 /** What the suite of all drivers is given of an engine; `volume` writes and reads in a machine. */
 export const contextOf = (

@@ -42,6 +42,7 @@ for (const { protocol, attachVolume, hosts } of [
         machineSpec: (ref) => machineSpec({ ref }),
         volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: 'a note' }),
         units: 2,
+        removeReleased: async () => undefined,
         wait: (ms) => clock.advance(ms),
         now: () => clock.now(),
       };

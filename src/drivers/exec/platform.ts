@@ -94,6 +94,10 @@ export function createPlatform(
       }),
     destroy: (ref, cookie, given, call) =>
       order(async () => fromStep(await caller.change('destroy', { ref, cookie }, call, given), same)),
+    ...(capabilities.disown && {
+      disown: (ref: OwnerRef, cookie: string | null, call?: Call) =>
+        order(async () => fromStep(await caller.change('disown', { ref, cookie }, call), same)),
+    }),
     ...(capabilities.attach_volume !== 'none' && { volumes: createVolumes(caller, capabilities) }),
     ...(capabilities.inventory && {
       inventory: (avoidHosts?: readonly string[]) =>

@@ -49,6 +49,7 @@ export function answersOf(
               place: driver.place !== undefined,
               place_volume: volumes.place !== undefined,
               copy_volume: volumes.copy !== undefined,
+              disown: driver.disown !== undefined,
               fences: true,
             }),
           },
@@ -71,6 +72,8 @@ export function answersOf(
         return toWire(await driver.restart(ref, String(request['restart_id']), cookie, call));
       case 'destroy':
         return toWire(await driver.destroy(ref, cookie, order, call));
+      case 'disown':
+        return toWire(await driver.disown?.(ref, cookie, call));
       case 'volumes.get':
         return toWire(await volumes.get(ref));
       case 'volumes.list':

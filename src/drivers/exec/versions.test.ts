@@ -18,7 +18,7 @@ const ORDER = recordedOrder({ reason: 'tenant', by: 'acct-1', at: 17, keepsDisks
 const FAILED = { outcome: 'failed', code: 'transient', side_effect: 'none', detail: 'later' };
 const CAPABILITIES = {
   ...{ stop: true, attach_volume: 'hot', create_visible_within_ms: 0 },
-  ...{ place: true, place_volume: true, copy_volume: true, fences: true },
+  ...{ place: true, place_volume: true, copy_volume: true, disown: true, fences: true },
 };
 
 /** A program of a version that gives these answers, one after another, and writes down what it was asked. */
@@ -82,13 +82,11 @@ describe('version 1', () => {
       ),
     );
     const { driver } = program;
-    expect([driver.place, driver.volumes?.place, driver.volumes?.copy]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ]);
+    expect([driver.place, driver.disown, driver.volumes?.place, driver.volumes?.copy]).toEqual(
+      Array(4).fill(undefined),
+    );
     expect(driver.manifest).toMatchObject({ fences: false });
-    expect(program.said()).toContain('does not use: place, place_volume, copy_volume, fences');
+    expect(program.said()).toContain('does not use: place, place_volume, copy_volume, disown, fences');
     expect(await driver.list()).toEqual({
       answer: 'listed',
       items: [{ ref: 'a', power: 'running', createdAt: 1 }],
@@ -102,13 +100,14 @@ describe('version 1', () => {
 
 describe('version 2', () => {
   it('carries the fence of the claim, the order to destroy, and the host', async () => {
-    await using program = await startProgram(answering(2, FAILED, FAILED, FAILED, FAILED, FAILED));
+    await using program = await startProgram(answering(2, FAILED, FAILED, FAILED, FAILED, FAILED, FAILED));
     const { driver } = program;
     await driver.create(atHost, null, callOf(program));
     await driver.destroy('berth-a-g1', null, ORDER, callOf(program));
     await driver.volumes?.copy?.('v', { ...volumeAtHost, ref: 'v-g1' }, null, callOf(program));
     await driver.volumes?.destroy('v', null, ORDER, callOf(program));
     await driver.stop('a', null);
+    await driver.disown?.('a', null, callOf(program));
     const order = { reason: 'tenant', by: 'acct-1', at: 17 };
     expect(askedOf(program)).toMatchObject([
       { method: 'create', fence: 12, spec: { ref: 'a', host: 'n1' } },
@@ -116,6 +115,7 @@ describe('version 2', () => {
       { method: 'volumes.copy', ref: 'v', fence: 12, spec: { ref: 'v-g1', host: 'n1' } },
       { method: 'volumes.destroy', fence: 12, order },
       { method: 'stop', ref: 'a' },
+      { method: 'disown', ref: 'a', cookie: null, fence: 12 },
     ]);
     expect(askedOf(program)[1]?.['order']).toEqual(order);
     expect(askedOf(program)[4]).not.toHaveProperty('fence');

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
 import type { PlatformDriver, VolumeDriver } from '../../orchestrator/model/platform-driver.ts';
+import type { Forward } from './api.ts';
 import { incusConfigSchema } from './options.ts';
 import { openIncus } from './platform.ts';
 import { mark } from './translate.ts';
@@ -26,6 +27,10 @@ type Devices = Record<string, Record<string, string>>;
 interface FakeMachine {
   location: string;
   devices: Devices;
+  /** Absent: that of a machine of Berth. */
+  config?: Record<string, string>;
+  /** Absent: it runs. */
+  code?: number;
 }
 
 interface Sent {
@@ -38,6 +43,7 @@ interface Sent {
     name?: string;
     config?: Record<string, string>;
     devices?: Devices;
+    ports?: Forward['ports'];
     source?: { type: string; name: string; location: string };
   };
 }
@@ -50,6 +56,11 @@ interface Answer {
   etag?: string;
 }
 
+const marked = (name: string): Record<string, string> => ({
+  [mark.createdBy]: 'berth',
+  [mark.ref]: name,
+  [mark.phase]: 'created',
+});
 const ok = (metadata: unknown = {}): Answer => ({ status: 200, metadata });
 const no = (status: number, error: string): Answer => ({ status, error });
 const tagOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
@@ -58,6 +69,7 @@ const tagOf = (value: unknown): string => createHash('sha256').update(JSON.strin
 class FakeCluster {
   readonly volumes: FakeVolume[] = [];
   readonly machines = new Map<string, FakeMachine>();
+  readonly forwards: Forward[] = [];
   /** Each change, by its method, member and name. */
   readonly log: string[] = [];
   readonly operations = new Map<string, { status: number; of: string }>();
@@ -92,6 +104,7 @@ class FakeCluster {
     if (method !== 'GET') this.log.push(`${method} ${target} ${path.split('/').at(-1)}`);
     if (path.startsWith(POOL)) return this.#volume(sent);
     if (path.startsWith('/1.0/instances/')) return this.#machine(sent);
+    if (path.startsWith('/1.0/networks/')) return this.#network(sent);
     if (path === '/1.0/instances') {
       const names = [...this.machines.keys()];
       return ok(names.map((name) => (sent.isRecursive ? this.#showMachine(name) : `${path}/${name}`)));
@@ -122,6 +135,12 @@ class FakeCluster {
     if (path.endsWith('/resources'))
       return ok({ space: { total: (target === this.preferred ? 2 : 1) * 2 ** 40 } });
     return path === '/1.0/projects/default' ? ok() : no(404, `nothing at ${path}`);
+  }
+
+  #network({ method, body }: Sent): Answer {
+    if (method === 'GET') return ok(this.forwards);
+    for (const forward of this.forwards) forward.ports = body.ports ?? [];
+    return ok();
   }
 
   async #volume({ method, path, target, match, body }: Sent): Promise<Answer> {
@@ -159,10 +178,12 @@ class FakeCluster {
     const name = path.split('/')[3] ?? '';
     const machine = this.machines.get(name);
     if (machine === undefined) return no(404, 'Instance not found');
-    const etag = tagOf(machine.devices);
+    const { config = marked(name) } = machine;
+    const etag = tagOf([machine.devices, config]);
     if (method === 'GET') return { ...ok(this.#showMachine(name)), etag };
     if (match !== undefined && match !== etag) return no(412, "ETag doesn't match");
     machine.devices = { ...(method === 'PATCH' && machine.devices), ...body.devices };
+    if (method === 'PUT' && body.config !== undefined) machine.config = body.config;
     for (const volume of this.volumes) {
       const isUsed =
         volume.location === machine.location &&
@@ -185,18 +206,20 @@ class FakeCluster {
   }
 
   #showMachine(name: string) {
-    const { location, devices } = this.machines.get(name) as FakeMachine;
+    const machine = this.machines.get(name) as FakeMachine;
+    const { location, devices, code = 103, config = marked(name) } = machine;
     return {
       name,
       type: 'container',
-      status_code: 103,
+      status: code === 102 ? 'Stopped' : 'Running',
+      status_code: code,
       created_at: '2026-11-23T01:00:00Z',
       location,
       devices,
-      config: { [mark.createdBy]: 'berth', [mark.ref]: name, [mark.phase]: 'created' },
+      config,
       expanded_config: {},
       expanded_devices: devices,
-      state: { status_code: 103 },
+      state: { status_code: code },
     };
   }
 
@@ -214,7 +237,7 @@ class FakeCluster {
 
 export type Cluster = FakeCluster & {
   /** A process that has the driver open. */
-  open(): PlatformDriver & { volumes: VolumeDriver };
+  open(more?: object): PlatformDriver & { volumes: VolumeDriver };
   /** Once every request that has arrived is carried out. */
   settled(): Promise<void>;
 };
@@ -251,8 +274,8 @@ export async function aCluster(): Promise<Cluster> {
     await new Promise((resolve) => server.close(resolve));
     rmSync(folder, { recursive: true });
   });
-  const open = () => {
-    const options = incusConfigSchema.parse({ driver: 'incus', address: `unix:${socket}` });
+  const open = (more: object = {}) => {
+    const options = incusConfigSchema.parse({ driver: 'incus', address: `unix:${socket}`, ...more });
     const catalog = { offers: new Map(), regions: new Map() } as unknown as Catalog;
     const connection = { addresses: options.address, project: 'default' };
     const driver = openIncus(options, connection, { catalog, clock: { now: () => Date.now() } } as never);

@@ -100,9 +100,9 @@ export class Forwards {
     return this.#takeBack(ref, network, { order, call });
   }
 
-  /** Takes back ports that lead to no machine any more. */
-  async sweep(ref: OwnerRef, network: string): Promise<void> {
-    await this.#takeBack(ref, network, {});
+  /** Takes back ports that lead to no machine of ours any more. */
+  async sweep(ref: OwnerRef, network: string, call?: Call): Promise<void> {
+    await this.#takeBack(ref, network, { call });
   }
 
   #takeBack(ref: OwnerRef, network: string, why: { order?: DestroyOrder; call?: Call | undefined }) {

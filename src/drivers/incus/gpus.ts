@@ -144,6 +144,6 @@ function gpuNames({ devices }: Instance): string[] {
   return Object.keys(devices).filter(isGpuName);
 }
 
-function isGpuName(device: string): boolean {
+export function isGpuName(device: string): boolean {
   return /^gpu\d+$/.test(device);
 }

@@ -11,6 +11,7 @@ import type {
 } from '../../orchestrator/model/platform-driver.ts';
 import { done, failed, pending } from '../../platform-model/steps.ts';
 import type { Forward, Instance } from './api.ts';
+import { disown } from './disown.ts';
 import { isConflict, isNotFound } from './errors.ts';
 import { Finder } from './finder.ts';
 import { Gpus } from './gpus.ts';
@@ -240,6 +241,16 @@ export class Machines {
           );
         return this.#remove(found.instance, cookie, order, call);
     }
+  }
+
+  disown(ref: OwnerRef, cookie: string | null, call?: Call): Promise<Step<null>> {
+    const { finder } = this;
+    return disown(
+      { ...this.#deps, finder, operations: this.#operations, reach: this.#reach },
+      ref,
+      cookie,
+      call,
+    );
   }
 
   async #remove(

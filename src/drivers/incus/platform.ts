@@ -44,6 +44,7 @@ export function openIncus(
     start: (...args) => order(() => machines.start(...args)),
     restart: (...args) => order(() => machines.restart(...args)),
     destroy: (...args) => order(() => machines.destroy(...args)),
+    disown: (...args) => order(() => machines.disown(...args)),
     volumes: guarded(new Volumes({ api, options, fleet, finder: machines.finder })),
     async inventory(avoidHosts) {
       try {

@@ -105,8 +105,12 @@ export class Reach {
     isGone: (ref: OwnerRef) => Promise<boolean>,
   ): Promise<void> {
     for (const ref of this.#forwards?.strays(forwards, known) ?? [])
-      if (await isGone(ref))
-        for (const network of this.#networks()) await this.#forwards?.sweep(ref, network);
+      if (await isGone(ref)) await this.takeBack(ref);
+  }
+
+  /** Of what leads to a machine nothing is left but the object that others share. */
+  async takeBack(ref: OwnerRef, call?: Call): Promise<void> {
+    for (const network of this.#networks()) await this.#forwards?.sweep(ref, network, call);
   }
 
   #networks(): string[] {

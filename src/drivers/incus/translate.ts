@@ -81,8 +81,10 @@ export function deviceOf(ref: OwnerRef): string {
 /** Whether it has a part of our mark: somebody took the rest away, and it may be a machine or a volume of ours. */
 export function hasPartOfMark({ config }: Pick<Instance | Volume, 'config'>): boolean {
   if (config[mark.copyOf] !== undefined) return false;
-  return Object.keys(config).some((key) => key.startsWith('user.berth.'));
+  return Object.keys(config).some(isMarkKey);
 }
+
+export const isMarkKey = (key: string): boolean => key.startsWith('user.berth.');
 
 export function gib(gb: number): string {
   return `${Math.round(gb * 1024)}MiB`;

@@ -1,4 +1,10 @@
-import type { MachineSpec, PlatformDriver, VolumeDriver } from '../../orchestrator/model/platform-driver.ts';
+import type {
+  Call,
+  MachineSpec,
+  OwnerRef,
+  PlatformDriver,
+  VolumeDriver,
+} from '../../orchestrator/model/platform-driver.ts';
 import { type DriverCall, FaultInjector, type FaultPlan } from '../../platform-model/call-faults.ts';
 import type { Clock } from '../../ports/clock.ts';
 
@@ -16,7 +22,7 @@ export interface FaultyDriver extends PlatformDriver {
 export function withFaults(driver: PlatformDriver, plan: FaultPlan, clock?: Clock): FaultyDriver {
   const injector = new FaultInjector(plan, clock);
   const { volumes } = driver;
-  const { inventory, consoleTail, place } = driver;
+  const { inventory, consoleTail, place, disown } = driver;
   return {
     manifest: driver.manifest,
     calls: injector.calls,
@@ -32,6 +38,10 @@ export function withFaults(driver: PlatformDriver, plan: FaultPlan, clock?: Cloc
       injector.carry('restart', ref, () => driver.restart(ref, id, cookie, call), call?.signal),
     destroy: (ref, cookie, order, call) =>
       injector.carry('destroy', ref, () => driver.destroy(ref, cookie, order, call), call?.signal),
+    ...(disown !== undefined && {
+      disown: (ref: OwnerRef, cookie: string | null, call?: Call) =>
+        injector.carry('disown', ref, () => disown.call(driver, ref, cookie, call), call?.signal),
+    }),
     ...(inventory !== undefined && {
       inventory: (avoidHosts?: readonly string[]) =>
         injector.carry('inventory', undefined, () => inventory.call(driver, avoidHosts)),

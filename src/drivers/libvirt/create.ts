@@ -8,13 +8,13 @@ import { unfinished, VirshError } from './errors.ts';
 import { type FoundMachine, type Member, type Platform, readMachine } from './fleet.ts';
 import { functionsOf, markGpus } from './gpus/machine-gpus.ts';
 import { generateHostKey } from './host-key.ts';
-import { listDomains } from './hosts/host-view.ts';
+import { type HostDomain, listDomains } from './hosts/host-view.ts';
 import { chooseGpus } from './hosts/place.ts';
 import { obstacleOf, withCordons } from './hosts/room.ts';
 import { settleClaim } from './hosts/settle-claim.ts';
 import { toIso9660 } from './iso9660.ts';
 import type { NatMark } from './machine-mark.ts';
-import { freeNat, NETWORK_FILTER, toNetworkConfig } from './network.ts';
+import { freeNat, NETWORK_FILTER, takenPorts, toNetworkConfig } from './network.ts';
 import { type Image, imageOf, type LibvirtOffer } from './options.ts';
 import { offerOf, placeOnHosts, viewOf, wantedOf } from './placement.ts';
 import { filesOf, makeOverlay, poolFolder, writeFile } from './pool.ts';
@@ -67,6 +67,9 @@ async function claim(
   if ('answer' in wanted || image === undefined) return refused('image_missing', `there is no ${spec.image}`);
   const [view] = withCordons([await viewOf(host, config)], spec.avoidHosts);
   if (view === undefined) throw new Error(`there is no view of ${host.name}`);
+  const domains = await listDomains(host);
+  if (domains.some(({ release }) => release?.ref === spec.ref))
+    return refused('already_exists', `${host.name} has ${spec.ref}, which was released: it is not Berth's`);
   const { disk, seed } = filesOf(spec.ref);
   const left = [disk, seed].filter((file) => view.volumes.has(file));
   if (left.length > 0) {
@@ -81,7 +84,7 @@ async function claim(
     const isRoomy = obstacleOf(view, { ...wanted, volumes: [] }) === undefined;
     return refused(isRoomy ? 'image_missing' : 'capacity', `${host.name}: ${obstacle}`);
   }
-  const nat = await natFor(host, offer);
+  const nat = natFor(host, offer, domains);
   if (nat === 'none') return refused('capacity', `${host.name} has no port and address left`);
   const gpus = chooseGpus(view, wanted);
   const pciFunctions = functionsOf(view, gpus);
@@ -90,11 +93,14 @@ async function claim(
 }
 
 /** An address and ports that no domain of the host has; undefined: machines of this host need none. */
-async function natFor(host: Member, offer: LibvirtOffer): Promise<NatMark | undefined | 'none'> {
+function natFor(
+  host: Member,
+  offer: LibvirtOffer,
+  domains: readonly HostDomain[],
+): NatMark | undefined | 'none' {
   const { network } = host.options;
   if (network.mode !== 'nat') return undefined;
-  const taken = (await listDomains(host)).flatMap(({ mark }) => mark?.nat?.hostPort ?? []);
-  return freeNat(network, new Set(taken), offer.ports) ?? 'none';
+  return freeNat(network, takenPorts(domains), offer.ports) ?? 'none';
 }
 
 async function defineMachine(
@@ -166,10 +172,8 @@ async function settle(
   ]);
   if (machine === undefined) throw new VirshError('no_domain', `${spec.ref} is gone from ${host.name}`);
   const { mark, uuid } = machine.domain;
-  const sharesPort = domains.some(
-    (other) =>
-      other.mark?.nat !== undefined && other.uuid !== uuid && other.mark.nat.hostPort === mark.nat?.hostPort,
-  );
+  const others = domains.filter((other) => other.uuid !== uuid);
+  const sharesPort = mark.nat !== undefined && takenPorts(others).has(mark.nat.hostPort);
   const claim = settleClaim(view, spec.ref);
   // It was placed where there was room, and others were before it: another attempt is placed on what is left.
   const backOut = (reason: string): Step<never> => unfinished(`${host.name}: ${reason}`);

@@ -2,8 +2,16 @@ import type { Change } from './change.ts';
 import { hostdevOf } from './domain-xml.ts';
 import type { FoundMachine, Member } from './fleet.ts';
 import type { PciAddress } from './gpus/pci-address.ts';
-import { MARK_PREFIX, type MachineMark, NAMESPACE, toMarkElement, toMetadata } from './machine-mark.ts';
-import { element, serializeXml, type XmlElement } from './xml.ts';
+import {
+  MARK_PREFIX,
+  type MachineMark,
+  NAMESPACE,
+  type ReleaseMark,
+  toMarkElement,
+  toMetadata,
+  toReleaseElement,
+} from './machine-mark.ts';
+import { descend, element, serializeXml, type XmlElement } from './xml.ts';
 
 /**
  * What is under way with a machine, in its mark until it is over.
@@ -34,10 +42,35 @@ export async function remark(
   changes: MarkChanges,
   pciFunctions?: readonly PciAddress[],
 ): Promise<void> {
-  const mark = markWith(domain.mark, changes);
+  const mark = toMarkElement(markWith(domain.mark, changes));
   if (pciFunctions !== undefined)
     return define(change, host, serializeXml(withMark(withPciFunctions(definition, pciFunctions), mark)));
   await change.virsh(host, markArguments(domain.uuid, mark));
+}
+
+/**
+ * Takes the mark of a machine away in one command, with the GPUs that it holds and the disks of these paths.
+ *
+ * @throws {VirshError}
+ */
+export async function unmark(
+  change: Change,
+  { host, domain, definition }: FoundMachine,
+  release: ReleaseMark,
+  paths: readonly string[],
+): Promise<void> {
+  const mark = toReleaseElement(release);
+  const hasGpus = domain.mark.gpus.length > 0;
+  if (!hasGpus && paths.length === 0)
+    return void (await change.virsh(host, markArguments(domain.uuid, mark)));
+  const without = withDevices(definition, (devices) =>
+    devices.filter((one) => {
+      if (typeof one === 'string' || (one.name === 'hostdev' && hasGpus)) return false;
+      const { file = '' } = descend(one, 'source')?.attributes ?? {};
+      return one.name !== 'disk' || !paths.includes(file);
+    }),
+  );
+  await define(change, host, serializeXml(withMark(without, mark)));
 }
 
 /**
@@ -47,7 +80,7 @@ export async function remark(
 export async function mend(machine: FoundMachine, change?: Change): Promise<FoundMachine> {
   const { host, run, domain } = machine;
   if (run === undefined || domain.mark.memo !== 'boot') return machine;
-  const args = markArguments(domain.uuid, markWith(domain.mark, { memo: undefined }));
+  const args = markArguments(domain.uuid, toMarkElement(markWith(domain.mark, { memo: undefined })));
   await (change === undefined ? host.virsh(args, { run }) : change.virsh(host, args, { run }));
   return machine;
 }
@@ -57,26 +90,34 @@ function markWith(before: MachineMark, changes: MarkChanges): MachineMark {
   return memo === undefined ? rest : { ...rest, memo };
 }
 
-const markArguments = (uuid: string, mark: MachineMark): string[] => [
+const markArguments = (uuid: string, mark: XmlElement): string[] => [
   ...['metadata', '--config', '--key', MARK_PREFIX, '--set', serializeXml(toMetadata(mark))],
   ...['--', uuid, NAMESPACE],
 ];
 
 /** The definition with the mark in place of the old one; what others keep in the metadata stays. */
-function withMark(definition: XmlElement, mark: MachineMark): XmlElement {
+function withMark(definition: XmlElement, mark: XmlElement): XmlElement {
   const children = definition.children.map((child) => {
     if (typeof child === 'string' || child.name !== 'metadata') return child;
     const others = child.children.filter((one) => typeof one === 'string' || one.name !== 'berth:machine');
-    return element('metadata', child.attributes, [...others, toMarkElement(mark)]);
+    return element('metadata', child.attributes, [...others, mark]);
   });
   return { ...definition, children };
 }
 
-function withPciFunctions(definition: XmlElement, addresses: readonly PciAddress[]): XmlElement {
-  const children = definition.children.map((child) => {
-    if (typeof child === 'string' || child.name !== 'devices') return child;
-    const others = child.children.filter((one) => typeof one === 'string' || one.name !== 'hostdev');
-    return element('devices', child.attributes, [...others, ...addresses.map(hostdevOf)]);
-  });
+const withPciFunctions = (definition: XmlElement, addresses: readonly PciAddress[]): XmlElement =>
+  withDevices(definition, (devices) => [
+    ...devices.filter((one) => typeof one === 'string' || one.name !== 'hostdev'),
+    ...addresses.map(hostdevOf),
+  ]);
+
+type Children = XmlElement['children'];
+
+function withDevices(definition: XmlElement, change: (devices: Children) => Children): XmlElement {
+  const children = definition.children.map((child) =>
+    typeof child === 'string' || child.name !== 'devices'
+      ? child
+      : element('devices', child.attributes, change(child.children)),
+  );
   return { ...definition, children };
 }

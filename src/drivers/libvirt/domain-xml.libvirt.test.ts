@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { aDomain, aGpuDomain, aMark } from './domain-xml.fixture.ts';
 import { type DomainSpec, readDomainXml, toDomainXml } from './domain-xml.ts';
-import { toMetadata } from './machine-mark.ts';
+import { toMarkElement, toMetadata, toReleaseElement } from './machine-mark.ts';
 import { serializeXml } from './xml.ts';
 
 const specs: [string, DomainSpec][] = [
@@ -78,7 +78,9 @@ describe('libvirt gives back what it was given', () => {
     const mark = { ...spec.mark, note: text, memo: text };
     const own = '<theirs:x xmlns:theirs="urn:theirs"/>';
     const xml = toDomainXml(spec).replace('<metadata>', `<metadata>${own}`);
-    const set = serializeXml(toMetadata(mark)).replaceAll('\\', '\\\\').replaceAll("'", "'\\''");
+    const set = serializeXml(toMetadata(toMarkElement(mark)))
+      .replaceAll('\\', '\\\\')
+      .replaceAll("'", "'\\''");
     const script =
       `define ${fileOf(xml)}; metadata --config --key berth --set '${set}' -- ${spec.name} ` +
       `urn:berth:machine:1; dumpxml --inactive ${spec.name}`;
@@ -86,6 +88,25 @@ describe('libvirt gives back what it was given', () => {
     const shown = output.slice(output.indexOf('<domain'));
     expect(shown).toContain('urn:theirs');
     expect({ ...readDomainXml(shown), card: undefined }).toEqual({ ...readDomainXml(xml), mark });
+  });
+
+  it('for the word that a release puts in the place of the mark', () => {
+    const spec = aGpuDomain();
+    const own = '<theirs:x xmlns:theirs="urn:theirs"/>';
+    const xml = toDomainXml(spec).replace('<metadata>', `<metadata>${own}`);
+    const release = { ref: spec.name, at: 1_700_000_000_000, hostPort: 30_000 };
+    const set = serializeXml(toMetadata(toReleaseElement(release)));
+    const script =
+      `define ${fileOf(xml)}; metadata --config --key berth --set '${set}' -- ${spec.name} ` +
+      `urn:berth:machine:1; dumpxml --inactive ${spec.name}`;
+    const output = execFileSync('virsh', ['-q', '-c', 'test:///default', script], { encoding: 'utf8' });
+    const shown = output.slice(output.indexOf('<domain'));
+    expect(shown).toContain('urn:theirs');
+    const read = { ...readDomainXml(shown), card: undefined };
+    expect(read).toEqual({ ...readDomainXml(xml), mark: undefined, release });
+    const alone = serializeXml(toReleaseElement(release));
+    const whole = xml.replace(/<berth:machine.*<\/berth:machine>/s, alone);
+    expect(readDomainXml(defineAndDump(whole, spec.name)).release).toEqual(release);
   });
 
   it('for a name that would be markup', () => {

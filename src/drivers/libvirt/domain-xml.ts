@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import { type PciAddress, toPciAddress } from './gpus/pci-address.ts';
-import { type MachineMark, markOf, toMarkElement } from './machine-mark.ts';
+import { type MachineMark, markOf, type ReleaseMark, releaseOf, toMarkElement } from './machine-mark.ts';
 import { childrenOf, descend, element, parseXml, serializeXml, textOf, type XmlElement } from './xml.ts';
 
 /** How QEMU runs a guest: with the processor's own virtualization, or by translating its instructions. */
@@ -193,6 +193,8 @@ export interface DefinedDomain {
   pciFunctions: PciAddress[];
   /** Absent: the domain is none of ours. */
   mark: MachineMark | undefined;
+  /** It was a machine, and was released. */
+  release: ReleaseMark | undefined;
 }
 
 /** Reads `virsh dumpxml`. @throws {XmlError} */
@@ -214,6 +216,7 @@ export function readDomainElement(domain: XmlElement): DefinedDomain {
     })),
     pciFunctions: childrenOf(devices, 'hostdev').flatMap(pciFunctionOf),
     mark: markOf(descend(domain, 'metadata')),
+    release: releaseOf(descend(domain, 'metadata')),
   };
 }
 

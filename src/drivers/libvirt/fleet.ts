@@ -168,7 +168,7 @@ export function hostsOf(hosts: readonly Host[], problems: ReadonlyMap<string, un
   return { answered, silent: [...problems.keys()] };
 }
 
-/** By its UUID, which a rename keeps. Undefined: this host has none for that ref. @throws {VirshError} */
+/** By its UUID, which a rename keeps. Undefined: this host has none for that ref, or released it. @throws {VirshError} */
 export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMachine | undefined> {
   const uuid = uuidOf(ref);
   try {
@@ -178,7 +178,8 @@ export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMac
     ]);
     const [running, definition] = [parseXml(liveXml), parseXml(xml)];
     const domain = readDomainElement(definition);
-    const { mark, name } = domain;
+    const { mark, release, name } = domain;
+    if (release?.ref === ref) return undefined;
     if (mark?.ref !== ref) throw new VirshError('unmarked', `${host.name} has ${name}, ${UNMARKED}`);
     const id = running.attributes['id'];
     return {
@@ -200,8 +201,8 @@ export async function readMachine(host: Member, ref: OwnerRef): Promise<FoundMac
 export const UNMARKED = 'which by its UUID is of Berth, without the metadata that say so';
 
 /** A domain of ours by name and UUID, which follow from the ref; without the mark nothing may be done with it. */
-export function isUnmarked({ name, uuid, mark }: DefinedDomain): boolean {
-  return mark === undefined && uuid === uuidOf(name);
+export function isUnmarked({ name, uuid, mark, release }: DefinedDomain): boolean {
+  return mark === undefined && release === undefined && uuid === uuidOf(name);
 }
 
 /** Whether a domain with that UUID is there. @throws {VirshError} */

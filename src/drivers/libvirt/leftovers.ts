@@ -23,7 +23,9 @@ async function readLeftFiles(host: Host, ref: OwnerRef, change?: Change): Promis
   const names = (await listFiles(host, change)).filter((name) => isFileOf(ref, name));
   if (names.length === 0) return NONE;
   const domains = await listDomains(host, 'stored');
-  if (domains.some(({ uuid }) => uuid === uuidOf(ref)))
+  const own = domains.find(({ uuid }) => uuid === uuidOf(ref));
+  if (own?.release !== undefined) return NONE;
+  if (own !== undefined)
     throw new VirshError('busy', `${host.name} did not tell of ${ref} a moment ago, and has it`);
   // A domain without our mark that is called so is another's, with its files.
   if (domains.some(({ name, mark }) => name === ref && mark === undefined)) return NONE;

@@ -45,6 +45,18 @@ export interface NatMark {
   guestPorts: readonly number[];
 }
 
+/**
+ * What stands in the place of the mark once the machine was released: the domain is another's, and its UUID is no proof that
+ * it is ours.
+ */
+export interface ReleaseMark {
+  ref: OwnerRef;
+  /** Milliseconds since the Unix epoch. */
+  at: number;
+  /** Of its address and ports behind NAT: its guest still has the address. */
+  hostPort?: number | undefined;
+}
+
 export const MARK_PREFIX = 'berth';
 export const NAMESPACE = 'urn:berth:machine:1';
 const CREATED_BY = 'berth';
@@ -71,14 +83,23 @@ export function toMarkElement(mark: MachineMark): XmlElement {
   ]);
 }
 
-/** The same without prefixes, which libvirt itself puts there. */
-export function toMetadata(mark: MachineMark): XmlElement {
+export const toReleaseElement = ({ ref, at, hostPort }: ReleaseMark): XmlElement =>
+  element('berth:released', {
+    'xmlns:berth': NAMESPACE,
+    ref,
+    'created-by': CREATED_BY,
+    at,
+    'host-port': hostPort,
+  });
+
+/** A mark without prefixes, which libvirt itself puts there. */
+export function toMetadata(mark: XmlElement): XmlElement {
   const plain = ({ name, attributes, children }: XmlElement): XmlElement => {
     const { [`xmlns:${MARK_PREFIX}`]: _namespace, ...own } = attributes;
     const within = children.map((child) => (typeof child === 'string' ? child : plain(child)));
     return { name: name.replace(`${MARK_PREFIX}:`, ''), attributes: own, children: within };
   };
-  return plain(toMarkElement(mark));
+  return plain(mark);
 }
 
 /** As it is, or where XML could not hold it in base64 of its UTF-16. */
@@ -99,9 +120,8 @@ const toGpu = (address: PciAddress): XmlElement => element('berth:gpu', { addres
 /** The mark in a domain's metadata; undefined: there is none of Berth's. */
 export function markOf(metadata: XmlElement | undefined): MachineMark | undefined {
   const mark = descend(metadata, 'berth:machine');
-  const { 'xmlns:berth': namespace, 'created-by': createdBy, ref } = mark?.attributes ?? {};
-  if (mark === undefined || namespace !== NAMESPACE || createdBy !== CREATED_BY || ref === undefined)
-    return undefined;
+  const ref = refOf(mark);
+  if (mark === undefined || ref === undefined) return undefined;
   const { state, holds, 'disk-gb': diskGb } = descend(mark, 'berth:claim')?.attributes ?? {};
   const gpus = descend(mark, 'berth:claim', 'berth:gpus');
   const reached = descend(mark, 'berth:reached')?.attributes ?? {};
@@ -123,6 +143,21 @@ export function markOf(metadata: XmlElement | undefined): MachineMark | undefine
     ...(hostKey === undefined ? {} : { hostKeyFingerprint: hostKey }),
     ...(memo === '' ? {} : { memo }),
   };
+}
+
+/** Undefined: the domain was not released. */
+export function releaseOf(metadata: XmlElement | undefined): ReleaseMark | undefined {
+  const mark = descend(metadata, 'berth:released');
+  const ref = refOf(mark);
+  const { at, 'host-port': hostPort } = mark?.attributes ?? {};
+  if (ref === undefined) return undefined;
+  return { ref, at: Number(at), ...(hostPort !== undefined && { hostPort: Number(hostPort) }) };
+}
+
+/** Undefined: Berth did not write it. */
+function refOf(mark: XmlElement | undefined): OwnerRef | undefined {
+  const { 'xmlns:berth': namespace, 'created-by': createdBy, ref } = mark?.attributes ?? {};
+  return namespace === NAMESPACE && createdBy === CREATED_BY ? ref : undefined;
 }
 
 function natOf(reached: XmlElement['attributes']): NatMark | undefined {

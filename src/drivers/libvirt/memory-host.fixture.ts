@@ -28,6 +28,8 @@ interface Domain {
   live?: XmlElement;
   /** Why it is paused; `pmsuspended`: its guest sleeps, which is a state of its own. */
   pause?: string;
+  /** Its memory is saved, as by `virsh managedsave`. */
+  isSaved?: boolean;
 }
 
 interface MemoryFile {
@@ -135,7 +137,8 @@ export class MemoryHost implements Member {
     'pool-refresh': () => '',
     list: (_, flags) =>
       [...this.domains]
-        .filter(([, { live, pause }]) => {
+        .filter(([, { live, pause, isSaved = false }]) => {
+          if (flags.includes('--with-managed-save')) return isSaved;
           const states = flags.filter((flag) => flag.startsWith('--state-'));
           if (states.length === 0) return flags.includes('--all') || live !== undefined;
           return (
@@ -153,7 +156,7 @@ export class MemoryHost implements Member {
     metadata: ([, xml = '', name = '']) => {
       const prefixed = xml
         .replaceAll(/<(\/?)(?=[a-z])/g, '<$1berth:')
-        .replace('<berth:machine', '<berth:machine xmlns:berth="urn:berth:machine:1"');
+        .replace(/<berth:\w+/, '$& xmlns:berth="urn:berth:machine:1"');
       const domain = this.#domain(name);
       const { children } = domain.definition;
       const others = children.filter((one) => typeof one === 'string' || one.name !== 'metadata');
@@ -366,10 +369,10 @@ export function openMemoryPlatform(
     ...options,
   });
   const platform = { fleet: fleetOf(hosts), config, catalog, clock, log };
-  return { bench: new Bench(benchOf(driverOf(platform), clock)), lines };
+  return { bench: new Bench(benchOf(driverOf(platform), clock, hosts)), lines };
 }
 
-function benchOf(driver: PlatformDriver, clock: VirtualClock): DriverContext {
+function benchOf(driver: PlatformDriver, clock: VirtualClock, hosts: readonly MemoryHost[]): DriverContext {
   return {
     driver,
     machineSpec: (ref) => ({
@@ -392,6 +395,13 @@ function benchOf(driver: PlatformDriver, clock: VirtualClock): DriverContext {
     wait: (ms) => clock.advance(ms),
     now: () => clock.now(),
     impossible: { image_missing: { image: 'no-such-image' }, capacity: { vcpus: 10_000 } },
+    removeReleased: async (ref) =>
+      hosts.flatMap(({ domains, files }) => {
+        domains.delete(ref);
+        const names = [...files.keys()].filter((name) => name.startsWith(`${ref}.`));
+        for (const name of names) files.delete(name);
+        return names;
+      }),
   };
 }
 

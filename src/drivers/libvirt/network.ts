@@ -1,3 +1,4 @@
+import type { DefinedDomain } from './domain-xml.ts';
 import type { NatMark } from './machine-mark.ts';
 import type { HostOptions, NatOptions } from './options.ts';
 
@@ -29,6 +30,13 @@ export function freeNat(
   }
   return undefined;
 }
+
+/**
+ * The ports that are given away, each with an address: to machines, to copies of them, and to those that were released, whose
+ * guests keep their address.
+ */
+export const takenPorts = (domains: readonly Pick<DefinedDomain, 'mark' | 'release'>[]): Set<number> =>
+  new Set(domains.flatMap(({ mark, release }) => mark?.nat?.hostPort ?? release?.hostPort ?? []));
 
 /** How many machines can have an address and ports. */
 export function natUnits({ ports: [first, last], ports_per_machine: each, prefix }: NatOptions): number {

@@ -17,6 +17,7 @@ import { Change } from './change.ts';
 import { createMachine } from './create.ts';
 import { mend } from './definition.ts';
 import { destroyMachine } from './destroy.ts';
+import { disownMachine } from './disown.ts';
 import { isMachine } from './domain-xml.ts';
 import { tellsNothing, toFailure, VirshError } from './errors.ts';
 import type { Platform } from './fleet.ts';
@@ -85,6 +86,7 @@ export function driverOf(platform: Platform): PlatformDriver {
       alone(ref, call, cookie, (change) => restartMachine(platform, change, ref, id)),
     destroy: (ref, cookie, order, call) =>
       alone(ref, call, cookie, (change) => destroyMachine(platform, change, ref, order)),
+    disown: (ref, cookie, call) => alone(ref, call, cookie, (change) => disownMachine(platform, change, ref)),
     volumes: createVolumes(platform),
     inventory: (avoidHosts) => readInventory(platform, avoidHosts),
     async consoleTail(ref) {

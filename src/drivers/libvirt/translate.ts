@@ -53,7 +53,11 @@ export async function toObserved(machine: Running): Promise<ObservedMachine> {
   };
 }
 
-function powerOf({ running, pause, domain: { mark } }: Running): Power {
+export function powerOf({
+  running,
+  pause,
+  domain: { mark },
+}: Pick<Running, 'running' | 'pause' | 'domain'>): Power {
   if (running) return pause === undefined || pause.passes ? 'running' : 'paused';
   if (mark.memo === 'create' || mark.memo === 'boot') return 'building';
   return mark.memo?.startsWith('restart ') ? 'starting' : 'stopped';

@@ -50,6 +50,7 @@ export function suiteContext(
     patienceMs: 60_000,
     guest: login.guest,
     impossible: { invalid: { datacenter: 'nowhere' } },
+    removeReleased: async () => undefined,
   };
 }
 

@@ -32,11 +32,24 @@ const volume = {
   read: async (at: ObservedMachine, name: string) => (await run(at, `sudo cat /mnt/${name}/text`)).trim(),
 };
 
+/** As the operator does who has it now. */
+async function removeReleased(ref: string): Promise<string[]> {
+  const { api } = cluster;
+  const instance = await api.instance(ref);
+  expect(Object.keys(instance?.config ?? {}).filter((key) => key.startsWith('user.berth.'))).toEqual([]);
+  expect(Object.keys(instance?.devices ?? {}).sort()).toEqual(['eth0', 'root']);
+  if (instance === undefined) return [];
+  await api.client.send('DELETE', `/1.0/instances/${ref}`, { order: anOrder });
+  while ((await api.instanceNames()).includes(ref)) await sleep(100);
+  return [`the disk of ${instance.name}`];
+}
+
 describeDriver('a cluster of Incus', {
   setup: async () =>
     contextOf(machine, volume, {
       driver: await open(),
       reopen: () => open(),
+      removeReleased,
       openUnreachable: () => open({ address: 'unix:/nowhere/unix.socket' }),
     }),
   teardown: async ({ driver }) => {

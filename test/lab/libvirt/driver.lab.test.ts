@@ -4,7 +4,7 @@ import { libvirtConfigSchema } from '../../../src/drivers/libvirt/options.ts';
 import { openLibvirt } from '../../../src/drivers/libvirt/platform.ts';
 import type { ObservedMachine, PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
 import { contextOf, type LabMachine, run, settingOf, UNITS } from '../driver-context.ts';
-import { type LabHost, openLabHost } from './lab-host.ts';
+import { IMAGES, type LabHost, openLabHost } from './lab-host.ts';
 import { findDisk, platformOf } from './platform.ts';
 
 const machine: LabMachine = { datacenter: 'lab1', image: 'tiny-root', vcpus: 1, memoryGb: 0.1875 };
@@ -32,13 +32,35 @@ const volume = {
     (await run(at, `${findDisk(name)}; head -n 1 $d`)).trim(),
 };
 
+/** As the operator does who has it now: it starts without Berth's ports and without its mark. */
+async function removeReleased(driver: PlatformDriver, ref: string): Promise<string[]> {
+  expect(host.virsh('metadata', ref, 'urn:berth:machine:1')).toMatch(
+    new RegExp(`<(\\w+:)?released .*ref=.${ref}`),
+  );
+  host.virsh('start', ref);
+  expect(await driver.list()).toMatchObject({ items: [], copies: [], leftovers: [] });
+  expect(host.run('nft', 'list', 'tables')).not.toMatch(/berth_\d/);
+  host.virsh('destroy', ref);
+  host.virsh('undefine', ref);
+  const files = host
+    .run('ls', IMAGES)
+    .split('\n')
+    .filter((name) => name.startsWith(`${ref}.`));
+  host.virsh('pool-refresh', 'berth');
+  for (const name of files) host.virsh('vol-delete', '--pool', 'berth', name);
+  return files.filter((name) => name.endsWith('.qcow2'));
+}
+
 describeDriver('a host with libvirt', {
-  setup: async () =>
-    contextOf(machine, volume, {
-      driver: await open(),
+  setup: async () => {
+    const driver = await open();
+    return contextOf(machine, volume, {
+      driver,
       reopen: () => open(),
+      removeReleased: (ref) => removeReleased(driver, ref),
       openUnreachable: () => open({ uri: 'qemu+unix:///system?socket=/nowhere/libvirt-sock' }),
-    }),
+    });
+  },
   teardown: async ({ driver }) => {
     await driver.close();
     expect(host.contents()).toEqual([]);

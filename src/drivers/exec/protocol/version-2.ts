@@ -46,6 +46,7 @@ export const requests = {
   start: one.requests.start.extend(step),
   restart: one.requests.restart.extend(step),
   destroy: one.requests.destroy.extend({ ...step, order }),
+  disown: one.requests.destroy.extend({ ...step, method: z.literal('disown') }),
   console: one.requests.console.extend({ ref }),
   'volumes.get': one.requests['volumes.get'].extend({ ref }),
   'volumes.place': z.object({
@@ -86,6 +87,7 @@ export const capabilities = one.capabilities.extend({
     .default(false)
     .describe('Whether volumes are on such hosts too: `volumes.place` is answered.'),
   copy_volume: z.boolean().default(false).describe('Whether `volumes.copy` is answered.'),
+  disown: z.boolean().default(false).describe('Whether `disown` is answered.'),
   fences: z.boolean().default(false).describe('Whether `fence` is compared where the change happens.'),
 });
 
@@ -163,6 +165,7 @@ export const results = {
   start: machineStep,
   restart: machineStep,
   destroy: nothing,
+  disown: nothing,
   'volumes.get': one.presenceOf(volume, { hosts }),
   'volumes.list': one.listingOf(volume, listedBeside),
   'volumes.place': placing,

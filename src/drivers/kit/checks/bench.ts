@@ -44,6 +44,11 @@ export interface DriverContext {
   };
   /** What makes a create impossible, by the code that it must be refused with. */
   impossible?: Partial<Record<FailureCode, Partial<MachineSpec>>>;
+  /**
+   * Removes what is on the platform of a machine that was released, as the operator who has it now would. The disks that were
+   * there; undefined: they cannot be seen.
+   */
+  removeReleased?: (ref: OwnerRef) => Promise<readonly string[] | undefined>;
   /** The driver opened once more on the same platform, as after a crash. */
   reopen?: () => Promise<PlatformDriver>;
   /** The driver opened on a platform that does not answer. */

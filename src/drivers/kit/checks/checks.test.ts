@@ -229,6 +229,47 @@ const defects: Record<string, [defect: string, breaks: Break][]> = {
       (driver) => ({ restart: (ref, _id, cookie) => driver.start(ref, cookie) }),
     ],
   ],
+  'disown-running': [
+    ['releases whatever runs', () => ({ disown: async () => done })],
+    [
+      'says no, and has released it',
+      (driver) => ({
+        disown: async (ref) => {
+          await driver.destroy(ref, null, anOrder);
+          return { outcome: 'failed', code: 'conflict', sideEffect: 'none', detail: 'planted' };
+        },
+      }),
+    ],
+  ],
+  disown: [
+    [
+      'says done and does nothing',
+      (driver) => ({
+        disown: async (ref, cookie) => {
+          const { answer } = await driver.get(ref);
+          return answer === 'observed' ? done : (driver.disown?.(ref, cookie) ?? done);
+        },
+      }),
+    ],
+    [
+      'still shows its disk as one of ours',
+      (driver) => ({
+        list: async () => {
+          const found = await driver.list();
+          return { ...found, leftovers: [{ ref: 'suite-a', detail: 'a disk' }] };
+        },
+      }),
+    ],
+    [
+      'fails the second time',
+      (driver) => ({
+        disown: async (ref, cookie) =>
+          (await driver.get(ref)).answer === 'gone'
+            ? broken('internal')
+            : (driver.disown?.(ref, cookie) ?? done),
+      }),
+    ],
+  ],
   capacity: [
     [
       'calls a full platform an internal error',
@@ -458,6 +499,7 @@ it.each(cases)('$id sees a driver that $defect', async ({ id, breaks }) => {
     wait: (ms) => clock.advance(ms),
     now: () => clock.now(),
     impossible: { invalid: { datacenter: 'nowhere' } },
+    removeReleased: async () => undefined,
     openUnreachable: async () => ({
       ...driver,
       list: async () => ({ answer: 'unknown', reason: 'planted' }),

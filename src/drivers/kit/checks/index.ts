@@ -1,5 +1,6 @@
 import { attemptChecks } from './attempts.ts';
 import type { DriverCheck } from './check.ts';
+import { disownChecks } from './disown.ts';
 import { guestChecks } from './guests.ts';
 import { limitChecks } from './limits.ts';
 import { capacityChecks, machineChecks } from './machines.ts';
@@ -11,6 +12,7 @@ import { volumeChecks } from './volumes.ts';
 export const driverChecks: readonly DriverCheck[] = [
   ...machineChecks,
   ...powerChecks,
+  ...disownChecks,
   ...capacityChecks,
   ...attemptChecks,
   ...placementChecks,

@@ -9,12 +9,16 @@ import { withOverrides } from '../../../ports/with-overrides.ts';
 
 /** The driver, with limits from `next` for each call that changes something and was given none. */
 export function withCalls(driver: PlatformDriver, next: () => Call): PlatformDriver {
+  const { disown } = driver;
   return withOverrides(driver, {
     create: (spec, cookie, call = next()) => driver.create(spec, cookie, call),
     stop: (ref, cookie, call = next()) => driver.stop(ref, cookie, call),
     start: (ref, cookie, call = next()) => driver.start(ref, cookie, call),
     restart: (ref, id, cookie, call = next()) => driver.restart(ref, id, cookie, call),
     destroy: (ref, cookie, order, call = next()) => driver.destroy(ref, cookie, order, call),
+    ...(disown !== undefined && {
+      disown: (ref: OwnerRef, cookie: string | null, call = next()) => disown.call(driver, ref, cookie, call),
+    }),
     ...(driver.volumes !== undefined && { volumes: withVolumeCalls(driver.volumes, next) }),
   });
 }

@@ -55,6 +55,16 @@ describe('the GPUs of a machine', () => {
     expect(await free()).toBe(1);
   });
 
+  it('are taken out of a machine that is released, reset, and sold again', async () => {
+    const { bench, create, given, marked, resets, free } = aGpuHost(hopper, 'hold');
+    const { ref } = await create('a');
+    await bench.stop(ref);
+    expect([await given(ref), await free()]).toEqual([CARDS, 0]);
+    expect(await bench.driver.disown?.(ref, null)).toMatchObject({ outcome: 'done' });
+    expect([await given(ref), resets(), marked(), await free()]).toEqual([[], CARDS, [], 1]);
+    expect(await bench.driver.get(ref)).toMatchObject({ answer: 'gone' });
+  });
+
   it('are marked before the first instruction of its guest', async () => {
     const { host, bench, marked } = aGpuHost();
     let atStart: string[] = [];

@@ -4,7 +4,7 @@ import { type DefinedDomain, isMachine, readDomainElement } from '../domain-xml.
 import { tellsNothing, VirshError } from '../errors.ts';
 import { type GpuTypes, listGpus } from '../gpus/gpus.ts';
 import { scanGpus } from '../gpus/pci-functions.ts';
-import { hasNetworkFilter, NETWORK_FILTER, natUnits } from '../network.ts';
+import { hasNetworkFilter, NETWORK_FILTER, natUnits, takenPorts } from '../network.ts';
 import type { HostOptions } from '../options.ts';
 import { childrenOf, parseXml } from '../xml.ts';
 import { type Capabilities, DOMCAPABILITIES, readCapabilities } from './capabilities.ts';
@@ -65,7 +65,7 @@ export async function readHostView(host: Host, shell: HostShell, gpuTypes: GpuTy
 
 function freeAddresses({ network }: HostOptions, domains: readonly HostDomain[]): number | undefined {
   if (network.mode !== 'nat') return undefined;
-  return natUnits(network) - domains.filter(({ mark }) => mark?.nat !== undefined).length;
+  return natUnits(network) - takenPorts(domains).size;
 }
 
 function cordonOf(

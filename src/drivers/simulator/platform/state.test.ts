@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
-import { machineSpec } from '../simulator.fixture.ts';
+import { instantly, machineSpec } from '../simulator.fixture.ts';
 import { generateHostKey } from './host-key.ts';
 import { rootDisk, type SimulatedMachine } from './records.ts';
+import { createSimulator } from './simulator.ts';
 import { SimulatorState } from './state.ts';
 
 it('leaves nothing of a deleted disk in any file, ten seconds later and without a stop', async () => {
@@ -81,5 +82,36 @@ it('drops what a guest wrote while its machine went and the process ended', () =
   const found = ['berth-1', 'berth-gone'].map((ref) => after.readFile(rootDisk(ref), '/late')?.content);
   expect(found).toEqual(['late', undefined]);
   after.close();
+  rmSync(folder, { recursive: true });
+});
+
+it('keeps a machine that was released with its disk, and shows neither after a restart', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-state-'));
+  const stateFile = join(folder, 'state.db');
+  const clock = new VirtualClock();
+  const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 1, spot: false }];
+  const open = () => createSimulator({ stateFile, capacity, platform: instantly }, clock);
+  const ref = 'berth-a';
+  const first = await open();
+  await first.create(machineSpec({ ref }), null);
+  await first.stop(ref, null);
+  expect(await first.disown?.(ref, null)).toEqual({ outcome: 'done', value: null });
+  await first.close();
+  const second = await open();
+  expect([await second.get(ref), await second.list()]).toEqual([
+    { answer: 'gone' },
+    { answer: 'listed', items: [] },
+  ]);
+  expect(await second.inventory?.()).toMatchObject({ free: [{ units: 1 }], counted: [] });
+  await second.close();
+  const state = new SimulatorState(stateFile, clock);
+  expect([...state.load().machines].map(({ spec }) => spec.ref)).toEqual([ref]);
+  state.close();
+  const db = new Database(stateFile, { readonly: true });
+  const { files } = db.prepare('SELECT count(*) AS files FROM files WHERE disk = ?').get(rootDisk(ref)) as {
+    files: number;
+  };
+  expect(files).toBeGreaterThan(0);
+  db.close();
   rmSync(folder, { recursive: true });
 });

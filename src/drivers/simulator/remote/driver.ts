@@ -68,6 +68,7 @@ export function connectSimulator(
     start: (ref, cookie, call) => order(() => send('start', [ref, cookie], call)),
     restart: (ref, id, cookie, call) => order(() => send('restart', [ref, id, cookie], call)),
     destroy: (ref, cookie, given, call) => order(() => send('destroy', [ref, cookie, given], call)),
+    disown: (ref, cookie, call) => order(() => send('disown', [ref, cookie], call)),
     volumes: {
       get: (ref) => look(() => ask('volumes.get', ref)),
       list: () => look(() => ask('volumes.list')),

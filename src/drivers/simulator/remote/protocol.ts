@@ -135,6 +135,7 @@ export const calls = {
   start: { arguments: z.tuple([ref, cookie]), answer: stepOf(machine) },
   restart: { arguments: z.tuple([ref, z.string(), cookie]), answer: stepOf(machine) },
   destroy: { arguments: z.tuple([ref, cookie, order]), answer: stepOf(empty) },
+  disown: { arguments: z.tuple([ref, cookie]), answer: stepOf(empty) },
   'volumes.get': { arguments: z.tuple([ref]), answer: presenceOf(volume) },
   'volumes.list': { arguments: z.tuple([]), answer: listingOf(volume) },
   'volumes.create': { arguments: z.tuple([volumeSpec, cookie]), answer: stepOf(volume) },

@@ -92,6 +92,8 @@ type Handlers = { [Name in CallName]: (...given: CallArguments<Name>) => Promise
 
 function handlersOf(driver: PlatformDriver, limits: Call): Handlers {
   const volumes = volumesOf(driver);
+  const { disown } = driver;
+  if (disown === undefined) throw new TypeError('the simulator takes its mark off');
   return {
     get: (ref) => driver.get(ref),
     list: () => driver.list(),
@@ -100,6 +102,7 @@ function handlersOf(driver: PlatformDriver, limits: Call): Handlers {
     start: (ref, cookie) => driver.start(ref, cookie, limits),
     restart: (ref, id, cookie) => driver.restart(ref, id, cookie, limits),
     destroy: (ref, cookie, order) => driver.destroy(ref, cookie, order, limits),
+    disown: (ref, cookie) => disown.call(driver, ref, cookie, limits),
     'volumes.get': (ref) => volumes.get(ref),
     'volumes.list': () => volumes.list(),
     'volumes.create': (spec, cookie) => volumes.create(spec, cookie, limits),

@@ -1,0 +1,105 @@
+import type { Call, OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
+import { done, failed, pending } from '../../platform-model/steps.ts';
+import type { IncusApi, Instance } from './api.ts';
+import { isConflict } from './errors.ts';
+import type { Finder } from './finder.ts';
+import { isGpuName } from './gpus.ts';
+import { type Operations, POLL_MS, pathOf } from './operations.ts';
+import type { IncusConfig } from './options.ts';
+import type { Reach } from './reach.ts';
+import { isMarked, isMarkKey, isStopped, mark, phases } from './translate.ts';
+
+/** Incus changes the configuration of a stopped instance in a moment. */
+const POLLS = 10;
+
+interface Parts {
+  api: IncusApi;
+  options: IncusConfig;
+  finder: Finder;
+  operations: Operations;
+  reach: Reach;
+  wait: (ms: number) => Promise<void>;
+}
+
+/**
+ * Takes our mark off an instance that is stopped, in one request, with the GPUs that it holds and the volumes of Berth that are
+ * attached to it. Its ports go first: as long as it has the mark, it is found again.
+ */
+export async function disown(
+  parts: Parts,
+  ref: OwnerRef,
+  cookie: string | null,
+  call?: Call,
+): Promise<Step<null>> {
+  const { finder, operations, reach } = parts;
+  const found = await finder.search(ref);
+  switch (found.is) {
+    case 'unknown':
+      return failed('transient', found.reason);
+    case 'coming':
+      return failed('conflict', `Incus is still making ${ref}`);
+    case 'foreign':
+    case 'absent':
+      if (found.silent.size > 0)
+        return failed('transient', `${[...found.silent].join(', ')} may have ${ref}, and does not answer`);
+      await reach.takeBack(ref, call);
+      return done(null);
+    case 'ours': {
+      const operation = await operations.of(cookie);
+      if (operation !== undefined && operation.status_code < 200) return pending(cookie ?? 'disown', POLL_MS);
+      const problem = await operations.failureOf(cookie, 'disown');
+      if (problem !== undefined) return problem;
+      if (found.isMoving) return failed('transient', `Incus is moving ${ref}`);
+      // Once the machine has no mark, one of these would be taken for it.
+      if (found.doubtful.length > 0)
+        return failed(
+          'conflict',
+          `${found.doubtful.join(', ')} has the mark of ${ref} too, and may be a copy: unset ${mark.ref} there`,
+        );
+      return unmark(parts, ref, found.instance.name, call);
+    }
+  }
+}
+
+/** What is stopped by the record that has the tag is stopped when it is changed: Incus notes each start there. */
+async function unmark(parts: Parts, ref: OwnerRef, name: string, call?: Call): Promise<Step<null>> {
+  const { api, options, finder, operations, reach, wait } = parts;
+  const pool = options.volume_pool ?? options.storage_pool;
+  const [read, volumes] = await Promise.all([api.instanceToReplace(name), api.volumes(pool)]);
+  if (read === undefined) return pending('disown', POLL_MS);
+  const { value, etag } = read;
+  const config = (value['config'] ?? {}) as Instance['config'];
+  const devices = (value['devices'] ?? {}) as Instance['devices'];
+  if (!isStopped({ status_code: Number(value['status_code']) }))
+    return failed('conflict', `${name} is ${String(value['status']).toLowerCase()}: stop it first`);
+  if (config[mark.phase] !== phases.created)
+    return failed('conflict', `${name} was not made to its end: destroy it instead`);
+  await reach.takeBack(ref, call);
+  const ours = new Set(volumes.filter(isMarked).map((volume) => volume.name));
+  const isOurs = ({ type, source = '', pool: of = pool }: Record<string, string>): boolean =>
+    type === 'disk' && of === pool && ours.has(source);
+  const body = {
+    ...value,
+    config: Object.fromEntries(Object.entries(config).filter(([key]) => !isMarkKey(key))),
+    devices: Object.fromEntries(
+      Object.entries(devices).filter(([device, one]) => !isGpuName(device) && !isOurs(one)),
+    ),
+  };
+  let cookie: string;
+  try {
+    cookie = `disown:${(await api.client.send('PUT', pathOf(name), { body, etag, call })).operation}`;
+  } catch (error) {
+    // Something of the machine has changed since it was read.
+    if (isConflict(error)) return pending('disown', POLL_MS);
+    throw error;
+  }
+  for (let polls = 0; polls < POLLS; polls++) {
+    const operation = await operations.of(cookie);
+    if (operation === undefined || operation.status_code >= 200) break;
+    await wait(POLL_MS);
+  }
+  return (
+    (await operations.failureOf(cookie, 'disown')) ??
+    ((await finder.search(ref)).is === 'ours' ? pending(cookie, POLL_MS) : done(null))
+  );
+}

@@ -1,0 +1,61 @@
+import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
+import type { Change } from './change.ts';
+import { unmark } from './definition.ts';
+import { unlessSilent } from './destroy.ts';
+import { VirshError } from './errors.ts';
+import type { FoundMachine, Platform } from './fleet.ts';
+import { sweepHost } from './gpus/machine-gpus.ts';
+import { proveGone } from './leftovers.ts';
+import { done, powerOf, refused } from './translate.ts';
+
+/**
+ * Puts another word in the place of the mark, on every host that has the machine. The domain and its disks stay as they are, and
+ * are another's from then on. Its volumes stay Berth's, and are taken out of it. Its address is not free while the domain
+ * is there: its guest has it.
+ */
+export async function disownMachine(platform: Platform, change: Change, ref: OwnerRef): Promise<Step<null>> {
+  const { fleet, clock } = platform;
+  const search = await fleet.find(ref);
+  if (search.answer === 'unknown' && search.hosts === undefined)
+    throw new VirshError('unreachable', search.reason);
+  if (search.answer !== 'found') {
+    const { hosts, left } = await proveGone(fleet.hosts, ref, search.hosts ?? { answered: [], silent: [] });
+    return left === undefined ? unlessSilent(ref, hosts.silent) : refused('conflict', left);
+  }
+  const machines = [search.machine, ...search.others];
+  for (const machine of machines) {
+    const obstacle = await obstacleOf(machine);
+    if (obstacle !== undefined) return refused('conflict', obstacle);
+  }
+  // An earlier start may have come only now.
+  let mayBeOld = false;
+  for (const { host } of machines) mayBeOld = (await change.fence(host)) || mayBeOld;
+  if (mayBeOld) return disownMachine(platform, change, ref);
+  for (const machine of machines) await disownOn(platform, change, machine, clock.now());
+  return done(null);
+}
+
+/** Why it is not released; undefined: it is off. */
+async function obstacleOf(machine: FoundMachine): Promise<string | undefined> {
+  const { host, domain } = machine;
+  const { ref } = domain.mark;
+  const power = powerOf(machine);
+  if (power !== 'stopped') return `${ref} is ${power} on ${host.name}: stop it first`;
+  // What it is resumed from has the mark.
+  const saved = await host.virsh(['list', '--all', '--uuid', '--with-managed-save']);
+  if (!saved.split(/\s+/).includes(domain.uuid)) return undefined;
+  return `the memory of ${ref} is saved on ${host.name}: start and stop it first, or run virsh managedsave-remove ${domain.name}`;
+}
+
+async function disownOn(
+  { config, log }: Platform,
+  change: Change,
+  machine: FoundMachine,
+  at: number,
+): Promise<void> {
+  const { host, domain } = machine;
+  const { ref, nat, gpus } = domain.mark;
+  const volumes = domain.disks.flatMap(({ path }) => (path?.endsWith('.volume') === true ? path : []));
+  await unmark(change, machine, { ref, at, hostPort: nat?.hostPort }, volumes);
+  if (gpus.length > 0) await sweepHost(host, config.gpu_types, log, change);
+}
