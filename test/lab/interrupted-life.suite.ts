@@ -1,10 +1,12 @@
-import { expect } from 'vitest';
+import type { ExpectStatic } from 'vitest';
 import type { Interruptions } from './interruptions.ts';
 import type { LabReplicas } from './lab-replicas.ts';
 import { type Machine, nameOf } from './lab-server.ts';
 
 /** What an engine's part of the life is. */
 interface Stage {
+  /** Of the test: others run beside it. */
+  expect: ExpectStatic;
   servers: LabReplicas;
   interruptions: Interruptions;
   /** What the machine and the volume are made with. */
@@ -26,7 +28,7 @@ const ON_VOLUME = 'on the volume';
 
 /** The life of a machine and a volume, with a server interrupted at each command that changes something. */
 export async function liveThroughInterruptions(stage: Stage): Promise<void> {
-  const { servers, interruptions, contents, other } = stage;
+  const { expect, servers, interruptions, contents, other } = stage;
   const send = async (method: string, path: string, body?: object): Promise<void> => {
     const { status, body: answer } = await servers.request(method, path, body);
     // 404 and 409: it was sent twice, since the server that took it was interrupted.

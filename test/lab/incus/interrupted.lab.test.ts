@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, type ExpectStatic, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../support/databases/postgres.ts';
 import { liveThroughInterruptions } from '../interrupted-life.suite.ts';
 import { Interruptions, type Way } from '../interruptions.ts';
@@ -34,7 +34,7 @@ async function textOf(path: string): Promise<string> {
 }
 
 /** Two servers where one is paused, since the other goes on; one where it is killed, since the next goes on at once. */
-async function live(way: Way): Promise<Interruptions> {
+async function live(way: Way, expect: ExpectStatic): Promise<Interruptions> {
   const isPaused = way.startsWith('paused');
   const gateOf = (index: number) =>
     openRequestGate(cluster.nodes[0].socket, cluster.folder, () => servers?.pidOf(index));
@@ -55,6 +55,7 @@ async function live(way: Way): Promise<Interruptions> {
   await opened.waitFor(other, 'ONLINE');
   const file = (volume: string): string => `/mnt/${nameOf(volume)}/text`;
   await liveThroughInterruptions({
+    expect,
     servers: opened,
     interruptions,
     machine: {},
@@ -71,13 +72,13 @@ async function live(way: Way): Promise<Interruptions> {
 const ways = ['killed before', 'killed after', 'paused before', 'paused after'] as const;
 
 // Each waits for leases most of the time.
-it.concurrent.each(ways)(
+it.concurrent.for(ways)(
   'a server that is %s each request that changes something: nothing is lost, and nothing is left [incus-interrupted]',
   {
     timeout: 10 * 60_000,
   },
-  async (way) => {
-    const { interrupted } = await live(way);
+  async (way, { expect }) => {
+    const { interrupted } = await live(way, expect);
     for (const [phase, commands] of Object.entries(interrupted))
       expect([phase, commands]).not.toEqual([phase, []]);
   },
