@@ -26,6 +26,7 @@ type Devices = Record<string, Record<string, string>>;
 interface FakeMachine {
   location: string;
   devices: Devices;
+  config?: Record<string, string>;
 }
 
 interface Sent {
@@ -159,10 +160,12 @@ class FakeCluster {
     const name = path.split('/')[3] ?? '';
     const machine = this.machines.get(name);
     if (machine === undefined) return no(404, 'Instance not found');
-    const etag = tagOf(machine.devices);
-    if (method === 'GET') return { ...ok(this.#showMachine(name)), etag };
+    const shown = this.#showMachine(name);
+    const etag = tagOf([shown.config, shown.devices]);
+    if (method === 'GET') return { ...ok(shown), etag };
     if (match !== undefined && match !== etag) return no(412, "ETag doesn't match");
     machine.devices = { ...(method === 'PATCH' && machine.devices), ...body.devices };
+    machine.config = { ...(method === 'PATCH' && machine.config), ...body.config };
     for (const volume of this.volumes) {
       const isUsed =
         volume.location === machine.location &&
@@ -185,7 +188,7 @@ class FakeCluster {
   }
 
   #showMachine(name: string) {
-    const { location, devices } = this.machines.get(name) as FakeMachine;
+    const { location, devices, config } = this.machines.get(name) as FakeMachine;
     return {
       name,
       type: 'container',
@@ -193,7 +196,7 @@ class FakeCluster {
       created_at: '2026-11-23T01:00:00Z',
       location,
       devices,
-      config: { [mark.createdBy]: 'berth', [mark.ref]: name, [mark.phase]: 'created' },
+      config: { [mark.createdBy]: 'berth', [mark.ref]: name, [mark.phase]: 'created', ...config },
       expanded_config: {},
       expanded_devices: devices,
       state: { status_code: 103 },
