@@ -9,6 +9,8 @@ interface Stage {
   expect: ExpectStatic;
   servers: LabReplicas;
   interruptions: Interruptions;
+  /** Also stops, starts and restarts the machine. */
+  stopsToo: boolean;
   /** What the machine and the volume are made with. */
   machine: object;
   volume: object;
@@ -65,15 +67,17 @@ export async function liveThroughInterruptions(stage: Stage): Promise<void> {
   interruptions.begin('detach');
   await detach();
   expect(await stage.readDetached(volume)).toBe(ON_VOLUME);
-  interruptions.begin('stop');
-  await send('POST', `${path}/stop`);
-  await servers.waitFor(path, 'STOPPED');
-  interruptions.begin('start');
-  await send('POST', `${path}/start`);
-  await servers.waitFor(path, 'ONLINE');
-  interruptions.begin('restart');
-  await send('POST', `/x${path}/restart`);
-  await servers.waitFor(`/x${path}/restart`, 'false', 'restarting');
+  if (stage.stopsToo) {
+    interruptions.begin('stop');
+    await send('POST', `${path}/stop`);
+    await servers.waitFor(path, 'STOPPED');
+    interruptions.begin('start');
+    await send('POST', `${path}/start`);
+    await servers.waitFor(path, 'ONLINE');
+    interruptions.begin('restart');
+    await send('POST', `/x${path}/restart`);
+    await servers.waitFor(`/x${path}/restart`, 'false', 'restarting');
+  }
   if (other !== undefined) {
     interruptions.begin('move');
     await attach(other);

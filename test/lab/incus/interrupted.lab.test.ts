@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, type ExpectStatic, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../support/databases/postgres.ts';
 import { liveThroughInterruptions } from '../interrupted-life.suite.ts';
-import { Interruptions, type Way } from '../interruptions.ts';
+import { Interruptions, settingOf, type Way } from '../interruptions.ts';
 import { LabReplicas } from '../lab-replicas.ts';
 import { nameOf } from '../lab-server.ts';
 import { catalogOf, offer, region } from './catalog.ts';
 import { type Cluster, image, startCluster } from './cluster.ts';
-import { openRequestGate } from './request-gate.ts';
+import { openRequestGate, type RequestGate } from './request-gate.ts';
 
 let cluster: Cluster;
 let postgres: PostgresServer;
@@ -33,23 +33,20 @@ async function textOf(path: string): Promise<string> {
     .trim();
 }
 
-/** Two servers where one is paused, since the other goes on; one where it is killed, since the next goes on at once. */
 async function live(way: Way, expect: ExpectStatic): Promise<Interruptions> {
-  const isPaused = way.startsWith('paused');
   const gateOf = (index: number) =>
     openRequestGate(cluster.nodes[0].socket, cluster.folder, () => servers?.pidOf(index));
   let servers: LabReplicas | undefined;
   await using first = await gateOf(0);
   await using second = await gateOf(1);
-  const gates = isPaused ? [first, second] : [first];
-  const replicas = gates.map(({ address }) => ({
+  const replicaOf = ({ address }: RequestGate) => ({
     platform: cluster.platform({ overcommit: { cpu: 8, disk: 40 }, address }),
-  }));
-  const database = isPaused ? await postgres.createDatabase() : 'sqlite:berth.db';
-  servers = new LabReplicas(catalogOf(image.name), offer, database, replicas);
+  });
+  const setting = await settingOf(way, [replicaOf(first), replicaOf(second)], postgres.createDatabase);
+  servers = new LabReplicas(catalogOf(image.name), offer, setting);
   await using opened = servers;
   const interruptions = new Interruptions(way, opened);
-  for (const gate of gates) gate.handle = interruptions.handle;
+  for (const gate of [first, second]) gate.handle = interruptions.handle;
   await opened.start();
   const other = await opened.create('/instances', {});
   await opened.waitFor(other, 'ONLINE');
@@ -58,6 +55,7 @@ async function live(way: Way, expect: ExpectStatic): Promise<Interruptions> {
     expect,
     servers: opened,
     interruptions,
+    stopsToo: way.startsWith('killed'),
     machine: {},
     volume: { name: 'data', size_gb: 1, region },
     write: (volume) => `sudo tee ${file(volume)} >/dev/null`,
