@@ -1,12 +1,16 @@
-import { expect } from 'vitest';
+import type { ExpectStatic } from 'vitest';
 import type { Interruptions } from './interruptions.ts';
 import type { LabReplicas } from './lab-replicas.ts';
 import { type Machine, nameOf } from './lab-server.ts';
 
 /** What an engine's part of the life is. */
 interface Stage {
+  /** Of the test: others run beside it. */
+  expect: ExpectStatic;
   servers: LabReplicas;
   interruptions: Interruptions;
+  /** Also stops, starts and restarts the machine. */
+  stopsToo: boolean;
   /** What the machine and the volume are made with. */
   machine: object;
   volume: object;
@@ -26,7 +30,7 @@ const ON_VOLUME = 'on the volume';
 
 /** The life of a machine and a volume, with a server interrupted at each command that changes something. */
 export async function liveThroughInterruptions(stage: Stage): Promise<void> {
-  const { servers, interruptions, contents, other } = stage;
+  const { expect, servers, interruptions, contents, other } = stage;
   const send = async (method: string, path: string, body?: object): Promise<void> => {
     const { status, body: answer } = await servers.request(method, path, body);
     // 404 and 409: it was sent twice, since the server that took it was interrupted.
@@ -63,15 +67,17 @@ export async function liveThroughInterruptions(stage: Stage): Promise<void> {
   interruptions.begin('detach');
   await detach();
   expect(await stage.readDetached(volume)).toBe(ON_VOLUME);
-  interruptions.begin('stop');
-  await send('POST', `${path}/stop`);
-  await servers.waitFor(path, 'STOPPED');
-  interruptions.begin('start');
-  await send('POST', `${path}/start`);
-  await servers.waitFor(path, 'ONLINE');
-  interruptions.begin('restart');
-  await send('POST', `/x${path}/restart`);
-  await servers.waitFor(`/x${path}/restart`, 'false', 'restarting');
+  if (stage.stopsToo) {
+    interruptions.begin('stop');
+    await send('POST', `${path}/stop`);
+    await servers.waitFor(path, 'STOPPED');
+    interruptions.begin('start');
+    await send('POST', `${path}/start`);
+    await servers.waitFor(path, 'ONLINE');
+    interruptions.begin('restart');
+    await send('POST', `/x${path}/restart`);
+    await servers.waitFor(`/x${path}/restart`, 'false', 'restarting');
+  }
   if (other !== undefined) {
     interruptions.begin('move');
     await attach(other);

@@ -20,6 +20,19 @@ export interface HeldCommand {
  */
 export type Way = 'killed before' | 'killed after' | 'paused before' | 'paused after';
 
+/** Of a server that is paused: the shorter, the sooner another goes on. It is four times what a call takes beside guests. */
+const PAUSED_LEASE_S = 7;
+
+/** What `way` needs: two servers where one is paused, since the other goes on; one where it is killed and the next goes on at once. */
+export async function settingOf<T>(
+  way: Way,
+  replicas: readonly [T, T],
+  createDatabase: () => Promise<string>,
+): Promise<{ database: string; leaseS: number; replicas: readonly T[] }> {
+  if (way.startsWith('paused')) return { database: await createDatabase(), leaseS: PAUSED_LEASE_S, replicas };
+  return { database: 'sqlite:berth.db', leaseS: 30, replicas: replicas.slice(0, 1) };
+}
+
 /** Interrupts a server at each command that it has not been interrupted at in this phase. */
 export class Interruptions {
   readonly #way: Way;

@@ -6,8 +6,6 @@ import { generateKeyPair, type KeyPair, ssh } from '../support/processes/openssh
 import { type ServingProcess, startServing, temporaryFolder } from '../support/processes/process.ts';
 import type { Machine } from './lab-server.ts';
 
-/** Longer than a call takes beside an emulated guest; the longer it is, the longer each interruption takes. */
-const LEASE_S = 6;
 const WITHIN_MS = 120_000;
 const EVERY_MS = 250;
 
@@ -34,7 +32,12 @@ export class LabReplicas implements AsyncDisposable {
   #apiKey = '';
   #keys: KeyPair[] = [];
 
-  constructor(catalog: object, offer: object, database: string, replicas: readonly Replica[]) {
+  /** `leaseS`: so long a server that is paused keeps its work from the others. A call may take a quarter of it. */
+  constructor(
+    catalog: object,
+    offer: object,
+    { database, leaseS, replicas }: { database: string; leaseS: number; replicas: readonly Replica[] },
+  ) {
     this.#offer = offer;
     writeFileSync(join(this.#folder.path, 'catalog.yaml'), JSON.stringify(catalog));
     this.#servers = replicas.map(({ platform, env = {} }, index) => {
@@ -43,7 +46,7 @@ export class LabReplicas implements AsyncDisposable {
         database,
         catalog: 'catalog.yaml',
         platform,
-        reconcile: { watch_interval_s: 2, ssh_probe_interval_s: 0.5, lease_s: LEASE_S },
+        reconcile: { watch_interval_s: 2, ssh_probe_interval_s: 0.5, lease_s: leaseS },
         rate_limits: { enabled: false },
         log: { level: 'warn' },
       };

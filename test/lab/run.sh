@@ -73,11 +73,14 @@ if [[ "$*" == *test/lab/* ]]; then
     started+=($!)
   done
 else
-  # The checks of libvirt's driver wait for Incus: two that emulate guests are as much as two cores take.
+  # The checks of libvirt's driver wait for Incus: two that emulate guests are as much as two cores take. Interrupted servers
+  # wait for leases most of the time.
   begin libvirt libvirt "$@" test/lab/libvirt/{readme,serve,full,interrupted}.lab.test.ts
   started+=($!)
-  begin incus incus "$@"
+  begin incus incus "$@" test/lab/incus/{single,serve,driver}.lab.test.ts
   ended $!
+  begin incus incus-more "$@" test/lab/incus/interrupted.lab.test.ts
+  started+=($!)
   begin libvirt libvirt-more "$@" test/lab/libvirt/{driver,fleet,import,startable,behind}.lab.test.ts
   started+=($!)
 fi

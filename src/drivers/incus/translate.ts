@@ -27,6 +27,8 @@ export const mark = {
   gpus: 'user.berth.gpus',
   /** The last restart that was asked for. */
   restart: 'user.berth.restart',
+  /** Of a machine: which claim attached or detached a volume last. */
+  change: 'user.berth.change',
   /** Of a volume that an earlier Berth was moving: the member that it was moved away from. */
   movingFrom: 'user.berth.moving-from',
   /** Of a volume that is copied from another. Without `createdBy` the copy is not complete. */

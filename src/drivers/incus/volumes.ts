@@ -127,7 +127,7 @@ export class Volumes implements VolumeDriver {
       source: ref,
       ...(isMounted && { path: `/mnt/${name}` }),
     };
-    const body = { devices: { [name]: device } };
+    const body = { devices: { [name]: device }, config: changeOf(ref, call) };
     try {
       await api.client.send('PATCH', pathOf(instance.name), { body, etag: instance.etag, call });
       return done(null);
@@ -152,7 +152,8 @@ export class Volumes implements VolumeDriver {
     if (device === undefined) return done(null);
     const { [device]: _detached, ...devices } = all;
     try {
-      const body = { ...found.value, devices };
+      const config = { ...(found.value['config'] as Instance['config'] | null), ...changeOf(ref, call) };
+      const body = { ...found.value, devices, config };
       const { operation } = await api.client.send('PUT', pathOf(name), { body, etag: found.etag, call });
       return pending(`detach:${operation}`, POLL_MS);
     } catch (error) {
@@ -221,6 +222,11 @@ export class Volumes implements VolumeDriver {
     if (found.is !== 'ours') await this.#deps.api.assertProject();
     return found.is === 'ours' ? found.instance : undefined;
   }
+}
+
+/** A machine that was changed twice and is as it was has another tag than before. */
+function changeOf(ref: OwnerRef, call: Call | undefined): Instance['config'] {
+  return call === undefined ? {} : { [mark.change]: `${call.fence} ${ref}` };
 }
 
 /** The name of the device that is the volume. */

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, type ExpectStatic, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../support/databases/postgres.ts';
 import { liveThroughInterruptions } from '../interrupted-life.suite.ts';
-import { Interruptions, type Way } from '../interruptions.ts';
+import { Interruptions, settingOf, type Way } from '../interruptions.ts';
 import { LabReplicas } from '../lab-replicas.ts';
 import { nameOf } from '../lab-server.ts';
 import { catalogOf, offer, region } from './catalog.ts';
 import { type Cluster, image, startCluster } from './cluster.ts';
-import { openRequestGate } from './request-gate.ts';
+import { openRequestGate, type RequestGate } from './request-gate.ts';
 
 let cluster: Cluster;
 let postgres: PostgresServer;
@@ -33,30 +33,29 @@ async function textOf(path: string): Promise<string> {
     .trim();
 }
 
-/** Two servers where one is paused, since the other goes on; one where it is killed, since the next goes on at once. */
-async function live(way: Way): Promise<Interruptions> {
-  const isPaused = way.startsWith('paused');
+async function live(way: Way, expect: ExpectStatic): Promise<Interruptions> {
   const gateOf = (index: number) =>
     openRequestGate(cluster.nodes[0].socket, cluster.folder, () => servers?.pidOf(index));
   let servers: LabReplicas | undefined;
   await using first = await gateOf(0);
   await using second = await gateOf(1);
-  const gates = isPaused ? [first, second] : [first];
-  const replicas = gates.map(({ address }) => ({
+  const replicaOf = ({ address }: RequestGate) => ({
     platform: cluster.platform({ overcommit: { cpu: 8, disk: 40 }, address }),
-  }));
-  const database = isPaused ? await postgres.createDatabase() : 'sqlite:berth.db';
-  servers = new LabReplicas(catalogOf(image.name), offer, database, replicas);
+  });
+  const setting = await settingOf(way, [replicaOf(first), replicaOf(second)], postgres.createDatabase);
+  servers = new LabReplicas(catalogOf(image.name), offer, setting);
   await using opened = servers;
   const interruptions = new Interruptions(way, opened);
-  for (const gate of gates) gate.handle = interruptions.handle;
+  for (const gate of [first, second]) gate.handle = interruptions.handle;
   await opened.start();
   const other = await opened.create('/instances', {});
   await opened.waitFor(other, 'ONLINE');
   const file = (volume: string): string => `/mnt/${nameOf(volume)}/text`;
   await liveThroughInterruptions({
+    expect,
     servers: opened,
     interruptions,
+    stopsToo: way.startsWith('killed'),
     machine: {},
     volume: { name: 'data', size_gb: 1, region },
     write: (volume) => `sudo tee ${file(volume)} >/dev/null`,
@@ -71,13 +70,13 @@ async function live(way: Way): Promise<Interruptions> {
 const ways = ['killed before', 'killed after', 'paused before', 'paused after'] as const;
 
 // Each waits for leases most of the time.
-it.concurrent.each(ways)(
+it.concurrent.for(ways)(
   'a server that is %s each request that changes something: nothing is lost, and nothing is left [incus-interrupted]',
   {
     timeout: 10 * 60_000,
   },
-  async (way) => {
-    const { interrupted } = await live(way);
+  async (way, { expect }) => {
+    const { interrupted } = await live(way, expect);
     for (const [phase, commands] of Object.entries(interrupted))
       expect([phase, commands]).not.toEqual([phase, []]);
   },

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { anOrder } from '../../../src/orchestrator/model/destroy-order.fixture.ts';
@@ -40,6 +41,7 @@ const TEXT = 'on the disk';
 const idOf = (path: string): string => path.split('/').at(-1) ?? '';
 const alarms = async () => (await runBerth(['alarms', 'ls', '--config', server.config])).stdout;
 const incus = (...args: string[]): string => cluster.nodes[0].run('incus', ...args);
+const machines = async () => (await cluster.contents()).filter((one) => one.startsWith('instance '));
 const isUnderWay = ({ status_code: code }: { status_code: number }): boolean => code < 200;
 
 /** Machines that are stopped, each with a text on its disk. */
@@ -214,7 +216,7 @@ describe('what happens behind the back', () => {
     incus('rename', nameOf(renamed), 'db-of-the-shop');
     incus('copy', nameOf(copied), 'copy-of-it');
     incus('move', nameOf(moved), '--target', target);
-    await expect.poll(alarms).toMatch(new RegExp(`machine_renamed +${idOf(renamed)} .*db-of-the-shop`, 's'));
+    await expect.poll(alarms).toMatch(new RegExp(`resource_renamed +${idOf(renamed)} .*db-of-the-shop`, 's'));
     await expect.poll(alarms).toMatch(/resource_copied +copy-of-it /);
     for (const path of [renamed, moved, copied])
       expect((await server.client.request('GET', path)).body).toMatchObject({ status: 'STOPPED' });
@@ -223,7 +225,7 @@ describe('what happens behind the back', () => {
     await Promise.all([renamed, moved, copied].map((path) => server.destroy(path)));
     await expect.poll(() => cluster.contents()).toEqual(['instance copy-of-it']);
     incus('delete', 'copy-of-it');
-    await expect.poll(alarms).not.toMatch(/machine_renamed|resource_copied/);
+    await expect.poll(alarms).not.toMatch(/resource_renamed|resource_copied/);
     await nothingIsLeft();
   });
 
@@ -246,17 +248,29 @@ describe('what happens behind the back', () => {
     await nothingIsLeft();
   });
 
-  it('goes on with a create whose daemon was killed while it unpacked the image: its operations are gone [incus-killed-in-create]', async () => {
+  it('goes on with a create whose daemon was killed while it unpacked the image, also in a database from before [incus-killed-in-create]', async () => {
     await cluster.forgetUnpackedImage();
     const path = await create();
     await waitFor(
       'it is being made',
       async () => (await cluster.api.instance(nameOf(path)).catch(() => undefined)) !== undefined,
     );
+    const backup = join(server.folder, 'backup');
+    const withConfig = ['--config', server.config];
+    expect(await runBerth(['backup', backup, ...withConfig])).toMatchObject({ code: 0 });
     const node = await nodeOf(path);
     await node.killIncus();
     await node.startIncus();
-    await online(path);
+    // What was interrupted cannot be completed: it is made under the next name.
+    const machine = await online(path);
+    const later = `instance ${nameOf(path)}-g1`;
+    await expect.poll(machines).toEqual([later]);
+    expect(await server.login(machine, `echo ${TEXT} >text; sync`)).toMatchObject({ code: 0 });
+    await server.kill();
+    expect(await runBerth(['restore', backup, ...withConfig])).toMatchObject({ code: 0 });
+    await server.start();
+    expect(await server.login(await online(path), 'cat text')).toMatchObject({ stdout: `${TEXT}\n` });
+    expect(await machines()).toEqual([later]);
     await server.destroy(path);
     await nothingIsLeft();
   });

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, type ExpectStatic, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../support/databases/postgres.ts';
 import { liveThroughInterruptions } from '../interrupted-life.suite.ts';
-import { Interruptions, type Way } from '../interruptions.ts';
+import { Interruptions, settingOf, type Way } from '../interruptions.ts';
 import { LabReplicas } from '../lab-replicas.ts';
 import { nameOf } from '../lab-server.ts';
 import { IMAGES, type LabHost, openLabHost } from './lab-host.ts';
@@ -17,24 +17,19 @@ afterAll(() => postgres?.[Symbol.asyncDispose]());
 const idOf = (path: string): string => path.split('/').at(-1) ?? '';
 const find = (volume: string): string => findDisk(idOf(volume));
 
-/** Two servers where one is paused, since the other goes on; one where it is killed, since the next goes on at once. */
-async function live(way: Way, host: LabHost): Promise<Interruptions> {
+async function live(way: Way, host: LabHost, expect: ExpectStatic): Promise<Interruptions> {
   using gate = openShellGate();
   const replica = { platform: platformOf([host]), env: gate.env };
-  const isPaused = way.startsWith('paused');
-  const database = isPaused ? await postgres.createDatabase() : 'sqlite:berth.db';
-  await using servers = new LabReplicas(
-    catalogOf(2),
-    offer,
-    database,
-    isPaused ? [replica, replica] : [replica],
-  );
+  const setting = await settingOf(way, [replica, replica], postgres.createDatabase);
+  await using servers = new LabReplicas(catalogOf(2), offer, setting);
   const interruptions = new Interruptions(way, servers);
   gate.handle = interruptions.handle;
   await servers.start();
   await liveThroughInterruptions({
+    expect,
     servers,
     interruptions,
+    stopsToo: way.startsWith('killed'),
     machine: { operating_system_image: 'tiny-root' },
     volume: { name: 'data', size_gb: 1, region },
     write: (volume) => `{ ${find(volume)}; dd of=$d bs=512 conv=sync; }`,
@@ -59,15 +54,15 @@ afterAll(async () => {
 });
 
 // Each waits for leases most of the time.
-it.concurrent.each(ways)(
+it.concurrent.for(ways)(
   'a server that is %s each command that changes something: nothing is lost, and nothing is left [libvirt-interrupted]',
   {
     timeout: 10 * 60_000,
   },
-  async (way) => {
+  async (way, { expect }) => {
     const host = hosts.get(way);
     if (host === undefined) throw new Error(`there is no host for ${way}`);
-    const { interrupted, lateAndDone } = await live(way, host);
+    const { interrupted, lateAndDone } = await live(way, host, expect);
     for (const [phase, commands] of Object.entries(interrupted))
       expect([phase, commands]).not.toEqual([phase, []]);
     // The host has seen a later claim.
