@@ -5,8 +5,13 @@ export const incusMutants: readonly Mutant[] = [
   {
     id: 'R1',
     subject: 'incus',
-    title: 'the copy of a volume that is moved is taken for complete whatever became of its operation',
+    title: 'the copy of a volume that is moved is taken for complete while Incus still makes it',
     patches: [
+      {
+        file: 'src/drivers/incus/volume-copies.ts',
+        find: 'if (isRunning || (await this.#records.isBusy(spec.ref)))',
+        replace: 'if (isRunning && named.length === 0)',
+      },
       {
         file: 'src/drivers/incus/volume-copies.ts',
         find: 'return operation?.status_code === 200 && volume !== undefined',
@@ -46,7 +51,8 @@ export const incusMutants: readonly Mutant[] = [
       {
         file: 'src/drivers/incus/volumes.ts',
         find: 'const [place] = placesForVolume(spec, now, options);',
-        replace: 'const [place] = placesForVolume({ ...spec, host: undefined }, now, options);',
+        replace:
+          'const places = placesForVolume({ ...spec, host: undefined }, now, options);\n    const place = places[(call?.fence ?? 0) % places.length];',
       },
       {
         file: 'src/drivers/incus/volumes.ts',
