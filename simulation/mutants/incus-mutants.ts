@@ -44,25 +44,6 @@ export const incusMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'R3',
-    subject: 'incus',
-    title: 'a volume is made on any member, and of two with its name the one beside the machine stays',
-    patches: [
-      {
-        file: 'src/drivers/incus/volumes.ts',
-        find: 'const [place] = placesForVolume(spec, now, options);',
-        replace:
-          'const places = placesForVolume({ ...spec, host: undefined }, now, options);\n    const place = places[(call?.fence ?? 0) % places.length];',
-      },
-      {
-        file: 'src/drivers/incus/volumes.ts',
-        find: '    if (deviceFor(instance, ref, this.#records.pool) !== undefined) return done(null);\n    if (!isOn',
-        replace:
-          "    if (deviceFor(instance, ref, this.#records.pool) !== undefined) return done(null);\n    const named = await this.#records.named(ref);\n    if (named.length > 1 && instance !== undefined)\n      for (const { location } of named.filter((one) => one.location !== instance.location))\n        await api.client.send('DELETE', this.#records.path(ref), { query: targetOf(location), call } as never);\n    if (!isOn",
-      },
-    ],
-  },
-  {
     id: 'I1',
     subject: 'incus',
     title: 'a machine that Incus moves is gone between its deletion there and its renaming here',
