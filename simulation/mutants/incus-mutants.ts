@@ -5,8 +5,13 @@ export const incusMutants: readonly Mutant[] = [
   {
     id: 'R1',
     subject: 'incus',
-    title: 'the copy of a volume that is moved is taken for complete whatever became of its operation',
+    title: 'the copy of a volume that is moved is taken for complete while Incus still makes it',
     patches: [
+      {
+        file: 'src/drivers/incus/volume-copies.ts',
+        find: 'if (isRunning || (await this.#records.isBusy(spec.ref)))',
+        replace: 'if (isRunning && named.length === 0)',
+      },
       {
         file: 'src/drivers/incus/volume-copies.ts',
         find: 'return operation?.status_code === 200 && volume !== undefined',
@@ -35,24 +40,6 @@ export const incusMutants: readonly Mutant[] = [
         file: 'src/drivers/incus/volumes.ts',
         find: 'for (const { location } of found) {',
         replace: 'for (const { name: ref, location } of found) {',
-      },
-    ],
-  },
-  {
-    id: 'R3',
-    subject: 'incus',
-    title: 'a volume is made on any member, and of two with its name the one beside the machine stays',
-    patches: [
-      {
-        file: 'src/drivers/incus/volumes.ts',
-        find: 'const [place] = placesForVolume(spec, now, options);',
-        replace: 'const [place] = placesForVolume({ ...spec, host: undefined }, now, options);',
-      },
-      {
-        file: 'src/drivers/incus/volumes.ts',
-        find: '    if (deviceFor(instance, ref, this.#records.pool) !== undefined) return done(null);\n    if (!isOn',
-        replace:
-          "    if (deviceFor(instance, ref, this.#records.pool) !== undefined) return done(null);\n    const named = await this.#records.named(ref);\n    if (named.length > 1 && instance !== undefined)\n      for (const { location } of named.filter((one) => one.location !== instance.location))\n        await api.client.send('DELETE', this.#records.path(ref), { query: targetOf(location), call } as never);\n    if (!isOn",
       },
     ],
   },

@@ -28,7 +28,7 @@ it('plants each leak, and each guard that is easy to lose', () => {
     ...['cordon-ignored', 'count-ignored', 'half-made', 'hold-forgets'],
     ...['listing-of-another', 'sold-by-another', 'unknown-host', 'moved-by-hand', 'frozen-by-another'],
   ];
-  const ofIncus = ['R1', 'R2', 'R3', 'I1', 'I2'];
+  const ofIncus = ['R1', 'R2', 'I1', 'I2'];
   const ofMarketplace = [
     ...['gone-at-once', 'create-again', 'no-sweep', 'blink', 'beyond-observed'],
     ...['key-kept', 'poll-time', 'early-bill', 'late-discount', 'rounded-slices'],
