@@ -36,16 +36,16 @@ export async function judgeHosts(
 }
 
 /**
- * Which machines the last listing showed on other hosts while some were silent: none of these was on a silent host then. One
- * that a later listing leaves out may have been moved to a silent host that answered for a moment, unless a removal of ours was
- * sent since.
+ * The machines that the last listing showed while some hosts were silent: each was on a host that answered. A machine that a
+ * later listing leaves out may have been moved to a silent host that answered for a moment, unless we have sent its removal
+ * since.
  */
 export class SeenBeside {
   readonly #silent = new Map<OwnerRef, ReadonlySet<string>>();
   readonly #removalsSent = new Set<OwnerRef>();
   #silentNow: ReadonlySet<string> = new Set();
 
-  /** A listing that is accepted shows these. */
+  /** Records an accepted listing: `refs` are the machines that it shows. */
   note(refs: Iterable<OwnerRef>, { silent }: Pick<Hosts, 'silent'>): void {
     const shown = new Set(refs);
     for (const [ref, before] of this.#silent) {
@@ -63,25 +63,25 @@ export class SeenBeside {
     this.#silent.clear();
   }
 
-  /** Whether some host is silent, by the last listing. */
+  /** Whether a host was silent in the last listing. */
   get isBesideSilence(): boolean {
     return this.#silentNow.size > 0;
   }
 
-  /** Whether another host has shown it beside the silence of all of these, and it cannot have been moved there since. */
+  /** Whether another host showed the machine while all of `silent` were silent, and it cannot have been moved there since. */
   has(ref: OwnerRef, silent: ReadonlySet<string>): boolean {
     const before = this.#silent.get(ref);
     return before !== undefined && [...silent].every((host) => before.has(host));
   }
 
-  /** A removal is sent now. What this returns takes that back, for a removal that was refused without effect. */
+  /** Records that a removal is sent now. Call the result if the removal was refused without effect. */
   removalSent(ref: OwnerRef): () => void {
     if (this.#removalsSent.has(ref)) return () => undefined;
     this.#removalsSent.add(ref);
     return () => void this.#removalsSent.delete(ref);
   }
 
-  /** The removal is over. */
+  /** Records that the removal is over. */
   removed(ref: OwnerRef): void {
     this.#removalsSent.delete(ref);
   }

@@ -7,9 +7,9 @@ import { type Hosts, SeenBeside, toHosts } from './asked-hosts.ts';
 import { observe } from './call-platform.ts';
 import type { ReconcileOptions } from './options.ts';
 
-/** What a platform listed. */
+/** One listing of a platform. */
 export interface Listed<T> {
-  /** Whether what it leaves out is missing. What it shows is there in any case. */
+  /** Whether it proves that what it leaves out is missing. What it shows exists either way. */
   isTrusted: boolean;
   copies: readonly CopyOfResource[];
   leftovers: readonly Leftover[];
@@ -39,7 +39,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   readonly #judge: Judge<T>;
   readonly #mayBeEmpty: () => Promise<boolean>;
   readonly #seenBeside = new SeenBeside();
-  /** Those that a removal was sent for, maybe with effect: they need not be shown again. */
+  /** Machines whose removal was sent, perhaps with effect: a listing need not show them again. */
   readonly #removing = new Set<OwnerRef>();
   #next: Promise<Listed<T> | null> | undefined;
   #running: Promise<unknown> = Promise.resolve();
@@ -83,8 +83,8 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   }
 
   /**
-   * Before its removal: lets a listing show it where hosts are silent. After it, nothing could tell the one that was removed
-   * from one that was moved to such a host. Never rejects.
+   * Lists the machine before its removal, if hosts are silent. After the removal a machine that was removed would look the same
+   * as one that was moved to a silent host. Never rejects.
    */
   async seeBesideSilence(ref: OwnerRef): Promise<void> {
     if (this.#seenBeside.isBesideSilence && !this.#removing.has(ref)) await this.observe();
