@@ -183,8 +183,7 @@ class FakeCluster {
     if (method === 'GET') return { ...ok(this.#showMachine(name)), etag };
     if (match !== undefined && match !== etag) return no(412, "ETag doesn't match");
     machine.devices = { ...(method === 'PATCH' && machine.devices), ...body.devices };
-    if (body.config !== undefined)
-      machine.config = { ...(method === 'PATCH' && config), ...body.config };
+    if (body.config !== undefined) machine.config = { ...(method === 'PATCH' && config), ...body.config };
     for (const volume of this.volumes) {
       const isUsed =
         volume.location === machine.location &&

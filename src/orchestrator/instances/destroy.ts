@@ -24,7 +24,7 @@ export async function destroyInstance(
   });
 }
 
-/** Records the request and has the machine removed. An end that a policy or a failed create ordered stays one of theirs. */
+/** Records the request and has the machine removed. An order of a policy or of a failed create stays as it was recorded. */
 export async function orderDestroy(
   tx: Transaction,
   record: InstanceRecord,

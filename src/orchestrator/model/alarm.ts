@@ -1,5 +1,5 @@
 /**
- * What stands wrong until it is mended. Each kind says what its subject is:
+ * Problems, each open until its cause is gone. The subject of each kind:
  * `platform_down`, `platform_suspect`, `volumes_suspect`, `inventory_unknown`, `listing_incomplete`: a platform · `losses_held`: a platform, or
  * PLATFORM/HOST · `host_unknown`: PLATFORM/HOST · `orphan_machine`, `orphan_volume`, `row_lost`: an owner ref, or
  * the platform for those beyond a hundred · `step_failing`, `call_stuck`: an instance or a volume ·

@@ -7,19 +7,20 @@ const REF = /^berth-(.+?)(?:-g([1-9]\d{0,5}))?$/;
 
 /**
  * An attempt to make the machine of an instance, or a volume. Each has a name of its own on the platform, so that a late
- * call of one never meets what another made. The newest is in the row of its resource (`ownerRef`, `host`,
- * `createOpenUntil`). Each earlier one has a row of its own, with the order to remove what it left.
+ * call of one attempt never changes what another made. The newest is in the row of its resource (`ownerRef`, `host`,
+ * `createOpenUntil`). Each earlier one, and the copy of a volume that is being moved, has a row of its own with the order to
+ * remove what it left.
  */
 export interface Attempt {
   resourceId: string;
   resourceKind: ResourceKind;
   platform: string;
   ref: OwnerRef;
-  /** Where it was made. Null: it is not known, so it may be on any host. */
+  /** The host on which it was made. Null: unknown, so it may be on any host. */
   host: string | null;
   /** Milliseconds since the epoch. */
   openedAt: number;
-  /** When the platform proved that nothing of it is left, in milliseconds since the epoch. Null: something may be. */
+  /** When the platform proved that nothing of it is left, in milliseconds since the epoch. Null: not proved. */
   closedAt: number | null;
   destroyOrder: DestroyOrder;
 }
@@ -34,7 +35,7 @@ export function idOf(ref: OwnerRef): string {
   return REF.exec(ref)?.[1] ?? ref;
 }
 
-/** Whether work of that id is about an earlier attempt. */
+/** Whether an id of work is the ref of an attempt, and not the id of an instance or a volume. */
 export function isRef(id: string): boolean {
   return id.startsWith(REF_PREFIX);
 }

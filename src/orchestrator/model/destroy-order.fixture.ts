@@ -1,4 +1,4 @@
 import { recordedOrder } from './destroy-order.ts';
 
-/** The order of a test that plays the core: its account has asked for it. */
+/** An order as the core passes it to a driver for a tenant's DELETE. */
 export const anOrder = recordedOrder({ reason: 'tenant', by: 'acct-1', at: 0 });

@@ -1,8 +1,8 @@
 /**
  * - `tenant`: a DELETE of its account.
- * - `operator`: an operator removed it.
- * - `failed_create`: a create of ours failed, or another attempt took its place, and this is what it made.
- * - `moved`: a verified copy is the volume now, and this is what it was copied from.
+ * - `operator`: an operator's removal.
+ * - `failed_create`: our create or copy failed, or another attempt took its place; the order removes what it made.
+ * - `moved`: a verified copy is the volume now; the order removes the original.
  * - `policy`: the operator's configuration removes it, such as `reconcile.orphans: reap`.
  */
 export const destroyReasons = ['tenant', 'operator', 'failed_create', 'moved', 'policy'] as const;
@@ -21,21 +21,21 @@ export interface DestroyOrder {
   readonly by: string;
   /** When it was recorded, in milliseconds since the epoch. */
   readonly at: number;
-  /** The instance had ended before, without a request: its machine is removed, and its disks after `losses.keep_disks_hours`. */
+  /** The instance had ended without a request: its machine is switched off, and removed with its disks after `losses.keep_disks_hours`. */
   readonly keepsDisks?: true;
 }
 
-/** Call it only where the order is written to the database, in the same transaction, or read from there. */
+/** Call it only in the transaction that writes the order to the database, or for an order that was read from there. */
 export function recordedOrder(order: Omit<DestroyOrder, typeof recorded>): DestroyOrder {
   return order as DestroyOrder;
 }
 
-/** The order as a driver gets it: the core has waited for as long as disks are kept. */
+/** The order without `keepsDisks`, as a driver gets it: the core itself waits while disks are kept. */
 export function toDriver({ keepsDisks: _, ...order }: DestroyOrder): DestroyOrder {
   return order;
 }
 
-/** Who asks for the end of a resource. */
+/** The tenant or the operator who requests the removal of a resource. */
 export interface Requester {
   reason: Extract<DestroyReason, 'tenant' | 'operator'>;
   by: string;

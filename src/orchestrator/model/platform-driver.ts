@@ -4,21 +4,21 @@ import type { DestroyOrder } from './destroy-order.ts';
 
 /**
  * The name of one attempt to make a platform resource, chosen and stored before the attempt: at most 63 characters of
- * [a-z0-9-]. The driver puts it on the resource as name, tag or metadata, and on its disks. `attempt.ts` says how it is
- * made: two attempts for one instance have two names.
+ * [a-z0-9-]. The driver puts it on the resource as name, tag or metadata, and on its disks. Two attempts for one instance
+ * have two names, which `attempt.ts` forms.
  */
 export type OwnerRef = string;
 
-/** The limits of one call that changes something. */
+/** The limits of one changing call. */
 export interface Call {
   /** Milliseconds since the epoch. The driver begins no command after it. */
   readonly deadline: number;
   /**
-   * Higher with each claim of the resource's work, over all servers. A command whose fence is lower than one that was
-   * seen for the resource comes from a server that lost its claim, and is refused where the change would happen.
+   * Higher with each claim of the resource's work, over all servers. A command with a lower fence than one before it comes
+   * from a server that lost its claim: the host or the engine refuses it.
    */
   readonly fence: number;
-  /** Aborted when the call is given up: the driver kills what still runs. Its promise settles once nothing runs. */
+  /** Aborted when the call is given up: the driver kills its commands, and its promise settles once they have ended. */
   readonly signal: AbortSignal;
 }
 
@@ -39,7 +39,7 @@ export interface MachineSpec {
   sshKeys: readonly string[];
   cloudInit: CloudInit | undefined;
   note: Note;
-  /** The host that `place` chose: it is made there, or nowhere. Absent: the platform chooses. */
+  /** The host from `place`: the resource is made there, or the create fails. Absent: the platform chooses. */
   host?: string;
   /** Hosts that an operator has cordoned: it is made on another. Absent: there are none. */
   avoidHosts?: readonly string[];
@@ -48,13 +48,13 @@ export interface MachineSpec {
 /** A host that could take one more resource now. */
 export interface Placement {
   host: string;
-  /** How many of such resources fit there, by the platform's own count. */
+  /** How many such resources fit there, by the platform's own count. */
   units: number;
-  /** The machines or volumes whose room is taken off `units` already. */
+  /** The machines or volumes that `units` already accounts for. */
   counted: readonly OwnerRef[];
 }
 
-/** The answer to where a resource could be made, the best host first. */
+/** The hosts that could take a resource, the best first. */
 export type Placing =
   | { answer: 'placed'; hosts: readonly Placement[] }
   /** No host can take it now. */
@@ -113,7 +113,7 @@ export interface ObservedMachine {
   detail?: string;
   /** Changes no status: it is an alarm until the machine is shown without it. */
   fault?: MachineFault;
-  /** The name that it has on the platform now, where somebody renamed it. */
+  /** Its current name on the platform, if it was renamed there. */
   renamedTo?: string;
   /** As the create gave it; absent where the manifest says that notes are not kept. */
   note?: Note;
@@ -145,20 +145,20 @@ export type Presence<T> =
       hosts?: AskedHosts;
     };
 
-/** A copy of one of our resources that the platform has under another name. */
+/** A copy of one of our resources, under another name on the platform. */
 export interface CopyOfResource {
   /** The name in its mark. */
   ref: OwnerRef;
-  /** The name that it has on the platform. */
+  /** Its name on the platform. */
   name: string;
   host?: string;
 }
 
-/** What is on a host of a resource whose own record is not there. */
+/** Files or disks of a resource whose record is missing from the platform. */
 export interface Leftover {
   ref: OwnerRef;
   host?: string;
-  /** What is there, such as file names. */
+  /** What was found, such as file names. */
   detail: string;
 }
 
@@ -168,11 +168,11 @@ export type Listing<T> =
       answer: 'listed';
       items: T[];
       /**
-       * Copies that somebody made of our resources, mark included: another identity with the mark of one that is listed.
-       * They are alarms, and never counted, adopted or destroyed.
+       * Copies of our resources, made outside Berth: they have the mark of a listed resource and another identity. They are
+       * alarms, and never counted, adopted or destroyed.
        */
       copies?: readonly CopyOfResource[];
-      /** Disks with our names that belong to no machine or volume that is listed. */
+      /** Disks with our names that belong to none of the listed machines and volumes. */
       leftovers?: readonly Leftover[];
       /** Absent: the platform answers for every host that it ever had. */
       hosts?: AskedHosts;
@@ -258,7 +258,7 @@ export const failureCodes = [
   'disk_lost',
   /** The volume is on another host than the machine. */
   'elsewhere',
-  /** An earlier attempt left something unfinished that cannot be completed: it has to be removed, and made under another name. */
+  /** An earlier call left a resource that cannot be completed: it has to be removed, and made again under another name. */
   'unfinished',
   'internal',
 ] as const;
@@ -302,7 +302,7 @@ export interface DriverManifest {
   createVisibleWithinMs: number;
   /** Whether what is observed comes with the note that it was created with. */
   keepsNotes: boolean;
-  /** Whether a command of an earlier claim is refused where the change happens. Absent: it is not. */
+  /** Whether the host or the engine refuses a command of an earlier claim. Absent: it does not. */
   fences?: boolean;
   /** How many bytes of user data a machine can be given, as `cloud-init/render.ts` writes it. 0: no cloud-init. */
   cloudInitBytes: number;
@@ -344,13 +344,13 @@ export interface ObservedVolume {
 }
 
 /**
- * Each call is short (the core gives it a deadline), re-entrant and safe to repeat. `call` is absent where a person tries
+ * Each call is short (the core gives it a deadline), re-entrant and safe to repeat. `call` is absent when a person tries
  * the driver.
  */
 export interface VolumeDriver {
   get(ref: OwnerRef): Promise<Presence<ObservedVolume>>;
   list(): Promise<Listing<ObservedVolume>>;
-  /** Where volumes are on hosts: where this one could be made. As with machines. */
+  /** As with machines: the hosts that could take the volume now. */
   place?(spec: VolumeSpec, avoidHosts: readonly string[]): Promise<Placing>;
   create(spec: VolumeSpec, cookie: string | null, call?: Call): Promise<Step<ObservedVolume>>;
   /**
@@ -373,7 +373,7 @@ export interface VolumeDriver {
 
 /**
  * Translates and classifies; decides nothing. The core owns journal, retries, deadlines, capacity
- * and the SSH probe. A call may reject: the core takes that for `unknown_outcome`. `call` is absent where a person tries
+ * and the SSH probe. A call may reject: the core takes that for `unknown_outcome`. `call` is absent when a person tries
  * the driver.
  */
 export interface PlatformDriver {
@@ -383,8 +383,8 @@ export interface PlatformDriver {
   /** Done when the platform runs the machine and it has an endpoint. */
   create(spec: MachineSpec, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>>;
   /**
-   * Where hosts take machines: those that could take this one now, the best first. A machine whose volumes are on a host is
-   * placed there. Absent: the platform chooses, and tells with the machine.
+   * The hosts that could take the machine now, the best first. A machine whose volumes are on a host is placed there.
+   * Absent: the platform chooses, and shows the host with the machine.
    */
   place?(spec: MachineSpec, avoidHosts: readonly string[]): Promise<Placing>;
   /** Done when it is shut off, disk kept. A paused machine may not hear an order to shut down. */
@@ -400,8 +400,8 @@ export interface PlatformDriver {
   /** Done only on proof that the machine, its disk, temporary keys and port forwards are gone. Volumes stay. */
   destroy(ref: OwnerRef, cookie: string | null, order: DestroyOrder, call?: Call): Promise<Step<null>>;
   /**
-   * Takes our mark off: from then on the machine, with its disks, is not shown, counted, followed or removed any more, and what
-   * was set up around it, such as ports and address, is free. One that is not off is a `conflict`. Absent: the driver cannot.
+   * Removes our mark: from then on the driver does not list, count, follow or remove the machine and its disks. Its ports and
+   * its address are free. A machine that is not shut off is a `conflict`. Absent: the driver cannot do it.
    */
   disown?(ref: OwnerRef, cookie: string | null, call?: Call): Promise<Step<null>>;
   readonly volumes?: VolumeDriver;

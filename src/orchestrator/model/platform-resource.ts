@@ -16,10 +16,10 @@ export interface PlatformResource {
   ownerRef: OwnerRef;
   /**
    * The host that was chosen for the newest attempt, or the one that showed the resource last. Null: the platform chooses, and
-   * has not told.
+   * has not shown it.
    */
   host: string | null;
-  /** The request to remove it. Null: nobody asked for its end, and nothing of it is removed. */
+  /** The request to remove it. Null: there is none, so nothing of it is removed. */
   destroyOrder: DestroyOrder | null;
   /** The name of the platform that has it, as the configuration names it. It never changes. */
   platform: string;

@@ -1,7 +1,7 @@
 import type { OwnerRef } from './platform-driver.ts';
 import type { ResourceKind } from './work.ts';
 
-/** What a listing of a platform was, per kind of resource: the last one. Times are milliseconds since the epoch. */
+/** The last listing of one kind of resource on a platform. Times are milliseconds since the epoch. */
 export interface ListingFact {
   platform: string;
   resourceKind: ResourceKind;
@@ -13,18 +13,18 @@ export interface ListingFact {
 }
 
 /**
- * How what a platform shows differs from the rows.
+ * How a listing differs from the rows.
  *
- * - `no_row`: it carries our mark and no row is about it. Its id reads 503.
- * - `missing`: a row expects it, and it is not shown.
- * - `renamed`: somebody gave it another name on the platform.
- * - `copy`: somebody copied it, mark included.
- * - `leftover`: disks of it are there, and it is not.
+ * - `no_row`: a resource has our mark and no row. Its id reads 503.
+ * - `missing`: the machine of a row is not listed.
+ * - `renamed`: the resource has another name on the platform than in its mark.
+ * - `copy`: a copy of the resource, made outside Berth, has its mark.
+ * - `leftover`: disks are there without their machine or volume.
  */
 export const sightingKinds = ['no_row', 'missing', 'renamed', 'copy', 'leftover'] as const;
 
 export interface SightingDetail {
-  /** Why it has no row, in words for the operator. */
+  /** The problem, in words for the operator. */
   problem?: string;
   /** The unit that it takes, if its note says so. */
   placement?: { offerId: string; region: string };
@@ -33,8 +33,9 @@ export interface SightingDetail {
 }
 
 /**
- * A difference that a listing showed. It stays until the resource has its row, an operator closes it, or the platform proves
- * that it is gone: a listing that leaves it out does not close it.
+ * A difference between a listing and the rows. `no_row` stays until the resource has its row or is proved gone: a listing that
+ * leaves it out does not close it. The other kinds are closed by the first listing without the difference, unless their
+ * host is silent.
  */
 export interface Sighting {
   platform: string;
@@ -45,7 +46,7 @@ export interface Sighting {
   /** The name in its mark. */
   ref: OwnerRef;
   resourceId: string;
-  /** Which host showed it. */
+  /** The host that showed it. */
   host: string | null;
   /** Milliseconds since the epoch. */
   since: number;

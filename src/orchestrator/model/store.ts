@@ -222,7 +222,7 @@ export interface AccountUse {
 }
 
 export interface WorkReader {
-  /** In a transaction nobody claims it meanwhile. */
+  /** In a transaction the row is locked: no server claims it meanwhile. */
   of(resourceId: string): Promise<(Work & Pick<OpenWork, 'leaseUntil'>) | null>;
   /** Counts the rows of open work, and tells when the oldest first became due, however often it was tried since. */
   backlog(): Promise<{ count: number; oldestDueAt: number | null }>;
@@ -266,12 +266,12 @@ export interface WorkWriter extends WorkReader {
 
 /**
  * Stored timestamps of a platform by name: when its current outage began, since when too many of its volumes are missing, until
- * when the operator accepts losses beyond the cap, when the backup was taken that this database was restored from, and until when each of its instances or volumes that was created and has no row had a tombstone that
- * was deleted.
+ * when the operator accepts losses beyond the cap, when the backup was taken that this database was restored from, and the
+ * latest creation of an instance or a volume whose tombstone was deleted.
  */
 export type PlatformMark =
   | 'platform_down_since'
-  /** Never written: who reads it chooses hosts. */
+  /** Never written: a transaction reads it to lock the choice of hosts. */
   | 'placing'
   | 'volumes_doubted_since'
   | 'losses_accepted_until'
@@ -308,7 +308,7 @@ export interface MarkWriter extends MarkReader {
 export interface Installation {
   /** Tells our resources from those of another Berth on the same platform. */
   id: string;
-  /** The names of the platforms with their drivers, as recovery/installation.ts writes and reads them. */
+  /** The names of the platforms with their drivers, as reconciliation/installation.ts writes and reads them. */
   platform: string;
 }
 export interface InstallationReader {
@@ -325,18 +325,18 @@ export interface AttemptReader {
   byRef(ref: string): Promise<Attempt | null>;
 }
 export interface AttemptWriter extends AttemptReader {
-  /** Writes an attempt, or what became of it. */
+  /** Inserts an attempt, or replaces it. */
   put(attempt: Attempt): Promise<void>;
-  /** What it made is the resource now: the row of the resource says the rest. */
+  /** Deletes the row of an attempt that is the newest of its resource now. */
   remove(ref: string): Promise<void>;
-  /** Deletes up to `limit` that were closed before a moment and whose resource has no row any more. */
+  /** Deletes up to `limit` attempts that were closed before a moment and whose resource no longer has a row. */
   prune(of: PruneRequest): Promise<void>;
 }
 
 export interface SightingReader {
   /** The last listing of a kind; null: there is none. */
   listing(platform: string, resourceKind: ResourceKind): Promise<ListingFact | null>;
-  /** Those of a platform, the oldest first. */
+  /** The sightings of a platform, the oldest first. */
   list(platform: string): Promise<Sighting[]>;
   /** Whether a platform shows a resource of that id that has no row. */
   hasNoRow(resourceId: string): Promise<boolean>;

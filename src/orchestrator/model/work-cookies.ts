@@ -52,7 +52,7 @@ export const resizeCookie: CookieCodec<Resize> = cookieCodec(resizeSchema);
 const volumeMoveSchema = z.object({
   /** The name of the copy. */
   target: z.string().min(1),
-  /** Where it is made. */
+  /** The host of the copy. */
   host: z.string().min(1),
   /** The driver's own note between two calls. */
   driver: z.string().nullable(),
@@ -61,7 +61,7 @@ export type VolumeMove = z.infer<typeof volumeMoveSchema>;
 
 const volumeMoveCookie: CookieCodec<VolumeMove> = cookieCodec(volumeMoveSchema);
 
-/** What the work of an attachment keeps while the volume is copied to another host: after the instance that is to have it. */
+/** The cookie of an attachment while its volume is copied to another host: the id of the instance, then the move. */
 export function toVolumeMoveCookie(instanceId: string, move: VolumeMove): string {
   return `${instanceId} ${volumeMoveCookie.encode(move)}`;
 }

@@ -2,7 +2,7 @@
  * The next step of one resource. A use case writes it in the transaction that writes the resource.
  *
  * Instances: `create` → `verify` (the SSH proof) · `stop` · `start` → `verify` · `restart` · `destroy` · `observe`
- * (read the machine, since something differs) · `hold` (keep the machine of one that failed, until the deadline or a request) ·
+ * (read the machine, since something differs) · `hold` (keep the machine of a failed instance until the deadline or a request) ·
  * `release` (give back what a lost instance held, once its machine is proved gone).
  * Volumes: `create` · `attach` (bring the attachments to what is wanted)
  * · `resize` → `attach` · `destroy`. Earlier attempts: `destroy`.
@@ -59,7 +59,7 @@ export interface OpenWork extends Work {
  */
 export interface Lease extends Work {
   token: string;
-  /** Moved on while a call is under way. */
+  /** Renewed while a call that was given up still runs. */
   until: number;
   /** See `Call`. */
   fence: number;

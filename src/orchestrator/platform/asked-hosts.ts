@@ -35,26 +35,26 @@ export async function judgeHosts(
   return isAll ? { ...hosts, answered: 'all' } : hosts;
 }
 
-/** For so many listings, a day of them, it is known that a removal was sent. */
+/** A removal that was sent is forgotten after so many listings: about a day. */
 const KEPT_LISTINGS = 10_000;
 
 /**
- * Which machines the last listing showed on other hosts while some were silent: none of these was on a silent host then. One
- * that a later listing leaves out may have been moved to a silent host that answered for a moment, unless a removal of ours was
- * sent since.
+ * The machines that the last listing showed while some hosts were silent: each was on a host that answered. A machine that a
+ * later listing leaves out may have been moved to a silent host that answered for a moment, unless we have sent its removal
+ * since.
  */
 export class SeenBeside {
   readonly #silent = new Map<OwnerRef, ReadonlySet<string>>();
-  /** With the number of the listing that was the last before it. */
+  /** By machine, the number of the last listing before its removal was sent. */
   readonly #removalsSent = new Map<OwnerRef, number>();
   #listings = 0;
   #silentNow: ReadonlySet<string> = new Set();
 
-  /** A listing that is accepted shows these. */
+  /** Records an accepted listing: `refs` are the machines that it shows. */
   note(refs: Iterable<OwnerRef>, { silent }: Pick<Hosts, 'silent'>): void {
     const shown = new Set(refs);
     this.#listings++;
-    // Another server has ended it.
+    // Another server has ended the instance since.
     for (const [ref, sentAt] of this.#removalsSent)
       if (this.#listings - sentAt > KEPT_LISTINGS) this.#removalsSent.delete(ref);
     for (const [ref, before] of this.#silent) {
@@ -72,18 +72,18 @@ export class SeenBeside {
     this.#silent.clear();
   }
 
-  /** Whether some host is silent, by the last listing. */
+  /** Whether a host was silent in the last listing. */
   get isBesideSilence(): boolean {
     return this.#silentNow.size > 0;
   }
 
-  /** Whether another host has shown it beside the silence of all of these, and it cannot have been moved there since. */
+  /** Whether another host showed the machine while all of `silent` were silent, and it cannot have been moved there since. */
   has(ref: OwnerRef, silent: ReadonlySet<string>): boolean {
     const before = this.#silent.get(ref);
     return before !== undefined && [...silent].every((host) => before.has(host));
   }
 
-  /** A removal is sent now. What this returns takes that back, for a removal that was refused without effect. */
+  /** Records that a removal is sent now. Call the result if the removal was refused without effect. */
   removalSent(ref: OwnerRef): () => void {
     if (this.#removalsSent.has(ref)) return () => undefined;
     this.#removalsSent.set(ref, this.#listings);
@@ -94,7 +94,7 @@ export class SeenBeside {
     return this.#removalsSent.has(ref);
   }
 
-  /** The removal is over. */
+  /** Records that the removal is over. */
   removed(ref: OwnerRef): void {
     this.#removalsSent.delete(ref);
   }

@@ -44,12 +44,12 @@ export class LeaseEnding extends Error {
 }
 
 /**
- * One step of a driver with a deadline, at which what it runs is ended. Its lease is kept until nothing runs any more, so that
- * no second call for the resource begins beside it. A rejection leaves its outcome unknown; refused credentials are reported
- * to the platform's health.
+ * Runs one step of a driver with a deadline, and aborts it there. The lease is kept until the call has ended, so that no second
+ * call for the resource begins meanwhile. A rejection leaves the outcome unknown; refused credentials are reported to the
+ * platform's health.
  *
  * @throws {LeaseEnding} if the call could outlast the lease, so that another holder may be at it meanwhile.
- * @throws {CallUnderWay} if the lease was lost during the call, or this process ends before it.
+ * @throws {CallUnderWay} if the lease was lost during the call, or this process ends first.
  */
 export async function callStep<T>(
   context: Caller,
@@ -184,7 +184,7 @@ function cleanedHost({ host, detail, devices, ...rest }: ObservedHost): Observed
   };
 }
 
-/** Asks where a resource could be made, with a deadline. Any failure is `unknown`. */
+/** Asks the driver which hosts could take a resource, with a deadline. Any failure is `unknown`. */
 export async function askWhere(context: Waiting, call: () => Promise<Placing>): Promise<Placing> {
   const sentAt = context.clock.now();
   const answer = await answerInTime(context, call, (placing): Placing => {
@@ -262,7 +262,7 @@ async function readAnswer<T, Read>(
   }
 }
 
-/** Undefined: it takes longer than a call may. */
+/** Undefined: the call timed out. */
 async function within<T>({ clock, options }: Waiting, answering: Promise<T>): Promise<T | undefined> {
   const { promise: deadline, resolve } = Promise.withResolvers<undefined>();
   const timer = clock.setTimer(options.callTimeoutMs, () => resolve(undefined));
@@ -293,7 +293,7 @@ function pauseOf(ms: number): number {
   return Number.isFinite(ms) ? Math.min(Math.max(0, ms), LONGEST_PAUSE_MS) : DEFAULT_PAUSE_MS;
 }
 
-/** A name on the platform is another's text. */
+/** Cleans the texts of a copy or a leftover: a name on the platform is untrusted. */
 function cleanedNames<T extends object>(shown: T): T {
   const texts = Object.entries(shown).filter(([, value]) => typeof value === 'string');
   return { ...shown, ...Object.fromEntries(texts.map(([name, value]) => [name, cleanText(value)])) };

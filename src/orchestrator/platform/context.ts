@@ -36,7 +36,7 @@ export interface ReconcileContext {
   /** Of all platforms of this process. */
   endpoints: RunningEndpoints;
   health: PlatformHealth;
-  /** What the platform showed that no row is about. */
+  /** How the platform's listings differ from the rows. */
   sightings: Sightings;
   /** The resources of the platform whose work waits after a restore. */
   restoreHold: RestoreHold;

@@ -29,7 +29,7 @@ export class ExpectedMachines {
   readonly #store: Store;
   readonly #platform: string;
   readonly #rows = new Map<OwnerRef, ExpectedMachine>();
-  /** Under which ref each row is: another attempt, or an adoption, changes it. */
+  /** The ref under which each row is kept, by id: another attempt or an adoption changes it. */
   readonly #refs = new Map<string, OwnerRef>();
   /** Destroyed rows, so that an older commit that arrives later does not bring them back; the oldest first. */
   readonly #destroyed = new Set<OwnerRef>();

@@ -15,22 +15,22 @@ export interface LeaseKeeping {
   stopping: AbortSignal;
 }
 
-/** A call runs on, and its lease is lost or this process ends: nothing is written, and the lease is not released. */
+/** The lease was lost, or this process ends, while the call still runs: nothing is written, and the lease is not released. */
 export class CallUnderWay extends Error {
   override readonly name = 'CallUnderWay';
 }
 
-/** A call that was given up and has not ended for so long, in milliseconds, is an alarm. */
+/** How long a call that was given up may run before it is an alarm, in milliseconds. */
 const STUCK_AFTER_MS = 60_000;
-/** A process that ends waits so long for what was given up, in milliseconds. */
+/** How long a process that ends waits for a call that was given up, in milliseconds. */
 const LAST_WAIT_MS = 1_000;
 const STUCK =
   'a call to the platform was given up and does not end: nothing else is done about this resource until it does. Check the ' +
   'platform; if its driver hangs, restart this server';
 
 /**
- * Waits for a call that was given up until it has ended, and renews its lease meanwhile. A driver ends what it runs when it is
- * told to, so this takes moments; one that does not end keeps its resource busy.
+ * Waits for the end of a call that was given up, and renews its lease meanwhile. A driver kills its commands at the signal, so
+ * this is short; a call that does not end keeps its resource busy.
  *
  * @throws {CallUnderWay}
  */
@@ -68,7 +68,7 @@ export async function whileLeaseIsKept<T>(
   }
 }
 
-/** A store that does not answer is asked again: the lease may last until then. @throws {CallUnderWay} */
+/** A failure of the store is tried again later: the lease may last until then. @throws {CallUnderWay} */
 async function renew({ store, clock, options, log }: LeaseKeeping, lease: Lease): Promise<void> {
   const until = clock.now() + options.leaseMs;
   try {
@@ -81,7 +81,7 @@ async function renew({ store, clock, options, log }: LeaseKeeping, lease: Lease)
   }
 }
 
-/** Waits until something has ended, for `ms` at most, and no longer once `signal` is aborted. */
+/** Waits until `ending` is over, `ms` have passed or `signal` is aborted. */
 async function eitherOr(
   ending: Promise<void>,
   clock: Clock,

@@ -10,8 +10,8 @@ const ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
 /**
  * The store as requests use it: a missing row is 503, not 404, while it does not prove absence. O: a client takes a
  * 404 for DESTROYED. Absence is not proved while a platform shows a resource of that id without a row, nor after a start
- * until every platform has given one complete listing. An id does not tell its platform. `others`: those that another
- * server compares with the database after a restore.
+ * until every platform has given one complete listing, since an id does not name its platform. `others`: platforms that
+ * another server compares with the database after a restore.
  */
 export function guardNotFound(
   store: Store,
@@ -47,13 +47,13 @@ function guardReads<Reads extends Guarded>(
     for (const other of others) if ((await marks.get(`restored_from:${other}`)) !== null) return false;
     return true;
   };
-  /** What proves an absence is read before the row: only then both are about the same moment. */
+  /** The proof of absence is read before the row: a row that is written in between is then found. */
   const byId = async <T>(id: string, read: () => Promise<T | null>): Promise<T | null> => {
     const isProvedBefore = !ID.test(id) || (isProved(id) && (await isCompared()));
     const found = await read();
     if (found !== null) return found;
     if (!isProvedBefore || (ID.test(id) && (await sightings.hasNoRow(id)))) throw uncertain();
-    // It may have got its row since it was read, and its sighting be closed.
+    // Its row may have been restored since it was read, and its sighting closed.
     return ID.test(id) ? read() : null;
   };
   const listed = async <T>(read: () => Promise<T>): Promise<T> => {

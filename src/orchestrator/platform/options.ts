@@ -24,9 +24,9 @@ export interface ReconcileOptions {
   /** The first pause before a step is tried again; it doubles up to the last. */
   firstRetryMs: number;
   lastRetryMs: number;
-  /** For how long after a start an unknown id is answered 503 until a platform has given a complete listing. */
+  /** The longest time after a start for which unknown ids are answered 503, until a complete listing. */
   restoreDoubtMs: number;
-  /** For how long a platform must have shown nothing of all that it should have until that is accepted. */
+  /** How long all machines of a platform must be missing before that is accepted. */
   emptyForMs: number;
   /** How often the platform's listing is held against the rows. */
   watchIntervalMs: number;
@@ -36,13 +36,13 @@ export interface ReconcileOptions {
   suspectShare: number;
   maxLosses: LossCapOptions;
   /**
-   * For how long the machine of an instance that failed is kept for the operator, and removed then. Null: what a failed create
-   * made is removed at once, and a machine that failed later is kept until its DELETE.
+   * How long the machine of a failed instance is kept for the operator before it is removed. Null: what a failed create made is
+   * removed at once, and a machine that failed later is kept until its DELETE.
    */
   holdFailedMs: number | null;
-  /** For how long the unit of an instance that was lost is not sold. */
+  /** How long a lost instance keeps its unit. */
   holdLostClaimsMs: number;
-  /** For how long the disks of an instance that ended without a request are kept after its DELETE. */
+  /** How long the disks of an instance that ended without a request are kept after its DELETE. */
   keepDisksMs: number;
   /** What is done with a machine that carries our tag and has no live row. */
   orphans: 'log' | 'stop' | 'reap';

@@ -7,9 +7,9 @@ import { type Hosts, SeenBeside, toHosts } from './asked-hosts.ts';
 import { observe } from './call-platform.ts';
 import type { ReconcileOptions } from './options.ts';
 
-/** What a platform listed. */
+/** One listing of a platform. */
 export interface Listed<T> {
-  /** Whether what it leaves out is missing. What it shows is there in any case. */
+  /** Whether it proves that what it leaves out is missing. What it shows exists either way. */
   isTrusted: boolean;
   copies: readonly CopyOfResource[];
   leftovers: readonly Leftover[];
@@ -81,8 +81,8 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   }
 
   /**
-   * Before its removal: lets a listing show it where hosts are silent. After it, nothing could tell the one that was removed
-   * from one that was moved to such a host. Never rejects.
+   * Lists the machine before its removal, if hosts are silent. After the removal a machine that was removed would look the same
+   * as one that was moved to a silent host. Never rejects.
    */
   async seeBesideSilence(ref: OwnerRef): Promise<void> {
     if (this.#seenBeside.isBesideSilence && !this.#seenBeside.isRemovalSent(ref)) await this.observe();

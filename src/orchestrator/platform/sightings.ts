@@ -5,9 +5,9 @@ import type { Store } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 import type { ReconcileOptions } from './options.ts';
 
-/** How often the row of a sighting that stays is written again, in milliseconds. */
+/** How often the row of an unchanged sighting is written again, in milliseconds. */
 const REFRESH_MS = 10 * 60_000;
-/** Rows in one transaction. */
+/** Rows per transaction. */
 const BATCH = 100;
 
 interface Deps {
@@ -20,9 +20,8 @@ interface Deps {
 export type Seen = Omit<Sighting, 'platform' | 'since' | 'seenAt'>;
 
 /**
- * Where what one platform showed differs from the rows. It is kept in the database: a restart and another server change
- * nothing, and neither does a listing that leaves out what has no row. Sales, the 404 rule, the pruning of tombstones,
- * the removal of what is left and the alarms read it.
+ * The differences between the listings of one platform and the rows. They are stored, so they survive a restart and are the
+ * same on every server. Sales, the 404 rule, the pruning of tombstones, the removal of leftovers and the alarms read them.
  */
 export class Sightings {
   readonly #deps: Deps;
@@ -37,7 +36,7 @@ export class Sightings {
     this.#startedAt = deps.clock.now();
   }
 
-  /** Reads those of earlier processes, and of other servers. Rejects if the store does. */
+  /** Reads the sightings of earlier processes and of other servers. Rejects if the store does. */
   async load(): Promise<void> {
     const { store, platform } = this.#deps;
     const open = await store.read.sightings.list(platform);
@@ -48,7 +47,7 @@ export class Sightings {
     return [...this.#open.values()].filter(({ what }) => what === wanted);
   }
 
-  /** Those of a kind of resource that have no row. */
+  /** The resources of one kind that have no row. */
   withoutRow(kind: ResourceKind): Sighting[] {
     return this.of('no_row').filter(({ resourceKind }) => resourceKind === kind);
   }
@@ -57,12 +56,12 @@ export class Sightings {
     return this.of('no_row').some((one) => one.ref === ref);
   }
 
-  /** Since when it has been seen, in milliseconds since the epoch; undefined: it is not. */
+  /** When it was first seen, in milliseconds since the epoch; undefined: it is not open. */
   since(key: Pick<Sighting, 'resourceKind' | 'what' | 'name'>): number | undefined {
     return this.#open.get(toKey({ platform: this.#deps.platform, ...key }))?.since;
   }
 
-  /** Records what a listing showed. What is recorded as it is, and lately, writes nothing. */
+  /** Records the differences that a listing showed. An unchanged one that was recorded recently is not written. */
   async record(seen: readonly Seen[]): Promise<void> {
     const { store, clock, platform } = this.#deps;
     const now = clock.now();
@@ -81,7 +80,7 @@ export class Sightings {
     }
   }
 
-  /** Records what a listing showed of one kind, and closes all others of it, but those of hosts that are silent. */
+  /** Records `seen`, and closes all other sightings of that kind, except those of silent hosts. */
   async replace(
     { resourceKind, what }: Pick<Sighting, 'resourceKind' | 'what'>,
     seen: readonly Omit<Seen, 'resourceKind' | 'what'>[],
@@ -95,7 +94,7 @@ export class Sightings {
     await this.close(over);
   }
 
-  /** Each has its row, or is proved gone, or is as its row says again. */
+  /** Closes sightings whose resource has its row, is proved gone, or is as its row says again. */
   async close(sightings: readonly Sighting[]): Promise<void> {
     for (let begin = 0; begin < sightings.length; begin += BATCH) {
       const batch = sightings.slice(begin, begin + BATCH);
@@ -106,14 +105,14 @@ export class Sightings {
     }
   }
 
-  /** A listing was compared with the rows: all that it shows has its row, or is recorded. */
+  /** Records that a listing was compared: everything that it shows has its row or a sighting. */
   async compared(listing: Omit<ListingFact, 'platform'>): Promise<void> {
     const { store, platform } = this.#deps;
     await store.transact((tx) => tx.sightings.putListing({ platform, ...listing }));
     if (listing.isComplete) this.#complete.add(listing.resourceKind);
   }
 
-  /** A platform without resources of that kind. */
+  /** The platform has no resources of that kind, so there is nothing to compare. */
   hasNone(kind: ResourceKind): void {
     this.#complete.add(kind);
   }
@@ -123,7 +122,7 @@ export class Sightings {
     return this.#complete.has(kind);
   }
 
-  /** From now on until it is over, the database is known to lack rows. */
+  /** From now until {@link restoreEnded} the database is known to lack rows. */
   restoreBegan(): void {
     this.#isRestored = true;
   }
@@ -132,7 +131,7 @@ export class Sightings {
     this.#isRestored = false;
   }
 
-  /** While it is true, no resource counts as an orphan. */
+  /** Whether the database was restored and is not yet reconciled: no resource counts as an orphan. */
   get isRestored(): boolean {
     return this.#isRestored;
   }
@@ -142,7 +141,7 @@ export class Sightings {
     return this.#isRestored ? 'it is younger than the backup' : 'the database had lost it';
   }
 
-  /** Whether a listing shows machines without a row that are not recorded yet. */
+  /** Whether a listing has shown machines without a row that are not recorded yet. */
   set areUnrecorded(areSo: boolean) {
     this.#areUnrecorded = areSo;
   }
@@ -172,7 +171,7 @@ export class Sightings {
     ).length;
   }
 
-  /** Whether each resource of ours that the platform shows has its row: no row was lost that is not restored. */
+  /** Whether each resource of ours that the platform shows has its row, so that no row is still lost. */
   get areRowsComplete(): boolean {
     return (
       !this.#isRestored &&
@@ -182,12 +181,12 @@ export class Sightings {
     );
   }
 
-  /** Whether a row that is missing is one that never was: a lost one would have shown itself by now. */
+  /** Whether a missing row proves that there is no resource: the resource of a lost row would have been listed by now. */
   isAbsenceProved(kind: ResourceKind): boolean {
     return this.isCompared(kind) || (!this.#isRestored && this.#isDoubtOver);
   }
 
-  /** Whether a list of the rows may lack what a client knows of. */
+  /** Whether a list of the rows has every instance that a client may know. */
   get isListComplete(): boolean {
     return !this.#isRestored || this.isCompared('instance');
   }

@@ -14,8 +14,8 @@ type Resource = Pick<Attempt, 'resourceKind' | 'platform' | 'host'> & {
 };
 
 /**
- * Another attempt takes the place of a resource's newest one: what that made is removed by work of its own, under the order
- * that is recorded here. The caller writes the new `ownerRef`.
+ * Records the order to remove what an attempt made, and puts the work that removes it: another attempt takes its place, or it is
+ * given up. The caller writes the new `ownerRef`.
  */
 export async function supersede(
   tx: Transaction,
@@ -40,17 +40,17 @@ export async function supersede(
 }
 
 /**
- * What the platform shows under another name of a resource than its row has.
+ * What an attempt is that the platform shows under another name than the row has.
  *
- * - `removed`: an earlier attempt, a copy that was given up, or one of a resource whose end was asked for: it is removed, again
- *   if need be.
+ * - `removed`: an earlier attempt, a copy that was given up, or an attempt of a resource with a destroy order. It is removed, again
+ *   if it was closed before.
  * - `under_way`: a call for the resource runs, or its volume is being copied to that name.
- * - `later`: an attempt that the row does not know of, as after a restore.
+ * - `later`: a later attempt without an order. The row lacks it after a restore.
  * - `current`: the row has that name by now, or there is no row.
  */
 export type OtherAttempt = 'removed' | 'under_way' | 'later' | 'current';
 
-/** Removes what is of an earlier attempt, maybe after that was closed. */
+/** Tells what the attempt `ref` of a resource is, and has it removed if it is `removed`. */
 export async function removeOtherAttempt(
   { store, clock, alarms, log }: Pick<ReconcileContext, 'store' | 'clock' | 'alarms' | 'log'>,
   resourceKind: ResourceKind,
@@ -76,7 +76,7 @@ export async function removeOtherAttempt(
   });
 }
 
-/** Whether nothing is left of the other attempts of a resource. What may be left is removed. */
+/** Whether all other attempts of a resource are closed. Puts the work that removes those that are not. */
 export async function areOthersClosed(
   tx: Transaction,
   { id, ownerRef }: { id: string; ownerRef: OwnerRef },

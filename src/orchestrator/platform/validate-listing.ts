@@ -17,7 +17,7 @@ type Deps = Pick<
   'store' | 'platform' | 'clock' | 'log' | 'alarms' | 'health' | 'options' | 'driver' | 'sightings'
 >;
 
-/** With fewer missing machines than this, unless all are missing, a listing is accepted. */
+/** A listing with fewer missing machines is accepted, unless all are missing. */
 const LEAST_SUSPECT = 3;
 /** How long too many missing volumes are not trusted to be gone, in milliseconds. */
 const MAX_VOLUMES_SUSPECT_MS = 60 * 60_000;
@@ -32,8 +32,8 @@ const MISSING_VOLUMES =
 
 /**
  * Whether so much is missing that the listing is more likely wrong than the machines gone: a revoked key, another
- * project or a lost page look exactly like that. `share` is from 0 to 1. `many`: until an operator accepts it · `all`: the
- * one or two that there should be are missing, which is accepted once it has lasted.
+ * project or a lost page look exactly like that. `share` is from 0 to 1. `many`: an operator has to accept it · `all`: the
+ * only one or two machines are missing, which is accepted after a time.
  */
 export function whySuspect(
   { expected, missing }: { expected: number; missing: number },
@@ -105,7 +105,7 @@ async function count(
   return { expected: expectedCount, missing, lastSeenOn };
 }
 
-/** Whether it has been missing for so long that an empty listing is accepted. */
+/** Whether the machine has been missing long enough for an empty listing to be accepted. */
 function hasLastedMissing(
   { sightings, clock, options }: Pick<Deps, 'sightings' | 'clock' | 'options'>,
   { name }: Missing,

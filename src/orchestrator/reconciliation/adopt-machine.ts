@@ -34,8 +34,8 @@ export async function auditAdoption(
 export const BEYOND_CAPACITY = Number.MAX_SAFE_INTEGER;
 
 /**
- * Writes the row of a machine that has none again, from the note that it was made with: the row was lost, as with a
- * backup that is older than the machine. All in one transaction, and once, however many processes try.
+ * Restores the lost row of a machine from its note, such as after the restore of an older backup. One transaction, and only once,
+ * however many processes try.
  */
 export async function adoptMachine(context: ReconcileContext, machine: ObservedMachine): Promise<Adopted> {
   const { store, otherPlatforms, installationId } = context;
@@ -53,8 +53,8 @@ export async function adoptMachine(context: ReconcileContext, machine: ObservedM
 }
 
 /**
- * Gives a machine a new instance in the account of its note: its own id was answered ERROR, OFFLINE or 404, which is final for
- * its client. Only an operator asks for that. The machine keeps its name on the platform.
+ * Makes a machine a new instance in the account of its note, at an operator's request: its old id was answered ERROR, OFFLINE or
+ * 404, which is final for clients. The machine keeps its name on the platform.
  */
 export async function adoptAsNew(context: ReconcileContext, machine: ObservedMachine): Promise<Adopted> {
   const { store, random, installationId, otherPlatforms } = context;
@@ -75,12 +75,12 @@ export async function adoptAsNew(context: ReconcileContext, machine: ObservedMac
   return isTaken ? { problem: 'a live instance has it', isWhole: true } : 'adopted';
 }
 
-/** Whether an instance ended by itself, so that its machine is nobody's. */
+/** Whether an instance ended without a request, so that its machine may be adopted. */
 function isAbandoned({ status, destroyOrder }: InstanceRecord): boolean {
   return (status === 'ERROR' || status === 'OFFLINE') && destroyOrder === null;
 }
 
-/** The machine of that name is another instance's from now on. */
+/** Takes its machine from an instance that ended: another instance gets it. */
 async function giveUpName(tx: Transaction, record: InstanceRecord, now: number): Promise<void> {
   await amend(tx, record, now, { ownerRef: `given-up-${record.id}` });
   await tx.claims.release(record.id);

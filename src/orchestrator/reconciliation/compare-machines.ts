@@ -9,8 +9,8 @@ import type { Listed } from '../platform/shared-listing.ts';
 import { isNewlyVisible, markMachinesVisible, recordHosts } from '../platform/visibility.ts';
 
 /**
- * Compares a listing that is accepted with the rows. A difference decides nothing by itself: it puts `observe` work for the
- * instance. A row that changed after the listing began is left for the next one.
+ * Compares an accepted listing with the rows. A difference decides nothing: it puts `observe` work for the instance. A row that
+ * changed after the listing began is compared with the next one.
  */
 export async function compareMachines(
   context: ReconcileContext,

@@ -24,7 +24,7 @@ const LEFT =
   'disks with the name of a machine or a volume of ours are there, and it is not: they may hold data. Nobody asked for their ' +
   'removal, so they stay';
 
-/** What listings of one kind of resource show under a foreign name, twice, or in part. Each is recorded and is an alarm. */
+/** Renamed resources, copies and leftovers in the listings of one kind. Each is recorded and is an alarm. */
 export class Deviations {
   readonly #context: ReconcileContext;
   readonly #kind: ResourceKind;
@@ -34,7 +34,7 @@ export class Deviations {
     this.#kind = kind;
   }
 
-  /** What is left of a resource whose end was asked for is removed, once two listings show it. */
+  /** Records the deviations of a listing. A leftover with a destroy order is removed at its second listing. */
   async sweep({
     items,
     copies,
@@ -58,7 +58,7 @@ export class Deviations {
     await this.#alarm('leftover', 'disk_left', LEFT, ({ ref }) => ref);
   }
 
-  /** Without a problem: one listing has shown it, or it is being removed. */
+  /** The problem is absent while only one listing has shown the leftover, or while it is being removed. */
   async #judgeLeftover(leftover: Leftover, begunAt: number): Promise<Shown> {
     const { ref, host, detail } = leftover;
     const since = this.#context.sightings.since({ resourceKind: this.#kind, what: 'leftover', name: ref });
@@ -78,7 +78,7 @@ export class Deviations {
     await this.#context.sightings.replace({ resourceKind: this.#kind, what }, seen, silent);
   }
 
-  /** Of both kinds of resources: they are one kind of alarm. */
+  /** Raises the alarms for machines and volumes together: they share one kind of alarm. */
   async #alarm(
     what: Sighting['what'],
     kind: Extract<AlarmKind, 'resource_renamed' | 'resource_copied' | 'disk_left'>,
@@ -101,7 +101,7 @@ export class Deviations {
     await raiseFolded(alarms, folded, all, true);
   }
 
-  /** Whether it is being made, or is being removed, under the order of its resource or of the attempt that left it. */
+  /** Removes a leftover under the order of its resource or attempt. False: there is no order, so it stays. */
   async #remove(ref: OwnerRef): Promise<boolean> {
     const { store, platform, clock, log } = this.#context;
     const row = await this.#rowOf(ref);

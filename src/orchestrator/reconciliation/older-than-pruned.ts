@@ -2,7 +2,7 @@ import { markOf } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 
-/** Its row may have been a tombstone that was deleted, or one that was lost: only a person can tell. */
+/** Its row may have been a deleted tombstone or a lost row: only an operator can tell which. */
 export const PRUNED =
   'it was created before rows of that time were deleted, so whether its instance or volume had ended is not known: look at it ' +
   'on the platform, then adopt, release or destroy it';

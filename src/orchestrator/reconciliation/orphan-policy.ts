@@ -10,17 +10,17 @@ export interface Orphan extends Pick<ObservedMachine, 'ref' | 'power'> {
   action: 'log' | 'stop' | 'reap';
 }
 
-/** What `reconcile.orphans` says about machines with our tag that have no row, and never had one that can be restored. */
+/** Applies `reconcile.orphans` to machines with our tag whose row is missing and cannot be restored. */
 export class OrphanPolicy {
   readonly #context: ReconcileContext;
-  /** Those that a call is under way for. */
+  /** Machines for which a call is under way. */
   readonly #underWay = new Set<OwnerRef>();
 
   constructor(context: ReconcileContext) {
     this.#context = context;
   }
 
-  /** A machine without a note of ours, where the platform keeps notes, may be another installation's. */
+  /** If the platform keeps notes, a machine without ours may be another installation's: it is only logged. */
   judge(machine: ObservedMachine): Orphan {
     const { driver, options, installationId } = this.#context;
     const { ref, power } = machine;
@@ -29,7 +29,7 @@ export class OrphanPolicy {
     return { ref, power, action: wanted === 'stop' && power !== 'running' ? 'log' : wanted };
   }
 
-  /** The operator's policy is the request: it is recorded before the call. */
+  /** The policy is the request, so the audit log has it before the call. */
   async act({ ref, action }: Orphan): Promise<void> {
     const { driver, log, clock, store, alarms, options, platform } = this.#context;
     if (action === 'log' || this.#underWay.has(ref)) return;
@@ -45,7 +45,7 @@ export class OrphanPolicy {
     this.#underWay.add(ref);
     const acting: Promise<Step<unknown>> =
       action === 'stop' ? driver.stop(ref, null, limits) : driver.destroy(ref, null, order, limits);
-    // A call that does not end delays no sweep, and gets no second one beside it.
+    // Not awaited: a call that hangs delays no sweep. `#underWay` prevents a second call.
     void acting
       .then(({ outcome }) => log.warn({ ref, action, outcome }, 'acted on an orphan'))
       .catch((error) => log.warn({ ref, action, err: error }, 'acted on an orphan'))

@@ -20,9 +20,9 @@ const UNLISTED =
   'rows may have been lost. Mend the platform or the host that does not answer';
 
 /**
- * One for each platform: compares each listing with the rows. A machine that differs from its row is read again; what has no
- * row gets it back or is recorded; what should not be there is removed where its end was asked for. After a restore from a
- * backup, the work of each row waits until the row is reconciled with its machine.
+ * Compares each listing of one platform with the rows. It reads a machine again that differs from its row, restores or records
+ * a missing row, and removes a resource that is still there after its end was ordered. After a restore from a backup, the work
+ * of each row waits until the row is reconciled with its machine.
  */
 export class Reconciliation {
   readonly #context: ReconcileContext;
@@ -31,7 +31,7 @@ export class Reconciliation {
   readonly #volumes: VolumeSweep;
   readonly #begin: () => void;
   readonly #reconciledVolumes = new Set<OwnerRef>();
-  /** What changed before is of the backup, in milliseconds since the epoch. */
+  /** Rows that changed before this are of the backup, in milliseconds since the epoch. */
   #beganAt = 0;
   #isHoldLogged = false;
   #timer: Timer | undefined;
@@ -40,7 +40,7 @@ export class Reconciliation {
   #counting: Promise<void> | undefined;
   #isStopped = false;
 
-  /** `begin` starts the durable work, once it is known what of it waits. */
+  /** `begin` starts the durable work, once it is known which rows have to wait. */
   constructor(context: ReconcileContext, expected: ExpectedMachines, begin: () => void) {
     this.#context = context;
     this.#expected = expected;
@@ -50,8 +50,8 @@ export class Reconciliation {
   }
 
   /**
-   * Waits for the first listing, then for its comparison at most as long as a call may take. Until the listing nothing is
-   * sold or decided.
+   * Waits for the first listing, then for its comparison, but no longer than a call may take. Nothing is sold or decided before
+   * the listing.
    */
   async start(): Promise<void> {
     const { sightings, options, clock, machines } = this.#context;
@@ -75,7 +75,7 @@ export class Reconciliation {
     this.#expected.close();
   }
 
-  /** One round; it never rejects. It does not wait for the count, which a host that hangs may delay. */
+  /** One round; never rejects. It does not wait for the count of free units, which a hanging host may delay. */
   async observe(): Promise<void> {
     const machines = await this.#context.machines.observe();
     void this.#count(machines);
@@ -97,11 +97,11 @@ export class Reconciliation {
     timer.cancel();
   }
 
-  /** One count at a time; it never rejects. */
+  /** Counts the free units, once at a time; never rejects. */
   async #count(listed: Listed<ObservedMachine> | null): Promise<void> {
     if (listed === null || !listed.isTrusted || this.#counting !== undefined) return;
     const { items, hosts } = listed;
-    // One without a host may not be made yet: it will take one of the units that are counted as free.
+    // A machine without a host may not be made yet: it will take one of the units that are counted as free.
     const unseen = new Set<OwnerRef>();
     if (hosts.answered !== 'all')
       for (const [ref, expectation] of this.#expected.entries())
@@ -171,7 +171,7 @@ export class Reconciliation {
     if (isOver && isTrusted && hosts.silent.size === 0) restoreHold.endVolumes();
   }
 
-  /** Logs once when work waits after a round, and once when none does any more. */
+  /** Logs once that work waits after a round, and once that no work waits any more. */
   #logHold(): void {
     const { restoreHold, log } = this.#context;
     if (restoreHold.areOver && this.#isHoldLogged)

@@ -2,7 +2,7 @@ import type { ObservedMachine } from '../model/platform-driver.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { OrphanOutcome } from './rowless.ts';
 
-/** Takes our mark off a machine that no instance has: from then on it is the operator's. */
+/** Takes our mark off a machine without an instance: from then on it belongs to the operator. */
 export async function releaseMachine(
   { driver, clock, options }: Pick<ReconcileContext, 'driver' | 'clock' | 'options'>,
   { ref }: ObservedMachine,

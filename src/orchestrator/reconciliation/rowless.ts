@@ -9,19 +9,19 @@ import type { ReconcileContext } from '../platform/context.ts';
 import type { Listed } from '../platform/shared-listing.ts';
 import type { Seen } from '../platform/sightings.ts';
 
-/** What became of a listed resource without a row. */
+/** The outcome for a listed resource without a row. */
 export type Adopted = 'adopted' | 'foreign' | Unadopted;
 
-/** What became of a machine that an operator decided about; `unknown`: the platform does not tell now. */
+/** The outcome of an operator's decision about a machine; `unknown`: the platform did not show it, so it is tried again. */
 export type OrphanOutcome = Adopted | 'released' | 'gone' | 'unknown';
 
 export interface Unadopted extends SightingDetail {
   problem: string;
-  /** Whether its note says all that its row needs. What lacks that may not be Berth's at all. */
+  /** Whether its note has all that its row needs. Without that it may not be Berth's at all. */
   isWhole: boolean;
 }
 
-/** The ids that this program gives out: no other is ever asked for. */
+/** The form of the ids that Berth issues. */
 const ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
 /** Accepts every note with an id; the owner is checked by `readNote`. */
 export const anyNote = z.looseObject({ id: z.string() });
@@ -30,7 +30,7 @@ const ROW_LOST =
   'the platform has a resource with our tag that has no row, and its row cannot be restored: its id answers 503 until it can, ' +
   'or until the resource is proved gone';
 
-/** The resources of one kind that a platform shows and no row is about. */
+/** The listed resources of one kind that have no row. */
 export class Rowless<T extends ObservedMachine | ObservedVolume> {
   readonly #context: ReconcileContext;
   readonly #kind: ResourceKind;
@@ -40,7 +40,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
   #seen: Seen[] = [];
   #adopted: OwnerRef[] = [];
 
-  /** `confirm` reads one again; its `gone` is proved. */
+  /** `confirm` reads the resource of a sighting; its `gone` is proved. */
   constructor(
     context: ReconcileContext,
     kind: ResourceKind,
@@ -58,7 +58,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     this.#adopted = [];
   }
 
-  /** Another Berth on the same platform made it, or this one on another platform that shows the same resources. */
+  /** Whether another Berth on the platform made it, or this one under another of its platforms. */
   isForeign(resource: T): boolean {
     const { log, installationId, otherPlatforms } = this.#context;
     if (this.#foreign.has(resource.ref)) return true;
@@ -68,7 +68,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     return true;
   }
 
-  /** Gives it its row again from its note. What has none after that is noted. */
+  /** Restores the row of a resource from its note, or else notes that the row is missing. */
   async adopt(resource: T): Promise<Adopted> {
     const { ref } = resource;
     const adopted = await this.#adopt(resource);
@@ -93,14 +93,14 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     return adopted;
   }
 
-  /** Where the platform keeps notes, one that does not name us may be another's: no id of ours is doubted for it. */
+  /** If the platform keeps notes, a resource without ours may be another's: it puts none of our ids in doubt. */
   #isOurs(resource: T): boolean {
     const { driver, installationId, sightings } = this.#context;
     if (!driver.manifest.keepsNotes || sightings.isRestored) return true;
     return readNote(resource, installationId, anyNote).owner === 'ours';
   }
 
-  /** Records what was noted. A listing that leaves one out does not close it: it is read again. */
+  /** Records the noted resources. One that a listing leaves out is read again, and closed only if it is proved gone. */
   async end({ items, isTrusted }: Listed<T>): Promise<void> {
     const { sightings } = this.#context;
     await sightings.record(this.#seen);
@@ -118,7 +118,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     return (this.#kind === 'instance' ? await instances.byId(id) : await volumes.byId(id)) !== null;
   }
 
-  /** Of both kinds: they are one kind of alarm. */
+  /** Raises the alarms for machines and volumes together: they share one kind of alarm. */
   async #alarm(): Promise<void> {
     const { alarms, platform, log, sightings } = this.#context;
     const describe = ({ detail: { problem = 'it has no row' } }: Sighting) => problem;

@@ -20,9 +20,9 @@ const ORPHAN =
   'a machine with our tag has no instance, or one that ended by itself: it may be costing money, and hold data';
 
 /**
- * What a platform shows that no live row is about. A machine without a row gets it again from its note. What is left of an
- * instance whose end was asked for is removed, once two listings show it. Nothing else is touched: a machine whose instance
- * ended by itself is an alarm, and one that cannot be Berth's for sure is an orphan, about which the operator's policy decides.
+ * Handles listed machines without a live row. It restores a missing row from the machine's note. It removes the machine of an
+ * instance whose end was ordered, once two listings show it. It touches no others: a machine whose instance ended by itself is
+ * an alarm, and one that may not be Berth's is an orphan, for which the operator's policy decides.
  */
 export class MachineSweep {
   readonly #context: ReconcileContext;
@@ -48,7 +48,7 @@ export class MachineSweep {
     );
   }
 
-  /** False: it was stopped before it was through. */
+  /** False: it was stopped before it had finished. */
   async sweep(listed: Listed<ObservedMachine>): Promise<boolean> {
     const { sightings, clock, alarms, platform, log } = this.#context;
     const { begunAt, hosts, isTrusted } = listed;
@@ -108,7 +108,7 @@ export class MachineSweep {
       (await store.read.instances.byOwnerRef(machine.ref)) ??
       (await store.read.instances.byId(idOf(machine.ref)));
     if (row === null) {
-      // An operator ordered its end.
+      // An operator ordered its removal, which is under way.
       if ((await store.read.attempts.byRef(machine.ref)) !== null) return;
       const adopted = await this.#rowless.adopt(machine);
       if (adopted === 'adopted' || adopted === 'foreign' || adopted.isWhole) return;
@@ -128,7 +128,7 @@ export class MachineSweep {
       this.#orphans.push({ ref: machine.ref, power: machine.power, action: 'log' });
   }
 
-  /** An earlier attempt made it, or a later one that a restored backup does not know. */
+  /** The machine is of an earlier attempt, or of a later one that a restored backup does not know. */
   async #judgeAttempt(row: InstanceRecord, machine: ObservedMachine, isListedAgain: boolean): Promise<void> {
     const { ref } = machine;
     const { store, clock, log, alarms, platform } = this.#context;
@@ -148,7 +148,7 @@ export class MachineSweep {
     });
   }
 
-  /** A late create made the machine after its absence was proved: the row stays, the machine is destroyed. */
+  /** Destroys a machine that a late create made after its absence was proved; its row stays as it is. */
   async #destroyAgain(
     { id }: InstanceRecord,
     { ref, power }: ObservedMachine,

@@ -15,7 +15,7 @@ import { Deviations } from './deviations.ts';
 import { Rowless } from './rowless.ts';
 import { compareVolume, reconcileDrift, toStateKey } from './volume-drift.ts';
 
-/** For how long a volume that stays listed is not read again, in milliseconds. */
+/** How long the row of an unchanged volume is not read again, in milliseconds. */
 const OWNED_FOR_MS = 10 * 60_000;
 
 interface Owned {
@@ -24,16 +24,16 @@ interface Owned {
   stateKey: string;
 }
 
-/** The listing of volumes against their rows: as `MachineSweep`, and what differs from its live row in two listings. */
+/** Handles listed volumes as `MachineSweep` does machines, and those that differ from their live row in two listings. */
 export class VolumeSweep {
   readonly #context: ReconcileContext;
   readonly #isStopped: () => boolean;
   readonly #rowless: Rowless<ObservedVolume>;
   readonly #deviations: Deviations;
   #orphans: ObservedVolume[] = [];
-  /** The volumes that were listed last and are as their live row says, with when that was read. */
+  /** The volumes of the last listing that were as their live row says, with the time of that read. */
   #owned = new Map<OwnerRef, Owned>();
-  /** All that were listed last, as they were shown. */
+  /** The state of each volume in the last listing. */
   #before: ReadonlyMap<OwnerRef, string> = new Map();
 
   constructor(context: ReconcileContext, isStopped: () => boolean) {
@@ -48,7 +48,7 @@ export class VolumeSweep {
     );
   }
 
-  /** False: it was stopped before it was through. */
+  /** False: it was stopped before it had finished. */
   async sweep(listed: Listed<ObservedVolume>): Promise<boolean> {
     const { items, begunAt, hosts, isTrusted } = listed;
     const { sightings, clock, alarms, platform, log } = this.#context;
@@ -90,7 +90,7 @@ export class VolumeSweep {
     return true;
   }
 
-  /** Null: it has no live row, or differs from it; it is handled if the listing before showed the same. */
+  /** Null: it has no live row, or differs from it. It is handled once two listings show the same. */
   async #check(
     volume: ObservedVolume,
     known: Owned | undefined,
@@ -126,7 +126,7 @@ export class VolumeSweep {
   }
 
   async #adopt(volume: ObservedVolume, isListedAgain: boolean): Promise<void> {
-    // An operator ordered its end.
+    // An operator ordered its removal, which is under way.
     if ((await this.#context.store.read.attempts.byRef(volume.ref)) !== null) return;
     const adopted = await this.#rowless.adopt(volume);
     if (adopted === 'adopted' || adopted === 'foreign' || adopted.isWhole) return;
@@ -135,13 +135,13 @@ export class VolumeSweep {
     if (isListedAgain && clock.now() - volume.createdAt >= options.orphanGraceMs) this.#orphans.push(volume);
   }
 
-  /** A later attempt is the copy of a move that the database forgot: it is the volume where the original is gone. */
+  /** A later attempt is the copy of a move that a restored backup does not know: it is the volume if the original is gone. */
   async #judgeAttempt({ id, ownerRef }: VolumeRecord, volume: ObservedVolume): Promise<void> {
     const { ref, host } = volume;
     const { store, driver, clock, log } = this.#context;
     if ((await removeOtherAttempt(this.#context, 'volume', { id, ref })) !== 'later') return;
     const original = await confirmVolume(this.#context, driver.volumes, ownerRef);
-    // Beside it nobody can tell which of them has the data: it is told, and both stay.
+    // While the original exists, either may have the data: both stay, with an alarm.
     if (original.answer !== 'gone') return void this.#orphans.push(volume);
     await store.transact(async (tx) => {
       const row = await tx.volumes.byId(id);
@@ -162,7 +162,7 @@ export class VolumeSweep {
     });
   }
 
-  /** A late create made it, or the volume only seemed gone. */
+  /** Deletes a volume that a late create made, or that only seemed gone. */
   async #deleteAgain(volume: VolumeRecord, begunAt: number): Promise<void> {
     const { store, clock, log } = this.#context;
     const { id, ownerRef: ref } = volume;

@@ -39,7 +39,7 @@ interface Removable {
   find(): Promise<Observation<unknown>>;
   /** Whether it is known which host of the platform has it. */
   isOnHost?: boolean;
-  /** Notes that the removal is sent; what it returns takes that back. */
+  /** Records that the removal is sent; its result undoes that. */
   sent?: () => () => void;
 }
 
@@ -113,7 +113,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
   await settleInstance(context, lease, settle, { visibility: visibilityAfter(removal) });
 }
 
-/** How the removal continues while something of another attempt is left; undefined: nothing is. */
+/** How the removal continues while another attempt is not closed; undefined: all are. */
 async function othersLeft(
   context: StepContext,
   lease: Lease,
@@ -125,8 +125,8 @@ async function othersLeft(
 }
 
 /**
- * The instance had ended by itself, and its tenant may still want what is on its disks: its machine runs no more, it is
- * DESTROYED for its client, and its disks are removed when their time is over.
+ * Switches off the machine of an instance that had ended without a request, since its tenant may still want its disks. The
+ * instance is DESTROYED for its client; the disks are removed after `losses.keep_disks_hours`.
  */
 async function switchOff(
   context: StepContext,
@@ -156,7 +156,7 @@ async function switchOff(
   await settleInstance(context, lease, settle, { visibility: afterObservation(found) });
 }
 
-/** Nothing runs of it any more: it gives back what it held. */
+/** Its machine no longer runs: releases the claim and the attachments of the instance. */
 export async function endInstance(
   { clock, log, machines }: ReconcileContext,
   tx: Transaction,
@@ -208,8 +208,8 @@ export async function stepDestroyVolume(
 }
 
 /**
- * Removes what an earlier attempt left, and never what the row has by now. The original of a volume that was moved goes only while its copy, which is the
- * volume now, is shown.
+ * Removes what an attempt left, but never the newest attempt of a resource. The original of a moved volume is removed only while
+ * the platform shows its copy, which is the volume now.
  */
 export async function stepDestroyAttempt(
   context: StepContext,

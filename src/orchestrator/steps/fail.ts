@@ -75,17 +75,17 @@ export async function onMachineFailed(
 }
 
 /**
- * How an instance fails. `create`: its create did, and what that made is removed · `failure`: its machine failed later, which
- * asks for no removal · `loss`: the platform no longer has its machine.
+ * How an instance fails. `create`: its create failed, and what it made is removed · `failure`: its machine failed later, and
+ * stays · `loss`: the platform no longer has its machine.
  */
 interface Failure {
   as: 'create' | 'failure' | 'loss';
   cause: FailureCause;
-  /** For operators alone; the tenant reads the sentence of the cause. */
+  /** For operators only; the tenant reads the text of the cause. */
   reason: string;
 }
 
-/** Ends an instance in ERROR. What cloud_init held is dropped. */
+/** Ends an instance in ERROR, and drops its cloud_init. */
 export async function failInstance(
   context: ReconcileContext,
   tx: Transaction,
@@ -107,7 +107,7 @@ export async function failInstance(
   return { step: 'hold', deadlineAt: holdFailedMs === null ? null : now + holdFailedMs };
 }
 
-/** {@link failInstance} of one whose create failed: what the create made is removed. */
+/** {@link failInstance} for a failed create. */
 export function failCreate(
   context: ReconcileContext,
   tx: Transaction,
@@ -118,7 +118,7 @@ export function failCreate(
   return failInstance(context, tx, record, { as: 'create', cause, reason });
 }
 
-/** Nobody asked for its end: it keeps its unit for a time, in case its machine turns up again. */
+/** A lost instance keeps its unit for a time, in case its machine turns up again. */
 function afterLoss({ options: { holdLostClaimsMs }, clock }: ReconcileContext): Next {
   return {
     step: 'release',

@@ -31,8 +31,8 @@ type Refused = Extract<Step<never>, { outcome: 'failed' }>;
 const placements = new WeakMap<PlatformDriver, Promise<unknown>>();
 
 /**
- * Runs one placement with its first call at a time, so that each sees the machine of the one before and hosts are filled as the
- * driver's policy says. One that takes longer than a call may delays the next no further.
+ * Runs placements one at a time, each with its first call, so that each counts the machine of the one before and hosts fill by
+ * the driver's policy. The next one waits no longer than a call may take.
  */
 export async function alone<T>(
   { driver, clock, options }: Pick<ReconcileContext, 'driver' | 'clock' | 'options'>,
@@ -51,12 +51,12 @@ export async function alone<T>(
   }
 }
 
-/** Machines on one host whose create is not over: no host has more of them at once. */
+/** The most creates that are counted on one host: no host has more at once. */
 const MAX_OPEN = 1_000;
 
 /**
- * Chooses the host of an instance's newest attempt, and stores it: the row, not the driver, says where a machine is made. Two
- * servers that choose at once see each other's choice. Undefined: there is no host to choose.
+ * Chooses the host of an instance's newest attempt and stores it: the row, not the driver, decides where a machine is made. Two
+ * servers that choose at once see each other's choice.
  */
 export async function placeInstance(
   context: ReconcileContext,
@@ -115,7 +115,7 @@ function notPlaced(placing: Exclude<Placing, { answer: 'placed' }>): Refused {
   return { outcome: 'failed', code: placing.code, sideEffect: 'none', detail: placing.detail };
 }
 
-/** One choice of a host at a time on a platform, over all servers. */
+/** Reads the row under a lock: one choice of a host at a time on a platform, over all servers. */
 async function lockForPlacing<T>(tx: Transaction, platform: string, read: () => Promise<T>): Promise<T> {
   const row = await read();
   await tx.marks.get(markOf(platform, 'placing'));
@@ -135,7 +135,7 @@ async function avoidedHosts(
   return [...new Set([...cordoned, ...tried])];
 }
 
-/** The platform's count, less the creates that it does not count yet, and without what was cordoned meanwhile. */
+/** The first host with room: the platform's count less the creates that it does not count yet, without cordoned hosts. */
 async function firstWithRoom(
   context: ReconcileContext,
   tx: Transaction,
@@ -153,7 +153,7 @@ async function firstWithRoom(
   return undefined;
 }
 
-/** Where volumes are on hosts and cannot be moved, a machine is made where its volumes are. */
+/** The host of the instance's volumes: a machine is made there if volumes are on hosts and cannot be moved. */
 async function hostOfVolumes(
   { volumes }: Pick<Reader, 'volumes'>,
   instanceId: string,
@@ -166,15 +166,14 @@ async function hostOfVolumes(
 }
 
 const ANOTHER = 'an attempt to make it is over without success: another one begins under another name';
-/** Nothing was sent under the new name: no earlier create is looked for. */
+/** Nothing was sent under the new name, so no earlier create is searched for. */
 export const NEXT_ATTEMPT: Next = { step: 'again', afterMs: 0, attempt: 0 };
 
-/** What the newest attempt leaves. `nothing`: it is closed at once · `something`: work of its own removes it. */
+/** What the newest attempt left. `nothing`: it is closed at once · `something`: work of its own removes it. */
 type Left = 'nothing' | 'something';
 
 /**
- * Opens the next attempt of an instance, under a name of its own. The one before is over: what it left is removed, and it hides
- * nothing of what the next one makes.
+ * Opens the next attempt of an instance, under a name of its own. What the attempt before left is removed.
  */
 export async function openNextAttempt(
   context: ReconcileContext,
@@ -220,7 +219,7 @@ async function closeNewest(
   return nextRefOf(tx, record);
 }
 
-/** A name that no attempt of the resource has had. */
+/** The name of the next attempt: no attempt of the resource has had it. */
 export async function nextRefOf(
   { attempts }: Pick<Reader, 'attempts'>,
   { id, ownerRef }: { id: string; ownerRef: OwnerRef },

@@ -262,7 +262,7 @@ export function raiseFailing(
   alarms.raise({ kind: 'step_failing', subject, platform, text: KEEPS_FAILING, detail, forMs }, inLogAlready);
 }
 
-/** Whatever ends a resource has its machine or volume destroyed, kept or given up next, or has just done so. */
+/** Whether a resource ends here: next its machine or volume is destroyed, kept or released, or that has just finished. */
 function isConclusion({ kind }: Lease, { step }: Next): boolean {
   if (step === 'finish') return kind === 'destroy' || kind === 'release';
   return step === 'destroy' || step === 'hold' || step === 'release';

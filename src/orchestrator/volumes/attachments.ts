@@ -106,7 +106,7 @@ export async function dropAttachments(
   return updateAttachmentStatus(tx, volume);
 }
 
-/** An instance has ended: its volumes are for others, once the platform's records are gone. The caller has locked it. */
+/** Detaches the volumes of an instance that has ended. The caller has locked the instance. */
 export async function dropAttachmentsOf(tx: Transaction, instanceId: string, now: number): Promise<void> {
   const volumes = await lockVolumesOf(tx, [instanceId]);
   for (const attachment of await tx.volumes.attachmentsOfInstance(instanceId)) {

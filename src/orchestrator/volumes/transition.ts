@@ -17,7 +17,7 @@ export async function transitionVolume(
   return changed;
 }
 
-/** Sets the status of a volume from its attachments, by the states in between where several have changed. */
+/** Sets the status of a volume from its attachments, through the states in between if several attachments changed. */
 export async function updateAttachmentStatus(tx: Transaction, record: VolumeRecord): Promise<VolumeRecord> {
   if (record.status === 'CREATING' || record.status === 'DELETING' || record.status === 'ERROR')
     return record;

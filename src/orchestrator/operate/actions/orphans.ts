@@ -22,11 +22,11 @@ export interface OrphanOrder {
   isDone: boolean;
 }
 
-/** What would be done about the machine, or was asked for. */
+/** The effect of the decision, before or after it was recorded. */
 export interface OrphanPlan {
   ref: string;
   platform: string | null;
-  /** What its alarm says. */
+  /** The text of its alarm. */
   problem: string;
   effect: string;
   isDone: boolean;
@@ -49,14 +49,14 @@ const EFFECTS: Readonly<Record<OrphanAction, string>> = {
 
 const UNOWNED: ReadonlySet<string> = new Set(['orphan_machine', 'row_lost']);
 const isVolume = (ref: string): boolean => ref.startsWith('berth-vol-');
-/** What a server does, which has the driver. */
+/** The actions that need a driver, so a server carries them out. */
 const byServer = ['adopt', 'release'] as const;
 
 const markOf = (action: (typeof byServer)[number], ref: string): MarkName => `${action}_requested:${ref}`;
 
 /**
- * Has a machine adopted, released or destroyed whose instance ended by itself, or whose row may have been pruned. Any other
- * machine without a row gets it again without being asked for.
+ * Records that a machine is to be adopted, released or destroyed: one whose instance ended by itself, or whose row may have
+ * been pruned. The sweep restores the row of any other machine by itself.
  *
  * @throws {ActionRefused}
  */
@@ -116,11 +116,11 @@ export async function decideOrphan(
 interface RequestsDeps extends Deps {
   log: Pick<Log, 'warn'>;
   alarms: Pick<Alarms, 'standing' | 'server'>;
-  /** By the names of the platforms that this server serves. */
+  /** Carries out an action, by the names of the platforms that this server serves. */
   act: ReadonlyMap<string, (action: (typeof byServer)[number], ref: string) => Promise<OrphanOutcome>>;
 }
 
-/** Adopts and releases the machines of this server's platforms for which that was asked. */
+/** Adopts and releases machines of this server's platforms, as operators requested. */
 export class OrphanRequests {
   readonly #deps: RequestsDeps;
 
@@ -128,7 +128,7 @@ export class OrphanRequests {
     this.#deps = deps;
   }
 
-  /** What the platform does not tell now is asked again in the next round. */
+  /** One round. An `unknown` outcome is tried again in the next. */
   async poll(): Promise<void> {
     const { store, alarms, act } = this.#deps;
     for (const { kind, subject: ref, platform } of alarms.standing()) {

@@ -31,7 +31,7 @@ export async function stepCreate(context: StepContext, lease: Lease, record: Ins
         case 'failed':
           return notMade(context, lease, tx, current, attempted);
         case 'unknown':
-          // Its clean-up waits until the platform tells (O: an instance is ONLINE within its window, or ERROR).
+          // Its clean-up waits until the platform answers (O: an instance is ONLINE within its window, or ERROR).
           if (isPastDeadline(lease, context.clock.now()))
             return failCreate(context, tx, current, 'late', lateText(current, attempted.reason));
           return retry(context, lease, attempted.reason);
@@ -89,7 +89,7 @@ async function notMade(
     await openNextAttempt(context, tx, record, 'something', reason);
     return NEXT_ATTEMPT;
   }
-  // Another host may do what this one refuses: another attempt is made, and `place` says where.
+  // Another host may accept it: the next attempt asks `place` again.
   const isRefusedThere = isRefused(failed) && failed.sideEffect === 'none' && lease.cookie === null;
   if (isRefusedThere && record.host !== null && context.driver.place !== undefined && !isLate) {
     await openNextAttempt(context, tx, record, 'nothing', reason);

@@ -10,9 +10,9 @@ import { isPastDeadline, LONGEST_REST_MS } from '../retry.ts';
 import { settleInstance } from '../settle.ts';
 
 /**
- * ERROR: the machine is kept for the operator, and its unit with it, until the deadline, or without one until a request. Its
- * console is read at once, each hour, and whenever an operator has the step tried. The tenant's DELETE and `releaseInstance`
- * put a destroy in its place; at the deadline the operator's policy orders it.
+ * ERROR: the machine and its unit are kept for the operator until the deadline, or until a request if there is no deadline. Its
+ * console is read at once, each hour, and whenever an operator retries the step. The tenant's DELETE and `releaseInstance`
+ * replace the hold with a destroy; at the deadline the operator's policy orders it.
  */
 export async function stepHold(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const { clock, alarms } = context;

@@ -10,9 +10,9 @@ import { settleInstance } from '../settle.ts';
 const RECLAIMING_POLL_MS = 2_000;
 
 /**
- * Gives back what an instance held that ended without a request, once its time is over and its machine is proved gone. While
- * the platform shows the machine, it keeps its unit and is never touched: the listing raises the alarm. A SPOT instance that
- * its platform reclaims is DESTROYED then.
+ * Releases the unit of an instance that ended without a request, once its time is over and its machine is proved gone. While
+ * the platform shows the machine, the unit stays claimed and the machine is not touched: the listing raises the alarm. A SPOT
+ * instance that its platform reclaims is then DESTROYED.
  */
 export async function stepRelease(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const found = await confirmRemoved(context, record);

@@ -125,7 +125,7 @@ async function afterFailedProbe(
   const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;
   if (found.answer === 'observed' && found.value.power === 'stopped' && !isLate)
     return poweredOff(context, lease, tx, record);
-  // A create that the platform tells nothing of ends all the same: its clean-up waits (O: the window of a create).
+  // A create ends after its window even if the platform does not answer; its clean-up waits (O: the window of a create).
   if (isLate && (found.answer === 'observed' || record.status === 'PROVISIONING')) {
     return giveUp(
       context,

@@ -54,7 +54,7 @@ export async function stepAttach(
     volumes.attach(record.ownerRef, instance.ownerRef, cookieOf(lease, open), call),
   );
   const isElsewhere = step.outcome === 'failed' && step.code === 'elsewhere';
-  // A copy of what another machine writes to would be a second volume.
+  // A volume that another machine has is not copied: that machine would go on writing to the original.
   const mayMove = volumes.copy !== undefined && instance.host !== null && attachments.length === 1;
   if (isElsewhere && mayMove) {
     const host = instance.host ?? '';

@@ -21,8 +21,8 @@ function goOn(
 }
 
 /**
- * The copy is an attempt from the start: its name and its host are stored before anything is copied, with the order to remove
- * what an interrupted copy leaves.
+ * Stores the copy as an attempt before anything is copied: its name, its host, and the order to remove it if the copy is
+ * interrupted.
  */
 export async function beginMove(
   { clock, alarms, platform }: Pick<ReconcileContext, 'clock' | 'alarms' | 'platform'>,
@@ -41,8 +41,8 @@ export async function beginMove(
 }
 
 /**
- * Copies a volume to the host of the machine that is to have it. One transaction makes the complete and verified copy the
- * volume; only after that the original is removed, by work of its own. `giveUp` decides about an attachment that cannot be made.
+ * Copies a volume to the host of the machine that it is attached to next. One transaction makes the complete and verified copy
+ * the volume; then work of its own removes the original. `giveUp` decides about an attachment that cannot be made.
  */
 export async function moveVolume(
   context: ReconcileContext,
