@@ -82,5 +82,4 @@ it.concurrent.for(ways)(
   },
 );
 
-it('nothing is left of all of them [incus-interrupted]', () =>
-  expect.poll(() => cluster.contents()).toEqual([]));
+it('nothing is left of all of them', () => expect.poll(() => cluster.contents()).toEqual([]));

@@ -229,7 +229,7 @@ describe('what happens behind the back', () => {
     await nothingIsLeft();
   });
 
-  it('knows a member that is evacuated and restored to have its machines still, with their data [incus-evacuated]', async () => {
+  it('knows a member that is evacuated and restored to have its machines still, with their data [incus-evacuated-lab]', async () => {
     const path = await create();
     expect(await server.login(await online(path), `echo ${TEXT} >text; sync`)).toMatchObject({ code: 0 });
     const member = await hostOf(path);
