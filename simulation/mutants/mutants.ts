@@ -1,7 +1,13 @@
 import { incusMutants } from './incus-mutants.ts';
+import { libvirtMutants } from './libvirt-mutants.ts';
 import { marketplaceMutants } from './marketplace-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { orchestratorMutants } from './orchestrator-mutants.ts';
 
 /** Every planted fault, in the order of the table in docs/reliability.md. */
-export const mutants: readonly Mutant[] = [...orchestratorMutants, ...incusMutants, ...marketplaceMutants];
+export const mutants: readonly Mutant[] = [
+  ...orchestratorMutants,
+  ...libvirtMutants,
+  ...incusMutants,
+  ...marketplaceMutants,
+];

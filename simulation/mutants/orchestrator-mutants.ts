@@ -115,7 +115,7 @@ export const orchestratorMutants: readonly Mutant[] = [
         file: 'src/orchestrator/steps/instance/create.ts',
         find: 'const spec = toMachineSpec(context, record, avoidHosts);',
         replace:
-          'const isAgain = lease.cookie === null && lease.lastError !== null;\n  const spec = { ...toMachineSpec(context, record, avoidHosts), ref: isAgain ? ownerRef.concat("-again") : ownerRef };',
+          'const isAgain = lease.cookie === null && lease.lastError !== null;\n  const spec = { ...toMachineSpec(context, record, avoidHosts), ref: isAgain ? record.ownerRef.concat("-again") : record.ownerRef } as MachineSpec;',
       },
     ],
   },

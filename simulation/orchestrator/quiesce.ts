@@ -53,6 +53,7 @@ export async function quiesce(world: World): Promise<void> {
   }
   if (problem !== undefined) throw problem;
   const callsBefore = world.callFaults.calls;
+  const keptBefore = countKept(world);
   await scheduler.runUntil(scheduler.now + STEADY_MS);
   inspector.assertHeld();
   const again = await findViolation(() => checkRest(world));
@@ -60,10 +61,17 @@ export async function quiesce(world: World): Promise<void> {
   const rounds = STEADY_MS / (1_000 * world.scenario.watchIntervalS) + 1;
   const callsARound = world.traits.counts === 'not' ? 2 : 3;
   const listings = Math.ceil(rounds) * world.replicas.length * callsARound;
-  const refs = refsOf(world.machines.all());
-  const kept = inspector.history.instances().filter((record) => isKept(record, refs)).length;
-  callsAreFew(world.callFaults.calls - callsBefore, listings + CALLS_FOR_KEPT * kept);
+  const kept = countKept(world);
+  // The end of a hold is a change, and removes a machine.
+  if (kept === keptBefore)
+    callsAreFew(world.callFaults.calls - callsBefore, listings + CALLS_FOR_KEPT * kept);
   await checkEnded(world);
+}
+
+/** How many failed instances still have their machine, for the operator to look at. */
+function countKept({ machines, inspector }: World): number {
+  const refs = refsOf(machines.all());
+  return inspector.history.instances().filter((record) => isKept(record, refs)).length;
 }
 
 /** What has ended: its clients read 404, and its tombstone does not stay. */
