@@ -14,8 +14,7 @@ if (region === undefined || cpu === undefined || spot === undefined)
 
 const sold = (units: number) => ({ placements: [{ region: REGION, units }] });
 
-/** One region of a few hosts, whose volumes are on one host each. */
-export const catalog: Catalog = {
+const selling = (units: Record<'cpu' | 'held' | 'spot', number>): Catalog => ({
   regions: new Map([
     [
       REGION,
@@ -23,8 +22,14 @@ export const catalog: Catalog = {
     ],
   ]),
   offers: new Map([
-    ['cpu', { ...cpu, ...sold(4) }],
-    ['held', { ...cpu, id: 'held', name: 'Offer held', onStop: 'hold' as const, ...sold(2) }],
-    ['spot', { ...spot, ...sold(2) }],
+    ['cpu', { ...cpu, ...sold(units.cpu) }],
+    ['held', { ...cpu, id: 'held', name: 'Offer held', onStop: 'hold' as const, ...sold(units.held) }],
+    ['spot', { ...spot, ...sold(units.spot) }],
   ]),
-};
+});
+
+/** One region of a few hosts, whose volumes are on one host each. */
+export const catalog: Catalog = selling({ cpu: 4, held: 2, spot: 2 });
+
+/** The same after the operator has changed it. */
+export const otherCatalog: Catalog = selling({ cpu: 6, held: 1, spot: 1 });

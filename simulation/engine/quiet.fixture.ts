@@ -11,6 +11,8 @@ export const quiet: Partial<EngineScenario> = {
   lostReplies: 0,
   failOver: 0,
   restore: 0,
+  newCatalog: 0,
+  upgrade: 0,
   trouble: none('unavailable', 'unknownOutcome', 'death'),
   commandFaults: none('before', 'after', 'late', 'mute', 'slow', 'still'),
   serverFaults: none('crash', 'powerCut', 'pause', 'partition', 'clockJump'),

@@ -23,6 +23,7 @@ export function runEngine(
       for (const name of Object.keys(rates) as ServerFault[])
         if (faults.happens(rates[name])) await injectIntoServers(world, faults, name);
       await world.backups.act();
+      world.rollouts.act();
       world.people.act();
       await world.writers.write();
     },

@@ -25,6 +25,10 @@ export interface EngineScenario extends ServerScenario {
   failOver: number;
   /** How often an older backup of it is restored. */
   restore: number;
+  /** How often a server gets another catalog. */
+  newCatalog: number;
+  /** How often one server is upgraded, and migrates the database, before the others. */
+  upgrade: number;
   people: PeopleRates;
   /** How often a tenant writes something, for each command of a client. */
   writes: number;
@@ -48,6 +52,8 @@ export function drawScenario(chance: Chance): EngineScenario {
     },
     failOver: 0.002 * severity,
     restore: 0.001 * severity,
+    newCatalog: 0.004 * severity,
+    upgrade: 0.002 * severity,
     serverFaults: {
       crash: 0.01 * severity,
       powerCut: 0.003 * severity,

@@ -26,6 +26,7 @@ import { EngineInspector } from './invariants/inspector.ts';
 import { LibvirtEngine, unreachable } from './libvirt/engine.ts';
 import { observedDriver } from './observed-driver.ts';
 import { People } from './people.ts';
+import { Rollouts } from './rollouts.ts';
 import { drawScenario, type EngineScenario } from './scenario.ts';
 import { GuestSsh } from './ssh.ts';
 import { Writers } from './writers.ts';
@@ -58,6 +59,7 @@ export class EngineWorld {
   readonly clients: Clients;
   readonly writers: Writers;
   readonly backups: Backups;
+  readonly rollouts: Rollouts;
   readonly key: string;
   readonly platforms: ReadonlyMap<string, PlatformAccess>;
   readonly replicas: readonly OrchestratorReplica[];
@@ -110,6 +112,7 @@ export class EngineWorld {
     this.clients = new Clients(this, accounts);
     this.writers = new Writers(this, chance.fork('writers'));
     this.backups = new Backups(this, chance.fork('backups'));
+    this.rollouts = new Rollouts(this, chance.fork('rollouts'));
     this.key = accounts.alpha.key;
     const access: PlatformAccess = {
       driver: (process, clock) =>
@@ -126,6 +129,10 @@ export class EngineWorld {
 
   get driverName(): string {
     return this.engine.driverName;
+  }
+
+  catalogOf(replica: string): Catalog {
+    return this.rollouts.catalogOf(replica);
   }
 
   /** Commands of drivers to hosts. */

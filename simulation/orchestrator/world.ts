@@ -197,6 +197,10 @@ export class World {
     });
   }
 
+  catalogOf(): Catalog {
+    return this.catalog;
+  }
+
   /** Ends the run with an error that no caller waits for. */
   fail(error: unknown): void {
     this.#failure ??= { error };

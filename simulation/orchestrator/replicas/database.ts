@@ -18,6 +18,8 @@ export class Database {
   #path: string;
   #store: Store;
   #writer: ServerProcess | null = null;
+  /** A server that was started before it changed writes nothing any more. */
+  schemaVersion = 1;
   /** Until when the last pause of a process was that had the transaction for which others waited; 0: there was none. */
   heldUpUntil = 0;
   /** When the next work can be claimed, cached until work is written; undefined: not cached. */

@@ -27,7 +27,8 @@ export interface OrchestratorWorld extends ReplicaWorld {
   /** The name of the driver of all platforms. */
   readonly driverName: string;
   readonly platforms: ReadonlyMap<string, PlatformAccess>;
-  readonly catalog: Catalog;
+  /** Of a server that is started now. */
+  catalogOf(replica: string): Catalog;
   /** A key of a tenant's account. */
   readonly key: string;
   readonly chance: Chance;
@@ -92,7 +93,7 @@ export class OrchestratorReplica extends Replica<
     this.#clock = clock;
     const orchestrator = await startOrchestrator({
       config: this.#config,
-      catalog: this.world.catalog,
+      catalog: this.world.catalogOf(this.name),
       store,
       environmentKey: undefined,
       drivers: new Map(

@@ -8,6 +8,7 @@ import {
 } from '../../../src/orchestrator/model/store.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
 import { BEYOND_CAPACITY } from '../../../src/orchestrator/reconciliation/adopt-machine.ts';
+import { SchemaChanged } from '../../../src/store/database-refused.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import { interceptMethods } from '../../kernel/intercept-methods.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
@@ -65,6 +66,11 @@ const WRITES = new Set(['insert', 'update', 'putAttachment', 'removeAttachment',
 /** The shared database as one process of a replica uses it: with faults. */
 export function replicaStore(parts: FacadeParts): Store {
   const { database, feed, process, isShared, observer } = parts;
+  const { schemaVersion } = database;
+  const proveVersion = (): void => {
+    if (database.schemaVersion !== schemaVersion)
+      throw new SchemaChanged(database.schemaVersion, schemaVersion);
+  };
   const ask = <T>(question: () => Promise<T>): Promise<T> =>
     process.reach(async () => {
       fail(parts, 'unavailable');
@@ -74,9 +80,10 @@ export function replicaStore(parts: FacadeParts): Store {
     isShared,
     isCommitFeedLive: () => feed.hears(),
     read: readsThrough(ask, () => database.store.read),
-    transact: (body) => ask(() => transact(parts, body)),
+    transact: (body) => ask(() => transact(parts, body, proveVersion)),
     claimWork: (claim) =>
       ask(async () => {
+        proveVersion();
         const claimed = await process.orDeath(() => database.claimWork(claim));
         observer.claimed(process, claimed);
         fail(parts, 'unknownOutcome');
@@ -96,7 +103,11 @@ function fail({ chance, trouble, observer, process }: FacadeParts, kind: keyof S
   throw new StoreUnavailable(`simulated: ${kind}`);
 }
 
-async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promise<T>): Promise<T> {
+async function transact<T>(
+  parts: FacadeParts,
+  body: (tx: Transaction) => Promise<T>,
+  proveVersion: () => void,
+): Promise<T> {
   const { database, process, observer } = parts;
   const seen: Seen = {
     checks: [],
@@ -109,6 +120,7 @@ async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promis
   };
   const result = await database
     .transact((tx) => {
+      proveVersion();
       database.writer = process;
       return process.orDeath(async () => {
         const outcome = await body(recorded(parts, tx, seen));
