@@ -139,6 +139,7 @@ export const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'L11',
+    subject: 'libvirt',
     title: 'nobody looks for machines that no live row owns',
     patches: [
       {
@@ -297,17 +298,6 @@ export const orchestratorMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'pruned-adopted',
-    title: 'a machine that appears when its tombstone is pruned is taken for one whose row was lost',
-    patches: [
-      {
-        file: 'src/orchestrator/reconciliation/older-than-pruned.ts',
-        find: 'return until !== null && createdAt <= until;',
-        replace: 'return until !== null && createdAt < 0;',
-      },
-    ],
-  },
-  {
     id: 'pruned-by-creation',
     title: 'a tombstone is pruned when its instance was made long ago, and not when it ended long ago',
     patches: [
@@ -315,22 +305,6 @@ export const orchestratorMutants: readonly Mutant[] = [
         file: 'src/store/queries/instances.ts',
         find: 'lt(instances.updatedAt, endedBefore),',
         replace: 'lt(instances.createdAt, endedBefore),',
-      },
-    ],
-  },
-  {
-    id: 'pruned-mark',
-    title: 'of the tombstones that are pruned, the mark tells the first creation and not the last',
-    patches: [
-      {
-        file: 'src/store/queries/instances.ts',
-        find: 'Math.max(...deleted.map(',
-        replace: 'Math.min(...deleted.map(',
-      },
-      {
-        file: 'src/orchestrator/queue/prune-tombstones.ts',
-        find: 'known < newestCreatedAt',
-        replace: 'known > newestCreatedAt',
       },
     ],
   },

@@ -165,7 +165,9 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     historyKeptMs: deps.config.retention.history_days * DAY_MS,
     auditKeptMs: deps.config.retention.audit_days * DAY_MS,
     prunable: () =>
-      isClockInSync(clock, options) ? names.filter((name) => isPrunable(platforms, name)) : [],
+      new Map(
+        isClockInSync(clock, options) ? names.map((name) => [name, searchedUntil(platforms, name)]) : [],
+      ),
     also: async () => {
       const room = await given.diskRoom?.();
       if (room !== undefined) checkDisk(alarms, room);
@@ -263,9 +265,11 @@ function platformFacts(platforms: PlatformStates): ReadonlyMap<string, PlatformF
 }
 
 /** Without notes a tombstone is all that tells whose a late machine is. */
-function isPrunable(platforms: PlatformStates, name: string): boolean {
+function searchedUntil(platforms: PlatformStates, name: string): number {
   const state = platforms.get(name);
-  return state?.driver.manifest.keepsNotes === true && state.sightings.areRowsComplete;
+  return state?.driver.manifest.keepsNotes === true
+    ? state.sightings.searchedUntil
+    : Number.NEGATIVE_INFINITY;
 }
 
 function withWriteHealth(store: Store, writes: WriteHealth): Store {

@@ -27,7 +27,8 @@ export class Sightings {
   readonly #deps: Deps;
   readonly #startedAt: number;
   #open = new Map<string, Sighting>();
-  readonly #complete = new Set<ResourceKind>();
+  /** When the last two complete listings of each kind began. */
+  readonly #complete = new Map<ResourceKind, readonly [lastButOne: number, last: number]>();
   #isRestored = false;
   #areUnrecorded = false;
 
@@ -109,12 +110,17 @@ export class Sightings {
   async compared(listing: Omit<ListingFact, 'platform'>): Promise<void> {
     const { store, platform } = this.#deps;
     await store.transact((tx) => tx.sightings.putListing({ platform, ...listing }));
-    if (listing.isComplete) this.#complete.add(listing.resourceKind);
+    if (!listing.isComplete) return;
+    const [, last] = this.#complete.get(listing.resourceKind) ?? [
+      Number.NEGATIVE_INFINITY,
+      Number.NEGATIVE_INFINITY,
+    ];
+    this.#complete.set(listing.resourceKind, [last, listing.beganAt]);
   }
 
   /** The platform has no resources of that kind, so there is nothing to compare. */
   hasNone(kind: ResourceKind): void {
-    this.#complete.add(kind);
+    this.#complete.set(kind, [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]);
   }
 
   /** Whether a complete listing of the kind was compared since the start of this process. */
@@ -171,14 +177,15 @@ export class Sightings {
     ).length;
   }
 
-  /** Whether each resource of ours that the platform shows has its row, so that no row is still lost. */
-  get areRowsComplete(): boolean {
-    return (
-      !this.#isRestored &&
-      (['instance', 'volume'] as const).every(
-        (kind) => this.isCompared(kind) && this.withoutRow(kind).length === 0,
-      )
-    );
+  /**
+   * Rows that ended before this, in milliseconds since the epoch, need no tombstone: two complete listings that began later would
+   * have shown what is left of them, and each resource of ours that the platform shows has its row.
+   */
+  get searchedUntil(): number {
+    const kinds = ['instance', 'volume'] as const;
+    const areAllOwned = kinds.every((kind) => this.withoutRow(kind).length === 0);
+    if (this.#isRestored || !areAllOwned) return Number.NEGATIVE_INFINITY;
+    return Math.min(...kinds.map((kind) => this.#complete.get(kind)?.[0] ?? Number.NEGATIVE_INFINITY));
   }
 
   /** Whether a missing row proves that there is no resource: the resource of a lost row would have been listed by now. */

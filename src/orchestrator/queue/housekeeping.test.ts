@@ -25,7 +25,7 @@ it('that is stopped in the middle of a round begins no other', async () => {
     tombstonesKeptMs: 0,
     historyKeptMs: 0,
     auditKeptMs: 0,
-    prunable: () => [],
+    prunable: () => new Map(),
   };
   const deps = { store, clock, log: {} as Log, authenticators: [authenticator], ...pruning };
   const housekeeping = new Housekeeping(deps);
@@ -106,7 +106,7 @@ it('prunes tombstones in small batches once they are old, and notes the newest c
   await store.transact((tx) => audit(tx, { now: () => endedAt }, actor, { action: 'test' }));
   const audited = async () => (await store.read.audit.page({ limit: 10 })).length;
   const history = async () => (await store.read.history.of('i1')).length;
-  let mayPrune = false;
+  let searchedUntil = Number.POSITIVE_INFINITY;
   const log = { error: (fields: object) => expect(fields).toBeUndefined() } as unknown as Log;
   const housekeeping = new Housekeeping({
     store,
@@ -117,7 +117,7 @@ it('prunes tombstones in small batches once they are old, and notes the newest c
     tombstonesKeptMs: KEPT_MS,
     historyKeptMs: KEPT_MS,
     auditKeptMs: KEPT_MS,
-    prunable: () => (mayPrune ? ['default'] : []),
+    prunable: () => new Map([['default', searchedUntil]]),
   });
   const left = async (): Promise<number[]> => {
     await housekeeping.run();
@@ -127,16 +127,15 @@ it('prunes tombstones in small batches once they are old, and notes the newest c
     return found.flatMap((row, index) => (row === null ? [] : [index + 1]));
   };
   const until = () => store.read.marks.get('instances_pruned_until');
-  mayPrune = true;
   expect(await left()).toHaveLength(150);
   expect([await history(), await audited()]).toEqual([1, 1]);
   await clock.advance(KEPT_MS - 100);
   expect(await left()).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
   expect(await until()).toBe(endedAt - 101);
   await clock.advance(ROUND_MS);
-  mayPrune = false;
+  searchedUntil = endedAt - 500;
   expect(await left()).toHaveLength(100);
-  mayPrune = true;
+  searchedUntil = Number.POSITIVE_INFINITY;
   expect(await left()).toEqual([]);
   expect([await history(), await audited()]).toEqual([0, 0]);
   expect(await until()).toBe(endedAt - 1);

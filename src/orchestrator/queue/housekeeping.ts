@@ -22,8 +22,8 @@ interface Deps {
   historyKeptMs: number;
   /** For how long the audit log is kept, in milliseconds. */
   auditKeptMs: number;
-  /** The platforms whose tombstones may be pruned now: see docs/decisions/0022-retention.md. */
-  prunable: () => readonly string[];
+  /** Of each platform, until when rows must have ended to be pruned now: see docs/decisions/0022-retention.md. */
+  prunable: () => ReadonlyMap<string, number>;
   /** What else is done in each round. */
   also?: () => Promise<void>;
 }
@@ -87,7 +87,8 @@ export class Housekeeping {
       });
       await pruneOldest(store, 'history', now - historyKeptMs);
       await pruneOldest(store, 'audit', now - auditKeptMs);
-      for (const platform of prunable()) await pruneTombstones(store, platform, now - tombstonesKeptMs);
+      for (const [platform, searchedUntil] of prunable())
+        await pruneTombstones(store, platform, Math.min(now - tombstonesKeptMs, searchedUntil));
     } catch (error) {
       log.error({ err: error }, 'housekeeping failed; it will be retried in some seconds');
     }

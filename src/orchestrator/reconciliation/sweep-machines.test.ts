@@ -19,6 +19,7 @@ import type { ReconcileOptions } from '../platform/options.ts';
 import { Sightings } from '../platform/sightings.ts';
 import { MachineSweep } from './sweep-machines.ts';
 
+const NEVER = Number.NEGATIVE_INFINITY;
 const GRACE_MS = 60_000;
 const ID = `inst-${'1'.repeat(32)}`;
 const REF = `berth-${ID}`;
@@ -204,7 +205,7 @@ describe.each(['log', 'stop', 'reap'] as const)(
       await store.transact((tx) => tx.marks.put('instances_pruned_until', 1));
       const { listing, orders, standing, sightings } = await setUp({ orphans, note: wholeNote() });
       for (let seen = 0; seen < 5; seen++) await listing();
-      expect([orders(), standing(), sightings.areRowsComplete]).toEqual([[], [`row_lost ${REF}`], false]);
+      expect([orders(), standing(), sightings.searchedUntil]).toEqual([[], [`row_lost ${REF}`], NEVER]);
       expect(await store.read.sightings.hasNoRow(ID)).toBe(true);
       expect(await store.read.instances.byId(ID)).toBeNull();
     });
@@ -215,7 +216,9 @@ it('a machine with a whole note gets its row again', async () => {
   const { listing, standing, sightings } = await setUp({ note: wholeNote() });
   await listing();
   expect(await store.read.instances.byId(ID)).toMatchObject({ status: 'PROVISIONING', ownerRef: REF });
-  expect([standing(), sightings.areRowsComplete]).toEqual([[], true]);
+  expect(standing()).toEqual([]);
+  await listing();
+  expect(sightings.searchedUntil).toBe(clock.now());
 });
 
 it('what is left of an instance whose end was asked for is removed, once two listings show it', async () => {
@@ -262,13 +265,13 @@ it('a machine without a row stays known while a listing leaves it out, until it 
   await listing();
   await listing({ isListed: false });
   expect(await store.read.sightings.hasNoRow(ID)).toBe(true);
-  expect(sightings.areRowsComplete).toBe(false);
+  expect(sightings.searchedUntil).toBe(NEVER);
   platform.lose(REF);
   await listing({ isTrusted: false });
   expect(await store.read.sightings.hasNoRow(ID)).toBe(true);
   await listing();
   expect(await store.read.sightings.hasNoRow(ID)).toBe(false);
-  expect(sightings.areRowsComplete).toBe(true);
+  expect(sightings.searchedUntil).toBe(clock.now());
 });
 
 it('and is known after a restart, before anything is listed', async () => {
@@ -280,14 +283,19 @@ it('and is known after a restart, before anything is listed', async () => {
   expect(sightings.withoutRow('instance')).toMatchObject([{ ref: REF, resourceId: ID }]);
 });
 
-it('no tombstone is pruned before a complete listing was searched for what has no row [prune-after-sweep]', async () => {
+it('no tombstone is pruned before two complete listings that began after its end [prune-after-sweep]', async () => {
   const { listing, platform, sightings } = await setUp();
   platform.lose(REF);
-  expect(sightings.areRowsComplete).toBe(false);
+  expect(sightings.searchedUntil).toBe(NEVER);
   await listing({ silent: ['a host'] });
-  expect(sightings.areRowsComplete).toBe(false);
+  const firstAt = clock.now();
   await listing();
-  expect(sightings.areRowsComplete).toBe(true);
+  expect(sightings.searchedUntil).toBe(NEVER);
+  await clock.advance(1);
+  await listing({ silent: ['a host'] });
+  expect(sightings.searchedUntil).toBe(NEVER);
+  await listing();
+  expect(sightings.searchedUntil).toBe(firstAt);
 });
 
 it('an orphan is an alarm until it is not listed any more, by all hosts [orphan-alarm]', async () => {
