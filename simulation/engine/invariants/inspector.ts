@@ -70,11 +70,17 @@ export class EngineInspector
   #ofHalfMade: Violation | undefined;
   /** When the database went back last; 0: never. */
   #wentBackAt = 0;
+  /** The ids that were being made when the database went back last: no listing showed them yet. */
+  #beingMade: ReadonlySet<string> = new Set();
   /** The ids that listings showed without a row. */
   readonly unowned = new Set<string>();
 
   override async wentBack(): Promise<void> {
     this.#wentBackAt = this.world.scheduler.now;
+    const calls = [...this.#underWay.values()].flat();
+    this.#beingMade = new Set(
+      calls.filter(({ method }) => /create$/.test(method)).map(({ ref }) => idOf(ref)),
+    );
     await super.wentBack();
   }
 
@@ -82,7 +88,8 @@ export class EngineInspector
     super.replied(reply, tenant, key);
     const [, id = ''] = /^\/v1\/(?:instances|volumes)\/([^/]+)$/.exec(reply.path) ?? [];
     if (reply.status !== 404 || !this.isForgotten(id) || this.wasOrdered(id)) return;
-    const isDoubtful = this.world.scheduler.now - this.#wentBackAt < DOUBT_MS || this.unowned.has(id);
+    const isEarly = this.world.scheduler.now - this.#wentBackAt < DOUBT_MS && !this.#beingMade.has(id);
+    const isDoubtful = isEarly || this.unowned.has(id);
     // The mark of a volume holds nothing: a create that was forgotten may write one late.
     const traces = this.world.engine.traces(id).filter((trace) => !/\.mark on /.test(trace));
     if (isDoubtful) this.check(() => absenceIsNotTold(id, traces));

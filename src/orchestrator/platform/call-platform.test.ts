@@ -98,8 +98,8 @@ describe('what the platform says', () => {
 
 describe('a lease that ends before a call would', () => {
   it.each([
-    [999, 0],
-    [1_000, 1],
+    [1_249, 0],
+    [1_250, 1],
     [undefined, 1],
   ])('(until %s) calls %d times', async (until, calls) => {
     const context = caller();
@@ -127,6 +127,23 @@ describe('a lease that ends before a call would', () => {
     const done = { outcome: 'done', value: null } as const;
     await expect(call(context, done, context.clock.now() + 60_000)).rejects.toThrow(LeaseEnding);
   });
+});
+
+it('a lease that would end soon is renewed as soon as its call is given up, and then until the call has ended', async () => {
+  const context = caller();
+  const { clock } = context;
+  const held = lease('create', 1_300);
+  const renewals: [at: number, until: number][] = [];
+  const renew = async (_: Lease, until: number): Promise<boolean> => renewals.push([clock.now(), until]) > 0;
+  const store = { transact: (body: (tx: object) => unknown) => body({ work: { renew } }) };
+  const ending = Promise.withResolvers<Step<null>>();
+  const calling = callStep({ ...context, store } as unknown as Context, held, () => ending.promise);
+  await clock.advance(1_000);
+  expect([renewals, held.until]).toEqual([[[1_000, 5_000]], 5_000]);
+  await clock.advance(4_000);
+  expect(renewals.map(([at]) => Math.round(at))).toEqual([1_000, 3_667]);
+  ending.resolve({ outcome: 'done', value: null });
+  expect(await calling).toEqual({ outcome: 'done', value: null });
 });
 
 describe('an answer that has no form', () => {

@@ -38,6 +38,9 @@ type Caller = Waiting &
 const LONGEST_PAUSE_MS = 10 * 60_000;
 const DEFAULT_PAUSE_MS = 1_000;
 
+/** The share of a lease in which a call that was given up renews it. */
+const RENEWALS = 16;
+
 /** The lease would expire during one more call: its holder sends nothing and writes nothing. */
 export class LeaseEnding extends Error {
   override readonly name = 'LeaseEnding';
@@ -62,7 +65,7 @@ export async function callStep<T>(
   const sentAt = clock.now();
   // If the clock here is behind, the lease expires sooner than it seems.
   const behindMs = Math.max(0, 0 - (clock.offsetMs?.() ?? 0));
-  if (sentAt + behindMs + options.callTimeoutMs > lease.until)
+  if (sentAt + behindMs + options.callTimeoutMs + options.leaseMs / RENEWALS > lease.until)
     throw new LeaseEnding(`the lease ends before a ${kind} would`);
   const controller = new AbortController();
   const limits = {

@@ -48,6 +48,8 @@ export async function whileLeaseIsKept<T>(
     ended = { value };
   });
   for (;;) {
+    const isEndingSoon = lease.until - clock.now() < options.leaseMs / 2;
+    if (isEndingSoon && !stopping.aborted) await renew(context, lease);
     await eitherOr(noting, clock, options.leaseMs / 3, stopping);
     if (ended === undefined && stopping.aborted) await eitherOr(noting, clock, LAST_WAIT_MS);
     if (ended !== undefined) {
@@ -55,7 +57,6 @@ export async function whileLeaseIsKept<T>(
       return ended.value;
     }
     if (stopping.aborted) throw new CallUnderWay(`this server ends while a ${kind} is under way`);
-    await renew(context, lease);
     const overdueMs = clock.now() - since;
     if (overdueMs >= STUCK_AFTER_MS)
       alarms.raise({
