@@ -129,7 +129,7 @@ describe('a lease that ends before a call would', () => {
   });
 });
 
-it('a lease that would end soon is renewed as soon as its call is given up, and then until the call has ended', async () => {
+it('a lease that would end soon is renewed as soon as its call is given up, and then until the call has ended [lease-renewed-at-once]', async () => {
   const context = caller();
   const { clock } = context;
   const held = lease('create', 1_300);
