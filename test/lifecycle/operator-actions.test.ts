@@ -248,6 +248,30 @@ describe('a decision about a machine that no live instance has', () => {
     expect((await store.read.alarms.list()).filter(({ subject }) => subject === ref)).toEqual([]);
   });
 
+  it('makes one whose row may have been pruned a new instance, and its alarm ends [operator-adopt-pruned]', async () => {
+    const { berth, store, row, deps } = await setup();
+    await using _ = berth;
+    const id = `inst-${'0123456789abcdef'.repeat(2)}`;
+    const ref = `berth-${id}`;
+    const { driver, machines } = berth.platform;
+    const note = JSON.stringify({ ...JSON.parse(machines.get(row.ownerRef)?.note ?? ''), id });
+    await store.transact((tx) => tx.marks.put('instances_pruned_until', berth.clock.now()));
+    let step = await driver.create(machineSpec({ ref, note }), null);
+    while (step.outcome === 'pending') {
+      await berth.clock.advance(1_000);
+      step = await driver.create(machineSpec({ ref, note }), step.cookie);
+    }
+    await berth.clock.advance(15_000);
+    const alarms = async () =>
+      (await store.read.alarms.list()).filter(({ subject }) => subject === ref).map(({ kind }) => kind);
+    expect(await alarms()).toEqual(['row_lost']);
+    await decideOrphan(deps, actor, { ref, action: 'adopt', isDone: true });
+    await berth.clock.advance(30_000);
+    expect((await store.read.instances.byOwnerRef(ref))?.id).not.toBe(id);
+    expect(await alarms()).toEqual([]);
+    expect((await berth.orchestrator.request('GET', `/instances/${id}`)).status).toBe(404);
+  });
+
   it('is refused while another decision about the machine is carried out [operator-one-decision]', async () => {
     const { berth, store, deps } = await setup();
     await using _ = berth;
