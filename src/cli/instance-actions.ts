@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { counted } from '../contract/counted.ts';
 import type { Reader } from '../orchestrator/model/store.ts';
 import {
   forceDestroyInstance,
@@ -77,9 +78,8 @@ function tellPlan(plan: Plan, owner: { name: string } | null): void {
   printLine(`${instance} of account ${named} is ${status}.`);
   if (step !== null) {
     const problem = step.lastError === null ? '' : `: ${step.lastError}`;
-    printLine(
-      `Its step ${step.kind} was tried ${step.attempt} times, and is next at ${toJsonTime(step.notBefore)}${problem}.`,
-    );
+    const tried = step.attempt === 0 ? 'is' : `was tried ${counted(step.attempt, 'time')}, and is`;
+    printLine(`Its step ${step.kind} ${tried} due at ${toJsonTime(step.notBefore)}${problem}.`);
   }
   printLine(isDone ? `Ordered: ${effect}.` : `A dry run; with --yes, ${effect}.`);
 }

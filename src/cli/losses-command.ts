@@ -71,7 +71,7 @@ export function lossesCommand(): Command {
     },
   );
   withOutput(withAcceptance(accept)).description(
-    'accept the losses: for this long, instances that the platform no longer has are ended',
+    'accept the losses: for the time of --for, instances whose machines the platform no longer has are ended',
   );
   return losses;
 }

@@ -11,7 +11,7 @@ import { ActionRefused } from './refused.ts';
 
 /**
  * What an operator decides about a machine with our mark that no live instance has: `adopt` makes it a new instance of its
- * account, `release` takes our mark off it, `destroy` removes it with its disks.
+ * account, `release` takes our mark off it, `destroy` removes it with its disks. A volume without a row can only be destroyed.
  */
 export const orphanActions = ['adopt', 'release', 'destroy'] as const;
 export type OrphanAction = (typeof orphanActions)[number];
@@ -44,7 +44,7 @@ const EFFECTS: Readonly<Record<OrphanAction, string>> = {
   release:
     'within 10 seconds a server takes our mark off it, if it is shut off: from then on it is yours, with its disks, and Berth neither ' +
     'shows, counts nor removes it',
-  destroy: 'it is removed with its disks, and all that is on them is lost',
+  destroy: 'it is removed, and all data on it is lost',
 };
 
 const UNOWNED: ReadonlySet<string> = new Set(['orphan_machine', 'orphan_volume', 'row_lost']);
@@ -108,7 +108,7 @@ export async function decideOrphan(
       throw new ActionRefused(`There is no orphan ${ref}: \`berth orphans ls\` lists them.`, 'not_found');
     if (isVolume(ref) && action !== 'destroy')
       throw new ActionRefused(
-        `${ref} is a volume, and only machines can be adopted or released: look at its alarm.`,
+        `${ref} is a volume, and only machines can be adopted or released: \`berth orphans rm ${ref}\` says what can be done.`,
       );
     if (isVolume(ref)) await refuseKnownVolume(read, ref);
     else await refuseOwnedMachine(read, ref, action);
@@ -121,7 +121,8 @@ export async function decideOrphan(
     return { ref, platform: orphan.platform, problem: orphan.text, effect: EFFECTS[action], isDone };
   };
   if (!isDone) return plan(deps.store.read);
-  return audited(deps, actor, { action: `machine.${action}`, subject: ref }, (inside) =>
+  const entry = { action: `${isVolume(ref) ? 'volume' : 'machine'}.${action}`, subject: ref };
+  return audited(deps, actor, entry, (inside) =>
     inside.transact(async (tx) => {
       const planned = await plan(tx);
       const now = deps.clock.now();
