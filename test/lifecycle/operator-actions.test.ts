@@ -227,11 +227,14 @@ describe('a decision about a machine that no live instance has', () => {
     await using _ = berth;
     const ref = `berth-inst-${'0123456789abcdef'.repeat(2)}`;
     const { driver } = berth.platform;
-    let step = await driver.create(machineSpec({ ref, note: 'what nobody reads' }), null);
-    while (step.outcome === 'pending') {
-      await berth.clock.advance(1_000);
-      step = await driver.create(machineSpec({ ref, note: 'what nobody reads' }), step.cookie);
-    }
+    const make = async () => {
+      let step = await driver.create(machineSpec({ ref, note: 'what nobody reads' }), null);
+      while (step.outcome === 'pending') {
+        await berth.clock.advance(1_000);
+        step = await driver.create(machineSpec({ ref, note: 'what nobody reads' }), step.cookie);
+      }
+    };
+    await make();
     await berth.clock.advance(15_000);
     expect((await store.read.alarms.list()).map(({ subject }) => subject)).toContain(ref);
     const order = { ref, action: 'destroy' } as const;
@@ -246,6 +249,11 @@ describe('a decision about a machine that no live instance has', () => {
       closedAt: expect.any(Number),
     });
     expect((await store.read.alarms.list()).filter(({ subject }) => subject === ref)).toEqual([]);
+    // It turns up again, as a late create has it.
+    await make();
+    expect(berth.platform.machines.has(ref)).toBe(true);
+    await berth.clock.advance(30_000);
+    expect(berth.platform.machines.has(ref)).toBe(false);
   });
 
   it('makes one whose row may have been pruned a new instance, and its alarm ends [operator-adopt-pruned]', async () => {
