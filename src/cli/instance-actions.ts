@@ -38,7 +38,7 @@ export function addInstanceActions(instances: Command): void {
       ),
   );
   withYes(release).description(
-    'remove the machine of an instance that failed, which failed_instances.hold_minutes keeps for you',
+    'remove the machine of an instance that failed now, with its disks; without this it stays until its DELETE or failed_instances.hold_minutes',
   );
   const destroy = onDatabase(
     instances.command('rm <instance>'),

@@ -150,8 +150,9 @@ const releaseRoute = createRoute({
   ...shared,
   path: '/instances/{instanceId}/release',
   operationId: 'releaseInstance',
-  summary: 'Remove the machine of an instance that failed, before its hold is over',
-  description: 'Only where `failed_instances.hold_minutes` keeps it: `kept_until` of the instance says so.',
+  summary: 'Remove the machine of an instance that failed, with its disks',
+  description:
+    'Only while its open work is `hold`: until its DELETE, or until `kept_until` where that is not null.',
   request: {
     params,
     body: { required: true, content: jsonContent(z.object({ dry_run: dryRun }), { dry_run: false }) },

@@ -166,7 +166,8 @@ export const instanceDetailSchema = instanceRowSchema
     last_problem: z.string().nullable(),
     held: z.boolean().nullable().meta({ description: 'Whether it waits for an operator to accept a loss.' }),
     kept_until: timeOrNullSchema.meta({
-      description: 'Until when its machine is kept for the operator, since it failed; null: it is not.',
+      description:
+        'Until when its machine is kept for the operator, since it failed. Null: it is not, or until its DELETE where `work` is `hold`.',
     }),
     dossier: dossierSchema.nullable().meta({ description: 'Null: it has not failed.' }),
     events: z.array(eventSchema),
@@ -203,7 +204,7 @@ export async function readEvents(
   return [...(record === null ? [] : [createdEvent(record)]), ...events].map(toEvent);
 }
 
-/** Until when the machine of an instance that failed is kept for the operator; null: it is not. */
+/** Until when the machine of an instance that failed is kept for the operator; null: it is not, or until a request. */
 export function keptUntil({ kind, deadlineAt }: Pick<Work, 'kind' | 'deadlineAt'>): number | null {
   return kind === 'hold' ? deadlineAt : null;
 }
