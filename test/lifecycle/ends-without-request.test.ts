@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Actor } from '../../src/operators/model.ts';
 import { forceDestroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
+import { readInstance } from '../../src/orchestrator/operate/views/instances.ts';
 import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 
 const MINUTE_MS = 60_000;
@@ -82,6 +83,10 @@ describe('the disks that a DELETE keeps', () => {
     await expect(retryInstance({ store, clock: berth.clock }, actor, { id, isDone: true })).rejects.toThrow(
       'its disks are kept for losses.keep_disks_hours',
     );
+    const read = async () => (await readInstance(store.read, id))?.destroy_order;
+    expect(await read()).toMatch(
+      /^a DELETE of account \S+, 20.*; its disks are kept for losses\.keep_disks_hours$/,
+    );
     expect((await rm()).effect).toContain('kept since its DELETE');
     await berth.clock.advance(MINUTE_MS);
     expect(berth.platform.machines.has(ref)).toBe(false);
@@ -89,6 +94,7 @@ describe('the disks that a DELETE keeps', () => {
       status: 'DESTROYED',
       destroyOrder: { reason: 'operator', by: 'ann' },
     });
+    expect(await read()).toMatch(/^operator ann, 20\S+$/);
     await expect(rm()).rejects.toThrow('nothing is left of it');
   });
 
