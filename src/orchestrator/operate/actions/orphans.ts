@@ -110,14 +110,15 @@ export async function decideOrphan(
       throw new ActionRefused(
         `${ref} is a volume, and only machines can be adopted or released: \`berth orphans rm ${ref}\` says what can be done.`,
       );
-    if (isVolume(ref)) await refuseKnownVolume(read, ref);
-    else await refuseOwnedMachine(read, ref, action);
+    // Before the rows: a server that adopts writes the row, and removes the order later.
     const before = await orderedBefore(read, ref);
     if (before !== null && before !== action)
       throw new ActionRefused(
         `${before === 'destroy' ? 'rm' : before} of ${ref} was ordered before, and is not finished: ` +
           `\`berth audit ls --subject ${ref}\` shows its outcome.`,
       );
+    if (isVolume(ref)) await refuseKnownVolume(read, ref);
+    else await refuseOwnedMachine(read, ref, action);
     return { ref, platform: orphan.platform, problem: orphan.text, effect: EFFECTS[action], isDone };
   };
   if (!isDone) return plan(deps.store.read);
