@@ -14,14 +14,14 @@ import {
   withOutput,
 } from './print-records.ts';
 
-/** `berth alarms`: what stands wrong, as every server that uses the database sees it. */
+/** `berth alarms`: the open alarms of all servers that use the database. */
 export function alarmsCommand(): Command {
   const alarms = new Command('alarms');
   withList(
     onDatabase(alarms.command('ls'), async ({ store }, flags: ListFlags) => {
       printRecords(await listAlarms(store.read), alarmColumns, flags, 'No alarm stands.');
     }),
-  ).description('list the alarms that stand, the oldest first');
+  ).description('list the open alarms, the oldest first');
   const ack = onDatabase(
     alarms
       .command('ack')
@@ -37,7 +37,7 @@ export function alarmsCommand(): Command {
   );
   withOutput(ack)
     .option('--by <name>', 'who has taken it on; default: the user of this machine')
-    .description('say that somebody is at it; without a subject, at all of that kind');
+    .description('record that you work on an alarm; without a subject, on all of that kind');
   return alarms;
 }
 

@@ -34,7 +34,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     },
     {
       name: 'status',
-      description: 'what there is and what stands wrong, on one screen',
+      description: 'instances, platforms, open work and alarms, on one screen',
       load: async () => (await import('./status-command.ts')).statusCommand(),
     },
     {
@@ -44,7 +44,7 @@ export function commandsOf(isNamed: (name: string) => boolean, ports: ServePorts
     },
     {
       name: 'alarms',
-      description: 'what stands wrong, as every server sees it; who is at it',
+      description: 'open alarms of all servers, and who acknowledged them',
       load: async () => (await import('./alarms-command.ts')).alarmsCommand(),
     },
     {

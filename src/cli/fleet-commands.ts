@@ -155,26 +155,24 @@ export function orphansCommand(): Command {
     }),
   ).description('list machines and volumes without a row that owns them, and rows that were lost');
   const decisions = [
-    [
-      'adopt',
-      'adopt',
-      'make a machine that no live instance has a new instance of its account, under a new id',
-    ],
+    ['adopt', 'adopt', 'make a new instance, under a new id, of a machine that no live instance has'],
     [
       'release',
       'release',
-      'take the mark of Berth off such a machine: it is yours from then on, with its disks',
+      'take the mark of Berth off such a machine, if it is shut off: it is yours from then on, with its disks',
     ],
-    ['rm', 'destroy', 'remove such a machine with its disks'],
+    ['rm', 'destroy', 'remove such a machine, or such a volume, with its data'],
   ] as const;
   for (const [verb, action, description] of decisions) {
     const command = onDatabase(
-      orphans.command(`${verb} <ref>`),
+      orphans.command(verb).argument('<ref>', 'its name on the platform, from `berth orphans ls`'),
       async (deps, ref: string, flags: DecisionFlags) => {
         const order = { ref, action, isDone: flags.yes === true };
         const { isDone, ...plan } = await decideOrphan(deps, localActor(), order);
         const outcome = isDone ? `Ordered: ${plan.effect}.` : `A dry run; with --yes, ${plan.effect}.`;
-        printDone(flags, { ...plan, done: isDone }, plan.problem, outcome);
+        const where = action === 'destroy' ? 'berth work ls' : `berth audit ls --subject ${ref}`;
+        const whereLine = isDone ? [`To see its outcome: ${where}`] : [];
+        printDone(flags, { ...plan, done: isDone }, plan.problem, outcome, ...whereLine);
       },
     );
     withYes(command).description(description);

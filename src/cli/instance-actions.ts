@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { counted } from '../contract/counted.ts';
 import type { Reader } from '../orchestrator/model/store.ts';
 import {
   forceDestroyInstance,
@@ -37,7 +38,7 @@ export function addInstanceActions(instances: Command): void {
       ),
   );
   withYes(release).description(
-    'remove the machine of an instance that failed, which failed_instances.hold_minutes keeps for you',
+    'remove the machine of an instance that failed now, with its disks; without this it stays until its DELETE or failed_instances.hold_minutes',
   );
   const destroy = onDatabase(
     instances.command('rm <instance>'),
@@ -77,9 +78,8 @@ function tellPlan(plan: Plan, owner: { name: string } | null): void {
   printLine(`${instance} of account ${named} is ${status}.`);
   if (step !== null) {
     const problem = step.lastError === null ? '' : `: ${step.lastError}`;
-    printLine(
-      `Its step ${step.kind} was tried ${step.attempt} times, and is next at ${toJsonTime(step.notBefore)}${problem}.`,
-    );
+    const tried = step.attempt === 0 ? 'is' : `was tried ${counted(step.attempt, 'time')}, and is`;
+    printLine(`Its step ${step.kind} ${tried} due at ${toJsonTime(step.notBefore)}${problem}.`);
   }
   printLine(isDone ? `Ordered: ${effect}.` : `A dry run; with --yes, ${effect}.`);
 }

@@ -71,7 +71,7 @@ export function lossesCommand(): Command {
     },
   );
   withOutput(withAcceptance(accept)).description(
-    'accept the losses: for this long, instances that the platform no longer has are ended',
+    'accept the losses: for the time of --for, instances whose machines the platform no longer has are ended',
   );
   return losses;
 }
@@ -108,14 +108,16 @@ export function thawCommand(): Command {
 function platformsNamed(config: Config, given: string | undefined): string[] {
   const platforms = [...platformsOf(config).keys()].filter((name) => (given ?? name) === name);
   if (platforms.length === 0)
-    throw new Fatal(`There is no platform ${given}: name one of the configuration.`);
+    throw new Fatal(
+      `There is no platform ${given}: give one of ${[...platformsOf(config).keys()].join(', ')}.`,
+    );
   return platforms;
 }
 
 function tellTrouble({ frozenSince, volumesDoubtedSince }: PlatformLosses): void {
   if (frozenSince !== null)
     printLine(
-      `Since ${toTime(frozenSince)} the platform does not answer, or its listing is not believed: nothing is sold or ended. The server's log says what is missing; only if that is really lost: berth losses accept`,
+      `Since ${toTime(frozenSince)} the platform does not answer, or its listing is not believed: nothing is sold or ended. See berth alarms ls for what is missing; only if that is really lost: berth losses accept`,
     );
   if (volumesDoubtedSince !== null)
     printLine(

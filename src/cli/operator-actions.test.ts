@@ -127,6 +127,30 @@ describe('what an operator does to an instance', () => {
   });
 });
 
+it('a decision about an orphan is told first, and names where its outcome shows [orphans-command]', async () => {
+  const [machine, volume] = ['berth-inst-9', `berth-vol-${'0'.repeat(32)}`];
+  const store = openSqliteStore(join(folder, 'berth.db'));
+  await store.transact(async (tx) => {
+    const alarm = { platform: 'default', text: 'it is there', since: 1, lastSeenAt: 1, acknowledgedBy: null };
+    await tx.alarms.put({ ...alarm, kind: 'orphan_machine', subject: machine });
+    await tx.alarms.put({ ...alarm, kind: 'orphan_volume', subject: volume });
+  });
+  await store.close();
+  expect(await run('orphans', 'rm', machine)).toMatch(/^it is there\nA dry run; with --yes, it is removed,/);
+  expect(await run('orphans', 'adopt', machine, '--yes')).toMatch(
+    /^it is there\nOrdered: .*\nTo see its outcome: berth audit ls --subject berth-inst-9\n$/,
+  );
+  expect(await refusal('orphans', 'rm', machine, '--yes')).toMatch(
+    'adopt of berth-inst-9 was ordered before',
+  );
+  expect(await refusal('orphans', 'adopt', 'inst-9')).toMatch('There is no orphan inst-9');
+  expect(await run('orphans', 'rm', volume, '--yes')).toMatch('To see its outcome: berth work ls');
+  const log = JSON.parse(await run('audit', 'ls', '--json'));
+  expect(
+    log.slice(0, 3).map(({ action, outcome }: Record<string, string>) => `${action} ${outcome}`),
+  ).toEqual(['volume.destroy done', 'machine.destroy refused', 'machine.adopt done']);
+});
+
 it('a thaw of what is not frozen is refused; losses are accepted with a row in the audit log', async () => {
   expect(await refusal('thaw', 'default')).toMatch('is not frozen');
   expect(await refusal('thaw', 'east')).toMatch('There is no platform east');

@@ -18,7 +18,7 @@ export function createProgram(commands: readonly Command[], version: string): Co
   return program;
 }
 
-function explainMistakes(command: Command, name: string): void {
+function explainMistakes(command: Command, name: string, outer = name): void {
   command.exitOverride();
   command.configureOutput({
     writeOut: printText,
@@ -28,14 +28,25 @@ function explainMistakes(command: Command, name: string): void {
         .replace(/^error: /, '')
         .trim()
         .split('\n');
-      // `berth marketplace` serves by itself and has commands: what follows it is meant as one.
-      const isCommand = command.commands.length > 0 && told.startsWith('too many arguments');
-      const mistake = inHouseWords(isCommand ? `unknown command '${command.args[0]}'` : told);
+      const noun = told.startsWith('too many arguments') ? nounOf(command) : undefined;
+      const mistake = inHouseWords(noun === undefined ? told : `unknown command '${noun.args[0]}'`);
       const sentence = [mistake.replace(/\.$/, ''), ...hints].join(' ');
-      write(`berth: ${sentence}: see \`${name} --help\`.\n`);
+      write(`berth: ${sentence}: see \`${noun === command.parent ? outer : name} --help\`.\n`);
     },
   });
-  for (const inner of command.commands) explainMistakes(inner, `${name} ${inner.name()}`);
+  for (const inner of command.commands) explainMistakes(inner, `${name} ${inner.name()}`, name);
+}
+
+/**
+ * The command whose own command was meant by an argument too many: `berth marketplace` serves by itself and has commands,
+ * and `berth orphans frob` runs the default of `berth orphans`. Undefined: it is an argument.
+ */
+function nounOf(command: Command): Command | undefined {
+  if (command.commands.length > 0) return command;
+  const { parent } = command;
+  const given = parent?.args[0];
+  const isNamed = given === undefined || given === command.name() || command.aliases().includes(given);
+  return isNamed || given.startsWith('-') ? undefined : (parent ?? undefined);
 }
 
 /** A choice that is none, as `--status LOST: give one of ONLINE, STOPPED`. */

@@ -311,6 +311,8 @@ describe('a mistake on the command line is refused', () => {
     ['serve now', /^berth: too many arguments for 'serve'.*: see `berth serve --help`\.\n$/],
     ['serve --port', /^berth: option '--port <number>' argument missing: see `berth serve --help`\.\n$/],
     ['keys make', /^berth: unknown command 'make': see `berth keys --help`\.\n$/],
+    ['orphans adpt berth-1', /^berth: unknown command 'adpt': see `berth orphans --help`\.\n$/],
+    ['orphans list x', /^berth: too many arguments for 'ls'.*: see `berth orphans ls --help`\.\n$/],
     ['marketplace stat', /^berth: unknown command 'stat': see `berth marketplace --help`\.\n$/],
     ['keys revoke', /^berth: missing required argument 'id': see `berth keys revoke --help`\.\n$/],
   ])('%s', async (line, sentence) => expectRefused(line.split(' '), sentence));

@@ -6,7 +6,7 @@ import { printLine, printTable } from '../runtime/print.ts';
 import { onDatabase } from './orchestrator-database.ts';
 import { isData, type OutputFlag, printData, withOutput } from './print-records.ts';
 
-/** `berth status`: what there is and what stands wrong, on one screen. */
+/** `berth status`: instances, platforms, open work and alarms, on one screen. */
 export function statusCommand(): Command {
   return withOutput(
     onDatabase(new Command('status'), async ({ store: { read }, clock, config }, flags: OutputFlag) => {
@@ -37,7 +37,5 @@ function tell(status: StatusView, now: number): void {
   const word = dueAt !== null && Date.parse(dueAt) > now ? 'at' : 'since';
   const oldest = dueAt === null ? '' : `; the oldest is due ${word} ${dueAt}`;
   printLine(`Open steps of work: ${work.open}${oldest}. See berth work ls.`);
-  printLine(
-    `Alarms that stand: ${alarms.count}, not acknowledged: ${alarms.unacknowledged}. See berth alarms ls.`,
-  );
+  printLine(`Open alarms: ${alarms.count}, not acknowledged: ${alarms.unacknowledged}. See berth alarms ls.`);
 }

@@ -1,8 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Actor } from '../../src/operators/model.ts';
+import { forceDestroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
+import { readInstance } from '../../src/orchestrator/operate/views/instances.ts';
 import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+const actor: Actor = { name: 'ann', source: 'cli', address: null };
 
 let berth: Awaited<ReturnType<typeof startPlainOrchestrator>>;
 let id: string;
@@ -59,6 +63,44 @@ describe('an instance whose machine failed', () => {
     await berth.clock.advance(50 * MINUTE_MS);
     expect(berth.platform.machines.has(ref)).toBe(true);
     await berth.clock.advance(20 * MINUTE_MS);
+    expect(berth.platform.machines.has(ref)).toBe(false);
+  });
+});
+
+describe('the disks that a DELETE keeps', () => {
+  const order = { isDone: true, reason: 'the disk is full' };
+  const rm = () =>
+    forceDestroyInstance({ store: berth.orchestrator.store, clock: berth.clock }, actor, { ...order, id });
+  beforeEach(async () => {
+    berth.platform.change(ref, { power: 'failed' });
+    await berth.passUntil(`/instances/${id}`, 'ERROR');
+    await remove();
+  });
+
+  it('are removed at once by an operator [operator-rm-kept]', async () => {
+    await berth.passUntil(`/instances/${id}`, 'GONE');
+    const { store } = berth.orchestrator;
+    await expect(retryInstance({ store, clock: berth.clock }, actor, { id, isDone: true })).rejects.toThrow(
+      'its disks are kept for losses.keep_disks_hours',
+    );
+    const read = async () => (await readInstance(store.read, id))?.destroy_order;
+    expect(await read()).toMatch(
+      /^a DELETE of account \S+, 20.*; its disks are kept for losses\.keep_disks_hours$/,
+    );
+    expect((await rm()).effect).toContain('kept since its DELETE');
+    await berth.clock.advance(MINUTE_MS);
+    expect(berth.platform.machines.has(ref)).toBe(false);
+    expect(await store.read.instances.byId(id)).toMatchObject({
+      status: 'DESTROYED',
+      destroyOrder: { reason: 'operator', by: 'ann' },
+    });
+    expect(await read()).toMatch(/^operator ann, 20\S+$/);
+    await expect(rm()).rejects.toThrow('nothing is left of it');
+  });
+
+  it('are removed at once by an operator before it is DESTROYED, too', async () => {
+    await rm();
+    await berth.passUntil(`/instances/${id}`, 'GONE');
     expect(berth.platform.machines.has(ref)).toBe(false);
   });
 });

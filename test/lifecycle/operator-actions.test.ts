@@ -3,7 +3,7 @@ import { machineSpec } from '../../src/drivers/simulator/simulator.fixture.ts';
 import type { Actor } from '../../src/operators/model.ts';
 import { forceDestroyInstance, retryInstance } from '../../src/orchestrator/operate/actions/instances.ts';
 import { thawPlatform } from '../../src/orchestrator/operate/actions/losses.ts';
-import { decideOrphan } from '../../src/orchestrator/operate/actions/orphans.ts';
+import { decideOrphan, type OrphanAction } from '../../src/orchestrator/operate/actions/orphans.ts';
 import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 
 const actor: Actor = { name: 'ann', source: 'cli', address: null };
@@ -227,11 +227,14 @@ describe('a decision about a machine that no live instance has', () => {
     await using _ = berth;
     const ref = `berth-inst-${'0123456789abcdef'.repeat(2)}`;
     const { driver } = berth.platform;
-    let step = await driver.create(machineSpec({ ref, note: 'what nobody reads' }), null);
-    while (step.outcome === 'pending') {
-      await berth.clock.advance(1_000);
-      step = await driver.create(machineSpec({ ref, note: 'what nobody reads' }), step.cookie);
-    }
+    const make = async () => {
+      let step = await driver.create(machineSpec({ ref, note: 'what nobody reads' }), null);
+      while (step.outcome === 'pending') {
+        await berth.clock.advance(1_000);
+        step = await driver.create(machineSpec({ ref, note: 'what nobody reads' }), step.cookie);
+      }
+    };
+    await make();
     await berth.clock.advance(15_000);
     expect((await store.read.alarms.list()).map(({ subject }) => subject)).toContain(ref);
     const order = { ref, action: 'destroy' } as const;
@@ -246,13 +249,103 @@ describe('a decision about a machine that no live instance has', () => {
       closedAt: expect.any(Number),
     });
     expect((await store.read.alarms.list()).filter(({ subject }) => subject === ref)).toEqual([]);
+    // It turns up again, as a late create has it.
+    await make();
+    expect(berth.platform.machines.has(ref)).toBe(true);
+    await berth.clock.advance(30_000);
+    expect(berth.platform.machines.has(ref)).toBe(false);
+  });
+
+  it('makes one whose row may have been pruned a new instance, and its alarm ends [operator-adopt-pruned]', async () => {
+    const { berth, store, row, deps } = await setup();
+    await using _ = berth;
+    const id = `inst-${'0123456789abcdef'.repeat(2)}`;
+    const ref = `berth-${id}`;
+    const { driver, machines } = berth.platform;
+    const note = JSON.stringify({ ...JSON.parse(machines.get(row.ownerRef)?.note ?? ''), id });
+    await store.transact((tx) => tx.marks.put('instances_pruned_until', berth.clock.now()));
+    let step = await driver.create(machineSpec({ ref, note }), null);
+    while (step.outcome === 'pending') {
+      await berth.clock.advance(1_000);
+      step = await driver.create(machineSpec({ ref, note }), step.cookie);
+    }
+    await berth.clock.advance(15_000);
+    const alarms = async () =>
+      (await store.read.alarms.list()).filter(({ subject }) => subject === ref).map(({ kind }) => kind);
+    expect(await alarms()).toEqual(['row_lost']);
+    await decideOrphan(deps, actor, { ref, action: 'adopt', isDone: true });
+    await berth.clock.advance(30_000);
+    expect((await store.read.instances.byOwnerRef(ref))?.id).not.toBe(id);
+    expect(await alarms()).toEqual([]);
+    expect((await berth.orchestrator.request('GET', `/instances/${id}`)).status).toBe(404);
+  });
+
+  it('is refused while another decision about the machine is carried out [operator-one-decision]', async () => {
+    const { berth, store, deps } = await setup();
+    await using _ = berth;
+    const ref = `berth-inst-${'0123456789abcdef'.repeat(2)}`;
+    const since = berth.clock.now();
+    const alarm = { kind: 'orphan_machine', subject: ref, platform: 'default', text: 'it is there' } as const;
+    await store.transact((tx) => tx.alarms.put({ ...alarm, since, lastSeenAt: since, acknowledgedBy: null }));
+    const decide = (action: OrphanAction) => decideOrphan(deps, actor, { ref, action, isDone: true });
+    await decide('adopt');
+    await decide('adopt');
+    await expect(decide('release')).rejects.toThrow(`adopt of ${ref} was ordered before`);
+    await expect(decide('destroy')).rejects.toThrow(`adopt of ${ref} was ordered before`);
+    await store.transact((tx) => tx.marks.remove(`adopt_requested:${ref}`));
+    await decide('destroy');
+    await expect(decide('release')).rejects.toThrow(`rm of ${ref} was ordered before`);
+    await expect(decide('adopt')).rejects.toThrow(`rm of ${ref} was ordered before`);
+  });
+
+  it('removes a volume without a row, and never one that may be a live volume [operator-orphan-volume]', async () => {
+    const { berth, store, row, deps } = await setup();
+    await using _ = berth;
+    const since = berth.clock.now();
+    const [unknown, known] = ['0123456789abcdef', 'fedcba9876543210'].map((half) => `vol-${half.repeat(2)}`);
+    await store.transact(async (tx) => {
+      const { accountId, region } = row;
+      await tx.volumes.insert({
+        id: `${known}`,
+        accountId,
+        name: 'data',
+        sizeGb: 20,
+        region,
+        type: null,
+        status: 'AVAILABLE',
+        priceMicroUsdPerHour: 0,
+        createdAt: since,
+        deletedAt: null,
+        createOpenUntil: null,
+        requestId: null,
+        platform: 'default',
+        ownerRef: `berth-${known}`,
+        host: null,
+        destroyOrder: null,
+      });
+      for (const subject of [`berth-${unknown}`, `berth-${known}-g1`])
+        await tx.alarms.put({
+          kind: 'orphan_volume',
+          subject,
+          platform: 'default',
+          text: 'it has no row',
+          since,
+          lastSeenAt: since,
+          acknowledgedBy: null,
+        });
+    });
+    const destroy = (ref: string) => decideOrphan(deps, actor, { ref, action: 'destroy', isDone: true });
+    await expect(destroy(`berth-${known}-g1`)).rejects.toThrow(`${known} has the volume berth-${known} on`);
+    expect(await destroy(`berth-${unknown}`)).toMatchObject({ isDone: true });
+    const adopt = decideOrphan(deps, actor, { ref: `berth-${unknown}`, action: 'adopt', isDone: true });
+    await expect(adopt).rejects.toThrow('only machines can be adopted or released');
   });
 
   it('is refused for what is no orphan, and for the machine of a live instance', async () => {
     const { berth, store, row, deps } = await setup();
     await using _ = berth;
     const order = { ref: row.ownerRef, action: 'adopt', isDone: true } as const;
-    await expect(decideOrphan(deps, actor, order)).rejects.toThrow('stands as an orphan');
+    await expect(decideOrphan(deps, actor, order)).rejects.toThrow('There is no orphan berth-inst-');
     const alarm = {
       kind: 'orphan_machine',
       subject: row.ownerRef,

@@ -24,7 +24,10 @@ export async function destroyInstance(
   });
 }
 
-/** Records the request and has the machine removed. An order of a policy or of a failed create stays as it was recorded. */
+/**
+ * Records the request and has the machine removed. An order that was recorded before stays, except one that keeps the disks: an
+ * operator's takes its place, so they are removed now.
+ */
 export async function orderDestroy(
   tx: Transaction,
   record: InstanceRecord,
@@ -34,11 +37,11 @@ export async function orderDestroy(
   const { status } = record;
   const hadEnded = (status === 'ERROR' || status === 'OFFLINE') && record.destroyOrder === null;
   const keepsDisks = hadEnded && reason === 'tenant';
-  const destroyOrder =
-    record.destroyOrder ?? recordedOrder({ reason, by, at: now, ...(keepsDisks && { keepsDisks }) });
+  const before = reason === 'operator' && record.destroyOrder?.keepsDisks ? null : record.destroyOrder;
+  const destroyOrder = before ?? recordedOrder({ reason, by, at: now, ...(keepsDisks && { keepsDisks }) });
   const changes = { attachCycle: false, destroyOrder };
   const destroying =
-    status === 'DESTROYING'
+    status === 'DESTROYING' || status === 'DESTROYED'
       ? await amend(tx, record, now, changes)
       : await transition(tx, record, 'DESTROYING', now, changes);
   await putInstanceWork(tx, record.id, 'destroy', now);

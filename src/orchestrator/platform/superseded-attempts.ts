@@ -6,6 +6,7 @@ import type { Transaction } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 import { volumeMoveOf } from '../model/work-cookies.ts';
 import type { ReconcileContext } from './context.ts';
+import { changedBefore } from './expected-machines.ts';
 
 type Resource = Pick<Attempt, 'resourceKind' | 'platform' | 'host'> & {
   id: string;
@@ -74,6 +75,29 @@ export async function removeOtherAttempt(
     log.warn({ ref, resource: id }, 'the platform shows another attempt than the row has: it is removed');
     return 'removed';
   });
+}
+
+/**
+ * Whether an operator ordered the removal of a resource without a row. If it was proved gone before the listing began that shows
+ * it, it is removed again.
+ */
+export async function removeRowless(
+  context: Pick<ReconcileContext, 'store' | 'clock' | 'options' | 'log'>,
+  ref: OwnerRef,
+  begunAt: number,
+): Promise<boolean> {
+  const { store, clock, log } = context;
+  const known = await store.read.attempts.byRef(ref);
+  if (known === null) return false;
+  if (known.closedAt !== null && changedBefore(known.closedAt, begunAt, context))
+    await store.transact(async (tx) => {
+      const current = await tx.attempts.byRef(ref);
+      if (current === null || current.closedAt === null || (await tx.work.of(ref)) !== null) return;
+      await tx.attempts.put({ ...current, closedAt: null });
+      await putRemoval(tx, current, clock.now());
+      log.warn({ ref }, 'what an operator had removed is there: it is removed again');
+    });
+  return true;
 }
 
 /** Whether all other attempts of a resource are closed. Puts the work that removes those that are not. */

@@ -105,7 +105,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     const { sightings } = this.#context;
     await sightings.record(this.#seen);
     for (const sighting of sightings.withoutRow(this.#kind)) {
-      const hasRow = this.#adopted.includes(sighting.ref) || (await this.#hasRow(sighting.resourceId));
+      const hasRow = this.#adopted.includes(sighting.ref) || (await this.#hasRow(sighting));
       const isGone =
         !hasRow && isTrusted && !items.has(sighting.ref) && (await this.#confirm(sighting)).answer === 'gone';
       if (hasRow || isGone) await sightings.close([sighting]);
@@ -113,9 +113,11 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     await this.#alarm();
   }
 
-  async #hasRow(id: string): Promise<boolean> {
+  /** Its row may have another id: an operator made the machine a new instance. */
+  async #hasRow({ resourceId, ref }: Sighting): Promise<boolean> {
     const { instances, volumes } = this.#context.store.read;
-    return (this.#kind === 'instance' ? await instances.byId(id) : await volumes.byId(id)) !== null;
+    const rows = this.#kind === 'instance' ? instances : volumes;
+    return ((await rows.byId(resourceId)) ?? (await rows.byOwnerRef(ref))) !== null;
   }
 
   /** Raises the alarms for machines and volumes together: they share one kind of alarm. */

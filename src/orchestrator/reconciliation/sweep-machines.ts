@@ -9,7 +9,7 @@ import { confirmMachine } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { changedBefore, type ExpectedMachines } from '../platform/expected-machines.ts';
 import type { Listed } from '../platform/shared-listing.ts';
-import { isUnderWay, removeOtherAttempt, supersede } from '../platform/superseded-attempts.ts';
+import { isUnderWay, removeOtherAttempt, removeRowless, supersede } from '../platform/superseded-attempts.ts';
 import { adoptMachine } from './adopt-machine.ts';
 import { Deviations } from './deviations.ts';
 import { type Orphan, OrphanPolicy } from './orphan-policy.ts';
@@ -108,8 +108,7 @@ export class MachineSweep {
       (await store.read.instances.byOwnerRef(machine.ref)) ??
       (await store.read.instances.byId(idOf(machine.ref)));
     if (row === null) {
-      // An operator ordered its removal, which is under way.
-      if ((await store.read.attempts.byRef(machine.ref)) !== null) return;
+      if (await removeRowless(this.#context, machine.ref, begunAt)) return;
       const adopted = await this.#rowless.adopt(machine);
       if (adopted === 'adopted' || adopted === 'foreign' || adopted.isWhole) return;
       const isOld = clock.now() - machine.createdAt >= options.orphanGraceMs;

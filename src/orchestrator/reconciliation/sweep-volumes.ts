@@ -8,7 +8,7 @@ import { confirmVolume } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { changedBefore } from '../platform/expected-machines.ts';
 import type { Listed } from '../platform/shared-listing.ts';
-import { isUnderWay, removeOtherAttempt } from '../platform/superseded-attempts.ts';
+import { isUnderWay, removeOtherAttempt, removeRowless } from '../platform/superseded-attempts.ts';
 import { isNewlyVisible, markVolumeVisible } from '../platform/visibility.ts';
 import { adoptVolume } from './adopt-volume.ts';
 import { Deviations } from './deviations.ts';
@@ -104,7 +104,7 @@ export class VolumeSweep {
     const row = await store.read.volumes.byId(idOf(volume.ref));
     const isListedAgain = stateKeyBefore !== undefined;
     if (row === null) {
-      await this.#adopt(volume, isListedAgain);
+      await this.#adopt(volume, { isListedAgain, begunAt });
       return null;
     }
     if (row.platform !== platform) return null;
@@ -125,9 +125,11 @@ export class VolumeSweep {
     return found === 'as-recorded' ? { readAt: now, stateKey } : null;
   }
 
-  async #adopt(volume: ObservedVolume, isListedAgain: boolean): Promise<void> {
-    // An operator ordered its removal, which is under way.
-    if ((await this.#context.store.read.attempts.byRef(volume.ref)) !== null) return;
+  async #adopt(
+    volume: ObservedVolume,
+    { isListedAgain, begunAt }: { isListedAgain: boolean; begunAt: number },
+  ): Promise<void> {
+    if (await removeRowless(this.#context, volume.ref, begunAt)) return;
     const adopted = await this.#rowless.adopt(volume);
     if (adopted === 'adopted' || adopted === 'foreign' || adopted.isWhole) return;
     const { clock, options } = this.#context;

@@ -56,7 +56,7 @@ function fromSqliteError(error: InstanceType<typeof Database.SqliteError>, path:
     return new DatabaseRefused(`The disk of the database ${path} is full: make room and start again.`, cause);
   if (code.startsWith('SQLITE_BUSY'))
     return new DatabaseRefused(
-      `The database ${path} is locked by another process: stop it and start again.`,
+      `The database ${path} is locked by another process, such as a server that is suspended: end that and try again.`,
       cause,
     );
   if (code.startsWith('SQLITE_IOERR'))

@@ -24,11 +24,12 @@ const REMEDIES: Readonly<Record<AlarmKind, string>> = {
   inventory_unknown: 'Ask the platform by `berth doctor`. After ten minutes nothing more of it is sold.',
   host_unknown: 'Put the host back into the configuration. Accept the losses only if it is gone for good.',
   losses_held: 'Compare with the platform’s own list. Accept the losses only if the machines are gone.',
-  orphan_machine: 'Look at it on the platform: it may cost money. Delete it there if nobody needs it.',
-  orphan_volume: 'Look at it on the platform: it holds data. Delete it there if nobody needs it.',
+  orphan_machine:
+    'Look at it on the platform: it may cost money. Then `berth orphans adopt`, `release` or `rm`.',
+  orphan_volume: 'Look at it on the platform: it may hold data. `berth orphans rm` removes it.',
   listing_incomplete:
     'Mend the platform, or the host that does not answer: until it is listed whole, rows that were lost read 404.',
-  row_lost: 'The database was restored without this row: see docs/backup.md.',
+  row_lost: 'Create its account if that is missing. Otherwise `berth orphans adopt`, `release` or `rm`.',
   machine_paused: 'End the cause that it names. Once it is STOPPED, leave the resume to the tenant’s start.',
   machine_fault: 'Do what it says: the instance stays ONLINE meanwhile.',
   resource_renamed: 'Give it its name back when you can: Berth follows it meanwhile, and its DELETE works.',
@@ -92,7 +93,7 @@ function columnsAt(now: number, csrf: string): readonly Column<AlarmRecord>[] {
 /** With a link to where it is looked at. */
 export function subjectOf({ kind, subject, platform }: AlarmRecord): Html | '' {
   if (kind === 'step_failing' && subject.startsWith('inst-')) return instanceLink(subject);
-  if (kind === 'orphan_machine' || kind === 'orphan_volume')
+  if (kind === 'orphan_machine' || kind === 'orphan_volume' || kind === 'row_lost')
     return html`<a href="/console/orphans" class="mono">${subject}</a>`;
   if (platform !== null) return html`<a href="/console/platforms">${named(subject)}</a>`;
   return named(subject);

@@ -84,6 +84,34 @@ it.each<[string, Partial<Known>, tone: string, headline: RegExp, todo: RegExp]>(
   ]);
 });
 
+it.each<[string, Partial<Known>, RegExp]>([
+  ['no work is open', {}, /^Nothing is left of it/],
+  [
+    'its machine turned up again',
+    { alarms: [{ ...failing, kind: 'orphan_machine', subject: 'berth-inst-1' }] },
+    /^Its machine is on the platform again.*`berth orphans adopt`/,
+  ],
+  ['its removal was ordered', { work }, /^What is left of it on the platform is being removed\.$/],
+  [
+    'its machine is kept for a time',
+    { work: { ...work, kind: 'hold', deadlineAt: now + 120_000 } },
+    /^Its machine is kept for you for another 2 min/,
+  ],
+  [
+    'its machine is kept until a request',
+    { work: { ...work, kind: 'hold' } },
+    /^Its machine stays, and its unit is not sold, until its owner deletes it/,
+  ],
+  [
+    'its machine is gone, and its unit is kept',
+    { work: { ...work, kind: 'release', deadlineAt: now + 120_000 } },
+    /^Its machine is gone\. Its unit is not sold for another 2 min/,
+  ],
+])('says of one that failed what is left of it: %s', (_, changes, sentence) => {
+  const record = instance('inst-1', { status: 'ERROR', error: 'no room' });
+  expect(diagnose(known({ record, ...changes }), now).todo[0]).toMatch(sentence);
+});
+
 it('says of a stopped one why its last start failed', () => {
   const event = {
     instanceId: 'inst-1',

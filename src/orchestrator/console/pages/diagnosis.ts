@@ -58,7 +58,8 @@ const STEP_WORDS: Readonly<Record<string, string>> = {
   destroy: 'remove the machine, and prove that it is gone',
   observe: 'read the machine, since something differs',
   attach: 'attach or detach volumes',
-  hold: 'keep the machine for you, then remove it',
+  hold: 'keep the machine for you',
+  release: 'keep the unit of a lost machine, then sell it again',
   resize: 'make the volume larger',
 };
 
@@ -105,25 +106,32 @@ function frozen({ record, work }: Known, since: number, now: number): Diagnosis 
   };
 }
 
-function failed({ record, work, events, alarms }: Known, now: number): Diagnosis {
+function failed(known: Known, now: number): Diagnosis {
+  const { record, work, events, alarms } = known;
   const end = events.findLast(({ toStatus }) => toStatus === 'ERROR');
   const ssh = lastSsh(events);
   const because = [record.error ?? 'No reason was kept.'];
   if (end?.detail !== null && end?.detail !== undefined && end.detail !== record.error)
     because.push(`The platform’s words: ${end.detail}`);
   const todo = ssh === undefined ? [] : toSshTodo(ssh, because);
-  todo.push(tellLeft(work, now));
+  todo.push(tellLeft(known, now));
   const isFailing = alarms.some(({ kind }) => kind === 'step_failing');
   if (isFailing && work?.lastError) todo.push(`The removal fails: ${work.lastError}`);
   return { tone: 'bad', headline: 'It failed', because, todo };
 }
 
 /** What is still there of an instance that failed. */
-function tellLeft(work: Work | null, now: number): string {
+function tellLeft({ work, alarms }: Known, now: number): string {
+  if (alarms.some(({ kind }) => kind === 'orphan_machine'))
+    return 'Its machine is on the platform again, and Berth removes nothing. `berth orphans adopt` makes it a new instance, `berth instances rm` removes both.';
   if (work === null)
     return 'Nothing is left of it on the platform. Its owner deletes the row; it costs nothing.';
+  if (work.kind === 'release')
+    return `Its machine is gone. Its unit is not sold for another ${span(Math.max(0, (work.deadlineAt ?? now) - now))}, in case the machine turns up again.`;
+  if (work.kind !== 'hold') return 'What is left of it on the platform is being removed.';
   const until = keptUntil(work);
-  if (until === null) return 'What is left of it on the platform is being removed.';
+  if (until === null)
+    return 'Its machine stays, and its unit is not sold, until its owner deletes it. “Release” removes it at once.';
   const rest = until <= now ? 'is removed now' : `is kept for you for another ${span(until - now)}`;
   return `Its machine ${rest}, and its unit is not sold meanwhile. “Release” removes it at once.`;
 }

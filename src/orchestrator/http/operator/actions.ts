@@ -150,8 +150,9 @@ const releaseRoute = createRoute({
   ...shared,
   path: '/instances/{instanceId}/release',
   operationId: 'releaseInstance',
-  summary: 'Remove the machine of an instance that failed, before its hold is over',
-  description: 'Only where `failed_instances.hold_minutes` keeps it: `kept_until` of the instance says so.',
+  summary: 'Remove the machine of an instance that failed, with its disks',
+  description:
+    'Only while its open work is `hold`: until its DELETE, or until `kept_until` where that is not null.',
   request: {
     params,
     body: { required: true, content: jsonContent(z.object({ dry_run: dryRun }), { dry_run: false }) },
@@ -182,9 +183,9 @@ const orphanRoute = createRoute({
   ...shared,
   path: '/orphans/{ref}/{action}',
   operationId: 'decideOrphan',
-  summary: 'Decide about a machine that no live instance has',
+  summary: 'Decide about a machine that no live instance has, or a volume without a row',
   description:
-    '`adopt`: a server makes it a new instance of its account, from the note that it was made with. `release`: a server takes our mark off it, and it is yours. `destroy`: it is removed with its disks. The audit log tells how that ended.',
+    '`adopt`: a server makes it a new instance of its account, from the note that it was made with. `release`: a server takes our mark off it, and it is yours. `destroy`: it is removed with its disks; a volume can only be destroyed. A second, different decision is refused until the first has ended. The audit log has how it ended.',
   request: {
     params: z.object({ ref: z.string(), action: z.enum(orphanActions) }),
     body: { required: true, content: jsonContent(z.object({ dry_run: dryRun }), { dry_run: false }) },

@@ -73,6 +73,10 @@ function effectOfRetry({ id, status }: InstanceRecord, work: Work | null): strin
     throw new ActionRefused(
       `${id} waits until what an earlier create may still have made would show: that pause cannot be cut short.`,
     );
+  if (status === 'DESTROYED')
+    throw new ActionRefused(
+      `${id} is DESTROYED, and its disks are kept for losses.keep_disks_hours: \`berth instances rm ${id} --yes\` removes them now.`,
+    );
   if (work?.kind === 'hold') return 'the end of its console is read again; its machine is kept as before';
   if (work !== null) return `its step ${work.kind} is tried again now`;
   if (status === 'ONLINE' || status === 'STOPPED')
@@ -95,11 +99,7 @@ export async function forceDestroyInstance(
     read: Pick<Reader, 'instances' | 'work'>,
   ): Promise<Plan & { record: InstanceRecord }> => {
     const { record, work } = await find(read, id);
-    const effect =
-      record.status === 'DESTROYING'
-        ? 'its removal begins anew, and ends when the platform shows that the machine is gone'
-        : `it becomes DESTROYING; its disk and all that is on it are lost, and it is DESTROYED when the platform shows that the machine is gone`;
-    return { ...toPlan(record, work, { effect, isDone }), record };
+    return { ...toPlan(record, work, { effect: effectOfDestroy(record), isDone }), record };
   };
   if (!isDone) return withoutRecord(await plan(deps.store.read));
   const detail = reason === null ? {} : { reason };
@@ -111,6 +111,14 @@ export async function forceDestroyInstance(
       return withoutRecord(planned);
     }),
   );
+}
+
+function effectOfDestroy({ status, destroyOrder }: InstanceRecord): string {
+  if (destroyOrder?.keepsDisks)
+    return 'its machine and its disks, which are kept since its DELETE, are removed now, and all that is on them is lost';
+  return status === 'DESTROYING'
+    ? 'its removal begins anew, and ends when the platform shows that the machine is gone'
+    : 'it becomes DESTROYING; its disk and all that is on it are lost, and it is DESTROYED when the platform shows that the machine is gone';
 }
 
 /**
@@ -155,8 +163,15 @@ async function find(
   const record = await instances.byId(id);
   if (record === null)
     throw new ActionRefused(`There is no instance ${id}: see \`berth instances ls\`.`, 'not_found');
-  if (record.status === 'DESTROYED') throw new ActionRefused(`${id} is DESTROYED: nothing is left of it.`);
-  return { record, work: await work.of(id) };
+  const open = await work.of(id);
+  if (record.status === 'DESTROYED' && !isKept(record, open))
+    throw new ActionRefused(`${id} is DESTROYED: nothing is left of it.`);
+  return { record, work: open };
+}
+
+/** Whether its disks are kept after its DELETE. */
+function isKept({ destroyOrder }: InstanceRecord, work: Work | null): boolean {
+  return destroyOrder?.keepsDisks === true && work?.kind === 'destroy';
 }
 
 function toPlan(

@@ -11,7 +11,7 @@ import { ActionRefused } from './refused.ts';
 
 /**
  * What an operator decides about a machine with our mark that no live instance has: `adopt` makes it a new instance of its
- * account, `release` takes our mark off it, `destroy` removes it with its disks.
+ * account, `release` takes our mark off it, `destroy` removes it with its disks. A volume without a row can only be destroyed.
  */
 export const orphanActions = ['adopt', 'release', 'destroy'] as const;
 export type OrphanAction = (typeof orphanActions)[number];
@@ -44,15 +44,50 @@ const EFFECTS: Readonly<Record<OrphanAction, string>> = {
   release:
     'within 10 seconds a server takes our mark off it, if it is shut off: from then on it is yours, with its disks, and Berth neither ' +
     'shows, counts nor removes it',
-  destroy: 'it is removed with its disks, and all that is on them is lost',
+  destroy: 'it is removed, and all data on it is lost',
 };
 
-const UNOWNED: ReadonlySet<string> = new Set(['orphan_machine', 'row_lost']);
+const UNOWNED: ReadonlySet<string> = new Set(['orphan_machine', 'orphan_volume', 'row_lost']);
 const isVolume = (ref: string): boolean => ref.startsWith('berth-vol-');
 /** The actions that need a driver, so a server carries them out. */
 const byServer = ['adopt', 'release'] as const;
 
 const markOf = (action: (typeof byServer)[number], ref: string): MarkName => `${action}_requested:${ref}`;
+
+type Read = Pick<Reader, 'alarms' | 'instances' | 'volumes' | 'attempts' | 'marks'>;
+
+/** The order about a machine or a volume that is not carried out yet. A second, different one would undo it. */
+async function orderedBefore({ attempts, marks }: Read, ref: string): Promise<OrphanAction | null> {
+  for (const action of byServer) if ((await marks.get(markOf(action, ref))) !== null) return action;
+  const attempt = await attempts.byRef(ref);
+  return attempt !== null && attempt.closedAt === null ? 'destroy' : null;
+}
+
+/** @throws {ActionRefused} if an instance has the machine, or `berth instances rm` is to remove both */
+async function refuseOwnedMachine({ instances }: Read, ref: string, action: OrphanAction): Promise<void> {
+  const row = await instances.byOwnerRef(ref);
+  if (row === null) return;
+  if (row.destroyOrder !== null)
+    throw new ActionRefused(`The end of ${row.id} was asked for: its machine is being removed.`);
+  if (row.status !== 'ERROR' && row.status !== 'OFFLINE')
+    throw new ActionRefused(
+      `${row.id} is ${row.status}, and has the machine: there is nothing to ${action}.`,
+    );
+  if (action === 'destroy')
+    throw new ActionRefused(
+      `${row.id} had the machine before it was ${row.status}: \`berth instances rm ${row.id} --yes\` removes both.`,
+    );
+}
+
+/** @throws {ActionRefused} if a volume has a row and another name on the platform: either of the two may have its data */
+async function refuseKnownVolume({ volumes }: Read, ref: string): Promise<void> {
+  const row = await volumes.byId(idOf(ref));
+  if (row === null || row.deletedAt !== null) return;
+  throw new ActionRefused(
+    `${row.id} has the volume ${row.ownerRef} on the platform, and ${ref} may be a copy of it or the newer of the two: ` +
+      'compare their data, and remove the other one on the platform.',
+  );
+}
 
 /**
  * Records that a machine is to be adopted, released or destroyed: one whose instance ended by itself, or whose row may have
@@ -65,34 +100,30 @@ export async function decideOrphan(
   actor: Actor,
   { ref, action, isDone }: OrphanOrder,
 ): Promise<OrphanPlan> {
-  const plan = async (read: Pick<Reader, 'alarms' | 'instances'>): Promise<OrphanPlan> => {
+  const plan = async (read: Read): Promise<OrphanPlan> => {
     const orphan = (await read.alarms.list()).find(
       ({ kind, subject }) => UNOWNED.has(kind) && subject === ref,
     );
     if (orphan === undefined)
-      throw new ActionRefused(
-        `No machine ${ref} stands as an orphan: see \`berth orphans ls\`.`,
-        'not_found',
-      );
+      throw new ActionRefused(`There is no orphan ${ref}: \`berth orphans ls\` lists them.`, 'not_found');
     if (isVolume(ref) && action !== 'destroy')
       throw new ActionRefused(
-        `${ref} is a volume, and only machines can be adopted or released: look at its alarm.`,
+        `${ref} is a volume, and only machines can be adopted or released: \`berth orphans rm ${ref}\` says what can be done.`,
       );
-    const row = await read.instances.byOwnerRef(ref);
-    if (row !== null && row.destroyOrder !== null)
-      throw new ActionRefused(`The end of ${row.id} was asked for: its machine is being removed.`);
-    if (row !== null && row.status !== 'ERROR' && row.status !== 'OFFLINE')
+    // Before the rows: a server that adopts writes the row, and removes the order later.
+    const before = await orderedBefore(read, ref);
+    if (before !== null && before !== action)
       throw new ActionRefused(
-        `${row.id} is ${row.status}, and has the machine: there is nothing to ${action}.`,
+        `${before === 'destroy' ? 'rm' : before} of ${ref} was ordered before, and is not finished: ` +
+          `\`berth audit ls --subject ${ref}\` shows its outcome.`,
       );
-    if (row !== null && action === 'destroy')
-      throw new ActionRefused(
-        `${row.id} had the machine before it was ${row.status}: \`berth instances rm ${row.id} --yes\` removes both.`,
-      );
+    if (isVolume(ref)) await refuseKnownVolume(read, ref);
+    else await refuseOwnedMachine(read, ref, action);
     return { ref, platform: orphan.platform, problem: orphan.text, effect: EFFECTS[action], isDone };
   };
   if (!isDone) return plan(deps.store.read);
-  return audited(deps, actor, { action: `machine.${action}`, subject: ref }, (inside) =>
+  const entry = { action: `${isVolume(ref) ? 'volume' : 'machine'}.${action}`, subject: ref };
+  return audited(deps, actor, entry, (inside) =>
     inside.transact(async (tx) => {
       const planned = await plan(tx);
       const now = deps.clock.now();

@@ -8,6 +8,7 @@ import {
   toTime,
   USUAL_PAGE,
 } from '../../../operators/views/values.ts';
+import type { DestroyOrder, DestroyReason } from '../../model/destroy-order.ts';
 import type { HistoryEvent } from '../../model/history.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { InstanceSearch, ListedInstance, Reader } from '../../model/store.ts';
@@ -166,8 +167,13 @@ export const instanceDetailSchema = instanceRowSchema
     last_problem: z.string().nullable(),
     held: z.boolean().nullable().meta({ description: 'Whether it waits for an operator to accept a loss.' }),
     kept_until: timeOrNullSchema.meta({
-      description: 'Until when its machine is kept for the operator, since it failed; null: it is not.',
+      description:
+        'Until when its machine is kept for the operator, since it failed. Null: it is not, or until its DELETE where `work` is `hold`.',
     }),
+    destroy_order: z
+      .string()
+      .nullable()
+      .meta({ description: 'Who asked for its removal, when and why, in words; null: nobody has.' }),
     dossier: dossierSchema.nullable().meta({ description: 'Null: it has not failed.' }),
     events: z.array(eventSchema),
   })
@@ -189,6 +195,7 @@ export async function readInstance(
   return {
     ...toInstanceRow(record, nameOf(record.accountId)),
     ...toWorkFacts(record, work),
+    destroy_order: record.destroyOrder && tellOrder(record.destroyOrder, nameOf(record.destroyOrder.by)),
     dossier: toDossier(record, events),
     events: [createdEvent(record), ...events].map(toEvent),
   };
@@ -203,9 +210,22 @@ export async function readEvents(
   return [...(record === null ? [] : [createdEvent(record)]), ...events].map(toEvent);
 }
 
-/** Until when the machine of an instance that failed is kept for the operator; null: it is not. */
+/** Until when the machine of an instance that failed is kept for the operator; null: it is not, or until a request. */
 export function keptUntil({ kind, deadlineAt }: Pick<Work, 'kind' | 'deadlineAt'>): number | null {
   return kind === 'hold' ? deadlineAt : null;
+}
+
+const REASONS: Readonly<Record<DestroyReason, string>> = {
+  tenant: 'a DELETE of account',
+  operator: 'operator',
+  failed_create: 'its create failed, on server',
+  moved: 'it was moved, by server',
+  policy: 'the policy of server',
+};
+
+function tellOrder({ reason, at, keepsDisks }: DestroyOrder, by: string): string {
+  const kept = keepsDisks ? '; its disks are kept for losses.keep_disks_hours' : '';
+  return `${REASONS[reason]} ${by}, ${toTime(at)}${kept}`;
 }
 
 function toWorkFacts(record: InstanceRecord, work: Work | null) {
