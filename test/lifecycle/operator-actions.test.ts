@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { machineSpec } from '../../src/drivers/simulator/simulator.fixture.ts';
 import type { Actor } from '../../src/operators/model.ts';
@@ -170,7 +171,8 @@ describe('a decision about a machine that no live instance has', () => {
     await berth.clock.advance(15_000);
     const adopted = await store.read.instances.byOwnerRef(ref);
     expect(adopted).toMatchObject({ status: 'ONLINE', accountId: row.accountId });
-    expect(adopted?.id).not.toBe(lost);
+    const digest = createHash('sha256').update(`${ref} adopted from ${lost}`).digest('hex');
+    expect(adopted?.id).toBe(`inst-${digest.slice(0, 32)}`);
     expect((await berth.read(`/instances/${lost}`))['status']).toBe('ERROR');
     const actions = await audited(berth);
     expect(actions.toSorted()).toEqual(['instance.adopt done', 'machine.adopt done', 'machine.adopt done']);
@@ -278,6 +280,30 @@ describe('a decision about a machine that no live instance has', () => {
     expect((await store.read.instances.byOwnerRef(ref))?.id).not.toBe(id);
     expect(await alarms()).toEqual([]);
     expect((await berth.orchestrator.request('GET', `/instances/${id}`)).status).toBe(404);
+  });
+
+  it('is not carried out later than ten minutes after it was decided [operator-order-expires]', async () => {
+    const { berth, store, row, deps } = await setup();
+    await using _ = berth;
+    const id = `inst-${'0123456789abcdef'.repeat(2)}`;
+    const ref = `berth-${id}`;
+    const { driver, machines } = berth.platform;
+    const note = JSON.stringify({ ...JSON.parse(machines.get(row.ownerRef)?.note ?? ''), id });
+    await store.transact((tx) => tx.marks.put('instances_pruned_until', berth.clock.now()));
+    let step = await driver.create(machineSpec({ ref, note }), null);
+    while (step.outcome === 'pending') {
+      await berth.clock.advance(1_000);
+      step = await driver.create(machineSpec({ ref, note }), step.cookie);
+    }
+    await berth.clock.advance(15_000);
+    const { get } = driver;
+    driver.get = async (asked) => (asked === ref ? { answer: 'unknown', reason: 'it is busy' } : get(asked));
+    await decideOrphan(deps, actor, { ref, action: 'adopt', isDone: true });
+    await berth.clock.advance(11 * 60_000);
+    Object.assign(driver, { get });
+    await berth.clock.advance(30_000);
+    expect(await store.read.instances.byOwnerRef(ref)).toBeNull();
+    expect(await audited(berth)).toEqual(['machine.adopt failed', 'machine.adopt done']);
   });
 
   it('is refused while another decision about the machine is carried out [operator-one-decision]', async () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { audit } from '../../operators/audit.ts';
 import type { Actor } from '../../operators/model.ts';
 import { isAccountId } from '../accounts/accounts.ts';
@@ -54,14 +55,17 @@ export async function adoptMachine(context: ReconcileContext, machine: ObservedM
 
 /**
  * Makes a machine a new instance in the account of its note, at an operator's request: its old id was answered ERROR, OFFLINE or
- * 404, which is final for clients. The machine keeps its name on the platform.
+ * 404, which is final for clients. The machine keeps its name on the platform. The new id follows from the id that had it before,
+ * so that a machine that is adopted again after the restore of a backup has the id that its client knows.
  */
 export async function adoptAsNew(context: ReconcileContext, machine: ObservedMachine): Promise<Adopted> {
-  const { store, random, installationId, otherPlatforms } = context;
+  const { store, installationId, otherPlatforms } = context;
   const reading = readNote(machine, installationId, instanceNoteSchema, otherPlatforms);
   if (reading.owner === 'foreign') return 'foreign';
   if (reading.owner === 'unknown') return { problem: 'its note cannot be read', isWhole: false };
-  const noted = { ...reading.value, id: `inst-${random.bytes(16).toString('hex')}` };
+  const idBefore = (await store.read.instances.byOwnerRef(machine.ref))?.id ?? reading.value.id;
+  const digest = createHash('sha256').update(`${machine.ref} adopted from ${idBefore}`).digest('hex');
+  const noted = { ...reading.value, id: `inst-${digest.slice(0, 32)}` };
   if ((await store.read.credentials.accountById(noted.accountId)) === null)
     return { problem: noAccount(noted.accountId), isWhole: true };
   let isTaken = false;

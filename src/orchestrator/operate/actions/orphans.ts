@@ -144,6 +144,11 @@ export async function decideOrphan(
   );
 }
 
+/** How long an order waits for its machine to be shown, in milliseconds. One that comes later is not what the operator looked at. */
+const VALID_MS = 10 * 60_000;
+const EXPIRED =
+  'the platform did not show the machine, or did not answer, within 10 minutes of the order: look again, and order it again';
+
 interface RequestsDeps extends Deps {
   log: Pick<Log, 'warn'>;
   alarms: Pick<Alarms, 'standing' | 'server'>;
@@ -159,15 +164,17 @@ export class OrphanRequests {
     this.#deps = deps;
   }
 
-  /** One round. An `unknown` outcome is tried again in the next. */
+  /** One round. An `unknown` outcome is tried again in the next, until the order is too old. */
   async poll(): Promise<void> {
-    const { store, alarms, act } = this.#deps;
+    const { store, clock, alarms, act } = this.#deps;
     for (const { kind, subject: ref, platform } of alarms.standing()) {
       const actOn = act.get(platform ?? '');
       if (!UNOWNED.has(kind) || actOn === undefined) continue;
       for (const action of byServer) {
-        if ((await store.read.marks.get(markOf(action, ref))) === null) continue;
-        const outcome = await actOn(action, ref);
+        const orderedAt = await store.read.marks.get(markOf(action, ref));
+        if (orderedAt === null) continue;
+        const isLate = clock.now() - orderedAt > VALID_MS;
+        const outcome = isLate ? { problem: EXPIRED, isWhole: true } : await actOn(action, ref);
         if (outcome !== 'unknown') await this.#settle(action, ref, outcome);
       }
     }
