@@ -226,3 +226,18 @@ it('a drain cordons, stops nothing, and tells what is left until nothing is [dra
   const again = await drain(deps, actor, { ...request, reason: null });
   expect(again).toMatchObject({ isEmpty: true, byStatus: {}, cordon: { reason: 'a move', by: 'ann' } });
 });
+
+it('a drain does not count a lost instance, whose machine is gone and whose unit is kept [drain-lost]', async () => {
+  const { berth, deps } = await start();
+  await using _ = berth;
+  const { store } = berth.orchestrator;
+  const id = await berth.create(first);
+  await berth.passUntil(`/instances/${id}`, 'ONLINE');
+  await berth.passUntil(`/instances/${await berth.create()}`, 'ONLINE');
+  const row = await store.read.instances.byId(id);
+  berth.platform.lose(row?.ownerRef ?? '');
+  await berth.passUntil(`/instances/${id}`, 'ERROR');
+  expect(await store.read.work.of(id)).toMatchObject({ kind: 'release' });
+  const request = { subject: { kind: 'region', name: first.region }, until: null, reason: null } as const;
+  expect((await drain(deps, actor, request)).instances.map((left) => left.id)).not.toContain(id);
+});

@@ -3,6 +3,7 @@ import type { Actor } from '../../../operators/model.ts';
 import { type CordonRecord, type CordonSubject, concerns } from '../../model/cordon.ts';
 import type { InstanceRecord } from '../../model/records.ts';
 import type { Reader } from '../../model/store.ts';
+import type { Work } from '../../model/work.ts';
 import { type CordonDeps, type CordonRequest, cordon } from './cordons.ts';
 
 /** What is still there of a subject that is drained. */
@@ -49,7 +50,7 @@ async function machinesOf(
   const all = await instances.list(subject.kind === 'region' ? { region: subject.name } : {});
   const there: InstanceRecord[] = [];
   for (const record of all)
-    if (isOn(record, subject) && (!hasEnded(record) || (await work.of(record.id)) !== null))
+    if (isOn(record, subject) && (!hasEnded(record) || hasMachine(await work.of(record.id))))
       there.push(record);
   return there;
 }
@@ -60,7 +61,11 @@ function isOn({ region, offerId, platform, host, status }: InstanceRecord, subje
   return concerns(subject, { region, offer: offerId, platform, host: isAnywhere ? subject.name : host });
 }
 
-/** Its machine is removed as soon as it ends: only open work says that it is still there. */
 function hasEnded({ status }: InstanceRecord): boolean {
   return status === 'ERROR' || status === 'OFFLINE';
+}
+
+/** Whether an instance that has ended may have its machine still. `release`: it is gone, and only its unit is kept. */
+function hasMachine(work: Work | null): boolean {
+  return work !== null && work.kind !== 'release';
 }
