@@ -1,5 +1,4 @@
 import type { Clock } from '../../ports/clock.ts';
-import type { OwnerRef } from '../model/platform-driver.ts';
 import type { ListingFact, Sighting } from '../model/sighting.ts';
 import type { Store } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
@@ -28,8 +27,10 @@ export class Sightings {
   readonly #startedAt: number;
   #open = new Map<string, Sighting>();
   readonly #complete = new Set<ResourceKind>();
-  #isRestored = false;
-  #areUnrecorded = false;
+  /** Whether the database was restored and is not yet reconciled: it is known to lack rows, so no resource counts as an orphan. */
+  isRestored = false;
+  /** Whether a listing has shown machines without a row that are not recorded yet. */
+  areUnrecorded = false;
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -50,10 +51,6 @@ export class Sightings {
   /** The resources of one kind that have no row. */
   withoutRow(kind: ResourceKind): Sighting[] {
     return this.of('no_row').filter(({ resourceKind }) => resourceKind === kind);
-  }
-
-  isWithoutRow(ref: OwnerRef): boolean {
-    return this.of('no_row').some((one) => one.ref === ref);
   }
 
   /** When it was first seen, in milliseconds since the epoch; undefined: it is not open. */
@@ -122,38 +119,19 @@ export class Sightings {
     return this.#complete.has(kind);
   }
 
-  /** From now until {@link restoreEnded} the database is known to lack rows. */
-  restoreBegan(): void {
-    this.#isRestored = true;
-  }
-
-  restoreEnded(): void {
-    this.#isRestored = false;
-  }
-
-  /** Whether the database was restored and is not yet reconciled: no resource counts as an orphan. */
-  get isRestored(): boolean {
-    return this.#isRestored;
-  }
-
   /** Why a resource of ours may have no row, for the log. */
   get whyRowless(): string {
-    return this.#isRestored ? 'it is younger than the backup' : 'the database had lost it';
-  }
-
-  /** Whether a listing has shown machines without a row that are not recorded yet. */
-  set areUnrecorded(areSo: boolean) {
-    this.#areUnrecorded = areSo;
+    return this.isRestored ? 'it is younger than the backup' : 'the database had lost it';
   }
 
   /** Whether the claims, with {@link unclaimedUnits}, cover every machine. */
   get areClaimsComplete(): boolean {
-    return this.isCompared('instance') || !(this.#isRestored || this.#areUnrecorded);
+    return this.isCompared('instance') || !(this.isRestored || this.areUnrecorded);
   }
 
   /** Whether the claims, with {@link unclaimedStorageGb}, cover every volume. */
   get areStorageClaimsComplete(): boolean {
-    return this.isCompared('volume') || !this.#isRestored;
+    return this.isCompared('volume') || !this.isRestored;
   }
 
   /** GB of a location that volumes without a row use. */
@@ -174,7 +152,7 @@ export class Sightings {
   /** Whether each resource of ours that the platform shows has its row, so that no row is still lost. */
   get areRowsComplete(): boolean {
     return (
-      !this.#isRestored &&
+      !this.isRestored &&
       (['instance', 'volume'] as const).every(
         (kind) => this.isCompared(kind) && this.withoutRow(kind).length === 0,
       )
@@ -183,17 +161,14 @@ export class Sightings {
 
   /** Whether a missing row proves that there is no resource: the resource of a lost row would have been listed by now. */
   isAbsenceProved(kind: ResourceKind): boolean {
-    return this.isCompared(kind) || (!this.#isRestored && this.#isDoubtOver);
+    const { clock, options } = this.#deps;
+    const isDoubtOver = clock.now() - this.#startedAt >= options.restoreDoubtMs;
+    return this.isCompared(kind) || (!this.isRestored && isDoubtOver);
   }
 
   /** Whether a list of the rows has every instance that a client may know. */
   get isListComplete(): boolean {
-    return !this.#isRestored || this.isCompared('instance');
-  }
-
-  get #isDoubtOver(): boolean {
-    const { clock, options } = this.#deps;
-    return clock.now() - this.#startedAt >= options.restoreDoubtMs;
+    return !this.isRestored || this.isCompared('instance');
   }
 }
 

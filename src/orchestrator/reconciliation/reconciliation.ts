@@ -129,7 +129,7 @@ export class Reconciliation {
   async #compareVolumes(): Promise<void> {
     const { volumes, sightings, restoreHold } = this.#context;
     if (volumes === undefined) {
-      restoreHold.endVolumes();
+      restoreHold.areVolumesHeld = false;
       sightings.hasNone('volume');
       return;
     }
@@ -141,11 +141,10 @@ export class Reconciliation {
   async #holdWork(takenAt: number, first: Listed<ObservedMachine> | null): Promise<void> {
     const { store, platform, restoreHold, clock, log, sightings } = this.#context;
     this.#beganAt = first?.begunAt ?? clock.now();
-    sightings.restoreBegan();
-    const ids: string[] = [];
+    sightings.isRestored = true;
     for await (const row of eachLiveInstance(store.read.instances))
-      if (row.platform === platform) ids.push(row.id);
-    restoreHold.begin(ids);
+      if (row.platform === platform) restoreHold.instances.add(row.id);
+    restoreHold.areVolumesHeld = true;
     log.warn(
       { backupTakenAt: new Date(takenAt).toISOString() },
       'this database was restored from a backup: it is compared with the platform before anything else. ' +
@@ -168,7 +167,7 @@ export class Reconciliation {
       await reconcileVolume(this.#context, volume);
       this.#reconciledVolumes.add(volume.ref);
     });
-    if (isOver && isTrusted && hosts.silent.size === 0) restoreHold.endVolumes();
+    if (isOver && isTrusted && hosts.silent.size === 0) restoreHold.areVolumesHeld = false;
   }
 
   /** Logs once that work waits after a round, and once that no work waits any more. */
@@ -202,7 +201,7 @@ export class Reconciliation {
         {},
         'the restored database is reconciled with the platform: nothing is missing in it any more',
       );
-    sightings.restoreEnded();
+    sightings.isRestored = false;
   }
 
   #endDoubt(): void {

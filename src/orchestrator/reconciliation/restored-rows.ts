@@ -40,14 +40,14 @@ export async function reconcileMachines(
   if (restoreHold.instances.size === 0) return;
   const rows = await store.read.instances.list({});
   const live = new Set(rows.map(({ id }) => id));
-  for (const id of [...restoreHold.instances]) if (!live.has(id)) restoreHold.endInstance(id);
+  for (const id of [...restoreHold.instances]) if (!live.has(id)) restoreHold.instances.delete(id);
   const held = rows.filter(({ id }) => restoreHold.instances.has(id));
   await forEachInSlices(held, { atOnce: ROWS_AT_ONCE, isStopped }, async (row) => {
     const isReconciled = await reconcileRow(context, row, shown, since).catch((error) => {
       log.error({ err: error, ...instanceLogNames(row) }, 'a row could not be reconciled with its machine');
       return false;
     });
-    if (isReconciled) restoreHold.endInstance(row.id);
+    if (isReconciled) restoreHold.instances.delete(row.id);
   });
 }
 

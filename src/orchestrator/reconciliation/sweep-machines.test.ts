@@ -186,7 +186,7 @@ describe.each(['log', 'stop', 'reap'] as const)(
 
     it('is left alone in a database that was restored: its row may be what was lost', async () => {
       const { listing, orders, sightings } = await setUp({ orphans });
-      sightings.restoreBegan();
+      sightings.isRestored = true;
       for (let seen = 0; seen < 5; seen++) await listing();
       expect(orders()).toEqual([]);
     });
