@@ -88,6 +88,15 @@ export async function callStep<T>(
   return step;
 }
 
+/** Makes one changing call that has no lease, with a deadline. Its fence is the time. */
+export function callOnce<T>({ clock, options }: Waiting, call: (limits: Call) => Promise<T>): Promise<T> {
+  const now = clock.now();
+  const deadline = now + options.callTimeoutMs;
+  const controller = new AbortController();
+  const timer = clock.setTimer(options.callTimeoutMs, () => controller.abort());
+  return call({ deadline, fence: now, signal: controller.signal }).finally(() => timer.cancel());
+}
+
 type Unknown = Extract<Presence<unknown>, { answer: 'unknown' }>;
 
 /** Reads from the platform with a deadline. Any failure, and any malformed answer, is `unknown`, never absence. */

@@ -20,14 +20,14 @@ export function noAccount(id: string): string {
   return `there is no account ${id}${remedy}`;
 }
 
-/** The server gives a resource its row again: the audit log says so, as it does of what an operator adopts. */
-export async function auditAdoption(
+/** Records what the server does to a resource without an operator, as the audit log has it of an operator. */
+export async function auditByServer(
   { clock, alarms, platform }: Pick<ReconcileContext, 'clock' | 'alarms' | 'platform'>,
   tx: Pick<Transaction, 'audit'>,
-  { ref, ...action }: { action: string; subject: string; ref: string },
+  { action, subject, ...detail }: { action: string; subject: string; ref?: string },
 ): Promise<void> {
   const server: Actor = { name: alarms.server, source: 'server', address: null };
-  await audit(tx, clock, server, { ...action, detail: { platform, ref } });
+  await audit(tx, clock, server, { action, subject, detail: { platform, ...detail } });
 }
 
 /** A machine that exists is claimed even if its placement is full. */
@@ -104,7 +104,7 @@ async function insertAdopted(
       now: context.clock.now(),
     });
     await tx.instances.insert({ ...record, host: machine.host ?? null });
-    await auditAdoption(context, tx, { action: 'instance.adopt', subject: record.id, ref: machine.ref });
+    await auditByServer(context, tx, { action: 'instance.adopt', subject: record.id, ref: machine.ref });
     const { id: instanceId, offerId, region } = record;
     if (plan.work !== undefined || plan.status !== 'STOPPED' || record.spec.onStop === 'hold')
       await tx.claims.take({ instanceId, offerId, region, capacity: BEYOND_CAPACITY });
