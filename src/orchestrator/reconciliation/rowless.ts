@@ -3,6 +3,7 @@ import { raiseFolded } from '../alarms/fold.ts';
 import { idOf } from '../model/attempt.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef, Presence } from '../model/platform-driver.ts';
 import { readNote } from '../model/platform-resource.ts';
+import { rowOf } from '../model/rows.ts';
 import type { Sighting, SightingDetail } from '../model/sighting.ts';
 import type { ResourceKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
@@ -102,20 +103,17 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
 
   /** Records the noted resources. One that a listing leaves out is read again, and closed only if it is proved gone. */
   async end({ items, isTrusted }: Listed<T>): Promise<void> {
-    const { sightings } = this.#context;
+    const { sightings, store } = this.#context;
     await sightings.record(this.#seen);
     for (const sighting of sightings.withoutRow(this.#kind)) {
-      const hasRow = this.#adopted.includes(sighting.ref) || (await this.#hasRow(sighting.resourceId));
+      const hasRow =
+        this.#adopted.includes(sighting.ref) ||
+        (await rowOf(store.read, this.#kind, sighting.resourceId)) !== null;
       const isGone =
         !hasRow && isTrusted && !items.has(sighting.ref) && (await this.#confirm(sighting)).answer === 'gone';
       if (hasRow || isGone) await sightings.close([sighting]);
     }
     await this.#alarm();
-  }
-
-  async #hasRow(id: string): Promise<boolean> {
-    const { instances, volumes } = this.#context.store.read;
-    return (this.#kind === 'instance' ? await instances.byId(id) : await volumes.byId(id)) !== null;
   }
 
   /** Raises the alarms for machines and volumes together: they share one kind of alarm. */

@@ -4,12 +4,11 @@ import { amend } from '../instances/transition.ts';
 import { generationOf, idOf } from '../model/attempt.ts';
 import type { ObservedMachine, OwnerRef } from '../model/platform-driver.ts';
 import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
-import { putInstanceWork } from '../model/rows.ts';
 import { confirmMachine } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { changedBefore, type ExpectedMachines } from '../platform/expected-machines.ts';
+import type { ExpectedMachines } from '../platform/expected-machines.ts';
 import type { Listed } from '../platform/shared-listing.ts';
-import { isUnderWay, removeOtherAttempt, supersede } from '../platform/superseded-attempts.ts';
+import { isUnderWay, removeAgain, removeOtherAttempt, supersede } from '../platform/superseded-attempts.ts';
 import { adoptMachine } from './adopt-machine.ts';
 import { Deviations } from './deviations.ts';
 import { type Orphan, OrphanPolicy } from './orphan-policy.ts';
@@ -103,7 +102,7 @@ export class MachineSweep {
     machine: ObservedMachine,
     { isListedAgain, begunAt }: { isListedAgain: boolean; begunAt: number },
   ): Promise<void> {
-    const { store, platform, sightings, clock, options } = this.#context;
+    const { store, platform, sightings, clock, options, log } = this.#context;
     const row =
       (await store.read.instances.byOwnerRef(machine.ref)) ??
       (await store.read.instances.byId(idOf(machine.ref)));
@@ -122,9 +121,17 @@ export class MachineSweep {
     if (idOf(row.ownerRef) !== idOf(machine.ref)) return;
     if (row.ownerRef !== machine.ref) return this.#judgeAttempt(row, machine, isListedAgain);
     if (!isListedAgain) return;
-    if (row.destroyOrder !== null) await this.#destroyAgain(row, machine, begunAt);
+    if (row.destroyOrder !== null) {
+      // A late create made it after its absence was proved.
+      if (await removeAgain(this.#context, 'instance', row.id, begunAt))
+        log.error(
+          { ...instanceLogNames(row), ref: machine.ref, power: machine.power, status: row.status },
+          'the machine of an instance that has ended is there: it is destroyed again',
+        );
+      return;
+    }
     // A machine that failed is kept on purpose, and a SPOT instance's is being reclaimed.
-    else if (row.status !== 'DESTROYING' && (await store.read.work.of(row.id))?.kind !== 'hold')
+    if (row.status !== 'DESTROYING' && (await store.read.work.of(row.id))?.kind !== 'hold')
       this.#orphans.push({ ref: machine.ref, power: machine.power, action: 'log' });
   }
 
@@ -144,26 +151,6 @@ export class MachineSweep {
       log.warn(
         { ...instanceLogNames(current), ref },
         'an instance has a later attempt on the platform than its row knew: that one is its machine',
-      );
-    });
-  }
-
-  /** Destroys a machine that a late create made after its absence was proved; its row stays as it is. */
-  async #destroyAgain(
-    { id }: InstanceRecord,
-    { ref, power }: ObservedMachine,
-    begunAt: number,
-  ): Promise<void> {
-    const { store, clock, log } = this.#context;
-    await store.transact(async (tx) => {
-      const row = await tx.instances.byId(id);
-      const hasEnded = row?.status === 'DESTROYED' || row?.status === 'ERROR' || row?.status === 'OFFLINE';
-      const isOld = row !== null && changedBefore(row.updatedAt, begunAt, this.#context);
-      if (!hasEnded || !isOld || row.destroyOrder === null || (await tx.work.of(id)) !== null) return;
-      await putInstanceWork(tx, id, 'destroy', clock.now());
-      log.error(
-        { ...instanceLogNames(row), ref, power, status: row.status },
-        'the machine of an instance that has ended is there: it is destroyed again',
       );
     });
   }

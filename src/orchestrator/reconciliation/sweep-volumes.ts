@@ -3,12 +3,10 @@ import { raiseFolded } from '../alarms/fold.ts';
 import { idOf } from '../model/attempt.ts';
 import type { ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import { type VolumeRecord, volumeLogNames } from '../model/records.ts';
-import { putVolumeWork } from '../model/rows.ts';
 import { confirmVolume } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { changedBefore } from '../platform/expected-machines.ts';
 import type { Listed } from '../platform/shared-listing.ts';
-import { isUnderWay, removeOtherAttempt } from '../platform/superseded-attempts.ts';
+import { isUnderWay, removeAgain, removeOtherAttempt } from '../platform/superseded-attempts.ts';
 import { isNewlyVisible, markVolumeVisible } from '../platform/visibility.ts';
 import { adoptVolume } from './adopt-volume.ts';
 import { Deviations } from './deviations.ts';
@@ -97,7 +95,7 @@ export class VolumeSweep {
     stateKeyBefore: string | undefined,
     begunAt: number,
   ): Promise<Owned | null> {
-    const { sightings, platform, clock, store } = this.#context;
+    const { sightings, platform, clock, store, log } = this.#context;
     const now = clock.now();
     const stateKey = toStateKey(volume);
     if (known?.stateKey === stateKey && Math.abs(now - known.readAt) < OWNED_FOR_MS) return known;
@@ -113,7 +111,12 @@ export class VolumeSweep {
       return null;
     }
     if (hasEnded(row)) {
-      if (isListedAgain && row.destroyOrder !== null) await this.#deleteAgain(row, begunAt);
+      // A late create made it, or it only seemed gone.
+      if (isListedAgain && (await removeAgain(this.#context, 'volume', row.id, begunAt)))
+        log.error(
+          { ...volumeLogNames(row), ref: volume.ref },
+          'a volume that was deleted is there: it is deleted again',
+        );
       return null;
     }
     if (isNewlyVisible(row, begunAt, this.#context)) await markVolumeVisible(this.#context, row);
@@ -159,23 +162,6 @@ export class VolumeSweep {
     await this.#context.store.transact(async (tx) => {
       const row = await tx.volumes.byId(id);
       if (row !== null && row.ownerRef === ownerRef) await tx.volumes.update({ ...row, host });
-    });
-  }
-
-  /** Deletes a volume that a late create made, or that only seemed gone. */
-  async #deleteAgain(volume: VolumeRecord, begunAt: number): Promise<void> {
-    const { store, clock, log } = this.#context;
-    const { id, ownerRef: ref } = volume;
-    await store.transact(async (tx) => {
-      const row = await tx.volumes.byId(id);
-      if (row === null || row.destroyOrder === null || !hasEnded(row) || (await tx.work.of(id)) !== null)
-        return;
-      if (row.deletedAt !== null && !changedBefore(row.deletedAt, begunAt, this.#context)) return;
-      await putVolumeWork(tx, id, 'destroy', clock.now());
-      log.error(
-        { ...volumeLogNames(volume), ref },
-        'a volume that was deleted is there: it is deleted again',
-      );
     });
   }
 }

@@ -6,7 +6,7 @@ import {
   type VolumeRecord,
   volumeLogNames,
 } from '../model/records.ts';
-import { lockInstances, lockVolumesOf } from '../model/rows.ts';
+import { lockInstances, lockVolumesOf, rowOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { InstanceWorkKind, Lease, LeaseState, Work } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
@@ -142,8 +142,7 @@ export async function releaseLease(
 ): Promise<void> {
   await store.transact(async (tx) => {
     if (isRef(lease.resourceId)) await tx.attempts.byRef(lease.resourceId);
-    else if (lease.resourceKind === 'instance') await tx.instances.byId(lease.resourceId);
-    else await tx.volumes.byId(lease.resourceId);
+    else await rowOf(tx, lease.resourceKind, lease.resourceId);
     // What a use case has put meanwhile is another step: neither the cookie nor the pause is its own.
     const isHeld = (await tx.work.check(lease)) === 'held';
     await tx.work.release(lease, isHeld ? later : undefined);
