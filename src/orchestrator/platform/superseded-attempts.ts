@@ -12,6 +12,8 @@ type Resource = Pick<Attempt, 'resourceKind' | 'platform' | 'host'> & {
   id: string;
   ownerRef: OwnerRef;
   createdAt: number;
+  /** Set: nothing of the attempt is left. */
+  closedAt?: number;
 };
 
 /**
@@ -25,19 +27,18 @@ export async function supersede(
   now: number,
   reason: Extract<DestroyReason, 'failed_create' | 'moved' | 'operator'> = 'failed_create',
 ): Promise<void> {
-  const { id: resourceId, ownerRef: ref, resourceKind, platform, host, createdAt } = resource;
-  const destroyOrder = recordedOrder({ reason, by, at: now });
+  const { id, ownerRef: ref, resourceKind, platform, host, createdAt, closedAt = null } = resource;
   await tx.attempts.put({
-    resourceId,
+    resourceId: id,
     resourceKind,
     platform,
     ref,
     host,
     openedAt: createdAt,
-    closedAt: null,
-    destroyOrder,
+    closedAt,
+    destroyOrder: recordedOrder({ reason, by, at: now }),
   });
-  await putRemoval(tx, { ref, resourceKind }, now);
+  if (closedAt === null) await putRemoval(tx, { ref, resourceKind }, now);
 }
 
 /**

@@ -2,7 +2,7 @@ import { cordonedHosts, standingCordons } from '../../capacity/cordons.ts';
 import { toNote } from '../../instances/note.ts';
 import { amend } from '../../instances/transition.ts';
 import type { MachineSpec, ObservedMachine, Step } from '../../model/platform-driver.ts';
-import type { InstanceRecord } from '../../model/records.ts';
+import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
 import { makeAttachmentsDue } from '../../model/rows.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
@@ -12,7 +12,7 @@ import type { ReconcileContext } from '../../platform/context.ts';
 import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
 import { describeWindow, failCreate } from '../fail.ts';
-import { alone, NEXT_ATTEMPT, openNextAttempt, placeInstance } from '../place.ts';
+import { alone, openNextAttempt, placeInstance } from '../place.ts';
 import { describeFailure, type Failed, isPastDeadline, isRepeated, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
 
@@ -85,15 +85,14 @@ async function notMade(
 ): Promise<Next> {
   const reason = describeFailure(failed);
   const isLate = isPastDeadline(lease, context.clock.now());
-  if (failed.code === 'unfinished' && !isLate) {
-    await openNextAttempt(context, tx, record, 'something', reason);
-    return NEXT_ATTEMPT;
-  }
-  // Another host may accept it: the next attempt asks `place` again.
-  const isRefusedThere = isRefused(failed) && failed.sideEffect === 'none' && lease.cookie === null;
-  if (isRefusedThere && record.host !== null && context.driver.place !== undefined && !isLate) {
-    await openNextAttempt(context, tx, record, 'nothing', reason);
-    return NEXT_ATTEMPT;
+  if (!isLate) {
+    const next = await openNextAttempt(context, lease, tx, record, failed, {
+      resourceKind: 'instance',
+      places: context.driver.place !== undefined,
+      names: instanceLogNames(record),
+      write: (changes) => amend(tx, record, context.clock.now(), changes),
+    });
+    if (next !== undefined) return next;
   }
   if (isRefused(failed)) return failCreate(context, tx, record, failed.code, reason);
   if (isLate) return failCreate(context, tx, record, 'late', lateText(record, reason));

@@ -8,7 +8,7 @@ import { toNote } from '../../volumes/note.ts';
 import { transitionVolume, updateAttachmentStatus } from '../../volumes/transition.ts';
 import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
-import { alone, NEXT_ATTEMPT, openNextVolumeAttempt, placeVolume } from '../place.ts';
+import { alone, openNextAttempt, placeVolume } from '../place.ts';
 import { describeFailure, type Failed, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
 
@@ -95,16 +95,13 @@ async function notMade(
   record: VolumeRecord,
   failed: Failed,
 ): Promise<Next> {
-  const problem = describeFailure(failed);
-  if (failed.code === 'unfinished') {
-    await openNextVolumeAttempt(context, tx, record, 'something', problem);
-    return NEXT_ATTEMPT;
-  }
-  const isRefusedThere = isRefused(failed) && failed.sideEffect === 'none' && lease.cookie === null;
-  if (isRefusedThere && record.host !== null && context.driver.volumes?.place !== undefined) {
-    await openNextVolumeAttempt(context, tx, record, 'nothing', problem);
-    return NEXT_ATTEMPT;
-  }
+  const next = await openNextAttempt(context, lease, tx, record, failed, {
+    resourceKind: 'volume',
+    places: context.driver.volumes?.place !== undefined,
+    names: volumeLogNames(record),
+    write: (changes) => tx.volumes.update({ ...record, ...changes }),
+  });
+  if (next !== undefined) return next;
   return isRefused(failed) ? refused(context, tx, record, failed) : retryFailed(context, lease, failed);
 }
 
