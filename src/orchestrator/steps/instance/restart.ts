@@ -54,7 +54,7 @@ async function sendRestart(
     const isOpen = next.step === 'again' && isPastDeadline(lease, clock.now());
     return isOpen ? giveUp(context, current, 'the platform did not carry it out in time') : next;
   };
-  await settleInstance(context, lease, settle, found && { visibility: afterObservation(found) });
+  await settleInstance(context, lease, settle, { visibility: found && afterObservation(found) });
 }
 
 async function afterRestart(
@@ -122,7 +122,7 @@ async function prove(
     );
     return withCookie(restart, lease, { step: 'again', afterMs: pause, problem });
   };
-  await settleInstance(context, lease, settle, found && { visibility: afterObservation(found) });
+  await settleInstance(context, lease, settle, { visibility: found && afterObservation(found) });
 }
 
 async function probe(

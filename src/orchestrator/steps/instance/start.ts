@@ -65,7 +65,7 @@ export async function stepStart(
     }
     return undoStart(context, lease, tx, current, attempted);
   };
-  await settleInstance(context, lease, settle, found && { visibility: afterObservation(found) });
+  await settleInstance(context, lease, settle, { visibility: found && afterObservation(found) });
 }
 
 /** A call whose outcome is not known is looked for before it is sent again. */

@@ -44,7 +44,7 @@ export async function stepStop(
       ? retry(context, lease, found.reason)
       : { step: 'again', afterMs: STOPPING_POLL_MS, problem: 'the machine is stopping' };
   };
-  await settleInstance(context, lease, settle, found && { visibility: afterObservation(found) });
+  await settleInstance(context, lease, settle, { visibility: found && afterObservation(found) });
 }
 
 /** A call whose outcome is not known is looked for before it is sent again; one that failed, after it. */

@@ -81,7 +81,7 @@ async function proved(
     }
     return { step: 'finish' };
   };
-  await settleInstance(context, lease, settle, visibility && { visibility });
+  await settleInstance(context, lease, settle, { visibility });
 }
 
 async function probe(

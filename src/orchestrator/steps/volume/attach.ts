@@ -46,22 +46,24 @@ export async function stepAttach(
       return { step: 'attach' };
     });
   if (open.state === 'detaching') return detach(context, volumes, lease, record, open, instance);
-  if (!isAttachable(instance)) return settleAttachment(context, lease, open, 'detaching');
+  if (!isAttachable(instance))
+    return settleVolume(context, lease, async (tx, current): Promise<Next> => {
+      await write(tx, current, open, 'detaching');
+      return { step: 'attach' };
+    });
   if (!(await isReady(context, instance))) return prepare(context, lease, open, instance);
   if (move !== undefined && volumes.copy !== undefined)
     return moveVolume(context, volumes.copy.bind(volumes), lease, record, { open, move, giveUp: withdraw });
   const step = await callStep(context, lease, (call) =>
     volumes.attach(record.ownerRef, instance.ownerRef, cookieOf(lease, open), call),
   );
+  const { host } = instance;
   const isElsewhere = step.outcome === 'failed' && step.code === 'elsewhere';
   // A volume that another machine has is not copied: that machine would go on writing to the original.
-  const mayMove = volumes.copy !== undefined && instance.host !== null && attachments.length === 1;
-  if (isElsewhere && mayMove) {
-    const host = instance.host ?? '';
+  if (isElsewhere && volumes.copy !== undefined && host !== null && attachments.length === 1)
     return settleVolume(context, lease, (tx, current) => beginMove(context, tx, current, { open, host }), {
       instanceIds: [instance.id],
     });
-  }
   const cannotSucceed =
     step.outcome === 'failed' &&
     (isFinal(step) || step.code === 'elsewhere' || (await hasFailed(context, instance, step)));
@@ -156,10 +158,7 @@ async function detach(
     return { step: 'attach' };
   };
   const visibility = found && afterObservation(found);
-  await settleVolume(context, lease, settle, {
-    instanceIds: [instance.id],
-    ...(visibility && { visibility }),
-  });
+  await settleVolume(context, lease, settle, { instanceIds: [instance.id], visibility });
 }
 
 /** Why a record that the driver reported as gone may still exist. */
@@ -172,18 +171,6 @@ function whyUncertain(
   if (found?.answer === 'observed' && found.value.attachedTo.includes(ownerRef))
     return 'the platform said that it is detached, and still has its record';
   return undefined;
-}
-
-async function settleAttachment(
-  context: ReconcileContext,
-  lease: Lease,
-  open: Attachment,
-  to: Attachment['state'],
-): Promise<void> {
-  await settleVolume(context, lease, async (tx, current): Promise<Next> => {
-    await write(tx, current, open, to);
-    return { step: 'attach' };
-  });
 }
 
 async function write(

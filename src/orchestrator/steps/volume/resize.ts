@@ -56,12 +56,9 @@ export async function stepResize(
         cookie: resizeCookie.encode({ ...resize, driver: step.cookie }),
         ...(isLate && { problem: LATE }),
       };
-    const next = retryFailed(context, lease, step);
-    return next.step === 'again'
-      ? { attempt: lease.attempt, ...next, cookie: resizeCookie.encode(resize) }
-      : next;
+    return { ...again, ...retryFailed(context, lease, step) };
   };
-  await settleVolume(context, lease, settle, found && { visibility: afterObservation(found) });
+  await settleVolume(context, lease, settle, { visibility: found && afterObservation(found) });
 }
 
 /** A resize that is reported as done while the volume is still smaller is not done. */
