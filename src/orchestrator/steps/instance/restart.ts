@@ -10,11 +10,9 @@ import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
 import { onMachineFailed, onMachineGone } from '../fail.ts';
-import { proveEndpoint } from '../prove-endpoint.ts';
+import { probePauseMs, proveEndpoint } from '../prove-endpoint.ts';
 import { describeFailure, isFinal, isInconclusive, isPastDeadline, retryFailed } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
-
-const FIRST_PAUSE_MS = 200;
 
 /**
  * An ONLINE instance stays ONLINE while its machine is reset: what the platform shows of it meanwhile counts for
@@ -68,9 +66,12 @@ async function afterRestart(
     found,
   }: { restart: Restart; step: Step<ObservedMachine>; found: Observation<ObservedMachine> | undefined },
 ): Promise<Next> {
-  const isSent = step.outcome === 'pending' ? { ...restart, driver: step.cookie } : restart;
   if (step.outcome === 'pending')
-    return { step: 'again', afterMs: step.pollAfterMs, cookie: restartCookie.encode(isSent) };
+    return {
+      step: 'again',
+      afterMs: step.pollAfterMs,
+      cookie: restartCookie.encode({ ...restart, driver: step.cookie }),
+    };
   if (step.outcome === 'done') {
     await amend(tx, record, context.clock.now(), { endpoint: step.value.endpoint ?? record.endpoint });
     return {
@@ -116,11 +117,7 @@ async function prove(
     if (isPastDeadline(lease, now)) return giveUp(context, current, `SSH was not ready in time (${problem})`);
     if (found?.answer === 'observed' && found.value.endpoint !== undefined)
       await amend(tx, current, now, { endpoint: found.value.endpoint });
-    const pause = Math.min(
-      context.options.probeIntervalMs,
-      FIRST_PAUSE_MS * 2 ** Math.min(lease.attempt - 1, 10),
-    );
-    return withCookie(restart, lease, { step: 'again', afterMs: pause, problem });
+    return withCookie(restart, lease, { step: 'again', afterMs: probePauseMs(context, lease), problem });
   };
   await settleInstance(context, lease, settle, { visibility: found && afterObservation(found) });
 }

@@ -14,10 +14,8 @@ import {
   type VisibilityUpdate,
 } from '../../platform/visibility.ts';
 import { describeWindow, failCreate, failInstance, recordLoss } from '../fail.ts';
-import { proveEndpoint } from '../prove-endpoint.ts';
+import { FIRST_PAUSE_MS, probePauseMs, proveEndpoint } from '../prove-endpoint.ts';
 import { type Next, settleInstance } from '../settle.ts';
-
-const FIRST_PAUSE_MS = 200;
 
 type FailedProbe = Extract<ProbeResult, { ok: false }>;
 
@@ -137,11 +135,11 @@ async function afterFailedProbe(
   }
   if (found.answer === 'observed' && hasMoved(record.endpoint, found.value.endpoint))
     await amend(tx, record, now, { endpoint: found.value.endpoint ?? null });
-  const pause = Math.min(
-    context.options.probeIntervalMs,
-    FIRST_PAUSE_MS * 2 ** Math.min(lease.attempt - 1, 10),
-  );
-  return { step: 'again', afterMs: pause, problem: `${failed.step}: ${failed.detail}` };
+  return {
+    step: 'again',
+    afterMs: probePauseMs(context, lease),
+    problem: `${failed.step}: ${failed.detail}`,
+  };
 }
 
 /** Off before SSH was proved: by itself it never comes back. A create starts it again; a start is taken back. */
