@@ -11,6 +11,8 @@ import type { ReconcileOptions } from './options.ts';
 export interface Listed<T> {
   /** Whether it proves that what it leaves out is missing. What it shows exists either way. */
   isTrusted: boolean;
+  /** It is trusted, and every host has answered. */
+  isComplete: boolean;
   copies: readonly CopyOfResource[];
   leftovers: readonly Leftover[];
   items: ReadonlyMap<OwnerRef, T>;
@@ -132,7 +134,8 @@ export class SharedListing<T extends { ref: OwnerRef }> {
       const hosts = toHosts(listing.hosts);
       if (isTrusted) this.#seenBeside.note(items.keys(), hosts);
       const { copies = [], leftovers = [] } = listing;
-      return { items, begunAt, hosts, isTrusted, copies, leftovers };
+      const isComplete = isTrusted && hosts.silent.size === 0;
+      return { items, begunAt, hosts, isTrusted, isComplete, copies, leftovers };
     } catch (error) {
       log.error({ err: error }, 'a listing could not be compared with the database: it is ignored');
       return null;

@@ -1,8 +1,9 @@
 import type { Clock } from '../../ports/clock.ts';
-import type { ListingFact, Sighting } from '../model/sighting.ts';
+import type { Sighting } from '../model/sighting.ts';
 import type { Store } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 import type { ReconcileOptions } from './options.ts';
+import type { Listed } from './shared-listing.ts';
 
 /** How often the row of an unchanged sighting is written again, in milliseconds. */
 const REFRESH_MS = 10 * 60_000;
@@ -103,10 +104,15 @@ export class Sightings {
   }
 
   /** Records that a listing was compared: everything that it shows has its row or a sighting. */
-  async compared(listing: Omit<ListingFact, 'platform'>): Promise<void> {
-    const { store, platform } = this.#deps;
-    await store.transact((tx) => tx.sightings.putListing({ platform, ...listing }));
-    if (listing.isComplete) this.#complete.add(listing.resourceKind);
+  async compared(
+    resourceKind: ResourceKind,
+    { begunAt: beganAt, hosts, isComplete }: Pick<Listed<unknown>, 'begunAt' | 'hosts' | 'isComplete'>,
+  ): Promise<void> {
+    const { store, platform, clock } = this.#deps;
+    const silentHosts = [...hosts.silent];
+    const fact = { platform, resourceKind, beganAt, endedAt: clock.now(), isComplete, silentHosts };
+    await store.transact((tx) => tx.sightings.putListing(fact));
+    if (isComplete) this.#complete.add(resourceKind);
   }
 
   /** The platform has no resources of that kind, so there is nothing to compare. */

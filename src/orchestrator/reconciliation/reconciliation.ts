@@ -117,7 +117,7 @@ export class Reconciliation {
       await this.#context.sightings.load();
       if (machines.isTrusted) await compareMachines(this.#context, this.#expected, machines);
       if (!(await this.#machines.sweep(machines))) return;
-      await this.#reconcileRestored(machines);
+      await reconcileMachines(this.#context, machines, this.#beganAt, () => this.#isStopped);
       if (this.#isStopped) return;
       await this.#compareVolumes();
       await this.#endRecovery();
@@ -152,13 +152,8 @@ export class Reconciliation {
     );
   }
 
-  async #reconcileRestored({ items, isTrusted, hosts }: Listed<ObservedMachine>): Promise<void> {
-    const shown = { machines: items, isTrusted: isTrusted && hosts.silent.size === 0 };
-    await reconcileMachines(this.#context, shown, this.#beganAt, () => this.#isStopped);
-  }
-
   /** Reconciles each volume once: later changes are made by this process. */
-  async #reconcileVolumes({ items, isTrusted, hosts }: Listed<ObservedVolume>): Promise<void> {
+  async #reconcileVolumes({ items, isComplete }: Listed<ObservedVolume>): Promise<void> {
     const { restoreHold } = this.#context;
     if (!restoreHold.areVolumesHeld) return;
     const pace = { atOnce: 1, isStopped: () => this.#isStopped };
@@ -167,7 +162,7 @@ export class Reconciliation {
       await reconcileVolume(this.#context, volume);
       this.#reconciledVolumes.add(volume.ref);
     });
-    if (isOver && isTrusted && hosts.silent.size === 0) restoreHold.areVolumesHeld = false;
+    if (isOver && isComplete) restoreHold.areVolumesHeld = false;
   }
 
   /** Logs once that work waits after a round, and once that no work waits any more. */

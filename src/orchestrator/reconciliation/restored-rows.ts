@@ -1,6 +1,6 @@
 import { forEachInSlices } from '../../ports/in-slices.ts';
 import { amend } from '../instances/transition.ts';
-import type { ObservedMachine, OwnerRef } from '../model/platform-driver.ts';
+import type { ObservedMachine } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
 import { putInstanceWork } from '../model/rows.ts';
@@ -8,19 +8,13 @@ import type { Transaction } from '../model/store.ts';
 import type { InstanceWorkKind } from '../model/work.ts';
 import { confirmMachine, readMachine } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
+import type { Listed } from '../platform/shared-listing.ts';
 import { mayAppearForMs } from '../platform/visibility.ts';
 import { failCreate } from '../steps/fail.ts';
 import { BEYOND_CAPACITY } from './adopt-machine.ts';
 
 /** Rows at a time: each may read from the platform. */
 const ROWS_AT_ONCE = 16;
-
-/** What the platform listed. */
-export interface ListedMachines {
-  machines: ReadonlyMap<OwnerRef, ObservedMachine>;
-  /** Whether what it lacks may be gone. */
-  isTrusted: boolean;
-}
 
 /**
  * Reconciles the rows of a restored database, and the work of the backup, with the machines as they are now. What
@@ -32,7 +26,7 @@ export interface ListedMachines {
  */
 export async function reconcileMachines(
   context: ReconcileContext,
-  shown: ListedMachines,
+  shown: Listed<ObservedMachine>,
   since: number,
   isStopped: () => boolean,
 ): Promise<void> {
@@ -55,23 +49,23 @@ export async function reconcileMachines(
 async function reconcileRow(
   context: ReconcileContext,
   row: InstanceRecord,
-  { machines, isTrusted }: ListedMachines,
+  { items, isComplete }: Listed<ObservedMachine>,
   since: number,
 ): Promise<boolean> {
   const { id, status, createOpenUntil } = row;
-  let machine = machines.get(row.ownerRef);
+  let machine = items.get(row.ownerRef);
   let mayStillAppear = false;
   if (machine === undefined && (status === 'PROVISIONING' || status === 'STOPPED')) {
     // A listing may lack an existing machine, so the machine itself is read.
     const observedAt = context.clock.now();
-    const found = await (isTrusted ? confirmMachine(context, row) : readMachine(context, row));
+    const found = await (isComplete ? confirmMachine(context, row) : readMachine(context, row));
     if (found.answer === 'unknown') return false;
     if (found.answer === 'observed') machine = found.value;
     // What was sent for it after the backup was sent before this life.
     const openUntil = createOpenUntil === null ? null : Math.min(createOpenUntil, since);
     mayStillAppear = mayAppearForMs(context, openUntil, observedAt) > 0;
   }
-  if (machine === undefined && !isTrusted) return false;
+  if (machine === undefined && !isComplete) return false;
   return context.store.transact(async (tx) => {
     // The platform may have become untrusted since the proof.
     if (machine === undefined && !context.health.isUp) return false;

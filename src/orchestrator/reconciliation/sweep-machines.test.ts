@@ -120,7 +120,8 @@ async function setUp({
     const shown = isListed ? [...platform.machines.values()] : [];
     await sweep.sweep({
       items: new Map(shown.map((machine): [string, ObservedMachine] => [machine.ref, machine])),
-      ...{ begunAt: clock.now(), isTrusted, copies: [], leftovers: [] },
+      ...{ begunAt: clock.now(), copies: [], leftovers: [] },
+      ...{ isTrusted, isComplete: isTrusted && silent.length === 0 },
       hosts: { answered: 'all', silent: new Set(silent) },
     });
     // What the policy orders is not waited for.

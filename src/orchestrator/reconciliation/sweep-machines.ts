@@ -49,8 +49,8 @@ export class MachineSweep {
 
   /** False: it was stopped before it had finished. */
   async sweep(listed: Listed<ObservedMachine>): Promise<boolean> {
-    const { sightings, clock, alarms, platform, log } = this.#context;
-    const { begunAt, hosts, isTrusted } = listed;
+    const { sightings, alarms, platform, log } = this.#context;
+    const { begunAt, isTrusted, isComplete } = listed;
     const before = this.#listedBefore;
     const unowned = await this.#unowned(listed.items.values());
     if (isTrusted) this.#listedBefore = new Set(unowned.map(({ ref }) => ref));
@@ -64,13 +64,7 @@ export class MachineSweep {
     });
     if (!isOver) return false;
     await this.#rowless.end(listed);
-    await sightings.compared({
-      resourceKind: 'instance',
-      beganAt: begunAt,
-      endedAt: clock.now(),
-      isComplete: isTrusted && hosts.silent.size === 0,
-      silentHosts: [...hosts.silent],
-    });
+    await sightings.compared('instance', listed);
     sightings.areUnrecorded = false;
     if (!isTrusted) return true;
     await this.#deviations.sweep(listed);
@@ -83,7 +77,7 @@ export class MachineSweep {
       fields: ({ ref, power, action }: Orphan) => ({ ref, power, action }),
       log,
     };
-    await raiseFolded(alarms, kind, this.#orphans, hosts.silent.size === 0);
+    await raiseFolded(alarms, kind, this.#orphans, isComplete);
     return forEachInSlices(this.#orphans, pace, (orphan) => this.#policy.act(orphan));
   }
 

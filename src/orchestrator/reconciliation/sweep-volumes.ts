@@ -48,8 +48,8 @@ export class VolumeSweep {
 
   /** False: it was stopped before it had finished. */
   async sweep(listed: Listed<ObservedVolume>): Promise<boolean> {
-    const { items, begunAt, hosts, isTrusted } = listed;
-    const { sightings, clock, alarms, platform, log } = this.#context;
+    const { items, begunAt, isTrusted, isComplete } = listed;
+    const { sightings, alarms, platform, log } = this.#context;
     const before = this.#before;
     const volumes = [...items.values()];
     this.#orphans = [];
@@ -66,13 +66,7 @@ export class VolumeSweep {
     });
     if (!isOver) return false;
     await this.#rowless.end(listed);
-    await sightings.compared({
-      resourceKind: 'volume',
-      beganAt: begunAt,
-      endedAt: clock.now(),
-      isComplete: isTrusted && hosts.silent.size === 0,
-      silentHosts: [...hosts.silent],
-    });
+    await sightings.compared('volume', listed);
     const kind = {
       kind: 'orphan_volume' as const,
       platform,
@@ -83,7 +77,7 @@ export class VolumeSweep {
       log,
     };
     if (!isTrusted) return true;
-    await raiseFolded(alarms, kind, this.#orphans, hosts.silent.size === 0);
+    await raiseFolded(alarms, kind, this.#orphans, isComplete);
     await this.#deviations.sweep(listed);
     return true;
   }
