@@ -42,7 +42,7 @@ export class VolumeSweep {
       context,
       'volume',
       (volume) => adoptVolume(context, volume),
-      ({ ref }) => confirmVolume(context, context.driver.volumes, ref),
+      ({ ref }) => confirmVolume(context, ref),
     );
   }
 
@@ -135,9 +135,9 @@ export class VolumeSweep {
   /** A later attempt is the copy of a move that a restored backup does not know: it is the volume if the original is gone. */
   async #judgeAttempt({ id, ownerRef }: VolumeRecord, volume: ObservedVolume): Promise<void> {
     const { ref, host } = volume;
-    const { store, driver, clock, log } = this.#context;
+    const { store, clock, log } = this.#context;
     if ((await removeOtherAttempt(this.#context, 'volume', { id, ref })) !== 'later') return;
-    const original = await confirmVolume(this.#context, driver.volumes, ownerRef);
+    const original = await confirmVolume(this.#context, ownerRef);
     // While the original exists, either may have the data: both stay, with an alarm.
     if (original.answer !== 'gone') return void this.#orphans.push(volume);
     await store.transact(async (tx) => {

@@ -17,7 +17,7 @@ import {
   type VisibilityUpdate,
 } from '../platform/visibility.ts';
 import { dropAttachmentsOf } from '../volumes/attachments.ts';
-import { logConsole } from './console-tail.ts';
+import { readConsole } from './console-tail.ts';
 import type { StepContext } from './context.ts';
 import { endAttachCycle } from './instance/attach-cycle.ts';
 import { isDown } from './instance/stop.ts';
@@ -94,7 +94,8 @@ function unproved(
 export async function stepDestroy(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const order = record.destroyOrder;
   if (order === null) throw new Error(`nobody asked for the removal of ${record.id}`);
-  await logConsole(context, lease, record);
+  const isFirst = lease.attempt === 1 && lease.cookie === null;
+  if (record.status === 'ERROR' && isFirst) await readConsole(context, record);
   const { driver, machines, clock, options } = context;
   const keepDisksUntil = order.keepsDisks ? order.at + options.keepDisksMs : 0;
   if (clock.now() < keepDisksUntil && driver.manifest.stop)
@@ -104,7 +105,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
     destroy: (cookie, call) => driver.destroy(record.ownerRef, cookie, toDriver(order), call),
     find: () => confirmRemoved(context, record),
     isOnHost: record.host !== null,
-    sent: () => machines.removalSent(record.ownerRef),
+    sent: () => machines.seenBeside.removalSent(record.ownerRef),
   });
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> =>
     unproved(context, lease, current, removal) ??
@@ -163,7 +164,7 @@ export async function endInstance(
   record: InstanceRecord,
 ): Promise<Next> {
   const now = clock.now();
-  machines.removed(record.ownerRef);
+  machines.seenBeside.removed(record.ownerRef);
   await dropAttachmentsOf(tx, record.id, now);
   await tx.claims.release(record.id);
   const spec = { ...record.spec, cloudInit: undefined };
@@ -186,7 +187,7 @@ export async function stepDestroyVolume(
   if (order === null) throw new Error(`nobody asked for the removal of ${record.id}`);
   const removal = await remove(context, lease, {
     destroy: (cookie, call) => volumes.destroy(record.ownerRef, cookie, order, call),
-    find: () => confirmVolume(context, volumes, record.ownerRef),
+    find: () => confirmVolume(context, record.ownerRef),
   });
   const attachments = await context.store.read.volumes.attachmentsOfVolume(record.id);
   // None is added while it is DELETING or ERROR.
@@ -246,7 +247,7 @@ export async function stepDestroyAttempt(
     find: () =>
       resourceKind === 'instance'
         ? confirmRemoved(context, { ownerRef: ref, host })
-        : confirmVolume(context, volumes, ref),
+        : confirmVolume(context, ref),
     isOnHost: resourceKind === 'instance' && host !== null,
   });
   await settleAttempt(context, lease, async (tx, current): Promise<Next> => {

@@ -144,7 +144,7 @@ async function detach(
   )
     return prepare(context, lease, open, instance);
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
-  const found = isClaimedGone ? await confirmVolume(context, volumes, record.ownerRef) : undefined;
+  const found = isClaimedGone ? await confirmVolume(context, record.ownerRef) : undefined;
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'pending') return pending(open, step);
     if (found === undefined && step.outcome === 'failed') return retryFailed(context, lease, step);

@@ -37,7 +37,7 @@ export async function stepResize(
   const isLate = isPastDeadline(lease, context.clock.now());
   const reason = giveUpReason(step, isLate);
   // What was sent may have been carried out all the same.
-  const found = reason === undefined ? undefined : await confirmVolume(context, volumes, record.ownerRef);
+  const found = reason === undefined ? undefined : await confirmVolume(context, record.ownerRef);
   const isLarge = found?.answer === 'observed' && (found.value.sizeGb ?? 0) >= resize.sizeGb;
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'done' || isLarge) return resized(tx, current, resize);
