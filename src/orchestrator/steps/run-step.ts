@@ -3,7 +3,7 @@ import type { VolumeDriver } from '../model/platform-driver.ts';
 import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
 import type { InstanceWorkKind, Lease, VolumeWorkKind } from '../model/work.ts';
 import { StepTrace } from '../platform/step-trace.ts';
-import type { StepContext } from './context.ts';
+import { type StepContext, volumesOf } from './context.ts';
 import { stepDestroy, stepDestroyAttempt, stepDestroyVolume } from './destroy.ts';
 import { stepCreate } from './instance/create.ts';
 import { stepHold } from './instance/hold.ts';
@@ -84,7 +84,7 @@ function tellEnd(
 }
 
 async function run(context: StepContext & { trace: StepTrace }, lease: Lease): Promise<void> {
-  const { store, driver, trace } = context;
+  const { store, trace } = context;
   if (isRef(lease.resourceId)) {
     const attempt = await store.read.attempts.byRef(lease.resourceId);
     if (attempt === null) throw new Error(`work for an attempt without a row: ${lease.resourceId}`);
@@ -99,9 +99,5 @@ async function run(context: StepContext & { trace: StepTrace }, lease: Lease): P
   const record = await store.read.volumes.byId(lease.resourceId);
   if (record === null) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
   trace.requestId = record.requestId ?? undefined;
-  if (driver.volumes === undefined)
-    throw new Error(
-      `there are volumes, and the driver ${driver.manifest.name} has none: configure the driver that made them`,
-    );
-  return volumeSteps[lease.kind as VolumeWorkKind](context, driver.volumes, lease, record);
+  return volumeSteps[lease.kind as VolumeWorkKind](context, volumesOf(context), lease, record);
 }
