@@ -258,8 +258,8 @@ async function readAnswer<T, Read>(
   }
 }
 
-/** Undefined: the call timed out. */
-async function within<T>({ clock, options }: Waiting, answering: Promise<T>): Promise<T | undefined> {
+/** Waits no longer than a call may take. Undefined: it took longer. */
+export async function within<T>({ clock, options }: Waiting, answering: Promise<T>): Promise<T | undefined> {
   const { promise: deadline, resolve } = Promise.withResolvers<undefined>();
   const timer = clock.setTimer(options.callTimeoutMs, () => resolve(undefined));
   const answer = await Promise.race([answering, deadline]);

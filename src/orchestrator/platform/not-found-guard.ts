@@ -5,7 +5,7 @@ import type { Sightings } from './sightings.ts';
 
 const RETRY_AFTER_SECONDS = 2;
 /** The ids that this program gives out. */
-const ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
+export const ISSUED_ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
 
 /**
  * The store as requests use it: a missing row is 503, not 404, while it does not prove absence. O: a client takes a
@@ -49,12 +49,12 @@ function guardReads<Reads extends Guarded>(
   };
   /** The proof of absence is read before the row: a row that is written in between is then found. */
   const byId = async <T>(id: string, read: () => Promise<T | null>): Promise<T | null> => {
-    const isProvedBefore = !ID.test(id) || (isProved(id) && (await isCompared()));
+    const isProvedBefore = !ISSUED_ID.test(id) || (isProved(id) && (await isCompared()));
     const found = await read();
     if (found !== null) return found;
-    if (!isProvedBefore || (ID.test(id) && (await sightings.hasNoRow(id)))) throw uncertain();
+    if (!isProvedBefore || (ISSUED_ID.test(id) && (await sightings.hasNoRow(id)))) throw uncertain();
     // Its row may have been restored since it was read, and its sighting closed.
-    return ID.test(id) ? read() : null;
+    return ISSUED_ID.test(id) ? read() : null;
   };
   const listed = async <T>(read: () => Promise<T>): Promise<T> => {
     const isComplete = isListComplete() && (await isCompared());

@@ -125,6 +125,11 @@ export class Sightings {
     return this.#complete.has(kind);
   }
 
+  /** Whether complete listings of both kinds were compared. */
+  get areCompared(): boolean {
+    return this.isCompared('instance') && this.isCompared('volume');
+  }
+
   /** Why a resource of ours may have no row, for the log. */
   get whyRowless(): string {
     return this.isRestored ? 'it is younger than the backup' : 'the database had lost it';
@@ -157,12 +162,7 @@ export class Sightings {
 
   /** Whether each resource of ours that the platform shows has its row, so that no row is still lost. */
   get areRowsComplete(): boolean {
-    return (
-      !this.isRestored &&
-      (['instance', 'volume'] as const).every(
-        (kind) => this.isCompared(kind) && this.withoutRow(kind).length === 0,
-      )
-    );
+    return !this.isRestored && this.areCompared && this.of('no_row').length === 0;
   }
 
   /** Whether a missing row proves that there is no resource: the resource of a lost row would have been listed by now. */

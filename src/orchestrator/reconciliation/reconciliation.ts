@@ -3,6 +3,7 @@ import { forEachInSlices } from '../../ports/in-slices.ts';
 import { eachLiveInstance } from '../instances/list.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import { isUnseen } from '../platform/asked-hosts.ts';
+import { within } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { ExpectedMachines } from '../platform/expected-machines.ts';
 import type { Listed } from '../platform/shared-listing.ts';
@@ -64,7 +65,7 @@ export class Reconciliation {
     this.#begin();
     this.#doubt = clock.setTimer(options.restoreDoubtMs, () => this.#endDoubt());
     this.#scheduleNext(this.#compare(first));
-    await this.#roundWithin(options.callTimeoutMs);
+    await within(this.#context, this.#round);
   }
 
   async stop(): Promise<void> {
@@ -88,13 +89,6 @@ export class Reconciliation {
       if (!this.#isStopped)
         this.#timer = clock.setTimer(options.watchIntervalMs, () => this.#scheduleNext(this.observe()));
     });
-  }
-
-  async #roundWithin(ms: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = this.#context.clock.setTimer(ms, resolve);
-    await Promise.race([this.#round, promise]);
-    timer.cancel();
   }
 
   /** Counts the free units, once at a time; never rejects. */
@@ -184,13 +178,10 @@ export class Reconciliation {
   /** A restore is over when each row is reconciled, and each resource that the platform shows has its row. */
   async #endRecovery(): Promise<void> {
     const { sightings, restoreHold, log, alarms, platform } = this.#context;
-    const kinds = ['instance', 'volume'] as const;
-    const areCompared = kinds.every((kind) => sightings.isCompared(kind));
-    if (areCompared) alarms.end({ kind: 'listing_incomplete', subject: platform });
+    if (sightings.areCompared) alarms.end({ kind: 'listing_incomplete', subject: platform });
     if (!sightings.isRestored) return;
     this.#logHold();
-    const areComplete = areCompared && kinds.every((kind) => sightings.withoutRow(kind).length === 0);
-    if (!areComplete || !restoreHold.areOver) return;
+    if (!sightings.areCompared || sightings.of('no_row').length > 0 || !restoreHold.areOver) return;
     if (await endRestore(this.#context))
       log.info(
         {},
@@ -201,8 +192,7 @@ export class Reconciliation {
 
   #endDoubt(): void {
     const { sightings, alarms, platform, log } = this.#context;
-    if (sightings.isCompared('instance') && sightings.isCompared('volume')) return;
-    if (sightings.isRestored) return;
+    if (sightings.areCompared || sightings.isRestored) return;
     alarms.raise({ kind: 'listing_incomplete', subject: platform, platform, text: UNLISTED }, log);
   }
 }

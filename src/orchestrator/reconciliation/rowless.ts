@@ -7,6 +7,7 @@ import { rowOf } from '../model/rows.ts';
 import type { Sighting, SightingDetail } from '../model/sighting.ts';
 import type { ResourceKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
+import { ISSUED_ID } from '../platform/not-found-guard.ts';
 import type { Listed } from '../platform/shared-listing.ts';
 import type { Seen } from '../platform/sightings.ts';
 
@@ -22,8 +23,6 @@ export interface Unadopted extends SightingDetail {
   isWhole: boolean;
 }
 
-/** The form of the ids that Berth issues. */
-const ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
 /** Accepts every note with an id; the owner is checked by `readNote`. */
 export const anyNote = z.looseObject({ id: z.string() });
 
@@ -81,7 +80,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     const { isWhole: _, ...detail } = adopted;
     const resourceId = idOf(ref);
     const host = resource.host ?? null;
-    if (ID.test(resourceId) && this.#isOurs(resource))
+    if (ISSUED_ID.test(resourceId) && this.#isOurs(resource))
       this.#seen.push({
         resourceKind: this.#kind,
         what: 'no_row',
