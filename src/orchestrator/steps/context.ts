@@ -8,7 +8,7 @@ export interface StepContext extends ReconcileContext {
 }
 
 /** @throws {Error} if the driver has no volumes. */
-export function volumesOf({ driver }: ReconcileContext): VolumeDriver {
+export function volumesOf({ driver }: Pick<ReconcileContext, 'driver'>): VolumeDriver {
   if (driver.volumes !== undefined) return driver.volumes;
   throw new Error(
     `there are volumes, and the driver ${driver.manifest.name} has none: configure the driver that made them`,

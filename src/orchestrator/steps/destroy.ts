@@ -1,7 +1,7 @@
 import { transition } from '../instances/transition.ts';
 import type { Attempt } from '../model/attempt.ts';
 import { toDriver } from '../model/destroy-order.ts';
-import type { Call, Step, VolumeDriver } from '../model/platform-driver.ts';
+import type { Call, Step } from '../model/platform-driver.ts';
 import type { PlatformResource } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames, type VolumeRecord } from '../model/records.ts';
 import { rowOf } from '../model/rows.ts';
@@ -180,12 +180,12 @@ export async function endInstance(
  */
 export async function stepDestroyVolume(
   context: StepContext,
-  volumes: VolumeDriver,
   lease: Lease,
   record: VolumeRecord,
 ): Promise<void> {
   const order = record.destroyOrder;
   if (order === null) throw new Error(`nobody asked for the removal of ${record.id}`);
+  const volumes = volumesOf(context);
   const removal = await remove(context, lease, {
     destroy: (cookie, call) => volumes.destroy(record.ownerRef, cookie, order, call),
     find: () => confirmVolume(context, record.ownerRef),

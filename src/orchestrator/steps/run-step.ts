@@ -1,9 +1,8 @@
 import { isRef } from '../model/attempt.ts';
-import type { VolumeDriver } from '../model/platform-driver.ts';
 import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
 import type { InstanceWorkKind, Lease, VolumeWorkKind } from '../model/work.ts';
 import { StepTrace } from '../platform/step-trace.ts';
-import { type StepContext, volumesOf } from './context.ts';
+import type { StepContext } from './context.ts';
 import { stepDestroy, stepDestroyAttempt, stepDestroyVolume } from './destroy.ts';
 import { stepCreate } from './instance/create.ts';
 import { stepHold } from './instance/hold.ts';
@@ -35,7 +34,7 @@ const instanceSteps: Record<
 
 const volumeSteps: Record<
   VolumeWorkKind,
-  (context: StepContext, volumes: VolumeDriver, lease: Lease, record: VolumeRecord) => Promise<void>
+  (context: StepContext, lease: Lease, record: VolumeRecord) => Promise<void>
 > = {
   create: stepCreateVolume,
   attach: stepAttach,
@@ -99,5 +98,5 @@ async function run(context: StepContext & { trace: StepTrace }, lease: Lease): P
   const record = await store.read.volumes.byId(lease.resourceId);
   if (record === null) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
   trace.requestId = record.requestId ?? undefined;
-  return volumeSteps[lease.kind as VolumeWorkKind](context, volumesOf(context), lease, record);
+  return volumeSteps[lease.kind as VolumeWorkKind](context, lease, record);
 }

@@ -137,24 +137,15 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
 
 /** The machine is there: it is never made a second time. */
 function adopt(machine: ObservedMachine): Attempted {
+  const failed = { outcome: 'failed', code: 'boot_failed', sideEffect: 'certain' } as const;
   switch (machine.power) {
     case 'building':
     case 'starting':
       return { outcome: 'building' };
     case 'failed':
-      return {
-        outcome: 'failed',
-        code: 'boot_failed',
-        sideEffect: 'certain',
-        detail: machine.detail ?? 'no detail given',
-      };
+      return { ...failed, detail: machine.detail ?? 'no detail given' };
     case 'destroying':
-      return {
-        outcome: 'failed',
-        code: 'boot_failed',
-        sideEffect: 'certain',
-        detail: 'the platform is removing the machine',
-      };
+      return { ...failed, detail: 'the platform is removing the machine' };
     case 'running':
     case 'paused':
     case 'stopping':

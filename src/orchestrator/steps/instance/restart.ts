@@ -9,6 +9,7 @@ import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
+import type { StepContext } from '../context.ts';
 import { onMachineFailed, onMachineGone } from '../fail.ts';
 import { probePauseMs, proveEndpoint } from '../prove-endpoint.ts';
 import { describeFailure, isFinal, isInconclusive, isPastDeadline, retryFailed } from '../retry.ts';
@@ -20,11 +21,7 @@ import { finish, type Next, settleInstance } from '../settle.ts';
  * SSH endpoint is proved, with the host key that is known. One that does not get there in time is given up, and the
  * instance follows what the platform shows.
  */
-export async function stepRestart(
-  context: ReconcileContext,
-  lease: Lease,
-  record: InstanceRecord,
-): Promise<void> {
+export async function stepRestart(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const restart = restartCookie.decode(lease.cookie);
   // The restart is from before a restore: it is over, and the machine is not reset again.
   if (restart === undefined)

@@ -8,6 +8,7 @@ import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
+import type { StepContext } from '../context.ts';
 import { failInstance, onMachineFailed, onMachineGone } from '../fail.ts';
 import { describeFailure, type Failed, isFinal, isRepeated, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
@@ -25,11 +26,7 @@ interface Attempted {
  * STOPPING → STOPPED, disk preserved; the capacity is given back where the offer says so. On an instance that
  * is STOPPED already it takes a failed start back.
  */
-export async function stepStop(
-  context: ReconcileContext,
-  lease: Lease,
-  record: InstanceRecord,
-): Promise<void> {
+export async function stepStop(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const { step, found } = await findOrStop(context, lease, record);
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     if (step?.outcome === 'done') return stopped(context, tx, current);

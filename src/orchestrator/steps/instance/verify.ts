@@ -13,6 +13,7 @@ import {
   type Observation,
   type VisibilityUpdate,
 } from '../../platform/visibility.ts';
+import type { StepContext } from '../context.ts';
 import { describeWindow, failCreate, failInstance, recordLoss } from '../fail.ts';
 import { FIRST_PAUSE_MS, probePauseMs, proveEndpoint } from '../prove-endpoint.ts';
 import { type Next, settleInstance } from '../settle.ts';
@@ -24,11 +25,7 @@ type FailedProbe = Extract<ProbeResult, { ok: false }>;
  * injected key. Once earned it is latched. A create that does not get there in time fails, a start that does
  * not is taken back.
  */
-export async function stepVerify(
-  context: ReconcileContext,
-  lease: Lease,
-  record: InstanceRecord,
-): Promise<void> {
+export async function stepVerify(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const pinned = record.hostKeyFingerprint ?? record.endpoint?.hostKeyFingerprint;
   const result = await probe(context, record, pinned);
   if (result.ok && pinned !== undefined) return proved(context, lease, result);

@@ -1,4 +1,4 @@
-import type { ObservedVolume, Step, VolumeDriver } from '../../model/platform-driver.ts';
+import type { ObservedVolume, Step } from '../../model/platform-driver.ts';
 import {
   type Attachment,
   type InstanceRecord,
@@ -14,6 +14,7 @@ import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, mayAppearForMs, type Observation } from '../../platform/visibility.ts';
 import { isAttachable } from '../../volumes/attachments.ts';
 import { updateAttachmentStatus } from '../../volumes/transition.ts';
+import { type StepContext, volumesOf } from '../context.ts';
 import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/attach-cycle.ts';
 import { describeFailure, type Failed, isFinal, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
@@ -23,12 +24,8 @@ const WAIT_FOR_INSTANCE_MS = 2_000;
 const NOT_SHOWN = 'the platform may not show the volume yet';
 
 /** Brings the attachment records of a volume to what is wanted, one at a time. */
-export async function stepAttach(
-  context: ReconcileContext,
-  volumes: VolumeDriver,
-  lease: Lease,
-  record: VolumeRecord,
-): Promise<void> {
+export async function stepAttach(context: StepContext, lease: Lease, record: VolumeRecord): Promise<void> {
+  const volumes = volumesOf(context);
   const attachments = await context.store.read.volumes.attachmentsOfVolume(record.id);
   const open = await pickOpen(context, lease, attachments);
   if (open === undefined) return settleVolume(context, lease, async () => finish);
@@ -45,7 +42,7 @@ export async function stepAttach(
       await abandonMove(context, tx, current, move);
       return { step: 'attach' };
     });
-  if (open.state === 'detaching') return detach(context, volumes, lease, record, open, instance);
+  if (open.state === 'detaching') return detach(context, lease, record, open, instance);
   if (!isAttachable(instance))
     return settleVolume(context, lease, async (tx, current): Promise<Next> => {
       await write(tx, current, open, 'detaching');
@@ -127,14 +124,13 @@ function cookieOf({ cookie }: Lease, { instanceId }: Attachment): string | null 
 /** The record counts until a look shows that it is gone (O: Volume status, rules), whatever the driver said. */
 async function detach(
   context: ReconcileContext,
-  volumes: VolumeDriver,
   lease: Lease,
   record: VolumeRecord,
   open: Attachment,
   instance: InstanceRecord,
 ): Promise<void> {
   const step: Step<null> = await callStep(context, lease, (call) =>
-    volumes.detach(record.ownerRef, instance.ownerRef, cookieOf(lease, open), call),
+    volumesOf(context).detach(record.ownerRef, instance.ownerRef, cookieOf(lease, open), call),
   );
   if (
     step.outcome === 'failed' &&

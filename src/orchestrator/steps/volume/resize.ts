@@ -1,4 +1,4 @@
-import type { ObservedVolume, Step, VolumeDriver } from '../../model/platform-driver.ts';
+import type { ObservedVolume, Step } from '../../model/platform-driver.ts';
 import { type VolumeRecord, volumeLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
@@ -8,6 +8,7 @@ import { confirmVolume } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, mayAppearForMs } from '../../platform/visibility.ts';
 import { claimActualSize } from '../../volumes/storage.ts';
+import { type StepContext, volumesOf } from '../context.ts';
 import { describeFailure, isFinal, isPastDeadline, pauseMs, retryFailed } from '../retry.ts';
 import { type Next, settleVolume } from '../settle.ts';
 
@@ -18,12 +19,8 @@ const NOT_SHOWN = 'the platform may not show the volume yet';
  * The volume reads its new size and price once the platform has carried it out. One that is refused, or that the platform
  * has not begun in time, keeps what it has. Then what was asked of its attachments meanwhile is done.
  */
-export async function stepResize(
-  context: ReconcileContext,
-  volumes: VolumeDriver,
-  lease: Lease,
-  record: VolumeRecord,
-): Promise<void> {
+export async function stepResize(context: StepContext, lease: Lease, record: VolumeRecord): Promise<void> {
+  const volumes = volumesOf(context);
   const resize = resizeCookie.decode(lease.cookie);
   if (resize === undefined)
     return settleVolume(context, lease, async (tx, current): Promise<Next> => {
