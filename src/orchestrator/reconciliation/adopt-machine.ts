@@ -64,15 +64,13 @@ export async function adoptAsNew(context: ReconcileContext, machine: ObservedMac
   const noted = { ...reading.value, id: `inst-${random.bytes(16).toString('hex')}` };
   if ((await store.read.credentials.accountById(noted.accountId)) === null)
     return { problem: noAccount(noted.accountId), isWhole: true };
-  let isTaken = false;
-  await insertAdopted(context, machine, noted, async (tx) => {
+  const isInserted = await insertAdopted(context, machine, noted, async (tx) => {
     const before = await tx.instances.byOwnerRef(machine.ref);
-    isTaken = before !== null && !isAbandoned(before);
-    if (isTaken) return false;
+    if (before !== null && !isAbandoned(before)) return false;
     if (before !== null) await giveUpName(tx, before, context.clock.now());
     return true;
   });
-  return isTaken ? { problem: 'a live instance has it', isWhole: true } : 'adopted';
+  return isInserted ? 'adopted' : { problem: 'a live instance has it', isWhole: true };
 }
 
 /** Whether an instance ended without a request, so that its machine may be adopted. */
@@ -92,11 +90,11 @@ async function insertAdopted(
   machine: ObservedMachine,
   noted: NotedInstance,
   mayInsert: (tx: Transaction) => Promise<boolean>,
-): Promise<void> {
+): Promise<boolean> {
   const { store, platform, log } = context;
   const plan = await planAdoption(context, machine, noted);
-  await store.transact(async (tx) => {
-    if (!(await mayInsert(tx))) return;
+  return store.transact(async (tx) => {
+    if (!(await mayInsert(tx))) return false;
     const record = fromNote({ platform, ref: machine.ref }, noted, {
       status: plan.status,
       endpoint: machine.endpoint ?? null,
@@ -114,6 +112,7 @@ async function insertAdopted(
       { ...instanceLogNames(record), status: record.status, power: machine.power },
       `a machine that had no row has it again, from its note: ${context.sightings.whyRowless}`,
     );
+    return true;
   });
 }
 
