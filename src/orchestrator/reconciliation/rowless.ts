@@ -68,18 +68,23 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     return true;
   }
 
-  /** Restores the row of a resource from its note, or else notes that the row is missing. */
-  async adopt(resource: T): Promise<Adopted> {
-    const { ref } = resource;
+  /**
+   * Restores the row of a resource from its note, or else notes that the row is missing. True: its note is not whole, so it may
+   * not be Berth's at all, and it is old enough for an orphan.
+   */
+  async adopt(resource: T): Promise<boolean> {
+    const { ref, createdAt, host = null } = resource;
+    const { store, clock, options } = this.#context;
+    // An operator ordered its removal, which is under way.
+    if ((await store.read.attempts.byRef(ref)) !== null) return false;
     const adopted = await this.#adopt(resource);
-    if (adopted === 'foreign') return adopted;
+    if (adopted === 'foreign') return false;
     if (adopted === 'adopted') {
       this.#adopted.push(ref);
-      return adopted;
+      return false;
     }
-    const { isWhole: _, ...detail } = adopted;
+    const { isWhole, ...detail } = adopted;
     const resourceId = idOf(ref);
-    const host = resource.host ?? null;
     if (ISSUED_ID.test(resourceId) && this.#isOurs(resource))
       this.#seen.push({
         resourceKind: this.#kind,
@@ -90,7 +95,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
         host,
         detail,
       });
-    return adopted;
+    return !isWhole && clock.now() - createdAt >= options.orphanGraceMs;
   }
 
   /** If the platform keeps notes, a resource without ours may be another's: it puts none of our ids in doubt. */

@@ -96,18 +96,15 @@ export class MachineSweep {
     machine: ObservedMachine,
     { isListedAgain, begunAt }: { isListedAgain: boolean; begunAt: number },
   ): Promise<void> {
-    const { store, platform, sightings, clock, options, log } = this.#context;
+    const { store, platform, sightings, log } = this.#context;
     const row =
       (await store.read.instances.byOwnerRef(machine.ref)) ??
       (await store.read.instances.byId(idOf(machine.ref)));
     if (row === null) {
-      // An operator ordered its removal, which is under way.
-      if ((await store.read.attempts.byRef(machine.ref)) !== null) return;
-      const adopted = await this.#rowless.adopt(machine);
-      if (adopted === 'adopted' || adopted === 'foreign' || adopted.isWhole) return;
-      const isOld = clock.now() - machine.createdAt >= options.orphanGraceMs;
+      const mayBeOrphan = await this.#rowless.adopt(machine);
       // In a restored database the row of such a machine was more likely lost.
-      if (isListedAgain && isOld && !sightings.isRestored) this.#orphans.push(this.#policy.judge(machine));
+      if (mayBeOrphan && isListedAgain && !sightings.isRestored)
+        this.#orphans.push(this.#policy.judge(machine));
       return;
     }
     if (row.platform !== platform) return;

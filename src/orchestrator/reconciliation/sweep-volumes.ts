@@ -96,7 +96,8 @@ export class VolumeSweep {
     const row = await store.read.volumes.byId(idOf(volume.ref));
     const isListedAgain = stateKeyBefore !== undefined;
     if (row === null) {
-      await this.#adopt(volume, isListedAgain);
+      // It holds data: one without a row is never touched.
+      if ((await this.#rowless.adopt(volume)) && isListedAgain) this.#orphans.push(volume);
       return null;
     }
     if (row.platform !== platform) return null;
@@ -120,16 +121,6 @@ export class VolumeSweep {
     if (found === 'more' && stateKey === stateKeyBefore && !sightings.isRestored)
       await reconcileDrift(this.#context, row, volume);
     return found === 'as-recorded' ? { readAt: now, stateKey } : null;
-  }
-
-  async #adopt(volume: ObservedVolume, isListedAgain: boolean): Promise<void> {
-    // An operator ordered its removal, which is under way.
-    if ((await this.#context.store.read.attempts.byRef(volume.ref)) !== null) return;
-    const adopted = await this.#rowless.adopt(volume);
-    if (adopted === 'adopted' || adopted === 'foreign' || adopted.isWhole) return;
-    const { clock, options } = this.#context;
-    // It holds data: one without a row is never touched.
-    if (isListedAgain && clock.now() - volume.createdAt >= options.orphanGraceMs) this.#orphans.push(volume);
   }
 
   /** A later attempt is the copy of a move that a restored backup does not know: it is the volume if the original is gone. */
