@@ -1,4 +1,6 @@
 import { ApiError } from '../../contract/errors.ts';
+import { idOf } from './attempt.ts';
+import type { OwnerRef } from './platform-driver.ts';
 import type { InstanceRecord, VolumeRecord } from './records.ts';
 import type { InstanceReader, Reader, Transaction, VolumeReader } from './store.ts';
 import type { InstanceWorkKind, ResourceKind, VolumeWorkKind } from './work.ts';
@@ -35,6 +37,16 @@ export function rowOf(
   id: string,
 ): Promise<InstanceRecord | VolumeRecord | null> {
   return kind === 'instance' ? instances.byId(id) : volumes.byId(id);
+}
+
+/** The row of what a platform shows as `ref`: it has that name now, or another attempt's. */
+export async function rowShownAs(
+  { instances, volumes }: Pick<Reader, 'instances' | 'volumes'>,
+  kind: ResourceKind,
+  ref: OwnerRef,
+): Promise<InstanceRecord | VolumeRecord | null> {
+  const rows = kind === 'instance' ? instances : volumes;
+  return (await rows.byOwnerRef(ref)) ?? (await rows.byId(idOf(ref)));
 }
 
 /** Reads and so locks instances in the one order that every transaction keeps; an id without a row is left out. */

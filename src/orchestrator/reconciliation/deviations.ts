@@ -3,7 +3,7 @@ import { raiseFolded } from '../alarms/fold.ts';
 import type { AlarmKind } from '../model/alarm.ts';
 import { idOf } from '../model/attempt.ts';
 import type { Leftover, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
-import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
+import { rowShownAs } from '../model/rows.ts';
 import type { Sighting } from '../model/sighting.ts';
 import type { ResourceKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
@@ -102,8 +102,8 @@ export class Deviations {
 
   /** Removes a leftover under the order of its resource or attempt. False: there is no order, so it stays. */
   async #remove(ref: OwnerRef): Promise<boolean> {
-    const { platform, log } = this.#context;
-    const row = await this.#rowOf(ref);
+    const { store, platform, log } = this.#context;
+    const row = await rowShownAs(store.read, this.#kind, ref);
     if (row === null || row.platform !== platform || idOf(row.ownerRef) !== idOf(ref)) return false;
     if (row.ownerRef !== ref)
       return (await removeOtherAttempt(this.#context, this.#kind, { id: row.id, ref })) !== 'later';
@@ -111,11 +111,5 @@ export class Deviations {
     if (await removeAgain(this.#context, this.#kind, row.id))
       log.warn({ ref, [this.#kind]: row.id }, 'disks of what was removed are there: they are removed');
     return true;
-  }
-
-  async #rowOf(ref: OwnerRef): Promise<InstanceRecord | VolumeRecord | null> {
-    const { instances, volumes } = this.#context.store.read;
-    const rows = this.#kind === 'instance' ? instances : volumes;
-    return (await rows.byOwnerRef(ref)) ?? (await rows.byId(idOf(ref)));
   }
 }

@@ -3,7 +3,7 @@ import { raiseFolded } from '../alarms/fold.ts';
 import { idOf } from '../model/attempt.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef, Presence } from '../model/platform-driver.ts';
 import { readNote } from '../model/platform-resource.ts';
-import { rowOf } from '../model/rows.ts';
+import { rowShownAs } from '../model/rows.ts';
 import type { Sighting, SightingDetail } from '../model/sighting.ts';
 import type { ResourceKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
@@ -38,7 +38,6 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
   readonly #confirm: (sighting: Sighting) => Promise<Presence<unknown>>;
   readonly #foreign = new Set<OwnerRef>();
   #seen: Seen[] = [];
-  #adopted: OwnerRef[] = [];
 
   /** `confirm` reads the resource of a sighting; its `gone` is proved. */
   constructor(
@@ -55,7 +54,6 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
 
   begin(): void {
     this.#seen = [];
-    this.#adopted = [];
   }
 
   /** Whether another Berth on the platform made it, or this one under another of its platforms. */
@@ -78,11 +76,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     // An operator ordered its removal, which is under way.
     if ((await store.read.attempts.byRef(ref)) !== null) return false;
     const adopted = await this.#adopt(resource);
-    if (adopted === 'foreign') return false;
-    if (adopted === 'adopted') {
-      this.#adopted.push(ref);
-      return false;
-    }
+    if (adopted === 'foreign' || adopted === 'adopted') return false;
     const { isWhole, ...detail } = adopted;
     const resourceId = idOf(ref);
     if (ISSUED_ID.test(resourceId) && this.#isOurs(resource))
@@ -110,9 +104,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     const { sightings, store } = this.#context;
     await sightings.record(this.#seen);
     for (const sighting of sightings.withoutRow(this.#kind)) {
-      const hasRow =
-        this.#adopted.includes(sighting.ref) ||
-        (await rowOf(store.read, this.#kind, sighting.resourceId)) !== null;
+      const hasRow = (await rowShownAs(store.read, this.#kind, sighting.ref)) !== null;
       const isGone =
         !hasRow && isTrusted && !items.has(sighting.ref) && (await this.#confirm(sighting)).answer === 'gone';
       if (hasRow || isGone) await sightings.close([sighting]);

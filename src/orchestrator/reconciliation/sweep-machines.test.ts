@@ -272,6 +272,18 @@ it('a machine without a row stays known while a listing leaves it out, until it 
   expect(sightings.areRowsComplete).toBe(true);
 });
 
+it('a machine without a row has one once an operator has made it a new instance', async () => {
+  await store.transact((tx) => tx.marks.put('instances_pruned_until', 1));
+  const { listing, standing, sightings } = await setUp({ note: wholeNote() });
+  await listing();
+  expect(standing()).toEqual([`row_lost ${REF}`]);
+  const adopted = instance('inst-new', { status: 'ONLINE', ownerRef: REF });
+  await store.transact((tx) => tx.instances.insert(adopted));
+  await listing();
+  expect([standing(), sightings.areRowsComplete]).toEqual([[], true]);
+  expect(await store.read.sightings.hasNoRow(ID)).toBe(false);
+});
+
 it('and is known after a restart, before anything is listed', async () => {
   const { listing } = await setUp();
   await listing();
