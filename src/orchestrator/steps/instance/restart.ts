@@ -1,6 +1,6 @@
 import type { ProbeResult } from '../../../ports/ssh-probe.ts';
 import { amend } from '../../instances/transition.ts';
-import type { ObservedMachine, Step } from '../../model/platform-driver.ts';
+import type { ObservedMachine } from '../../model/platform-driver.ts';
 import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
@@ -8,7 +8,7 @@ import { type Restart, restartCookie } from '../../model/work-cookies.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
-import { afterObservation, type Observation } from '../../platform/visibility.ts';
+import { afterObservation } from '../../platform/visibility.ts';
 import type { StepContext } from '../context.ts';
 import { onMachineFailed, onMachineGone } from '../fail.ts';
 import { probePauseMs, proveEndpoint } from '../prove-endpoint.ts';
@@ -44,46 +44,29 @@ async function sendRestart(
   );
   const mustConfirm = step.outcome === 'failed' && !isInconclusive(step);
   const found = mustConfirm ? await confirmMachine(context, record) : undefined;
+  const decide = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+    if (step.outcome === 'pending') {
+      const cookie = restartCookie.encode({ ...restart, driver: step.cookie });
+      return { step: 'again', afterMs: step.pollAfterMs, cookie };
+    }
+    if (step.outcome === 'done') {
+      await amend(tx, current, clock.now(), { endpoint: step.value.endpoint ?? current.endpoint });
+      const cookie = restartCookie.encode({ ...restart, phase: 'prove', driver: null });
+      return { step: 'again', afterMs: 0, cookie };
+    }
+    if (found?.answer === 'gone')
+      return withCookie(restart, lease, await onMachineGone(context, lease, tx, current, found.observedAt));
+    // It cannot be reset, or went down by itself before it could be.
+    if (isFinal(step) || (found?.answer === 'observed' && isOff(found.value)))
+      return giveUp(context, current, describeFailure(step));
+    return withCookie(restart, lease, retryFailed(context, lease, step));
+  };
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
-    const next = await afterRestart(context, lease, tx, current, { restart, step, found });
+    const next = await decide(tx, current);
     const isOpen = next.step === 'again' && isPastDeadline(lease, clock.now());
     return isOpen ? giveUp(context, current, 'the platform did not carry it out in time') : next;
   };
   await settleInstance(context, lease, settle, { visibility: found && afterObservation(found) });
-}
-
-async function afterRestart(
-  context: ReconcileContext,
-  lease: Lease,
-  tx: Transaction,
-  record: InstanceRecord,
-  {
-    restart,
-    step,
-    found,
-  }: { restart: Restart; step: Step<ObservedMachine>; found: Observation<ObservedMachine> | undefined },
-): Promise<Next> {
-  if (step.outcome === 'pending')
-    return {
-      step: 'again',
-      afterMs: step.pollAfterMs,
-      cookie: restartCookie.encode({ ...restart, driver: step.cookie }),
-    };
-  if (step.outcome === 'done') {
-    await amend(tx, record, context.clock.now(), { endpoint: step.value.endpoint ?? record.endpoint });
-    return {
-      step: 'again',
-      afterMs: 0,
-      cookie: restartCookie.encode({ ...restart, phase: 'prove', driver: null }),
-    };
-  }
-  if (found?.answer === 'gone')
-    return withCookie(restart, lease, await onMachineGone(context, lease, tx, record, found.observedAt));
-  if (isFinal(step)) return giveUp(context, record, describeFailure(step));
-  // It went down by itself before it could be reset.
-  if (found?.answer === 'observed' && isOff(found.value))
-    return giveUp(context, record, describeFailure(step));
-  return withCookie(restart, lease, retryFailed(context, lease, step));
 }
 
 async function prove(
