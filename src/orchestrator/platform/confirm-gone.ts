@@ -62,9 +62,8 @@ async function besideSilence(
 ): Promise<Presence<never>> {
   const { answered, silent } = toHosts(found.hosts);
   if (found.hosts === undefined || host === null || answered === 'all' || !answered.has(host)) return found;
-  const { store, platform, clock, machines } = context;
   const cannotBeElsewhere =
-    machines.seenBeside.has(ownerRef, silent) || (await areLossesAccepted(store.read, platform, clock.now()));
+    context.machines.seenBeside.has(ownerRef, silent) || (await areLossesAccepted(context));
   if (cannotBeElsewhere) return { answer: 'gone' };
   const reason =
     `${found.reason}; ${host}, where it was last seen, does not have it: it may have been moved before. ` +
