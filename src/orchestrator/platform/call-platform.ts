@@ -74,16 +74,18 @@ export async function callStep<T>(
   if (inTime === undefined) controller.abort();
   const answer = inTime ?? (await whileLeaseIsKept(context, lease, answering));
   failpoint(`${kind}:after-call`);
-  if (!('value' in answer)) {
-    noteCall(context, kind, sentAt, 'unknown_outcome', answer.problem);
-    return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail: answer.problem };
+  const step: Step<T> =
+    'value' in answer
+      ? answer.value
+      : { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail: answer.problem };
+  if (step.outcome !== 'failed') {
+    noteCall(context, kind, sentAt, step.outcome);
+    health.accepted();
+    return step;
   }
-  const step = answer.value;
-  if (step.outcome === 'failed') noteCall(context, kind, sentAt, step.code, step.detail);
-  else noteCall(context, kind, sentAt, step.outcome);
-  if (step.outcome === 'failed' && step.code === 'auth')
+  noteCall(context, kind, sentAt, step.code, step.detail);
+  if (step.code === 'auth')
     health.refused(resourceId, `the platform refuses our credentials: ${step.detail}`);
-  if (step.outcome !== 'failed') health.accepted();
   return step;
 }
 

@@ -84,17 +84,13 @@ async function reconcile(
 ): Promise<boolean> {
   const work = await tx.work.of(record.id);
   const isUp = machine?.power === 'running' || machine?.power === 'starting';
-  if (record.status === 'PROVISIONING' && work?.kind === 'create' && machine !== undefined) {
+  const isCreating = record.status === 'PROVISIONING' && work?.kind === 'create';
+  // A stopped one that runs was started after the backup: it is proved and becomes ONLINE again.
+  if (machine !== undefined && (isCreating || (record.status === 'STOPPED' && isUp))) {
     await verify(context, tx, record, machine);
     return true;
   }
-  if (record.status === 'PROVISIONING' && work?.kind === 'create')
-    return begin(context, tx, record, { deadlineAt: work.deadlineAt, mayStillAppear });
-  // It was started after the backup: it is proved and becomes ONLINE again.
-  if (record.status === 'STOPPED' && isUp) {
-    await verify(context, tx, record, machine);
-    return true;
-  }
+  if (isCreating) return begin(context, tx, record, { deadlineAt: work.deadlineAt, mayStillAppear });
   if (work === null) return true;
   const now = context.clock.now();
   const hasWindow = work.deadlineAt !== null && work.kind !== 'hold';
