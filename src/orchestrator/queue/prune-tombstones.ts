@@ -22,8 +22,7 @@ export async function pruneTombstones(store: Store, platform: string, endedBefor
 }
 
 /**
- * Refuses a clock that is before what was pruned: what is created by it would be taken for something pruned if its row
- * were lost, and destroyed instead of adopted.
+ * Refuses a clock that is before what was pruned: if the row of what is created by it were lost, it would not be restored.
  *
  * @throws {Fatal}
  */

@@ -19,10 +19,7 @@ const ROWS_AT_ONCE = 16;
 /**
  * Reconciles the rows of a restored database, and the work of the backup, with the machines as they are now. What
  * began before the backup has ended since, so its cookies and deadlines are void. A row whose machine is neither
- * shown nor proved gone stays on hold.
- *
- * @param since what changed from then on did so in this life, or in that of another replica
- * @param isStopped asked between the looks
+ * shown nor proved gone stays on hold. What changed after `since` is not of the backup.
  */
 export async function reconcileMachines(
   context: ReconcileContext,

@@ -17,10 +17,9 @@ import { stepAttach } from './volume/attach.ts';
 import { stepCreateVolume } from './volume/create.ts';
 import { stepResize } from './volume/resize.ts';
 
-const instanceSteps: Record<
-  InstanceWorkKind,
-  (context: StepContext, lease: Lease, record: InstanceRecord) => Promise<void>
-> = {
+type Step<Row> = (context: StepContext, lease: Lease, record: Row) => Promise<void>;
+
+const instanceSteps: Record<InstanceWorkKind, Step<InstanceRecord>> = {
   create: stepCreate,
   verify: stepVerify,
   stop: stepStop,
@@ -32,10 +31,7 @@ const instanceSteps: Record<
   release: stepRelease,
 };
 
-const volumeSteps: Record<
-  VolumeWorkKind,
-  (context: StepContext, lease: Lease, record: VolumeRecord) => Promise<void>
-> = {
+const volumeSteps: Record<VolumeWorkKind, Step<VolumeRecord>> = {
   create: stepCreateVolume,
   attach: stepAttach,
   resize: stepResize,
