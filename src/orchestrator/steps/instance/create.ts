@@ -25,20 +25,16 @@ export async function stepCreate(context: StepContext, lease: Lease, record: Ins
     context,
     lease,
     async (tx, current): Promise<Next> => {
-      switch (attempted.outcome) {
-        case 'done':
-          return made(context, lease, tx, current, attempted.value);
-        case 'failed':
-          return notMade(context, lease, tx, current, attempted);
-        case 'unknown':
-          // Its clean-up waits until the platform answers (O: an instance is ONLINE within its window, or ERROR).
-          if (isPastDeadline(lease, context.clock.now()))
-            return failCreate(context, tx, current, 'late', lateText(current, attempted.reason));
-          return retry(context, lease, attempted.reason);
+      if (attempted.outcome === 'done') return made(context, lease, tx, current, attempted.value);
+      if (attempted.outcome === 'failed') return notMade(context, lease, tx, current, attempted);
+      // Its clean-up waits until the platform answers (O: an instance is ONLINE within its window, or ERROR).
+      if (isPastDeadline(lease, context.clock.now())) {
+        const why = attempted.outcome === 'unknown' ? attempted.reason : unfinished[attempted.outcome];
+        return failCreate(context, tx, current, 'late', lateText(current, why));
       }
-      if (isPastDeadline(lease, context.clock.now()))
-        return failCreate(context, tx, current, 'late', lateText(current, unfinished[attempted.outcome]));
       switch (attempted.outcome) {
+        case 'unknown':
+          return retry(context, lease, attempted.reason);
         case 'pending':
           return { step: 'again', afterMs: attempted.pollAfterMs, cookie: attempted.cookie };
         case 'building':
