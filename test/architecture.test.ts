@@ -316,7 +316,6 @@ const RECORDERS = [
   'src/orchestrator/operate/actions/instances.ts',
   // What a failed create made, or an earlier attempt.
   'src/orchestrator/steps/fail.ts',
-  'src/orchestrator/steps/place.ts',
   'src/orchestrator/steps/volume/create.ts',
   'src/orchestrator/steps/volume/move.ts',
   'src/orchestrator/platform/superseded-attempts.ts',

@@ -21,9 +21,9 @@ export const libvirtMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/orchestrator/reconciliation/sweep-machines.ts',
-        find: 'const adopted = await this.#rowless.adopt(machine);',
+        find: 'const mayBeOrphan = await this.#rowless.adopt(machine);',
         replace:
-          "await this.#policy.act({ ref: machine.ref, power: machine.power, action: 'reap' });\n      const adopted = await this.#rowless.adopt(machine);",
+          "await this.#policy.act({ ref: machine.ref, power: machine.power, action: 'reap' });\n      const mayBeOrphan = await this.#rowless.adopt(machine);",
       },
     ],
   },

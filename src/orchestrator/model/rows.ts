@@ -1,7 +1,9 @@
 import { ApiError } from '../../contract/errors.ts';
+import { idOf } from './attempt.ts';
+import type { OwnerRef } from './platform-driver.ts';
 import type { InstanceRecord, VolumeRecord } from './records.ts';
-import type { InstanceReader, Transaction, VolumeReader } from './store.ts';
-import type { InstanceWorkKind, VolumeWorkKind } from './work.ts';
+import type { InstanceReader, Reader, Transaction, VolumeReader } from './store.ts';
+import type { InstanceWorkKind, ResourceKind, VolumeWorkKind } from './work.ts';
 
 /**
  * O: GET /instances/{instanceId}. A 404 is the most dangerous answer, since the client takes it for
@@ -26,6 +28,25 @@ export async function getVolume(volumes: VolumeReader, accountId: string, id: st
   if (record === null || record.accountId !== accountId || record.deletedAt !== null)
     throw new ApiError('not_found', 'There is no such volume.');
   return record;
+}
+
+/** The row of an instance or a volume. */
+export function rowOf(
+  { instances, volumes }: Pick<Reader, 'instances' | 'volumes'>,
+  kind: ResourceKind,
+  id: string,
+): Promise<InstanceRecord | VolumeRecord | null> {
+  return kind === 'instance' ? instances.byId(id) : volumes.byId(id);
+}
+
+/** The row of what a platform shows as `ref`: it has that name now, or another attempt's. */
+export async function rowShownAs(
+  { instances, volumes }: Pick<Reader, 'instances' | 'volumes'>,
+  kind: ResourceKind,
+  ref: OwnerRef,
+): Promise<InstanceRecord | VolumeRecord | null> {
+  const rows = kind === 'instance' ? instances : volumes;
+  return (await rows.byOwnerRef(ref)) ?? (await rows.byId(idOf(ref)));
 }
 
 /** Reads and so locks instances in the one order that every transaction keeps; an id without a row is left out. */

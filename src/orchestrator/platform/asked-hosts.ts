@@ -1,8 +1,6 @@
-import type { Clock } from '../../ports/clock.ts';
 import type { AskedHosts, OwnerRef } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
-import type { Store } from '../model/store.ts';
-import { areLossesAccepted } from './loss-cap.ts';
+import { areLossesAccepted, type Losing } from './loss-cap.ts';
 
 /** Which hosts an answer is from. */
 export interface Hosts {
@@ -26,13 +24,9 @@ export function isUnseen({ answered, silent }: Hosts, { host }: Pick<InstanceRec
  * The hosts of an answer, as the operator judges them: while losses are accepted, the hosts that answer are all that the
  * platform has. One that is silent is waited for all the same.
  */
-export async function judgeHosts(
-  { store, platform, clock }: { store: Pick<Store, 'read'>; platform: string; clock: Pick<Clock, 'now'> },
-  hosts: Hosts,
-): Promise<Hosts> {
+export async function judgeHosts(context: Losing, hosts: Hosts): Promise<Hosts> {
   if (hosts.answered === 'all' || hosts.silent.size > 0) return hosts;
-  const isAll = await areLossesAccepted(store.read, platform, clock.now());
-  return isAll ? { ...hosts, answered: 'all' } : hosts;
+  return (await areLossesAccepted(context)) ? { ...hosts, answered: 'all' } : hosts;
 }
 
 /** A removal that was sent is forgotten after so many listings: about a day. */

@@ -4,7 +4,6 @@ import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type {
   AskedHosts,
   Call,
-  Endpoint,
   Inventory,
   Listing,
   ObservedHost,
@@ -78,17 +77,28 @@ export async function callStep<T>(
   if (inTime === undefined) controller.abort();
   const answer = inTime ?? (await whileLeaseIsKept(context, lease, answering));
   failpoint(`${kind}:after-call`);
-  if (!('value' in answer)) {
-    noteCall(context, kind, sentAt, 'unknown_outcome', answer.problem);
-    return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail: answer.problem };
+  const step: Step<T> =
+    'value' in answer
+      ? answer.value
+      : { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail: answer.problem };
+  if (step.outcome !== 'failed') {
+    noteCall(context, kind, sentAt, step.outcome);
+    health.accepted();
+    return step;
   }
-  const step = answer.value;
-  if (step.outcome === 'failed') noteCall(context, kind, sentAt, step.code, step.detail);
-  else noteCall(context, kind, sentAt, step.outcome);
-  if (step.outcome === 'failed' && step.code === 'auth')
+  noteCall(context, kind, sentAt, step.code, step.detail);
+  if (step.code === 'auth')
     health.refused(resourceId, `the platform refuses our credentials: ${step.detail}`);
-  if (step.outcome !== 'failed') health.accepted();
   return step;
+}
+
+/** Makes one changing call that has no lease, with a deadline. Its fence is the time. */
+export function callOnce<T>({ clock, options }: Waiting, call: (limits: Call) => Promise<T>): Promise<T> {
+  const now = clock.now();
+  const deadline = now + options.callTimeoutMs;
+  const controller = new AbortController();
+  const timer = clock.setTimer(options.callTimeoutMs, () => controller.abort());
+  return call({ deadline, fence: now, signal: controller.signal }).finally(() => timer.cancel());
 }
 
 type Unknown = Extract<Presence<unknown>, { answer: 'unknown' }>;
@@ -112,11 +122,7 @@ async function read<Answer extends Presence<unknown> | Listing<unknown>>(
 ): Promise<Answer | Unknown> {
   switch (value.answer) {
     case 'unknown':
-      return {
-        answer: 'unknown',
-        reason: cleanText(value.reason),
-        ...('hosts' in value && withHosts(value.hosts)),
-      };
+      return { ...cleaned<Unknown>(value, ['reason']), ...('hosts' in value && withHosts(value.hosts)) };
     case 'observed':
       return { ...value, value: withRef(value.value) };
     case 'listed':
@@ -124,8 +130,12 @@ async function read<Answer extends Presence<unknown> | Listing<unknown>>(
         ...value,
         items: await withRefs(value.items),
         ...withHosts(value.hosts),
-        ...(value.copies !== undefined && { copies: value.copies.map(cleanedNames) }),
-        ...(value.leftovers !== undefined && { leftovers: value.leftovers.map(cleanedNames) }),
+        ...(value.copies !== undefined && {
+          copies: value.copies.map((copy) => cleaned(copy, ['name', 'ref'], ['host'])),
+        }),
+        ...(value.leftovers !== undefined && {
+          leftovers: value.leftovers.map((left) => cleaned(left, ['ref', 'detail'], ['host'])),
+        }),
       };
     case 'gone':
       return { ...value, ...withHosts(value.hosts) };
@@ -145,7 +155,7 @@ function withHosts(hosts: AskedHosts | undefined): { hosts?: AskedHosts } {
 export async function askInventory(context: Waiting, call: () => Promise<Inventory>): Promise<Inventory> {
   const sentAt = context.clock.now();
   const answer = await answerInTime(context, call, (inventory): Inventory => {
-    if (inventory.answer === 'unknown') return { ...inventory, reason: cleanText(inventory.reason) };
+    if (inventory.answer === 'unknown') return cleaned(inventory, ['reason']);
     assertCounted(inventory);
     const { hosts } = inventory;
     return hosts === undefined ? inventory : { ...inventory, hosts: hosts.map(cleanedHost) };
@@ -170,31 +180,19 @@ function assertCounted({ answer, free, counted = [] }: Extract<Inventory, { answ
   }
 }
 
-function cleanedHost({ host, detail, devices, ...rest }: ObservedHost): ObservedHost {
-  const cleanedDetail = (text: string | undefined) => text !== undefined && { detail: cleanText(text) };
-  return {
-    ...rest,
-    host: cleanText(host),
-    ...cleanedDetail(detail),
-    ...(devices !== undefined && {
-      devices: devices.map(({ id, type, detail: why, ...device }) => ({
-        ...device,
-        id: cleanText(id),
-        type: cleanText(type),
-        ...cleanedDetail(why),
-      })),
-    }),
-  };
+function cleanedHost(shown: ObservedHost): ObservedHost {
+  const host = cleaned(shown, ['host'], ['detail']);
+  const devices = host.devices?.map((device) => cleaned(device, ['id', 'type'], ['detail']));
+  return devices === undefined ? host : { ...host, devices };
 }
 
 /** Asks the driver which hosts could take a resource, with a deadline. Any failure is `unknown`. */
 export async function askWhere(context: Waiting, call: () => Promise<Placing>): Promise<Placing> {
   const sentAt = context.clock.now();
   const answer = await answerInTime(context, call, (placing): Placing => {
-    if (placing.answer === 'unknown') return { ...placing, reason: cleanText(placing.reason) };
-    if (placing.answer === 'refused') return { ...placing, detail: cleanText(placing.detail) };
-    const hosts = placing.hosts.map((placed) => ({ ...placed, host: cleanText(placed.host) }));
-    return { answer: 'placed', hosts };
+    if (placing.answer === 'unknown') return cleaned(placing, ['reason']);
+    if (placing.answer === 'refused') return cleaned(placing, ['detail']);
+    return { answer: 'placed', hosts: placing.hosts.map((placed) => cleaned(placed, ['host'])) };
   });
   const placing: Placing = 'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };
   noteCall(context, 'place', sentAt, placing.answer);
@@ -218,7 +216,7 @@ export async function askConsole<Read>(
 export async function prove(context: Waiting, probe: () => Promise<ProbeResult>): Promise<ProbeResult> {
   const sentAt = context.clock.now();
   const answer = await answerInTime(context, probe, (result) =>
-    result.ok ? result : { ...result, detail: cleanText(result.detail) },
+    result.ok ? result : cleaned(result, ['detail']),
   );
   const result: ProbeResult =
     'value' in answer ? answer.value : { ok: false, step: 'connect', detail: answer.problem };
@@ -265,8 +263,8 @@ async function readAnswer<T, Read>(
   }
 }
 
-/** Undefined: the call timed out. */
-async function within<T>({ clock, options }: Waiting, answering: Promise<T>): Promise<T | undefined> {
+/** Waits no longer than a call may take. Undefined: it took longer. */
+export async function within<T>({ clock, options }: Waiting, answering: Promise<T>): Promise<T | undefined> {
   const { promise: deadline, resolve } = Promise.withResolvers<undefined>();
   const timer = clock.setTimer(options.callTimeoutMs, () => resolve(undefined));
   const answer = await Promise.race([answering, deadline]);
@@ -278,15 +276,13 @@ async function within<T>({ clock, options }: Waiting, answering: Promise<T>): Pr
 function sane<T>(step: Step<T>): Step<T> {
   switch (step.outcome) {
     case 'done':
-      return { ...step, value: cleaned(step.value) };
+      return { ...step, value: cleanedResource(step.value) };
     case 'pending':
       return { ...step, pollAfterMs: pauseOf(step.pollAfterMs) };
-    case 'failed':
-      return {
-        ...step,
-        detail: cleanText(step.detail),
-        ...(step.retryAfterMs !== undefined && { retryAfterMs: pauseOf(step.retryAfterMs) }),
-      };
+    case 'failed': {
+      const { retryAfterMs, ...failed } = cleaned(step, ['detail']);
+      return retryAfterMs === undefined ? failed : { ...failed, retryAfterMs: pauseOf(retryAfterMs) };
+    }
     default:
       throw new Error('the driver answered with no outcome');
   }
@@ -294,12 +290,6 @@ function sane<T>(step: Step<T>): Step<T> {
 
 function pauseOf(ms: number): number {
   return Number.isFinite(ms) ? Math.min(Math.max(0, ms), LONGEST_PAUSE_MS) : DEFAULT_PAUSE_MS;
-}
-
-/** Cleans the texts of a copy or a leftover: a name on the platform is untrusted. */
-function cleanedNames<T extends object>(shown: T): T {
-  const texts = Object.entries(shown).filter(([, value]) => typeof value === 'string');
-  return { ...shown, ...Object.fromEntries(texts.map(([name, value]) => [name, cleanText(value)])) };
 }
 
 /** @throws {Error} if one of them has no ref. */
@@ -313,42 +303,33 @@ async function withRefs<T>(listed: readonly T[]): Promise<T[]> {
 function withRef<T>(observed: T): T {
   if (typeof (observed as Partial<ObservedMachine> | null)?.ref !== 'string')
     throw new Error('the driver shows a resource without its ref');
-  return cleaned(observed);
+  return cleanedResource(observed);
 }
 
 /**
  * The observed resource with the texts that go into rows cleaned. The note is left as it is and validated where it is
  * read.
  */
-function cleaned<T>(observed: T): T {
+function cleanedResource<T>(observed: T): T {
   if (observed === null) return observed;
-  const { detail, host, endpoint, renamedTo } = observed as Partial<ObservedMachine>;
-  const clean = {
-    ...(detail !== undefined && { detail: cleanText(detail) }),
-    ...(host !== undefined && { host: cleanText(host) }),
-    ...(renamedTo !== undefined && { renamedTo: cleanText(renamedTo) }),
-    ...(endpoint !== undefined && { endpoint: cleanedEndpoint(endpoint) }),
-  };
-  const isClean =
-    clean.detail === detail &&
-    clean.host === host &&
-    clean.endpoint === endpoint &&
-    clean.renamedTo === renamedTo;
-  return isClean ? observed : { ...observed, ...clean };
+  const { endpoint } = observed as Partial<ObservedMachine>;
+  const clean = cleaned(observed as Partial<ObservedMachine>, [], ['detail', 'host', 'renamedTo']);
+  const cleanEndpoint =
+    endpoint && cleaned(endpoint, ['publicIp', 'sshUsername'], ['privateIp', 'hostKeyFingerprint']);
+  return (cleanEndpoint === endpoint ? clean : { ...clean, endpoint: cleanEndpoint }) as T;
 }
 
-function cleanedEndpoint(endpoint: Endpoint): Endpoint {
-  const { publicIp, privateIp, sshUsername, hostKeyFingerprint } = endpoint;
-  const clean = {
-    publicIp: cleanText(publicIp),
-    sshUsername: cleanText(sshUsername),
-    ...(privateIp !== undefined && { privateIp: cleanText(privateIp) }),
-    ...(hostKeyFingerprint !== undefined && { hostKeyFingerprint: cleanText(hostKeyFingerprint) }),
-  };
-  const isClean =
-    clean.publicIp === publicIp &&
-    clean.sshUsername === sshUsername &&
-    clean.privateIp === privateIp &&
-    clean.hostKeyFingerprint === hostKeyFingerprint;
-  return isClean ? endpoint : { ...endpoint, ...clean };
+/** `shown` with its texts cleaned; the same object if they were clean. @throws {TypeError} if one is no text. */
+function cleaned<T extends object>(
+  shown: T,
+  required: readonly (keyof T)[],
+  optional: readonly (keyof T)[] = [],
+): T {
+  const present = optional.filter((name) => shown[name] !== undefined);
+  let clean = shown;
+  for (const name of [...required, ...present]) {
+    const text = cleanText(shown[name] as string);
+    if (text !== shown[name]) clean = { ...clean, [name]: text };
+  }
+  return clean;
 }

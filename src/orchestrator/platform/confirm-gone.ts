@@ -1,10 +1,4 @@
-import type {
-  ObservedMachine,
-  ObservedVolume,
-  OwnerRef,
-  Presence,
-  VolumeDriver,
-} from '../model/platform-driver.ts';
+import type { ObservedMachine, ObservedVolume, OwnerRef, Presence } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import { isUnseen, judgeHosts, toHosts } from './asked-hosts.ts';
 import { observe } from './call-platform.ts';
@@ -68,9 +62,8 @@ async function besideSilence(
 ): Promise<Presence<never>> {
   const { answered, silent } = toHosts(found.hosts);
   if (found.hosts === undefined || host === null || answered === 'all' || !answered.has(host)) return found;
-  const { store, platform, clock, machines } = context;
   const cannotBeElsewhere =
-    machines.wasSeenBeside(ownerRef, silent) || (await areLossesAccepted(store.read, platform, clock.now()));
+    context.machines.seenBeside.has(ownerRef, silent) || (await areLossesAccepted(context));
   if (cannotBeElsewhere) return { answer: 'gone' };
   const reason =
     `${found.reason}; ${host}, where it was last seen, does not have it: it may have been moved before. ` +
@@ -81,13 +74,13 @@ async function besideSilence(
 /** {@link confirmMachine}, for a volume. */
 export async function confirmVolume(
   context: ReconcileContext,
-  volumes: VolumeDriver | undefined,
   ref: OwnerRef,
 ): Promise<Observation<ObservedVolume>> {
   const observedAt = context.clock.now();
   const found = await observe<Presence<ObservedVolume>>(
     context,
-    async () => volumes?.get(ref) ?? { answer: 'unknown', reason: 'the platform has no volumes' },
+    async () =>
+      context.driver.volumes?.get(ref) ?? { answer: 'unknown', reason: 'the platform has no volumes' },
   );
   return { ...(await proved(found, ref, context.volumes)), observedAt };
 }

@@ -99,8 +99,7 @@ export class ExpectedMachines {
   /** Commits of several processes may arrive out of order. */
   #apply(instance: LiveInstance): void {
     if (instance.platform !== this.#platform) return;
-    const { id, ownerRef, status, updatedAt, version, createOpenUntil, host } = instance;
-    const endpoint = instance.endpoint && toCompared(instance.endpoint);
+    const { id, ownerRef, status, updatedAt: since, version, createOpenUntil, host } = instance;
     if (this.#destroyed.has(ownerRef)) return;
     const before = this.#refs.get(id);
     const known = before === undefined ? undefined : this.#rows.get(before);
@@ -111,12 +110,10 @@ export class ExpectedMachines {
     }
     if (before !== undefined && before !== ownerRef && known?.id === id) this.#rows.delete(before);
     this.#refs.set(id, ownerRef);
-    this.#rows.set(ownerRef, { id, status, endpoint, since: updatedAt, version, createOpenUntil, host });
+    const { endpoint: shown } = instance;
+    const endpoint = shown && { publicIp: shown.publicIp, sshPort: shown.sshPort };
+    this.#rows.set(ownerRef, { id, status, endpoint, since, version, createOpenUntil, host });
   }
-}
-
-function toCompared({ publicIp, sshPort }: Endpoint): ExpectedMachine['endpoint'] {
-  return { publicIp, sshPort };
 }
 
 /**

@@ -35,11 +35,13 @@ const COUNT_HOLDS_MS = 10 * 60_000;
  * broken. Counted with each listing; where the driver does not count, nothing is limited by it.
  */
 export class PlatformInventory {
+  /** Free units by offer, as they were counted last. */
+  freeUnits: ReadonlyMap<string, number> = new Map();
+  /** The hosts as they were told with the last count. */
+  hosts: readonly ObservedHost[] = [];
   readonly #deps: Deps;
   /** Units that claims may take, the taken ones included. */
   #capacity: ReadonlyMap<string, number> = new Map();
-  #free: ReadonlyMap<string, number> = new Map();
-  #hosts: readonly ObservedHost[] = [];
   #countedAt: number | undefined;
   #isUnknown = false;
 
@@ -52,16 +54,6 @@ export class PlatformInventory {
     if (this.#deps.driver.inventory === undefined) return undefined;
     // A clock that was set back makes no count younger.
     return Math.abs(this.ageMs) <= COUNT_HOLDS_MS ? this.#capacity.get(`${offerId} ${region}`) : 0;
-  }
-
-  /** Free units by offer, as they were counted last. */
-  get freeUnits(): ReadonlyMap<string, number> {
-    return this.#free;
-  }
-
-  /** The hosts as they were told with the last count. */
-  get hosts(): readonly ObservedHost[] {
-    return this.#hosts;
   }
 
   /** How old the last count is: 0 where nothing is counted, infinite before the first. */
@@ -80,8 +72,8 @@ export class PlatformInventory {
     unseen: ReadonlySet<OwnerRef> = new Set(),
   ): Promise<void> {
     const { driver, store, clock, log, alarms, platform } = this.#deps;
-    if (driver.inventory === undefined) return;
     const { inventory: ask } = driver;
+    if (ask === undefined) return;
     try {
       const before = await store.read.claims.held();
       const askedAt = clock.now();
@@ -96,7 +88,7 @@ export class PlatformInventory {
           ? stillTaken(after.filter(isHere), listed, unseen, this.#deps.catalog)
           : takenInCount([...before, ...after].filter(isHere), [...inventory.counted, ...unseen]);
       this.#keep(inventory.free, [...taken, ...after.filter((claim) => !isHere(claim) && stays(claim))]);
-      this.#hosts = inventory.hosts ?? [];
+      this.hosts = inventory.hosts ?? [];
       this.#countedAt = askedAt;
       alarms.end({ kind: 'inventory_unknown', subject: platform });
       if (this.#isUnknown) log.info({}, 'the platform counts its free units again');
@@ -123,7 +115,7 @@ export class PlatformInventory {
           capacity.set(`${offerId} ${token}`, units + (taken.get(`${offerId} ${token}`) ?? 0));
     }
     this.#capacity = capacity;
-    this.#free = freeByOffer;
+    this.freeUnits = freeByOffer;
   }
 
   #noteUnknown(reason: string): void {

@@ -2,7 +2,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Alarms } from '../alarms/alarms.ts';
 import type { InstanceRecord } from '../model/records.ts';
-import { markOf, type PlatformPart, type Reader, type Transaction } from '../model/store.ts';
+import { markOf, type PlatformPart, type Reader, type Store, type Transaction } from '../model/store.ts';
 import type { LossCapOptions } from './options.ts';
 
 interface Deps {
@@ -54,13 +54,15 @@ async function acceptedUntil(marks: Reader['marks'], platform: string, now: numb
   return until !== null && now < until ? until : null;
 }
 
+export interface Losing {
+  store: Pick<Store, 'read'>;
+  platform: string;
+  clock: Pick<Clock, 'now'>;
+}
+
 /** Whether the operator accepts the losses of the platform now. */
-export async function areLossesAccepted(
-  { marks }: Pick<Reader, 'marks'>,
-  platform: string,
-  now: number,
-): Promise<boolean> {
-  return (await acceptedUntil(marks, platform, now)) !== null;
+export async function areLossesAccepted({ store, platform, clock }: Losing): Promise<boolean> {
+  return (await acceptedUntil(store.read.marks, platform, clock.now())) !== null;
 }
 
 /**

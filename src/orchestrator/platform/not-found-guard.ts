@@ -5,7 +5,7 @@ import type { Sightings } from './sightings.ts';
 
 const RETRY_AFTER_SECONDS = 2;
 /** The ids that this program gives out. */
-const ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
+export const ISSUED_ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
 
 /**
  * The store as requests use it: a missing row is 503, not 404, while it does not prove absence. O: a client takes a
@@ -18,46 +18,38 @@ export function guardNotFound(
   sightings: readonly Sightings[],
   others: readonly string[] = [],
 ): Store {
-  const certainty: Certainty = {
-    isProved: (id) =>
-      sightings.every((one) => one.isAbsenceProved(id.startsWith('vol-') ? 'volume' : 'instance')),
-    isListComplete: () => sightings.every((one) => one.isListComplete),
-    others,
-  };
+  const guard = <Reads extends Guarded>(reads: Reads) => guardReads(reads, sightings, others);
   return withOverrides(store, {
-    read: guardReads(store.read, certainty),
-    transact: (body) => store.transact((tx) => body(guardReads(tx, certainty))),
+    read: guard(store.read),
+    transact: (body) => store.transact((tx) => body(guard(tx))),
   });
-}
-
-interface Certainty {
-  isProved(id: string): boolean;
-  isListComplete(): boolean;
-  others: readonly string[];
 }
 
 type Guarded = Pick<Reader, 'instances' | 'volumes' | 'marks' | 'sightings'>;
 
 function guardReads<Reads extends Guarded>(
   reads: Reads,
-  { isProved, isListComplete, others }: Certainty,
+  platforms: readonly Sightings[],
+  others: readonly string[],
 ): Reads {
   const { instances, volumes, marks, sightings } = reads;
   const isCompared = async (): Promise<boolean> => {
     for (const other of others) if ((await marks.get(`restored_from:${other}`)) !== null) return false;
     return true;
   };
+  const isProved = (id: string): boolean =>
+    platforms.every((one) => one.isAbsenceProved(id.startsWith('vol-') ? 'volume' : 'instance'));
   /** The proof of absence is read before the row: a row that is written in between is then found. */
   const byId = async <T>(id: string, read: () => Promise<T | null>): Promise<T | null> => {
-    const isProvedBefore = !ID.test(id) || (isProved(id) && (await isCompared()));
+    const isProvedBefore = !ISSUED_ID.test(id) || (isProved(id) && (await isCompared()));
     const found = await read();
     if (found !== null) return found;
-    if (!isProvedBefore || (ID.test(id) && (await sightings.hasNoRow(id)))) throw uncertain();
+    if (!isProvedBefore || (ISSUED_ID.test(id) && (await sightings.hasNoRow(id)))) throw uncertain();
     // Its row may have been restored since it was read, and its sighting closed.
-    return ID.test(id) ? read() : null;
+    return ISSUED_ID.test(id) ? read() : null;
   };
   const listed = async <T>(read: () => Promise<T>): Promise<T> => {
-    const isComplete = isListComplete() && (await isCompared());
+    const isComplete = platforms.every((one) => one.isListComplete) && (await isCompared());
     const found = await read();
     if (!isComplete) throw uncertain();
     return found;

@@ -5,44 +5,17 @@ import type { Lease } from '../model/work.ts';
  * waits until the resource was reconciled with the platform. All other work continues.
  */
 export class RestoreHold {
-  readonly #instances = new Set<string>();
-  #areVolumesHeld = false;
-
-  /** Every row that the backup held. */
-  begin(instanceIds: readonly string[]): void {
-    for (const id of instanceIds) this.#instances.add(id);
-    this.#areVolumesHeld = true;
-  }
-
-  get instances(): ReadonlySet<string> {
-    return this.#instances;
-  }
-
-  get areVolumesHeld(): boolean {
-    return this.#areVolumesHeld;
-  }
+  /** The rows of the backup that are not reconciled with the platform yet. */
+  readonly instances = new Set<string>();
+  areVolumesHeld = false;
 
   get areOver(): boolean {
-    return this.#instances.size === 0 && !this.#areVolumesHeld;
-  }
-
-  /** The instance was reconciled with the platform. */
-  endInstance(id: string): void {
-    this.#instances.delete(id);
-  }
-
-  endVolumes(): void {
-    this.#areVolumesHeld = false;
+    return this.instances.size === 0 && !this.areVolumesHeld;
   }
 
   /** Whether the work waits. A destroy does not wait, unless it has a cookie from before the backup. */
-  holds({
-    resourceKind,
-    resourceId,
-    kind,
-    cookie,
-  }: Pick<Lease, 'resourceKind' | 'resourceId' | 'kind' | 'cookie'>): boolean {
+  holds({ resourceKind, resourceId, kind, cookie }: Lease): boolean {
     if (kind === 'destroy' && cookie === null) return false;
-    return resourceKind === 'instance' ? this.#instances.has(resourceId) : this.#areVolumesHeld;
+    return resourceKind === 'instance' ? this.instances.has(resourceId) : this.areVolumesHeld;
   }
 }

@@ -140,13 +140,13 @@ describe('a listing', () => {
       await clock.advance(250);
       open.at(-1)?.(answer);
       await observed;
-      return listing.wasSeenBeside('m', beside);
+      return listing.seenBeside.has('m', beside);
     };
     expect(await next({ answer: 'listed', items: [{ ref: 'm' }], hosts })).toBe(true);
     // A silent host may have answered for a moment, in which it was moved there.
     expect(await next({ answer: 'listed', items: [], hosts })).toBe(false);
     expect(await next({ answer: 'listed', items: [{ ref: 'm' }], hosts })).toBe(true);
-    const takeBack = listing.removalSent('m');
+    const takeBack = listing.seenBeside.removalSent('m');
     expect(await next({ answer: 'listed', items: [], hosts })).toBe(true);
     takeBack();
     expect(await next({ answer: 'listed', items: [], hosts })).toBe(false);

@@ -11,6 +11,8 @@ import type { ReconcileOptions } from './options.ts';
 export interface Listed<T> {
   /** Whether it proves that what it leaves out is missing. What it shows exists either way. */
   isTrusted: boolean;
+  /** It is trusted, and every host has answered. */
+  isComplete: boolean;
   copies: readonly CopyOfResource[];
   leftovers: readonly Leftover[];
   items: ReadonlyMap<OwnerRef, T>;
@@ -34,11 +36,12 @@ export type Judge<T> = (listing: Listing<T>, begunAt: number) => Promise<boolean
  * whoever waits for the same one shares it: a hundred deletes cost as many listings as one.
  */
 export class SharedListing<T extends { ref: OwnerRef }> {
+  /** What trusted listings have shown while hosts were silent. */
+  readonly seenBeside = new SeenBeside();
   readonly #deps: Deps;
   readonly #list: () => Promise<Listing<T>>;
   readonly #judge: Judge<T>;
   readonly #mayBeEmpty: () => Promise<boolean>;
-  readonly #seenBeside = new SeenBeside();
   #next: Promise<Listed<T> | null> | undefined;
   #running: Promise<unknown> = Promise.resolve();
   #pauseEndsAt = Number.NEGATIVE_INFINITY;
@@ -75,26 +78,12 @@ export class SharedListing<T extends { ref: OwnerRef }> {
       : { isProved: true };
   }
 
-  /** Whether a trusted listing has shown it since all of these hosts fell silent. */
-  wasSeenBeside(ref: OwnerRef, silent: ReadonlySet<string>): boolean {
-    return this.#seenBeside.has(ref, silent);
-  }
-
   /**
    * Lists the machine before its removal, if hosts are silent. After the removal a machine that was removed would look the same
    * as one that was moved to a silent host. Never rejects.
    */
   async seeBesideSilence(ref: OwnerRef): Promise<void> {
-    if (this.#seenBeside.isBesideSilence && !this.#seenBeside.isRemovalSent(ref)) await this.observe();
-  }
-
-  /** See `SeenBeside`. */
-  removalSent(ref: OwnerRef): () => void {
-    return this.#seenBeside.removalSent(ref);
-  }
-
-  removed(ref: OwnerRef): void {
-    this.#seenBeside.removed(ref);
+    if (this.seenBeside.isBesideSilence && !this.seenBeside.isRemovalSent(ref)) await this.observe();
   }
 
   /** Every waiting caller gets null, and no listing begins. */
@@ -125,14 +114,15 @@ export class SharedListing<T extends { ref: OwnerRef }> {
     this.#pauseEndsAt = clock.now() + this.#pauseMs;
     try {
       const isTrusted = await this.#judge(listing, begunAt);
-      if (!isTrusted) this.#seenBeside.forget();
+      if (!isTrusted) this.seenBeside.forget();
       if (listing.answer === 'unknown') return null;
       const items = new Map<OwnerRef, T>();
       for await (const slice of inSlices(listing.items)) for (const item of slice) items.set(item.ref, item);
       const hosts = toHosts(listing.hosts);
-      if (isTrusted) this.#seenBeside.note(items.keys(), hosts);
+      if (isTrusted) this.seenBeside.note(items.keys(), hosts);
       const { copies = [], leftovers = [] } = listing;
-      return { items, begunAt, hosts, isTrusted, copies, leftovers };
+      const isComplete = isTrusted && hosts.silent.size === 0;
+      return { items, begunAt, hosts, isTrusted, isComplete, copies, leftovers };
     } catch (error) {
       log.error({ err: error }, 'a listing could not be compared with the database: it is ignored');
       return null;

@@ -1,14 +1,15 @@
 import type { Clock } from '../../ports/clock.ts';
-import type { OwnerRef } from '../model/platform-driver.ts';
-import type { ListingFact, Sighting } from '../model/sighting.ts';
+import type { Sighting } from '../model/sighting.ts';
 import type { Store } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 import type { ReconcileOptions } from './options.ts';
+import type { Listed } from './shared-listing.ts';
 
 /** How often the row of an unchanged sighting is written again, in milliseconds. */
 const REFRESH_MS = 10 * 60_000;
 /** Rows per transaction. */
 const BATCH = 100;
+const NEVER = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY] as const;
 
 interface Deps {
   store: Store;
@@ -29,8 +30,10 @@ export class Sightings {
   #open = new Map<string, Sighting>();
   /** When the last two complete listings of each kind began. */
   readonly #complete = new Map<ResourceKind, readonly [lastButOne: number, last: number]>();
-  #isRestored = false;
-  #areUnrecorded = false;
+  /** Whether the database was restored and is not yet reconciled: it is known to lack rows, so no resource counts as an orphan. */
+  isRestored = false;
+  /** Whether a listing has shown machines without a row that are not recorded yet. */
+  areUnrecorded = false;
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -51,10 +54,6 @@ export class Sightings {
   /** The resources of one kind that have no row. */
   withoutRow(kind: ResourceKind): Sighting[] {
     return this.of('no_row').filter(({ resourceKind }) => resourceKind === kind);
-  }
-
-  isWithoutRow(ref: OwnerRef): boolean {
-    return this.of('no_row').some((one) => one.ref === ref);
   }
 
   /** When it was first seen, in milliseconds since the epoch; undefined: it is not open. */
@@ -107,15 +106,17 @@ export class Sightings {
   }
 
   /** Records that a listing was compared: everything that it shows has its row or a sighting. */
-  async compared(listing: Omit<ListingFact, 'platform'>): Promise<void> {
-    const { store, platform } = this.#deps;
-    await store.transact((tx) => tx.sightings.putListing({ platform, ...listing }));
-    if (!listing.isComplete) return;
-    const [, last] = this.#complete.get(listing.resourceKind) ?? [
-      Number.NEGATIVE_INFINITY,
-      Number.NEGATIVE_INFINITY,
-    ];
-    this.#complete.set(listing.resourceKind, [last, listing.beganAt]);
+  async compared(
+    resourceKind: ResourceKind,
+    { begunAt: beganAt, hosts, isComplete }: Pick<Listed<unknown>, 'begunAt' | 'hosts' | 'isComplete'>,
+  ): Promise<void> {
+    const { store, platform, clock } = this.#deps;
+    const silentHosts = [...hosts.silent];
+    const fact = { platform, resourceKind, beganAt, endedAt: clock.now(), isComplete, silentHosts };
+    await store.transact((tx) => tx.sightings.putListing(fact));
+    if (!isComplete) return;
+    const [, last] = this.#complete.get(resourceKind) ?? NEVER;
+    this.#complete.set(resourceKind, [last, beganAt]);
   }
 
   /** The platform has no resources of that kind, so there is nothing to compare. */
@@ -128,38 +129,24 @@ export class Sightings {
     return this.#complete.has(kind);
   }
 
-  /** From now until {@link restoreEnded} the database is known to lack rows. */
-  restoreBegan(): void {
-    this.#isRestored = true;
-  }
-
-  restoreEnded(): void {
-    this.#isRestored = false;
-  }
-
-  /** Whether the database was restored and is not yet reconciled: no resource counts as an orphan. */
-  get isRestored(): boolean {
-    return this.#isRestored;
+  /** Whether complete listings of both kinds were compared. */
+  get areCompared(): boolean {
+    return this.isCompared('instance') && this.isCompared('volume');
   }
 
   /** Why a resource of ours may have no row, for the log. */
   get whyRowless(): string {
-    return this.#isRestored ? 'it is younger than the backup' : 'the database had lost it';
-  }
-
-  /** Whether a listing has shown machines without a row that are not recorded yet. */
-  set areUnrecorded(areSo: boolean) {
-    this.#areUnrecorded = areSo;
+    return this.isRestored ? 'it is younger than the backup' : 'the database had lost it';
   }
 
   /** Whether the claims, with {@link unclaimedUnits}, cover every machine. */
   get areClaimsComplete(): boolean {
-    return this.isCompared('instance') || !(this.#isRestored || this.#areUnrecorded);
+    return this.isCompared('instance') || !(this.isRestored || this.areUnrecorded);
   }
 
   /** Whether the claims, with {@link unclaimedStorageGb}, cover every volume. */
   get areStorageClaimsComplete(): boolean {
-    return this.isCompared('volume') || !this.#isRestored;
+    return this.isCompared('volume') || !this.isRestored;
   }
 
   /** GB of a location that volumes without a row use. */
@@ -182,25 +169,21 @@ export class Sightings {
    * have shown what is left of them, and each resource of ours that the platform shows has its row.
    */
   get searchedUntil(): number {
-    const kinds = ['instance', 'volume'] as const;
-    const areAllOwned = kinds.every((kind) => this.withoutRow(kind).length === 0);
-    if (this.#isRestored || !areAllOwned) return Number.NEGATIVE_INFINITY;
-    return Math.min(...kinds.map((kind) => this.#complete.get(kind)?.[0] ?? Number.NEGATIVE_INFINITY));
+    const isAllOwned = !this.isRestored && this.of('no_row').length === 0;
+    const searched = (['instance', 'volume'] as const).map((kind) => (this.#complete.get(kind) ?? NEVER)[0]);
+    return isAllOwned ? Math.min(...searched) : Number.NEGATIVE_INFINITY;
   }
 
   /** Whether a missing row proves that there is no resource: the resource of a lost row would have been listed by now. */
   isAbsenceProved(kind: ResourceKind): boolean {
-    return this.isCompared(kind) || (!this.#isRestored && this.#isDoubtOver);
+    const { clock, options } = this.#deps;
+    const isDoubtOver = clock.now() - this.#startedAt >= options.restoreDoubtMs;
+    return this.isCompared(kind) || (!this.isRestored && isDoubtOver);
   }
 
   /** Whether a list of the rows has every instance that a client may know. */
   get isListComplete(): boolean {
-    return !this.#isRestored || this.isCompared('instance');
-  }
-
-  get #isDoubtOver(): boolean {
-    const { clock, options } = this.#deps;
-    return clock.now() - this.#startedAt >= options.restoreDoubtMs;
+    return !this.isRestored || this.isCompared('instance');
   }
 }
 

@@ -151,7 +151,8 @@ describe('a volume that is listed under a later name than its restored row has',
     const sweep = new VolumeSweep(context, () => false);
     for (let round = 0; round < 2; round++)
       await sweep.sweep({
-        ...{ items: shown, begunAt: clock.now(), isTrusted: true, copies: [], leftovers: [] },
+        ...{ items: shown, begunAt: clock.now(), copies: [], leftovers: [] },
+        ...{ isTrusted: true, isComplete: true },
         hosts: { answered: 'all', silent: new Set() },
       });
     return store.read.volumes.byId(ID);

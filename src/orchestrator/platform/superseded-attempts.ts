@@ -1,7 +1,7 @@
 import { type Attempt, generationOf } from '../model/attempt.ts';
 import { type DestroyReason, recordedOrder } from '../model/destroy-order.ts';
 import type { OwnerRef } from '../model/platform-driver.ts';
-import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
+import { rowOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 import { volumeMoveOf } from '../model/work-cookies.ts';
@@ -12,6 +12,8 @@ type Resource = Pick<Attempt, 'resourceKind' | 'platform' | 'host'> & {
   id: string;
   ownerRef: OwnerRef;
   createdAt: number;
+  /** Set: nothing of the attempt is left. */
+  closedAt?: number;
 };
 
 /**
@@ -25,19 +27,18 @@ export async function supersede(
   now: number,
   reason: Extract<DestroyReason, 'failed_create' | 'moved' | 'operator'> = 'failed_create',
 ): Promise<void> {
-  const { id: resourceId, ownerRef: ref, resourceKind, platform, host, createdAt } = resource;
-  const destroyOrder = recordedOrder({ reason, by, at: now });
+  const { id, ownerRef: ref, resourceKind, platform, host, createdAt, closedAt = null } = resource;
   await tx.attempts.put({
-    resourceId,
+    resourceId: id,
     resourceKind,
     platform,
     ref,
     host,
     openedAt: createdAt,
-    closedAt: null,
-    destroyOrder,
+    closedAt,
+    destroyOrder: recordedOrder({ reason, by, at: now }),
   });
-  await putRemoval(tx, { ref, resourceKind }, now);
+  if (closedAt === null) await putRemoval(tx, { ref, resourceKind }, now);
 }
 
 /**
@@ -124,12 +125,24 @@ export async function isUnderWay(
   return open !== null && (open.leaseUntil > now || volumeMoveOf(open.cookie)?.target === ref);
 }
 
-async function rowOf(
-  { instances, volumes }: Pick<Transaction, 'instances' | 'volumes'>,
-  kind: ResourceKind,
+/**
+ * Puts the work that removes a resource again: its removal is over, and a listing that began later shows something of it. False:
+ * nobody asked for its removal, or it is under way.
+ */
+export async function removeAgain(
+  { store, clock, options }: Pick<ReconcileContext, 'store' | 'clock' | 'options'>,
+  resourceKind: ResourceKind,
   id: string,
-): Promise<InstanceRecord | VolumeRecord | null> {
-  return kind === 'instance' ? instances.byId(id) : volumes.byId(id);
+  begunAt = Number.POSITIVE_INFINITY,
+): Promise<boolean> {
+  return store.transact(async (tx) => {
+    const row = await rowOf(tx, resourceKind, id);
+    if (row === null || row.destroyOrder === null || (await tx.work.of(id)) !== null) return false;
+    const endedAt = 'deletedAt' in row ? row.deletedAt : row.updatedAt;
+    if (endedAt !== null && !changedBefore(endedAt, begunAt, { clock, options })) return false;
+    await putRemoval(tx, { ref: id, resourceKind }, clock.now());
+    return true;
+  });
 }
 
 async function putRemoval(

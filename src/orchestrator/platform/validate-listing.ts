@@ -47,7 +47,7 @@ export function whySuspect(
 export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<ObservedMachine> {
   let told = '';
   return async (listing, begunAt) => {
-    const { health, options, driver, log, store, platform, clock, sightings } = deps;
+    const { health, options, driver, log, sightings } = deps;
     if (listing.answer === 'unknown') {
       await health.reportProblem({ kind: 'down', problem: listing.reason }, begunAt);
       return false;
@@ -68,7 +68,7 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
     if (why !== 'many')
       await sightings.replace({ resourceKind: 'instance', what: 'missing' }, missing, hosts.silent);
     const hasLasted = why === 'all' && missing.every((one) => hasLastedMissing(deps, one));
-    if (why !== undefined && !hasLasted && !(await areLossesAccepted(store.read, platform, clock.now()))) {
+    if (why !== undefined && !hasLasted && !(await areLossesAccepted(deps))) {
       const problem = `its listing lacks ${missing.length} of ${counts.expected} machines that it should have`;
       await health.reportProblem({ kind: 'suspect', problem }, begunAt);
       return false;
@@ -159,7 +159,7 @@ export function judgeVolumes(deps: Deps): Judge<ObservedVolume> {
     if (
       whySuspect(result, options.suspectShare) !== undefined &&
       !isLong &&
-      !(await areLossesAccepted(deps.store.read, platform, deps.clock.now()))
+      !(await areLossesAccepted(deps))
     ) {
       if (typeof suspectSince === 'number') return false;
       await markVolumesSuspect(deps, begunAt);

@@ -1,6 +1,5 @@
 import { Fatal } from '../../ports/errors.ts';
-import { markOf, type Pruned, type PruneRequest, type Store, type Transaction } from '../model/store.ts';
-import type { ResourceKind } from '../model/work.ts';
+import { markOf, type PruneRequest, type Store } from '../model/store.ts';
 
 /** Rows in one transaction: it keeps others waiting for some milliseconds. */
 const BATCH = 100;
@@ -11,30 +10,19 @@ const BATCH = 100;
  */
 export async function pruneTombstones(store: Store, platform: string, endedBefore: number): Promise<void> {
   const request: PruneRequest = { platform, endedBefore, limit: BATCH };
-  await store.transact(async (tx) =>
-    noteWhatWasPruned(tx, platform, 'instance', await tx.instances.prune(request)),
-  );
-  await store.transact(async (tx) =>
-    noteWhatWasPruned(tx, platform, 'volume', await tx.volumes.prune(request)),
-  );
+  for (const kind of ['instance', 'volume'] as const)
+    await store.transact(async ({ instances, volumes, marks }) => {
+      const { newestCreatedAt } = await (kind === 'instance' ? instances : volumes).prune(request);
+      if (newestCreatedAt === null) return;
+      const name = markOf(platform, `${kind}s_pruned_until`);
+      const known = await marks.get(name);
+      if (known === null || known < newestCreatedAt) await marks.put(name, newestCreatedAt);
+    });
   await store.transact((tx) => tx.attempts.prune(request));
 }
 
-async function noteWhatWasPruned(
-  { marks }: Transaction,
-  platform: string,
-  kind: ResourceKind,
-  { newestCreatedAt }: Pruned,
-): Promise<void> {
-  if (newestCreatedAt === null) return;
-  const name = markOf(platform, `${kind}s_pruned_until`);
-  const known = await marks.get(name);
-  if (known === null || known < newestCreatedAt) await marks.put(name, newestCreatedAt);
-}
-
 /**
- * Refuses a clock that is before what was pruned: what is created by it would be taken for something pruned if its row
- * were lost, and destroyed instead of adopted.
+ * Refuses a clock that is before what was pruned: if the row of what is created by it were lost, it would not be restored.
  *
  * @throws {Fatal}
  */

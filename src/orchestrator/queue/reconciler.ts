@@ -1,6 +1,7 @@
 import { WorkQueue } from '../../work/work-queue.ts';
 import { isRef } from '../model/attempt.ts';
 import { instanceLogNames, volumeLogNames } from '../model/records.ts';
+import { rowOf } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
 import type { Lease, ResourceKind } from '../model/work.ts';
 import { LeaseEnding } from '../platform/call-platform.ts';
@@ -111,17 +112,9 @@ export class Reconciler {
 }
 
 /** What the lines of the log about the resource of a lease share. Its id alone while the store does not answer. */
-async function namesOf({ read }: Pick<Store, 'read'>, lease: Lease): Promise<object> {
-  const { resourceId, resourceKind } = lease;
-  return readNames(read, lease).catch(() => ({ [resourceKind]: resourceId }));
-}
-
-async function readNames(read: Store['read'], { resourceId, resourceKind }: Lease): Promise<object> {
+async function namesOf({ read }: Pick<Store, 'read'>, { resourceId, resourceKind }: Lease): Promise<object> {
   if (isRef(resourceId)) return { ref: resourceId };
-  if (resourceKind === 'instance') {
-    const record = await read.instances.byId(resourceId);
-    return record === null ? { instance: resourceId } : instanceLogNames(record);
-  }
-  const record = await read.volumes.byId(resourceId);
-  return record === null ? { volume: resourceId } : volumeLogNames(record);
+  const row = await rowOf(read, resourceKind, resourceId).catch(() => null);
+  if (row === null) return { [resourceKind]: resourceId };
+  return 'offerId' in row ? instanceLogNames(row) : volumeLogNames(row);
 }

@@ -21,14 +21,14 @@ export function noAccount(id: string): string {
   return `there is no account ${id}${remedy}`;
 }
 
-/** The server gives a resource its row again: the audit log says so, as it does of what an operator adopts. */
-export async function auditAdoption(
+/** Records what the server does to a resource without an operator, as the audit log has it of an operator. */
+export async function auditByServer(
   { clock, alarms, platform }: Pick<ReconcileContext, 'clock' | 'alarms' | 'platform'>,
   tx: Pick<Transaction, 'audit'>,
-  { ref, ...action }: { action: string; subject: string; ref: string },
+  { action, subject, ...detail }: { action: string; subject: string; ref?: string },
 ): Promise<void> {
   const server: Actor = { name: alarms.server, source: 'server', address: null };
-  await audit(tx, clock, server, { ...action, detail: { platform, ref } });
+  await audit(tx, clock, server, { action, subject, detail: { platform, ...detail } });
 }
 
 /** A machine that exists is claimed even if its placement is full. */
@@ -68,15 +68,13 @@ export async function adoptAsNew(context: ReconcileContext, machine: ObservedMac
   const noted = { ...reading.value, id: `inst-${digest.slice(0, 32)}` };
   if ((await store.read.credentials.accountById(noted.accountId)) === null)
     return { problem: noAccount(noted.accountId), isWhole: true };
-  let isTaken = false;
-  await insertAdopted(context, machine, noted, async (tx) => {
+  const isInserted = await insertAdopted(context, machine, noted, async (tx) => {
     const before = await tx.instances.byOwnerRef(machine.ref);
-    isTaken = before !== null && !isAbandoned(before);
-    if (isTaken) return false;
+    if (before !== null && !isAbandoned(before)) return false;
     if (before !== null) await giveUpName(tx, before, context.clock.now());
     return true;
   });
-  return isTaken ? { problem: 'a live instance has it', isWhole: true } : 'adopted';
+  return isInserted ? 'adopted' : { problem: 'a live instance has it', isWhole: true };
 }
 
 /** Whether an instance ended without a request, so that its machine may be adopted. */
@@ -96,11 +94,11 @@ async function insertAdopted(
   machine: ObservedMachine,
   noted: NotedInstance,
   mayInsert: (tx: Transaction) => Promise<boolean>,
-): Promise<void> {
+): Promise<boolean> {
   const { store, platform, log } = context;
   const plan = await planAdoption(context, machine, noted);
-  await store.transact(async (tx) => {
-    if (!(await mayInsert(tx))) return;
+  return store.transact(async (tx) => {
+    if (!(await mayInsert(tx))) return false;
     const record = fromNote({ platform, ref: machine.ref }, noted, {
       status: plan.status,
       endpoint: machine.endpoint ?? null,
@@ -108,7 +106,7 @@ async function insertAdopted(
       now: context.clock.now(),
     });
     await tx.instances.insert({ ...record, host: machine.host ?? null });
-    await auditAdoption(context, tx, { action: 'instance.adopt', subject: record.id, ref: machine.ref });
+    await auditByServer(context, tx, { action: 'instance.adopt', subject: record.id, ref: machine.ref });
     const { id: instanceId, offerId, region } = record;
     if (plan.work !== undefined || plan.status !== 'STOPPED' || record.spec.onStop === 'hold')
       await tx.claims.take({ instanceId, offerId, region, capacity: BEYOND_CAPACITY });
@@ -118,6 +116,7 @@ async function insertAdopted(
       { ...instanceLogNames(record), status: record.status, power: machine.power },
       `a machine that had no row has it again, from its note: ${context.sightings.whyRowless}`,
     );
+    return true;
   });
 }
 

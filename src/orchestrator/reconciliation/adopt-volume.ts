@@ -7,7 +7,7 @@ import { isAttachable, workOnAttachments } from '../volumes/attachments.ts';
 import { fromNote, volumeNoteSchema } from '../volumes/note.ts';
 import { claimActualSize, withSize } from '../volumes/storage.ts';
 import { updateAttachmentStatus } from '../volumes/transition.ts';
-import { auditAdoption, noAccount } from './adopt-machine.ts';
+import { auditByServer, noAccount } from './adopt-machine.ts';
 import { isOlderThanPruned, PRUNED } from './older-than-pruned.ts';
 import type { Adopted } from './rowless.ts';
 
@@ -27,7 +27,7 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
     if ((await tx.volumes.byId(noted.id)) !== null) return;
     const record = withSize(fromNote({ platform, ref: volume.ref }, noted), volume);
     await tx.volumes.insert({ ...record, host: volume.host ?? null });
-    await auditAdoption(context, tx, { action: 'volume.adopt', subject: record.id, ref: volume.ref });
+    await auditByServer(context, tx, { action: 'volume.adopt', subject: record.id, ref: volume.ref });
     await claimActualSize(tx, record);
     const { status } = await applyAttachments(tx, record, shown, clock.now());
     log.warn(

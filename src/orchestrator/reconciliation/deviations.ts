@@ -3,14 +3,13 @@ import { raiseFolded } from '../alarms/fold.ts';
 import type { AlarmKind } from '../model/alarm.ts';
 import { idOf } from '../model/attempt.ts';
 import type { Leftover, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
-import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
-import { putInstanceWork, putVolumeWork } from '../model/rows.ts';
+import { rowShownAs } from '../model/rows.ts';
 import type { Sighting } from '../model/sighting.ts';
 import type { ResourceKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { Listed } from '../platform/shared-listing.ts';
 import type { Seen } from '../platform/sightings.ts';
-import { removeOtherAttempt } from '../platform/superseded-attempts.ts';
+import { removeAgain, removeOtherAttempt } from '../platform/superseded-attempts.ts';
 
 type Shown = Pick<Seen, 'name' | 'ref'> & { host?: string | undefined; problem?: string | undefined };
 
@@ -103,26 +102,14 @@ export class Deviations {
 
   /** Removes a leftover under the order of its resource or attempt. False: there is no order, so it stays. */
   async #remove(ref: OwnerRef): Promise<boolean> {
-    const { store, platform, clock, log } = this.#context;
-    const row = await this.#rowOf(ref);
+    const { store, platform, log } = this.#context;
+    const row = await rowShownAs(store.read, this.#kind, ref);
     if (row === null || row.platform !== platform || idOf(row.ownerRef) !== idOf(ref)) return false;
     if (row.ownerRef !== ref)
       return (await removeOtherAttempt(this.#context, this.#kind, { id: row.id, ref })) !== 'later';
     if (row.destroyOrder === null) return false;
-    await store.transact(async (tx) => {
-      const reader = this.#kind === 'instance' ? tx.instances : tx.volumes;
-      const current: InstanceRecord | VolumeRecord | null = await reader.byId(row.id);
-      if (current?.destroyOrder == null || (await tx.work.of(row.id)) !== null) return;
-      const put = this.#kind === 'instance' ? putInstanceWork : putVolumeWork;
-      await put(tx, row.id, 'destroy', clock.now());
+    if (await removeAgain(this.#context, this.#kind, row.id))
       log.warn({ ref, [this.#kind]: row.id }, 'disks of what was removed are there: they are removed');
-    });
     return true;
-  }
-
-  async #rowOf(ref: OwnerRef): Promise<InstanceRecord | VolumeRecord | null> {
-    const { instances, volumes } = this.#context.store.read;
-    const rows = this.#kind === 'instance' ? instances : volumes;
-    return (await rows.byOwnerRef(ref)) ?? (await rows.byId(idOf(ref)));
   }
 }

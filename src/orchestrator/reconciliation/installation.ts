@@ -89,16 +89,10 @@ async function kept(
 ): Promise<[string, Known][]> {
   const others = [...before].filter(([name]) => !now.has(name));
   if (isShared) return others;
-  const left = new Set(
-    (
-      await leftPlatforms(
-        tx,
-        others.map(([name]) => name),
-      )
-    ).map(({ platform }) => platform),
-  );
+  const names = others.map(([name]) => name);
+  const left = new Set((await leftPlatforms(tx, names)).map(({ platform }) => platform));
   const isRestored = (await tx.marks.get('restored_from')) !== null;
-  for (const [name] of others)
+  for (const name of names)
     if (isRestored || (await tx.marks.get(`restored_from:${name}`)) !== null) left.add(name);
   return others.filter(([name]) => left.has(name));
 }

@@ -1,9 +1,9 @@
-import { audit } from '../../operators/audit.ts';
-import type { Actor } from '../../operators/model.ts';
 import { recordedOrder } from '../model/destroy-order.ts';
 import type { ObservedMachine, OwnerRef, Step } from '../model/platform-driver.ts';
 import { readNote } from '../model/platform-resource.ts';
+import { callOnce } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
+import { auditByServer } from './adopt-machine.ts';
 import { anyNote } from './rowless.ts';
 
 export interface Orphan extends Pick<ObservedMachine, 'ref' | 'power'> {
@@ -31,27 +31,19 @@ export class OrphanPolicy {
 
   /** The policy is the request, so the audit log has it before the call. */
   async act({ ref, action }: Orphan): Promise<void> {
-    const { driver, log, clock, store, alarms, options, platform } = this.#context;
+    const { driver, log, clock, store, alarms } = this.#context;
     if (action === 'log' || this.#underWay.has(ref)) return;
-    const now = clock.now();
-    const server: Actor = { name: alarms.server, source: 'server', address: null };
-    const order = recordedOrder({ reason: 'policy', by: alarms.server, at: now });
+    const order = recordedOrder({ reason: 'policy', by: alarms.server, at: clock.now() });
     await store.transact((tx) =>
-      audit(tx, clock, server, { action: `machine.${action}`, subject: ref, detail: { platform } }),
+      auditByServer(this.#context, tx, { action: `machine.${action}`, subject: ref }),
     );
-    const controller = new AbortController();
-    const limits = { deadline: now + options.callTimeoutMs, fence: now, signal: controller.signal };
-    const timer = clock.setTimer(options.callTimeoutMs, () => controller.abort());
     this.#underWay.add(ref);
-    const acting: Promise<Step<unknown>> =
-      action === 'stop' ? driver.stop(ref, null, limits) : driver.destroy(ref, null, order, limits);
     // Not awaited: a call that hangs delays no sweep. `#underWay` prevents a second call.
-    void acting
+    void callOnce<Step<unknown>>(this.#context, (limits) =>
+      action === 'stop' ? driver.stop(ref, null, limits) : driver.destroy(ref, null, order, limits),
+    )
       .then(({ outcome }) => log.warn({ ref, action, outcome }, 'acted on an orphan'))
       .catch((error) => log.warn({ ref, action, err: error }, 'acted on an orphan'))
-      .finally(() => {
-        timer.cancel();
-        this.#underWay.delete(ref);
-      });
+      .finally(() => this.#underWay.delete(ref));
   }
 }

@@ -3,6 +3,7 @@ import { forEachInSlices } from '../../ports/in-slices.ts';
 import { eachLiveInstance } from '../instances/list.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import { isUnseen } from '../platform/asked-hosts.ts';
+import { within } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { ExpectedMachines } from '../platform/expected-machines.ts';
 import type { Listed } from '../platform/shared-listing.ts';
@@ -64,7 +65,7 @@ export class Reconciliation {
     this.#begin();
     this.#doubt = clock.setTimer(options.restoreDoubtMs, () => this.#endDoubt());
     this.#scheduleNext(this.#compare(first));
-    await this.#roundWithin(options.callTimeoutMs);
+    await within(this.#context, this.#round);
   }
 
   async stop(): Promise<void> {
@@ -90,13 +91,6 @@ export class Reconciliation {
     });
   }
 
-  async #roundWithin(ms: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = this.#context.clock.setTimer(ms, resolve);
-    await Promise.race([this.#round, promise]);
-    timer.cancel();
-  }
-
   /** Counts the free units, once at a time; never rejects. */
   async #count(listed: Listed<ObservedMachine> | null): Promise<void> {
     if (listed === null || !listed.isTrusted || this.#counting !== undefined) return;
@@ -117,7 +111,7 @@ export class Reconciliation {
       await this.#context.sightings.load();
       if (machines.isTrusted) await compareMachines(this.#context, this.#expected, machines);
       if (!(await this.#machines.sweep(machines))) return;
-      await this.#reconcileRestored(machines);
+      await reconcileMachines(this.#context, machines, this.#beganAt, () => this.#isStopped);
       if (this.#isStopped) return;
       await this.#compareVolumes();
       await this.#endRecovery();
@@ -129,7 +123,7 @@ export class Reconciliation {
   async #compareVolumes(): Promise<void> {
     const { volumes, sightings, restoreHold } = this.#context;
     if (volumes === undefined) {
-      restoreHold.endVolumes();
+      restoreHold.areVolumesHeld = false;
       sightings.hasNone('volume');
       return;
     }
@@ -141,11 +135,10 @@ export class Reconciliation {
   async #holdWork(takenAt: number, first: Listed<ObservedMachine> | null): Promise<void> {
     const { store, platform, restoreHold, clock, log, sightings } = this.#context;
     this.#beganAt = first?.begunAt ?? clock.now();
-    sightings.restoreBegan();
-    const ids: string[] = [];
+    sightings.isRestored = true;
     for await (const row of eachLiveInstance(store.read.instances))
-      if (row.platform === platform) ids.push(row.id);
-    restoreHold.begin(ids);
+      if (row.platform === platform) restoreHold.instances.add(row.id);
+    restoreHold.areVolumesHeld = true;
     log.warn(
       { backupTakenAt: new Date(takenAt).toISOString() },
       'this database was restored from a backup: it is compared with the platform before anything else. ' +
@@ -153,13 +146,8 @@ export class Reconciliation {
     );
   }
 
-  async #reconcileRestored({ items, isTrusted, hosts }: Listed<ObservedMachine>): Promise<void> {
-    const shown = { machines: items, isTrusted: isTrusted && hosts.silent.size === 0 };
-    await reconcileMachines(this.#context, shown, this.#beganAt, () => this.#isStopped);
-  }
-
   /** Reconciles each volume once: later changes are made by this process. */
-  async #reconcileVolumes({ items, isTrusted, hosts }: Listed<ObservedVolume>): Promise<void> {
+  async #reconcileVolumes({ items, isComplete }: Listed<ObservedVolume>): Promise<void> {
     const { restoreHold } = this.#context;
     if (!restoreHold.areVolumesHeld) return;
     const pace = { atOnce: 1, isStopped: () => this.#isStopped };
@@ -168,7 +156,7 @@ export class Reconciliation {
       await reconcileVolume(this.#context, volume);
       this.#reconciledVolumes.add(volume.ref);
     });
-    if (isOver && isTrusted && hosts.silent.size === 0) restoreHold.endVolumes();
+    if (isOver && isComplete) restoreHold.areVolumesHeld = false;
   }
 
   /** Logs once that work waits after a round, and once that no work waits any more. */
@@ -190,25 +178,21 @@ export class Reconciliation {
   /** A restore is over when each row is reconciled, and each resource that the platform shows has its row. */
   async #endRecovery(): Promise<void> {
     const { sightings, restoreHold, log, alarms, platform } = this.#context;
-    const kinds = ['instance', 'volume'] as const;
-    const areCompared = kinds.every((kind) => sightings.isCompared(kind));
-    if (areCompared) alarms.end({ kind: 'listing_incomplete', subject: platform });
+    if (sightings.areCompared) alarms.end({ kind: 'listing_incomplete', subject: platform });
     if (!sightings.isRestored) return;
     this.#logHold();
-    const areComplete = areCompared && kinds.every((kind) => sightings.withoutRow(kind).length === 0);
-    if (!areComplete || !restoreHold.areOver) return;
+    if (!sightings.areCompared || sightings.of('no_row').length > 0 || !restoreHold.areOver) return;
     if (await endRestore(this.#context))
       log.info(
         {},
         'the restored database is reconciled with the platform: nothing is missing in it any more',
       );
-    sightings.restoreEnded();
+    sightings.isRestored = false;
   }
 
   #endDoubt(): void {
     const { sightings, alarms, platform, log } = this.#context;
-    if (sightings.isCompared('instance') && sightings.isCompared('volume')) return;
-    if (sightings.isRestored) return;
+    if (sightings.areCompared || sightings.isRestored) return;
     alarms.raise({ kind: 'listing_incomplete', subject: platform, platform, text: UNLISTED }, log);
   }
 }

@@ -1,6 +1,6 @@
 import { forEachInSlices } from '../../ports/in-slices.ts';
 import { amend } from '../instances/transition.ts';
-import type { ObservedMachine, OwnerRef } from '../model/platform-driver.ts';
+import type { ObservedMachine } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
 import { putInstanceWork } from '../model/rows.ts';
@@ -8,6 +8,7 @@ import type { Transaction } from '../model/store.ts';
 import type { InstanceWorkKind } from '../model/work.ts';
 import { confirmMachine, readMachine } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
+import type { Listed } from '../platform/shared-listing.ts';
 import { mayAppearForMs } from '../platform/visibility.ts';
 import { failCreate } from '../steps/fail.ts';
 import { BEYOND_CAPACITY } from './adopt-machine.ts';
@@ -15,24 +16,14 @@ import { BEYOND_CAPACITY } from './adopt-machine.ts';
 /** Rows at a time: each may read from the platform. */
 const ROWS_AT_ONCE = 16;
 
-/** What the platform listed. */
-export interface ListedMachines {
-  machines: ReadonlyMap<OwnerRef, ObservedMachine>;
-  /** Whether what it lacks may be gone. */
-  isTrusted: boolean;
-}
-
 /**
  * Reconciles the rows of a restored database, and the work of the backup, with the machines as they are now. What
  * began before the backup has ended since, so its cookies and deadlines are void. A row whose machine is neither
- * shown nor proved gone stays on hold.
- *
- * @param since what changed from then on did so in this life, or in that of another replica
- * @param isStopped asked between the looks
+ * shown nor proved gone stays on hold. What changed after `since` is not of the backup.
  */
 export async function reconcileMachines(
   context: ReconcileContext,
-  shown: ListedMachines,
+  shown: Listed<ObservedMachine>,
   since: number,
   isStopped: () => boolean,
 ): Promise<void> {
@@ -40,14 +31,14 @@ export async function reconcileMachines(
   if (restoreHold.instances.size === 0) return;
   const rows = await store.read.instances.list({});
   const live = new Set(rows.map(({ id }) => id));
-  for (const id of [...restoreHold.instances]) if (!live.has(id)) restoreHold.endInstance(id);
+  for (const id of [...restoreHold.instances]) if (!live.has(id)) restoreHold.instances.delete(id);
   const held = rows.filter(({ id }) => restoreHold.instances.has(id));
   await forEachInSlices(held, { atOnce: ROWS_AT_ONCE, isStopped }, async (row) => {
     const isReconciled = await reconcileRow(context, row, shown, since).catch((error) => {
       log.error({ err: error, ...instanceLogNames(row) }, 'a row could not be reconciled with its machine');
       return false;
     });
-    if (isReconciled) restoreHold.endInstance(row.id);
+    if (isReconciled) restoreHold.instances.delete(row.id);
   });
 }
 
@@ -55,23 +46,23 @@ export async function reconcileMachines(
 async function reconcileRow(
   context: ReconcileContext,
   row: InstanceRecord,
-  { machines, isTrusted }: ListedMachines,
+  { items, isComplete }: Listed<ObservedMachine>,
   since: number,
 ): Promise<boolean> {
   const { id, status, createOpenUntil } = row;
-  let machine = machines.get(row.ownerRef);
+  let machine = items.get(row.ownerRef);
   let mayStillAppear = false;
   if (machine === undefined && (status === 'PROVISIONING' || status === 'STOPPED')) {
     // A listing may lack an existing machine, so the machine itself is read.
     const observedAt = context.clock.now();
-    const found = await (isTrusted ? confirmMachine(context, row) : readMachine(context, row));
+    const found = await (isComplete ? confirmMachine(context, row) : readMachine(context, row));
     if (found.answer === 'unknown') return false;
     if (found.answer === 'observed') machine = found.value;
     // What was sent for it after the backup was sent before this life.
     const openUntil = createOpenUntil === null ? null : Math.min(createOpenUntil, since);
     mayStillAppear = mayAppearForMs(context, openUntil, observedAt) > 0;
   }
-  if (machine === undefined && !isTrusted) return false;
+  if (machine === undefined && !isComplete) return false;
   return context.store.transact(async (tx) => {
     // The platform may have become untrusted since the proof.
     if (machine === undefined && !context.health.isUp) return false;
@@ -90,17 +81,13 @@ async function reconcile(
 ): Promise<boolean> {
   const work = await tx.work.of(record.id);
   const isUp = machine?.power === 'running' || machine?.power === 'starting';
-  if (record.status === 'PROVISIONING' && work?.kind === 'create' && machine !== undefined) {
+  const isCreating = record.status === 'PROVISIONING' && work?.kind === 'create';
+  // A stopped one that runs was started after the backup: it is proved and becomes ONLINE again.
+  if (machine !== undefined && (isCreating || (record.status === 'STOPPED' && isUp))) {
     await verify(context, tx, record, machine);
     return true;
   }
-  if (record.status === 'PROVISIONING' && work?.kind === 'create')
-    return begin(context, tx, record, { deadlineAt: work.deadlineAt, mayStillAppear });
-  // It was started after the backup: it is proved and becomes ONLINE again.
-  if (record.status === 'STOPPED' && isUp) {
-    await verify(context, tx, record, machine);
-    return true;
-  }
+  if (isCreating) return begin(context, tx, record, { deadlineAt: work.deadlineAt, mayStillAppear });
   if (work === null) return true;
   const now = context.clock.now();
   const hasWindow = work.deadlineAt !== null && work.kind !== 'hold';

@@ -3,9 +3,11 @@ import { raiseFolded } from '../alarms/fold.ts';
 import { idOf } from '../model/attempt.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef, Presence } from '../model/platform-driver.ts';
 import { readNote } from '../model/platform-resource.ts';
+import { rowShownAs } from '../model/rows.ts';
 import type { Sighting, SightingDetail } from '../model/sighting.ts';
 import type { ResourceKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
+import { ISSUED_ID } from '../platform/not-found-guard.ts';
 import type { Listed } from '../platform/shared-listing.ts';
 import type { Seen } from '../platform/sightings.ts';
 
@@ -21,8 +23,6 @@ export interface Unadopted extends SightingDetail {
   isWhole: boolean;
 }
 
-/** The form of the ids that Berth issues. */
-const ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
 /** Accepts every note with an id; the owner is checked by `readNote`. */
 export const anyNote = z.looseObject({ id: z.string() });
 
@@ -38,7 +38,6 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
   readonly #confirm: (sighting: Sighting) => Promise<Presence<unknown>>;
   readonly #foreign = new Set<OwnerRef>();
   #seen: Seen[] = [];
-  #adopted: OwnerRef[] = [];
 
   /** `confirm` reads the resource of a sighting; its `gone` is proved. */
   constructor(
@@ -55,7 +54,6 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
 
   begin(): void {
     this.#seen = [];
-    this.#adopted = [];
   }
 
   /** Whether another Berth on the platform made it, or this one under another of its platforms. */
@@ -68,19 +66,20 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     return true;
   }
 
-  /** Restores the row of a resource from its note, or else notes that the row is missing. */
-  async adopt(resource: T): Promise<Adopted> {
-    const { ref } = resource;
+  /**
+   * Restores the row of a resource from its note, or else notes that the row is missing. True: its note is not whole, so it may
+   * not be Berth's at all, and it is old enough for an orphan.
+   */
+  async adopt(resource: T): Promise<boolean> {
+    const { ref, createdAt, host = null } = resource;
+    const { store, clock, options } = this.#context;
+    // An operator ordered its removal, which is under way.
+    if ((await store.read.attempts.byRef(ref)) !== null) return false;
     const adopted = await this.#adopt(resource);
-    if (adopted === 'foreign') return adopted;
-    if (adopted === 'adopted') {
-      this.#adopted.push(ref);
-      return adopted;
-    }
-    const { isWhole: _, ...detail } = adopted;
+    if (adopted === 'foreign' || adopted === 'adopted') return false;
+    const { isWhole, ...detail } = adopted;
     const resourceId = idOf(ref);
-    const host = resource.host ?? null;
-    if (ID.test(resourceId) && this.#isOurs(resource))
+    if (ISSUED_ID.test(resourceId) && this.#isOurs(resource))
       this.#seen.push({
         resourceKind: this.#kind,
         what: 'no_row',
@@ -90,7 +89,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
         host,
         detail,
       });
-    return adopted;
+    return !isWhole && clock.now() - createdAt >= options.orphanGraceMs;
   }
 
   /** If the platform keeps notes, a resource without ours may be another's: it puts none of our ids in doubt. */
@@ -102,22 +101,15 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
 
   /** Records the noted resources. One that a listing leaves out is read again, and closed only if it is proved gone. */
   async end({ items, isTrusted }: Listed<T>): Promise<void> {
-    const { sightings } = this.#context;
+    const { sightings, store } = this.#context;
     await sightings.record(this.#seen);
     for (const sighting of sightings.withoutRow(this.#kind)) {
-      const hasRow = this.#adopted.includes(sighting.ref) || (await this.#hasRow(sighting));
+      const hasRow = (await rowShownAs(store.read, this.#kind, sighting.ref)) !== null;
       const isGone =
         !hasRow && isTrusted && !items.has(sighting.ref) && (await this.#confirm(sighting)).answer === 'gone';
       if (hasRow || isGone) await sightings.close([sighting]);
     }
     await this.#alarm();
-  }
-
-  /** Its row may have another id: an operator made the machine a new instance. */
-  async #hasRow({ resourceId, ref }: Sighting): Promise<boolean> {
-    const { instances, volumes } = this.#context.store.read;
-    const rows = this.#kind === 'instance' ? instances : volumes;
-    return ((await rows.byId(resourceId)) ?? (await rows.byOwnerRef(ref))) !== null;
   }
 
   /** Raises the alarms for machines and volumes together: they share one kind of alarm. */

@@ -121,7 +121,8 @@ async function setUp({
     const shown = isListed ? [...platform.machines.values()] : [];
     await sweep.sweep({
       items: new Map(shown.map((machine): [string, ObservedMachine] => [machine.ref, machine])),
-      ...{ begunAt: clock.now(), isTrusted, copies: [], leftovers: [] },
+      ...{ begunAt: clock.now(), copies: [], leftovers: [] },
+      ...{ isTrusted, isComplete: isTrusted && silent.length === 0 },
       hosts: { answered: 'all', silent: new Set(silent) },
     });
     // What the policy orders is not waited for.
@@ -187,7 +188,7 @@ describe.each(['log', 'stop', 'reap'] as const)(
 
     it('is left alone in a database that was restored: its row may be what was lost', async () => {
       const { listing, orders, sightings } = await setUp({ orphans });
-      sightings.restoreBegan();
+      sightings.isRestored = true;
       for (let seen = 0; seen < 5; seen++) await listing();
       expect(orders()).toEqual([]);
     });
@@ -272,6 +273,18 @@ it('a machine without a row stays known while a listing leaves it out, until it 
   await listing();
   expect(await store.read.sightings.hasNoRow(ID)).toBe(false);
   expect(sightings.searchedUntil).toBe(clock.now());
+});
+
+it('a machine without a row has one once an operator has made it a new instance', async () => {
+  await store.transact((tx) => tx.marks.put('instances_pruned_until', 1));
+  const { listing, standing, sightings } = await setUp({ note: wholeNote() });
+  await listing();
+  expect(standing()).toEqual([`row_lost ${REF}`]);
+  const adopted = instance('inst-new', { status: 'ONLINE', ownerRef: REF });
+  await store.transact((tx) => tx.instances.insert(adopted));
+  await listing();
+  expect([standing(), sightings.searchedUntil > NEVER]).toEqual([[], true]);
+  expect(await store.read.sightings.hasNoRow(ID)).toBe(false);
 });
 
 it('and is known after a restart, before anything is listed', async () => {

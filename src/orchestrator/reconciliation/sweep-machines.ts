@@ -4,12 +4,17 @@ import { amend } from '../instances/transition.ts';
 import { generationOf, idOf } from '../model/attempt.ts';
 import type { ObservedMachine, OwnerRef } from '../model/platform-driver.ts';
 import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
-import { putInstanceWork } from '../model/rows.ts';
 import { confirmMachine } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { changedBefore, type ExpectedMachines } from '../platform/expected-machines.ts';
+import type { ExpectedMachines } from '../platform/expected-machines.ts';
 import type { Listed } from '../platform/shared-listing.ts';
-import { isUnderWay, removeOtherAttempt, removeRowless, supersede } from '../platform/superseded-attempts.ts';
+import {
+  isUnderWay,
+  removeAgain,
+  removeOtherAttempt,
+  removeRowless,
+  supersede,
+} from '../platform/superseded-attempts.ts';
 import { adoptMachine } from './adopt-machine.ts';
 import { Deviations } from './deviations.ts';
 import { type Orphan, OrphanPolicy } from './orphan-policy.ts';
@@ -50,8 +55,8 @@ export class MachineSweep {
 
   /** False: it was stopped before it had finished. */
   async sweep(listed: Listed<ObservedMachine>): Promise<boolean> {
-    const { sightings, clock, alarms, platform, log } = this.#context;
-    const { begunAt, hosts, isTrusted } = listed;
+    const { sightings, alarms, platform, log } = this.#context;
+    const { begunAt, isTrusted, isComplete } = listed;
     const before = this.#listedBefore;
     const unowned = await this.#unowned(listed.items.values());
     if (isTrusted) this.#listedBefore = new Set(unowned.map(({ ref }) => ref));
@@ -65,13 +70,7 @@ export class MachineSweep {
     });
     if (!isOver) return false;
     await this.#rowless.end(listed);
-    await sightings.compared({
-      resourceKind: 'instance',
-      beganAt: begunAt,
-      endedAt: clock.now(),
-      isComplete: isTrusted && hosts.silent.size === 0,
-      silentHosts: [...hosts.silent],
-    });
+    await sightings.compared('instance', listed);
     sightings.areUnrecorded = false;
     if (!isTrusted) return true;
     await this.#deviations.sweep(listed);
@@ -84,7 +83,7 @@ export class MachineSweep {
       fields: ({ ref, power, action }: Orphan) => ({ ref, power, action }),
       log,
     };
-    await raiseFolded(alarms, kind, this.#orphans, hosts.silent.size === 0);
+    await raiseFolded(alarms, kind, this.#orphans, isComplete);
     return forEachInSlices(this.#orphans, pace, (orphan) => this.#policy.act(orphan));
   }
 
@@ -103,17 +102,16 @@ export class MachineSweep {
     machine: ObservedMachine,
     { isListedAgain, begunAt }: { isListedAgain: boolean; begunAt: number },
   ): Promise<void> {
-    const { store, platform, sightings, clock, options } = this.#context;
+    const { store, platform, sightings, log } = this.#context;
     const row =
       (await store.read.instances.byOwnerRef(machine.ref)) ??
       (await store.read.instances.byId(idOf(machine.ref)));
     if (row === null) {
       if (await removeRowless(this.#context, machine.ref, begunAt)) return;
-      const adopted = await this.#rowless.adopt(machine);
-      if (adopted === 'adopted' || adopted === 'foreign' || adopted.isWhole) return;
-      const isOld = clock.now() - machine.createdAt >= options.orphanGraceMs;
+      const mayBeOrphan = await this.#rowless.adopt(machine);
       // In a restored database the row of such a machine was more likely lost.
-      if (isListedAgain && isOld && !sightings.isRestored) this.#orphans.push(this.#policy.judge(machine));
+      if (mayBeOrphan && isListedAgain && !sightings.isRestored)
+        this.#orphans.push(this.#policy.judge(machine));
       return;
     }
     if (row.platform !== platform) return;
@@ -121,9 +119,17 @@ export class MachineSweep {
     if (idOf(row.ownerRef) !== idOf(machine.ref)) return;
     if (row.ownerRef !== machine.ref) return this.#judgeAttempt(row, machine, isListedAgain);
     if (!isListedAgain) return;
-    if (row.destroyOrder !== null) await this.#destroyAgain(row, machine, begunAt);
+    if (row.destroyOrder !== null) {
+      // A late create made it after its absence was proved.
+      if (await removeAgain(this.#context, 'instance', row.id, begunAt))
+        log.error(
+          { ...instanceLogNames(row), ref: machine.ref, power: machine.power, status: row.status },
+          'the machine of an instance that has ended is there: it is destroyed again',
+        );
+      return;
+    }
     // A machine that failed is kept on purpose, and a SPOT instance's is being reclaimed.
-    else if (row.status !== 'DESTROYING' && (await store.read.work.of(row.id))?.kind !== 'hold')
+    if (row.status !== 'DESTROYING' && (await store.read.work.of(row.id))?.kind !== 'hold')
       this.#orphans.push({ ref: machine.ref, power: machine.power, action: 'log' });
   }
 
@@ -143,26 +149,6 @@ export class MachineSweep {
       log.warn(
         { ...instanceLogNames(current), ref },
         'an instance has a later attempt on the platform than its row knew: that one is its machine',
-      );
-    });
-  }
-
-  /** Destroys a machine that a late create made after its absence was proved; its row stays as it is. */
-  async #destroyAgain(
-    { id }: InstanceRecord,
-    { ref, power }: ObservedMachine,
-    begunAt: number,
-  ): Promise<void> {
-    const { store, clock, log } = this.#context;
-    await store.transact(async (tx) => {
-      const row = await tx.instances.byId(id);
-      const hasEnded = row?.status === 'DESTROYED' || row?.status === 'ERROR' || row?.status === 'OFFLINE';
-      const isOld = row !== null && changedBefore(row.updatedAt, begunAt, this.#context);
-      if (!hasEnded || !isOld || row.destroyOrder === null || (await tx.work.of(id)) !== null) return;
-      await putInstanceWork(tx, id, 'destroy', clock.now());
-      log.error(
-        { ...instanceLogNames(row), ref, power, status: row.status },
-        'the machine of an instance that has ended is there: it is destroyed again',
       );
     });
   }

@@ -3,12 +3,15 @@ import { raiseFolded } from '../alarms/fold.ts';
 import { idOf } from '../model/attempt.ts';
 import type { ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import { type VolumeRecord, volumeLogNames } from '../model/records.ts';
-import { putVolumeWork } from '../model/rows.ts';
 import { confirmVolume } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { changedBefore } from '../platform/expected-machines.ts';
 import type { Listed } from '../platform/shared-listing.ts';
-import { isUnderWay, removeOtherAttempt, removeRowless } from '../platform/superseded-attempts.ts';
+import {
+  isUnderWay,
+  removeAgain,
+  removeOtherAttempt,
+  removeRowless,
+} from '../platform/superseded-attempts.ts';
 import { isNewlyVisible, markVolumeVisible } from '../platform/visibility.ts';
 import { adoptVolume } from './adopt-volume.ts';
 import { Deviations } from './deviations.ts';
@@ -44,14 +47,14 @@ export class VolumeSweep {
       context,
       'volume',
       (volume) => adoptVolume(context, volume),
-      ({ ref }) => confirmVolume(context, context.driver.volumes, ref),
+      ({ ref }) => confirmVolume(context, ref),
     );
   }
 
   /** False: it was stopped before it had finished. */
   async sweep(listed: Listed<ObservedVolume>): Promise<boolean> {
-    const { items, begunAt, hosts, isTrusted } = listed;
-    const { sightings, clock, alarms, platform, log } = this.#context;
+    const { items, begunAt, isTrusted, isComplete } = listed;
+    const { sightings, alarms, platform, log } = this.#context;
     const before = this.#before;
     const volumes = [...items.values()];
     this.#orphans = [];
@@ -68,13 +71,7 @@ export class VolumeSweep {
     });
     if (!isOver) return false;
     await this.#rowless.end(listed);
-    await sightings.compared({
-      resourceKind: 'volume',
-      beganAt: begunAt,
-      endedAt: clock.now(),
-      isComplete: isTrusted && hosts.silent.size === 0,
-      silentHosts: [...hosts.silent],
-    });
+    await sightings.compared('volume', listed);
     const kind = {
       kind: 'orphan_volume' as const,
       platform,
@@ -85,7 +82,7 @@ export class VolumeSweep {
       log,
     };
     if (!isTrusted) return true;
-    await raiseFolded(alarms, kind, this.#orphans, hosts.silent.size === 0);
+    await raiseFolded(alarms, kind, this.#orphans, isComplete);
     await this.#deviations.sweep(listed);
     return true;
   }
@@ -97,14 +94,16 @@ export class VolumeSweep {
     stateKeyBefore: string | undefined,
     begunAt: number,
   ): Promise<Owned | null> {
-    const { sightings, platform, clock, store } = this.#context;
+    const { sightings, platform, clock, store, log } = this.#context;
     const now = clock.now();
     const stateKey = toStateKey(volume);
     if (known?.stateKey === stateKey && Math.abs(now - known.readAt) < OWNED_FOR_MS) return known;
     const row = await store.read.volumes.byId(idOf(volume.ref));
     const isListedAgain = stateKeyBefore !== undefined;
     if (row === null) {
-      await this.#adopt(volume, { isListedAgain, begunAt });
+      // It holds data: one without a row is never touched.
+      const isRemoved = await removeRowless(this.#context, volume.ref, begunAt);
+      if (!isRemoved && (await this.#rowless.adopt(volume)) && isListedAgain) this.#orphans.push(volume);
       return null;
     }
     if (row.platform !== platform) return null;
@@ -113,7 +112,12 @@ export class VolumeSweep {
       return null;
     }
     if (hasEnded(row)) {
-      if (isListedAgain && row.destroyOrder !== null) await this.#deleteAgain(row, begunAt);
+      // A late create made it, or it only seemed gone.
+      if (isListedAgain && (await removeAgain(this.#context, 'volume', row.id, begunAt)))
+        log.error(
+          { ...volumeLogNames(row), ref: volume.ref },
+          'a volume that was deleted is there: it is deleted again',
+        );
       return null;
     }
     if (isNewlyVisible(row, begunAt, this.#context)) await markVolumeVisible(this.#context, row);
@@ -125,24 +129,12 @@ export class VolumeSweep {
     return found === 'as-recorded' ? { readAt: now, stateKey } : null;
   }
 
-  async #adopt(
-    volume: ObservedVolume,
-    { isListedAgain, begunAt }: { isListedAgain: boolean; begunAt: number },
-  ): Promise<void> {
-    if (await removeRowless(this.#context, volume.ref, begunAt)) return;
-    const adopted = await this.#rowless.adopt(volume);
-    if (adopted === 'adopted' || adopted === 'foreign' || adopted.isWhole) return;
-    const { clock, options } = this.#context;
-    // It holds data: one without a row is never touched.
-    if (isListedAgain && clock.now() - volume.createdAt >= options.orphanGraceMs) this.#orphans.push(volume);
-  }
-
   /** A later attempt is the copy of a move that a restored backup does not know: it is the volume if the original is gone. */
   async #judgeAttempt({ id, ownerRef }: VolumeRecord, volume: ObservedVolume): Promise<void> {
     const { ref, host } = volume;
-    const { store, driver, clock, log } = this.#context;
+    const { store, clock, log } = this.#context;
     if ((await removeOtherAttempt(this.#context, 'volume', { id, ref })) !== 'later') return;
-    const original = await confirmVolume(this.#context, driver.volumes, ownerRef);
+    const original = await confirmVolume(this.#context, ownerRef);
     // While the original exists, either may have the data: both stay, with an alarm.
     if (original.answer !== 'gone') return void this.#orphans.push(volume);
     await store.transact(async (tx) => {
@@ -161,23 +153,6 @@ export class VolumeSweep {
     await this.#context.store.transact(async (tx) => {
       const row = await tx.volumes.byId(id);
       if (row !== null && row.ownerRef === ownerRef) await tx.volumes.update({ ...row, host });
-    });
-  }
-
-  /** Deletes a volume that a late create made, or that only seemed gone. */
-  async #deleteAgain(volume: VolumeRecord, begunAt: number): Promise<void> {
-    const { store, clock, log } = this.#context;
-    const { id, ownerRef: ref } = volume;
-    await store.transact(async (tx) => {
-      const row = await tx.volumes.byId(id);
-      if (row === null || row.destroyOrder === null || !hasEnded(row) || (await tx.work.of(id)) !== null)
-        return;
-      if (row.deletedAt !== null && !changedBefore(row.deletedAt, begunAt, this.#context)) return;
-      await putVolumeWork(tx, id, 'destroy', clock.now());
-      log.error(
-        { ...volumeLogNames(volume), ref },
-        'a volume that was deleted is there: it is deleted again',
-      );
     });
   }
 }

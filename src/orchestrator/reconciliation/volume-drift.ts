@@ -1,7 +1,7 @@
 import type { ObservedVolume } from '../model/platform-driver.ts';
 import { type VolumeRecord, volumeLogNames } from '../model/records.ts';
 import { lockInstances } from '../model/rows.ts';
-import type { Reader, Transaction } from '../model/store.ts';
+import type { Reader } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { workOnAttachments } from '../volumes/attachments.ts';
 import { claimActualSize, withSize } from '../volumes/storage.ts';
@@ -49,24 +49,16 @@ export async function reconcileDrift(
     }
     const recorded = await tx.volumes.attachmentsOfVolume(row.id);
     const unrecorded = holders.filter((holder) => !recorded.some(({ instanceId }) => instanceId === holder));
-    if (unrecorded.length > 0) await detachFrom(tx, grown, unrecorded, clock.now());
-    for (const instance of unrecorded)
+    for (const instance of unrecorded) {
+      await tx.volumes.putAttachment({ volumeId: row.id, instanceId: instance, state: 'detaching' });
       log.warn(
         { ...volumeLogNames(row), instance },
         'the platform has attached a volume after all: it is detached',
       );
+    }
+    if (unrecorded.length > 0)
+      await workOnAttachments(tx, await updateAttachmentStatus(tx, grown), clock.now());
   });
-}
-
-async function detachFrom(
-  tx: Transaction,
-  volume: VolumeRecord,
-  instanceIds: readonly string[],
-  now: number,
-): Promise<void> {
-  for (const instanceId of instanceIds)
-    await tx.volumes.putAttachment({ volumeId: volume.id, instanceId, state: 'detaching' });
-  await workOnAttachments(tx, await updateAttachmentStatus(tx, volume), now);
 }
 
 function isSettled({ status, deletedAt }: VolumeRecord): boolean {

@@ -23,8 +23,7 @@ interface Creatable {
 /**
  * Searches for the resource of an earlier create before one is sent: after an attempt with an unknown outcome, or if
  * the row is older than this process, since a restored backup does not have later attempts. If the driver places and the row
- * has no host, no create was sent. If nothing is found, the create waits as long as the platform may take to show it
- * ({@link waitForEarlier}).
+ * has no host, no create was sent.
  */
 export async function findEarlierCreate<T>(
   context: StepContext,

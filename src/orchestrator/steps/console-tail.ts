@@ -1,6 +1,5 @@
 import { cleanText } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
-import type { Lease } from '../model/work.ts';
 import { askConsole } from '../platform/call-platform.ts';
 import type { StepContext } from './context.ts';
 
@@ -12,12 +11,6 @@ const KEY_BLOCK = /-----BEGIN ([A-Z0-9 ]*PRIVATE KEY)-----[\s\S]*?(?:-----END \1
 const CUT_KEY_BLOCK = /^[\s\S]*-----END ([A-Z0-9 ]*PRIVATE KEY)-----/;
 const SECRET =
   /((?:password|passwd|passphrase|secret|token|api[-_ ]?key|authorization)[^\s:=]*\s*[:=]\s*)\S.*/gi;
-
-/** Of a machine that failed, before the first try to remove it: {@link readConsole}. */
-export async function logConsole(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
-  const isFirst = record.status === 'ERROR' && lease.attempt === 1 && lease.cookie === null;
-  if (isFirst) await readConsole(context, record);
-}
 
 /**
  * Logs what a machine that failed wrote to its console last, as one line, where the platform can tell; and keeps it for

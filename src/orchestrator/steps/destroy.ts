@@ -1,9 +1,10 @@
 import { transition } from '../instances/transition.ts';
 import type { Attempt } from '../model/attempt.ts';
 import { toDriver } from '../model/destroy-order.ts';
-import type { Call, Step, VolumeDriver } from '../model/platform-driver.ts';
+import type { Call, Step } from '../model/platform-driver.ts';
 import type { PlatformResource } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames, type VolumeRecord } from '../model/records.ts';
+import { rowOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { Lease } from '../model/work.ts';
 import { callStep, observe } from '../platform/call-platform.ts';
@@ -17,8 +18,8 @@ import {
   type VisibilityUpdate,
 } from '../platform/visibility.ts';
 import { dropAttachmentsOf } from '../volumes/attachments.ts';
-import { logConsole } from './console-tail.ts';
-import type { StepContext } from './context.ts';
+import { readConsole } from './console-tail.ts';
+import { type StepContext, volumesOf } from './context.ts';
 import { endAttachCycle } from './instance/attach-cycle.ts';
 import { isDown } from './instance/stop.ts';
 import { LONGEST_REST_MS, retry, retryFailed } from './retry.ts';
@@ -94,7 +95,8 @@ function unproved(
 export async function stepDestroy(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const order = record.destroyOrder;
   if (order === null) throw new Error(`nobody asked for the removal of ${record.id}`);
-  await logConsole(context, lease, record);
+  const isFirst = lease.attempt === 1 && lease.cookie === null;
+  if (record.status === 'ERROR' && isFirst) await readConsole(context, record);
   const { driver, machines, clock, options } = context;
   const keepDisksUntil = order.keepsDisks ? order.at + options.keepDisksMs : 0;
   if (clock.now() < keepDisksUntil && driver.manifest.stop)
@@ -104,7 +106,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
     destroy: (cookie, call) => driver.destroy(record.ownerRef, cookie, toDriver(order), call),
     find: () => confirmRemoved(context, record),
     isOnHost: record.host !== null,
-    sent: () => machines.removalSent(record.ownerRef),
+    sent: () => machines.seenBeside.removalSent(record.ownerRef),
   });
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> =>
     unproved(context, lease, current, removal) ??
@@ -163,7 +165,7 @@ export async function endInstance(
   record: InstanceRecord,
 ): Promise<Next> {
   const now = clock.now();
-  machines.removed(record.ownerRef);
+  machines.seenBeside.removed(record.ownerRef);
   await dropAttachmentsOf(tx, record.id, now);
   await tx.claims.release(record.id);
   const spec = { ...record.spec, cloudInit: undefined };
@@ -178,15 +180,15 @@ export async function endInstance(
  */
 export async function stepDestroyVolume(
   context: StepContext,
-  volumes: VolumeDriver,
   lease: Lease,
   record: VolumeRecord,
 ): Promise<void> {
   const order = record.destroyOrder;
   if (order === null) throw new Error(`nobody asked for the removal of ${record.id}`);
+  const volumes = volumesOf(context);
   const removal = await remove(context, lease, {
     destroy: (cookie, call) => volumes.destroy(record.ownerRef, cookie, order, call),
-    find: () => confirmVolume(context, volumes, record.ownerRef),
+    find: () => confirmVolume(context, record.ownerRef),
   });
   const attachments = await context.store.read.volumes.attachmentsOfVolume(record.id);
   // None is added while it is DELETING or ERROR.
@@ -207,6 +209,8 @@ export async function stepDestroyVolume(
   await settleVolume(context, lease, settle, { instanceIds, visibility: visibilityAfter(removal) });
 }
 
+const COPY_NOT_SHOWN = 'the platform does not show the copy that the volume is now: its original stays';
+
 /**
  * Removes what an attempt left, but never the newest attempt of a resource. The original of a moved volume is removed only while
  * the platform shows its copy, which is the volume now.
@@ -218,36 +222,25 @@ export async function stepDestroyAttempt(
 ): Promise<void> {
   const { driver, store } = context;
   const { ref, host, resourceId, resourceKind, destroyOrder } = attempt;
-  const { instances, volumes: rows } = store.read;
-  const volume = resourceKind === 'volume' ? await rows.byId(resourceId) : null;
-  const resource = volume ?? (await instances.byId(resourceId));
+  const volumes = resourceKind === 'volume' ? volumesOf(context) : undefined;
+  const resource = await rowOf(store.read, resourceKind, resourceId);
   if (resource?.ownerRef === ref)
     return settleAttempt(context, lease, async (tx) => {
       await tx.attempts.remove(ref);
       return finish;
     });
-  const { volumes } = driver;
-  if (destroyOrder.reason === 'moved' && volume?.deletedAt === null && volume.status !== 'DELETING') {
-    const copy = await observe(context, async () => volumes?.get(volume.ownerRef) ?? NO_VOLUMES);
+  const volume = resource !== null && 'deletedAt' in resource ? resource : null;
+  const isWanted = volume?.deletedAt === null && volume.status !== 'DELETING';
+  if (volumes !== undefined && destroyOrder.reason === 'moved' && isWanted) {
+    const copy = await observe(context, () => volumes.get(volume.ownerRef));
     if (copy.answer !== 'observed')
-      return settleAttempt(context, lease, async () =>
-        retry(
-          context,
-          lease,
-          'the platform does not show the copy that the volume is now: its original stays',
-        ),
-      );
+      return settleAttempt(context, lease, async () => retry(context, lease, COPY_NOT_SHOWN));
   }
   const removal = await remove(context, lease, {
-    destroy: async (cookie, call) =>
-      resourceKind === 'instance'
-        ? driver.destroy(ref, cookie, destroyOrder, call)
-        : (volumes?.destroy(ref, cookie, destroyOrder, call) ?? NOT_REMOVED),
+    destroy: (cookie, call) => (volumes ?? driver).destroy(ref, cookie, destroyOrder, call),
     find: () =>
-      resourceKind === 'instance'
-        ? confirmRemoved(context, { ownerRef: ref, host })
-        : confirmVolume(context, volumes, ref),
-    isOnHost: resourceKind === 'instance' && host !== null,
+      volumes === undefined ? confirmRemoved(context, { ownerRef: ref, host }) : confirmVolume(context, ref),
+    isOnHost: volumes === undefined && host !== null,
   });
   await settleAttempt(context, lease, async (tx, current): Promise<Next> => {
     const next = unproved(context, lease, { createOpenUntil: destroyOrder.at }, removal);
@@ -256,11 +249,3 @@ export async function stepDestroyAttempt(
     return finish;
   });
 }
-
-const NO_VOLUMES = { answer: 'unknown', reason: 'this platform has no volumes' } as const;
-const NOT_REMOVED = {
-  outcome: 'failed',
-  code: 'unsupported',
-  sideEffect: 'none',
-  detail: NO_VOLUMES.reason,
-} as const;

@@ -1,7 +1,6 @@
 import { cordonedHosts, standingCordons } from '../capacity/cordons.ts';
 import { amend } from '../instances/transition.ts';
 import { generationOf, refOf } from '../model/attempt.ts';
-import { recordedOrder } from '../model/destroy-order.ts';
 import type {
   MachineSpec,
   OwnerRef,
@@ -12,17 +11,14 @@ import type {
   VolumeSpec,
 } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
-import {
-  type InstanceRecord,
-  instanceLogNames,
-  type VolumeRecord,
-  volumeLogNames,
-} from '../model/records.ts';
+import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
 import { markOf, type Reader, type Transaction } from '../model/store.ts';
-import type { ResourceKind } from '../model/work.ts';
+import type { Lease, ResourceKind } from '../model/work.ts';
 import { askWhere } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { supersede } from '../platform/superseded-attempts.ts';
+import { isRefused } from './adopt-or-create.ts';
+import { describeFailure, type Failed } from './retry.ts';
 import type { Next } from './settle.ts';
 
 type Refused = Extract<Step<never>, { outcome: 'failed' }>;
@@ -167,56 +163,40 @@ async function hostOfVolumes(
 
 const ANOTHER = 'an attempt to make it is over without success: another one begins under another name';
 /** Nothing was sent under the new name, so no earlier create is searched for. */
-export const NEXT_ATTEMPT: Next = { step: 'again', afterMs: 0, attempt: 0 };
+const NEXT_ATTEMPT: Next = { step: 'again', afterMs: 0, attempt: 0 };
 
-/** What the newest attempt left. `nothing`: it is closed at once · `something`: work of its own removes it. */
-type Left = 'nothing' | 'something';
+/** What opens the next attempt of one kind of resource. */
+interface Opening {
+  resourceKind: ResourceKind;
+  /** Whether the driver answers `place`. */
+  places: boolean;
+  names: object;
+  write(row: { ownerRef: OwnerRef; host: null; createOpenUntil: number }): Promise<unknown>;
+}
 
 /**
- * Opens the next attempt of an instance, under a name of its own. What the attempt before left is removed.
+ * Opens the next attempt, under a name of its own, if the newest left something that cannot be completed, which work of its own
+ * removes, or if it was refused without effect and another host may accept it. Undefined: neither.
  */
 export async function openNextAttempt(
-  context: ReconcileContext,
-  tx: Transaction,
-  record: InstanceRecord,
-  left: Left,
-  reason: string,
-): Promise<InstanceRecord> {
-  const now = context.clock.now();
-  const ownerRef = await closeNewest(context, tx, record, 'instance', left);
-  context.log.warn({ ...instanceLogNames(record), host: record.host, reason, ref: ownerRef }, ANOTHER);
-  return amend(tx, record, now, { ownerRef, host: null, createOpenUntil: CREATE_IS_OPEN });
-}
-
-/** {@link openNextAttempt}, for a volume that is being made. */
-export async function openNextVolumeAttempt(
-  context: ReconcileContext,
-  tx: Transaction,
-  record: VolumeRecord,
-  left: Left,
-  reason: string,
-): Promise<VolumeRecord> {
-  const ownerRef = await closeNewest(context, tx, record, 'volume', left);
-  context.log.warn({ ...volumeLogNames(record), host: record.host, reason, ref: ownerRef }, ANOTHER);
-  const next = { ...record, ownerRef, host: null, createOpenUntil: CREATE_IS_OPEN };
-  await tx.volumes.update(next);
-  return next;
-}
-
-async function closeNewest(
-  { clock, alarms, platform }: ReconcileContext,
+  { clock, alarms, log }: ReconcileContext,
+  { cookie }: Lease,
   tx: Transaction,
   record: InstanceRecord | VolumeRecord,
-  resourceKind: ResourceKind,
-  left: Left,
-): Promise<OwnerRef> {
-  const { id: resourceId, ownerRef: ref, host, createdAt: openedAt } = record;
+  failed: Failed,
+  { resourceKind, places, names, write }: Opening,
+): Promise<Next | undefined> {
+  const { host } = record;
+  const isRefusedThere = isRefused(failed) && failed.sideEffect === 'none' && cookie === null;
+  const isEmpty = isRefusedThere && host !== null && places;
+  if (failed.code !== 'unfinished' && !isEmpty) return undefined;
   const now = clock.now();
-  const destroyOrder = recordedOrder({ reason: 'failed_create', by: alarms.server, at: now });
-  const attempt = { resourceId, resourceKind, platform, ref, host, openedAt, destroyOrder };
-  if (left === 'nothing') await tx.attempts.put({ ...attempt, closedAt: now });
-  else await supersede(tx, { ...record, resourceKind }, alarms.server, now);
-  return nextRefOf(tx, record);
+  const attempt = { ...record, resourceKind, ...(isEmpty && { closedAt: now }) };
+  await supersede(tx, attempt, alarms.server, now);
+  const ownerRef = await nextRefOf(tx, record);
+  log.warn({ ...names, host, reason: describeFailure(failed), ref: ownerRef }, ANOTHER);
+  await write({ ownerRef, host: null, createOpenUntil: CREATE_IS_OPEN });
+  return NEXT_ATTEMPT;
 }
 
 /** The name of the next attempt: no attempt of the resource has had it. */

@@ -2,7 +2,7 @@ import { type FinalCode, isFinalCode } from '../model/failure.ts';
 import type { Step } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { ALARM_AFTER_ATTEMPTS, type Next } from './settle.ts';
+import { type Again, ALARM_AFTER_ATTEMPTS } from './settle.ts';
 
 export type Failed = Extract<Step<unknown>, { outcome: 'failed' }>;
 type Retrying = Pick<ReconcileContext, 'options' | 'random' | 'health'>;
@@ -44,7 +44,7 @@ export function pauseMs(
 }
 
 /** Tries again after a pause, or when the platform asked for it. From the tenth attempt on it is an alarm, which every tenth repeats in the log. */
-export function retry(context: Retrying, lease: Lease, problem: string, retryAfterMs?: number): Next {
+export function retry(context: Retrying, lease: Lease, problem: string, retryAfterMs?: number): Again {
   const isAlarm = lease.attempt >= ALARM_AFTER_ATTEMPTS;
   return { step: 'again', afterMs: retryAfterMs ?? pauseMs(context, lease), problem, isAlarm };
 }
@@ -53,17 +53,14 @@ export function retry(context: Retrying, lease: Lease, problem: string, retryAft
  * {@link retry} after a failure of the driver. Refused credentials do not count as an attempt, unless the platform is
  * trusted: then the problem is this resource's.
  */
-export function retryFailed(context: Retrying, lease: Lease, failed: Failed): Next {
+export function retryFailed(context: Retrying, lease: Lease, failed: Failed): Again {
   const problem = describeFailure(failed);
   if (failed.code !== 'auth' || failed.sideEffect !== 'none')
     return retry(context, lease, problem, failed.retryAfterMs);
-  if (context.health.isUp)
-    return retry(
-      context,
-      lease,
-      problem,
-      failed.retryAfterMs ?? Math.max(AFTER_AUTH_MS, pauseMs(context, lease)),
-    );
+  if (context.health.isUp) {
+    const afterMs = failed.retryAfterMs ?? Math.max(AFTER_AUTH_MS, pauseMs(context, lease));
+    return retry(context, lease, problem, afterMs);
+  }
   const afterMs = failed.retryAfterMs ?? AFTER_AUTH_MS;
   return { step: 'again', afterMs, problem, attempt: lease.attempt - 1 };
 }

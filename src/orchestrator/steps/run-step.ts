@@ -1,5 +1,4 @@
 import { isRef } from '../model/attempt.ts';
-import type { VolumeDriver } from '../model/platform-driver.ts';
 import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
 import type { InstanceWorkKind, Lease, VolumeWorkKind } from '../model/work.ts';
 import { StepTrace } from '../platform/step-trace.ts';
@@ -18,10 +17,9 @@ import { stepAttach } from './volume/attach.ts';
 import { stepCreateVolume } from './volume/create.ts';
 import { stepResize } from './volume/resize.ts';
 
-const instanceSteps: Record<
-  InstanceWorkKind,
-  (context: StepContext, lease: Lease, record: InstanceRecord) => Promise<void>
-> = {
+type Step<Row> = (context: StepContext, lease: Lease, record: Row) => Promise<void>;
+
+const instanceSteps: Record<InstanceWorkKind, Step<InstanceRecord>> = {
   create: stepCreate,
   verify: stepVerify,
   stop: stepStop,
@@ -33,10 +31,7 @@ const instanceSteps: Record<
   release: stepRelease,
 };
 
-const volumeSteps: Record<
-  VolumeWorkKind,
-  (context: StepContext, volumes: VolumeDriver, lease: Lease, record: VolumeRecord) => Promise<void>
-> = {
+const volumeSteps: Record<VolumeWorkKind, Step<VolumeRecord>> = {
   create: stepCreateVolume,
   attach: stepAttach,
   resize: stepResize,
@@ -84,7 +79,7 @@ function tellEnd(
 }
 
 async function run(context: StepContext & { trace: StepTrace }, lease: Lease): Promise<void> {
-  const { store, driver, trace } = context;
+  const { store, trace } = context;
   if (isRef(lease.resourceId)) {
     const attempt = await store.read.attempts.byRef(lease.resourceId);
     if (attempt === null) throw new Error(`work for an attempt without a row: ${lease.resourceId}`);
@@ -99,9 +94,5 @@ async function run(context: StepContext & { trace: StepTrace }, lease: Lease): P
   const record = await store.read.volumes.byId(lease.resourceId);
   if (record === null) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
   trace.requestId = record.requestId ?? undefined;
-  if (driver.volumes === undefined)
-    throw new Error(
-      `there are volumes, and the driver ${driver.manifest.name} has none: configure the driver that made them`,
-    );
-  return volumeSteps[lease.kind as VolumeWorkKind](context, driver.volumes, lease, record);
+  return volumeSteps[lease.kind as VolumeWorkKind](context, lease, record);
 }

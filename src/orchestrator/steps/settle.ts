@@ -6,7 +6,7 @@ import {
   type VolumeRecord,
   volumeLogNames,
 } from '../model/records.ts';
-import { lockInstances, lockVolumesOf } from '../model/rows.ts';
+import { lockInstances, lockVolumesOf, rowOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { InstanceWorkKind, Lease, LeaseState, Work } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
@@ -25,22 +25,24 @@ const inLogAlready = { error: () => undefined };
 export type Next =
   /** Nothing is left to do. */
   | { step: 'finish' }
-  /**
-   * The same step runs again. `attempt` resets the count, if this claim must not count. `isAlarm`: it keeps
-   * failing, which the operator must know.
-   */
-  | {
-      step: 'again';
-      afterMs: number;
-      cookie?: string;
-      problem?: string;
-      isAlarm?: boolean;
-      attempt?: number;
-      waitedAttempt?: number;
-      isHeld?: boolean;
-    }
+  | Again
   /** Another step follows. */
   | { step: Work['kind']; deadlineAt?: number | null; afterMs?: number };
+
+/**
+ * The same step runs again. `attempt` resets the count, if this claim must not count. `isAlarm`: it keeps
+ * failing, which the operator must know.
+ */
+export interface Again {
+  step: 'again';
+  afterMs: number;
+  cookie?: string;
+  problem?: string;
+  isAlarm?: boolean;
+  attempt?: number;
+  waitedAttempt?: number;
+  isHeld?: boolean;
+}
 
 export const finish: Next = { step: 'finish' };
 
@@ -55,7 +57,7 @@ interface Settling {
    * What the step found about the visibility of the resource. Written even if a use case has put other work
    * meanwhile.
    */
-  visibility?: VisibilityUpdate;
+  visibility?: VisibilityUpdate | undefined;
   /** Instances that `decide` reads and writes beside the volume. */
   instanceIds?: readonly string[];
 }
@@ -72,7 +74,7 @@ export async function settleInstance(
   decide: (tx: Transaction, record: InstanceRecord) => Promise<Next>,
   { visibility = nothing }: Pick<Settling, 'visibility'> = {},
 ): Promise<void> {
-  await settle<InstanceRecord>(context, lease, async (tx) => {
+  await settle(context, lease, decide, async (tx) => {
     // In this order, without waiting in between: PostgreSQL answers both in one round trip.
     const [rows, found] = await Promise.all([lockInstances(tx, [lease.resourceId]), tx.work.check(lease)]);
     const record = rows.get(lease.resourceId);
@@ -85,7 +87,6 @@ export async function settleInstance(
         if (createOpenUntil === record.createOpenUntil) return record;
         return amend(tx, record, context.clock.now(), { createOpenUntil });
       },
-      decide: (current) => decide(tx, current),
     };
   });
 }
@@ -97,7 +98,7 @@ export async function settleVolume(
   decide: (tx: Transaction, record: VolumeRecord) => Promise<Next>,
   { instanceIds = [], visibility = nothing }: Settling = {},
 ): Promise<void> {
-  await settle<VolumeRecord>(context, lease, async (tx) => {
+  await settle(context, lease, decide, async (tx) => {
     await lockInstances(tx, instanceIds);
     const record = (await lockVolumesOf(tx, instanceIds, lease.resourceId)).get(lease.resourceId);
     if (record === undefined) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
@@ -111,7 +112,6 @@ export async function settleVolume(
         await tx.volumes.update(changed);
         return changed;
       },
-      decide: (current) => decide(tx, current),
     };
   });
 }
@@ -122,14 +122,13 @@ export async function settleAttempt(
   lease: Lease,
   decide: (tx: Transaction, attempt: Attempt) => Promise<Next>,
 ): Promise<void> {
-  await settle<Attempt>(context, lease, async (tx) => {
+  await settle(context, lease, decide, async (tx) => {
     const attempt = await tx.attempts.byRef(lease.resourceId);
     if (attempt === null) throw new Error(`work for an attempt without a row: ${lease.resourceId}`);
     return {
       found: await tx.work.check(lease),
       names: { ref: attempt.ref, [attempt.resourceKind]: attempt.resourceId },
       updateVisibility: async () => attempt,
-      decide: (current) => decide(tx, current),
     };
   });
 }
@@ -142,15 +141,14 @@ export async function releaseLease(
 ): Promise<void> {
   await store.transact(async (tx) => {
     if (isRef(lease.resourceId)) await tx.attempts.byRef(lease.resourceId);
-    else if (lease.resourceKind === 'instance') await tx.instances.byId(lease.resourceId);
-    else await tx.volumes.byId(lease.resourceId);
+    else await rowOf(tx, lease.resourceKind, lease.resourceId);
     // What a use case has put meanwhile is another step: neither the cookie nor the pause is its own.
     const isHeld = (await tx.work.check(lease)) === 'held';
     await tx.work.release(lease, isHeld ? later : undefined);
   });
 }
 
-/** The locked row, and what to do with it. */
+/** The locked row. */
 interface Locked<Row> {
   /** Whether the lease still holds. */
   found: LeaseState;
@@ -158,7 +156,6 @@ interface Locked<Row> {
   names: object;
   /** Writes what was found about the row, whichever work follows. */
   updateVisibility(): Promise<Row>;
-  decide(row: Row): Promise<Next>;
 }
 
 const nothing: VisibilityUpdate = (known) => known;
@@ -166,6 +163,7 @@ const nothing: VisibilityUpdate = (known) => known;
 async function settle<Row>(
   context: ReconcileContext,
   lease: Lease,
+  decide: (tx: Transaction, row: Row) => Promise<Next>,
   lock: (tx: Transaction) => Promise<Locked<Row>>,
 ): Promise<void> {
   const { store, clock, health, log, failpoint, trace = new StepTrace(clock.now()) } = context;
@@ -183,7 +181,7 @@ async function settle<Row>(
     const row = await locked.updateVisibility();
     if (found === 'superseded') await tx.work.release(lease);
     else {
-      const next = await locked.decide(row);
+      const next = await decide(tx, row);
       const isSure = health.isUp && isClockInSync(clock, context.options);
       if (!isSure && isConclusion(lease, next)) throw new Frozen();
       await applyNext(context, tx, lease, next);

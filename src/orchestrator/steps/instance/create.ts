@@ -2,7 +2,7 @@ import { cordonedHosts, standingCordons } from '../../capacity/cordons.ts';
 import { toNote } from '../../instances/note.ts';
 import { amend } from '../../instances/transition.ts';
 import type { MachineSpec, ObservedMachine, Step } from '../../model/platform-driver.ts';
-import type { InstanceRecord } from '../../model/records.ts';
+import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
 import { makeAttachmentsDue } from '../../model/rows.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
@@ -12,7 +12,7 @@ import type { ReconcileContext } from '../../platform/context.ts';
 import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
 import { describeWindow, failCreate } from '../fail.ts';
-import { alone, NEXT_ATTEMPT, openNextAttempt, placeInstance } from '../place.ts';
+import { alone, openNextAttempt, placeInstance } from '../place.ts';
 import { describeFailure, type Failed, isPastDeadline, isRepeated, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
 
@@ -25,20 +25,16 @@ export async function stepCreate(context: StepContext, lease: Lease, record: Ins
     context,
     lease,
     async (tx, current): Promise<Next> => {
-      switch (attempted.outcome) {
-        case 'done':
-          return made(context, lease, tx, current, attempted.value);
-        case 'failed':
-          return notMade(context, lease, tx, current, attempted);
-        case 'unknown':
-          // Its clean-up waits until the platform answers (O: an instance is ONLINE within its window, or ERROR).
-          if (isPastDeadline(lease, context.clock.now()))
-            return failCreate(context, tx, current, 'late', lateText(current, attempted.reason));
-          return retry(context, lease, attempted.reason);
+      if (attempted.outcome === 'done') return made(context, lease, tx, current, attempted.value);
+      if (attempted.outcome === 'failed') return notMade(context, lease, tx, current, attempted);
+      // Its clean-up waits until the platform answers (O: an instance is ONLINE within its window, or ERROR).
+      if (isPastDeadline(lease, context.clock.now())) {
+        const why = attempted.outcome === 'unknown' ? attempted.reason : unfinished[attempted.outcome];
+        return failCreate(context, tx, current, 'late', lateText(current, why));
       }
-      if (isPastDeadline(lease, context.clock.now()))
-        return failCreate(context, tx, current, 'late', lateText(current, unfinished[attempted.outcome]));
       switch (attempted.outcome) {
+        case 'unknown':
+          return retry(context, lease, attempted.reason);
         case 'pending':
           return { step: 'again', afterMs: attempted.pollAfterMs, cookie: attempted.cookie };
         case 'building':
@@ -85,15 +81,14 @@ async function notMade(
 ): Promise<Next> {
   const reason = describeFailure(failed);
   const isLate = isPastDeadline(lease, context.clock.now());
-  if (failed.code === 'unfinished' && !isLate) {
-    await openNextAttempt(context, tx, record, 'something', reason);
-    return NEXT_ATTEMPT;
-  }
-  // Another host may accept it: the next attempt asks `place` again.
-  const isRefusedThere = isRefused(failed) && failed.sideEffect === 'none' && lease.cookie === null;
-  if (isRefusedThere && record.host !== null && context.driver.place !== undefined && !isLate) {
-    await openNextAttempt(context, tx, record, 'nothing', reason);
-    return NEXT_ATTEMPT;
+  if (!isLate) {
+    const next = await openNextAttempt(context, lease, tx, record, failed, {
+      resourceKind: 'instance',
+      places: context.driver.place !== undefined,
+      names: instanceLogNames(record),
+      write: (changes) => amend(tx, record, context.clock.now(), changes),
+    });
+    if (next !== undefined) return next;
   }
   if (isRefused(failed)) return failCreate(context, tx, record, failed.code, reason);
   if (isLate) return failCreate(context, tx, record, 'late', lateText(record, reason));
@@ -138,24 +133,15 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
 
 /** The machine is there: it is never made a second time. */
 function adopt(machine: ObservedMachine): Attempted {
+  const failed = { outcome: 'failed', code: 'boot_failed', sideEffect: 'certain' } as const;
   switch (machine.power) {
     case 'building':
     case 'starting':
       return { outcome: 'building' };
     case 'failed':
-      return {
-        outcome: 'failed',
-        code: 'boot_failed',
-        sideEffect: 'certain',
-        detail: machine.detail ?? 'no detail given',
-      };
+      return { ...failed, detail: machine.detail ?? 'no detail given' };
     case 'destroying':
-      return {
-        outcome: 'failed',
-        code: 'boot_failed',
-        sideEffect: 'certain',
-        detail: 'the platform is removing the machine',
-      };
+      return { ...failed, detail: 'the platform is removing the machine' };
     case 'running':
     case 'paused':
     case 'stopping':

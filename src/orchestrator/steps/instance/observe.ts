@@ -6,6 +6,7 @@ import type { Lease } from '../../model/work.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation } from '../../platform/visibility.ts';
+import type { StepContext } from '../context.ts';
 import { onMachineFailed, onMachineGone, recordLoss } from '../fail.ts';
 import { retry } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
@@ -17,11 +18,7 @@ const PAUSED_GRACE_MS = 60_000;
 const PAUSED_POLL_MS = 5_000;
 
 /** Reads the machine after a listing differed from the row, and applies what is certain. */
-export async function stepObserve(
-  context: ReconcileContext,
-  lease: Lease,
-  record: InstanceRecord,
-): Promise<void> {
+export async function stepObserve(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const found = await confirmMachine(context, record);
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     if (found.answer === 'unknown') return retry(context, lease, found.reason);

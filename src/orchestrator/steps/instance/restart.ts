@@ -1,6 +1,6 @@
 import type { ProbeResult } from '../../../ports/ssh-probe.ts';
 import { amend } from '../../instances/transition.ts';
-import type { ObservedMachine, Step } from '../../model/platform-driver.ts';
+import type { ObservedMachine } from '../../model/platform-driver.ts';
 import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
@@ -8,13 +8,12 @@ import { type Restart, restartCookie } from '../../model/work-cookies.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
-import { afterObservation, type Observation } from '../../platform/visibility.ts';
+import { afterObservation } from '../../platform/visibility.ts';
+import type { StepContext } from '../context.ts';
 import { onMachineFailed, onMachineGone } from '../fail.ts';
-import { proveEndpoint } from '../prove-endpoint.ts';
+import { probePauseMs, proveEndpoint } from '../prove-endpoint.ts';
 import { describeFailure, isFinal, isInconclusive, isPastDeadline, retryFailed } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
-
-const FIRST_PAUSE_MS = 200;
 
 /**
  * An ONLINE instance stays ONLINE while its machine is reset: what the platform shows of it meanwhile counts for
@@ -22,11 +21,7 @@ const FIRST_PAUSE_MS = 200;
  * SSH endpoint is proved, with the host key that is known. One that does not get there in time is given up, and the
  * instance follows what the platform shows.
  */
-export async function stepRestart(
-  context: ReconcileContext,
-  lease: Lease,
-  record: InstanceRecord,
-): Promise<void> {
+export async function stepRestart(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const restart = restartCookie.decode(lease.cookie);
   // The restart is from before a restore: it is over, and the machine is not reset again.
   if (restart === undefined)
@@ -49,43 +44,29 @@ async function sendRestart(
   );
   const mustConfirm = step.outcome === 'failed' && !isInconclusive(step);
   const found = mustConfirm ? await confirmMachine(context, record) : undefined;
+  const decide = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+    if (step.outcome === 'pending') {
+      const cookie = restartCookie.encode({ ...restart, driver: step.cookie });
+      return { step: 'again', afterMs: step.pollAfterMs, cookie };
+    }
+    if (step.outcome === 'done') {
+      await amend(tx, current, clock.now(), { endpoint: step.value.endpoint ?? current.endpoint });
+      const cookie = restartCookie.encode({ ...restart, phase: 'prove', driver: null });
+      return { step: 'again', afterMs: 0, cookie };
+    }
+    if (found?.answer === 'gone')
+      return withCookie(restart, lease, await onMachineGone(context, lease, tx, current, found.observedAt));
+    // It cannot be reset, or went down by itself before it could be.
+    if (isFinal(step) || (found?.answer === 'observed' && isOff(found.value)))
+      return giveUp(context, current, describeFailure(step));
+    return withCookie(restart, lease, retryFailed(context, lease, step));
+  };
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
-    const next = await afterRestart(context, lease, tx, current, { restart, step, found });
+    const next = await decide(tx, current);
     const isOpen = next.step === 'again' && isPastDeadline(lease, clock.now());
     return isOpen ? giveUp(context, current, 'the platform did not carry it out in time') : next;
   };
-  await settleInstance(context, lease, settle, found && { visibility: afterObservation(found) });
-}
-
-async function afterRestart(
-  context: ReconcileContext,
-  lease: Lease,
-  tx: Transaction,
-  record: InstanceRecord,
-  {
-    restart,
-    step,
-    found,
-  }: { restart: Restart; step: Step<ObservedMachine>; found: Observation<ObservedMachine> | undefined },
-): Promise<Next> {
-  const isSent = step.outcome === 'pending' ? { ...restart, driver: step.cookie } : restart;
-  if (step.outcome === 'pending')
-    return { step: 'again', afterMs: step.pollAfterMs, cookie: restartCookie.encode(isSent) };
-  if (step.outcome === 'done') {
-    await amend(tx, record, context.clock.now(), { endpoint: step.value.endpoint ?? record.endpoint });
-    return {
-      step: 'again',
-      afterMs: 0,
-      cookie: restartCookie.encode({ ...restart, phase: 'prove', driver: null }),
-    };
-  }
-  if (found?.answer === 'gone')
-    return withCookie(restart, lease, await onMachineGone(context, lease, tx, record, found.observedAt));
-  if (isFinal(step)) return giveUp(context, record, describeFailure(step));
-  // It went down by itself before it could be reset.
-  if (found?.answer === 'observed' && isOff(found.value))
-    return giveUp(context, record, describeFailure(step));
-  return withCookie(restart, lease, retryFailed(context, lease, step));
+  await settleInstance(context, lease, settle, { visibility: found && afterObservation(found) });
 }
 
 async function prove(
@@ -116,13 +97,9 @@ async function prove(
     if (isPastDeadline(lease, now)) return giveUp(context, current, `SSH was not ready in time (${problem})`);
     if (found?.answer === 'observed' && found.value.endpoint !== undefined)
       await amend(tx, current, now, { endpoint: found.value.endpoint });
-    const pause = Math.min(
-      context.options.probeIntervalMs,
-      FIRST_PAUSE_MS * 2 ** Math.min(lease.attempt - 1, 10),
-    );
-    return withCookie(restart, lease, { step: 'again', afterMs: pause, problem });
+    return withCookie(restart, lease, { step: 'again', afterMs: probePauseMs(context, lease), problem });
   };
-  await settleInstance(context, lease, settle, found && { visibility: afterObservation(found) });
+  await settleInstance(context, lease, settle, { visibility: found && afterObservation(found) });
 }
 
 async function probe(

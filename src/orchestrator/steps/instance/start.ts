@@ -7,6 +7,7 @@ import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
+import type { StepContext } from '../context.ts';
 import { failCreate, failInstance, onMachineGone, recordLoss } from '../fail.ts';
 import {
   describeFailure,
@@ -35,11 +36,7 @@ type Attempted =
  * STOPPED → (the machine runs) → the SSH proof → ONLINE. A start that fails is taken back. It also brings back a
  * machine that powered itself off while PROVISIONING.
  */
-export async function stepStart(
-  context: ReconcileContext,
-  lease: Lease,
-  record: InstanceRecord,
-): Promise<void> {
+export async function stepStart(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const { attempted, found } = await findOrStart(context, lease, record);
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const now = context.clock.now();
@@ -65,7 +62,7 @@ export async function stepStart(
     }
     return undoStart(context, lease, tx, current, attempted);
   };
-  await settleInstance(context, lease, settle, found && { visibility: afterObservation(found) });
+  await settleInstance(context, lease, settle, { visibility: found && afterObservation(found) });
 }
 
 /** A call whose outcome is not known is looked for before it is sent again. */

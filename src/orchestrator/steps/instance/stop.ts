@@ -8,6 +8,7 @@ import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
+import type { StepContext } from '../context.ts';
 import { failInstance, onMachineFailed, onMachineGone } from '../fail.ts';
 import { describeFailure, type Failed, isFinal, isRepeated, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
@@ -25,11 +26,7 @@ interface Attempted {
  * STOPPING → STOPPED, disk preserved; the capacity is given back where the offer says so. On an instance that
  * is STOPPED already it takes a failed start back.
  */
-export async function stepStop(
-  context: ReconcileContext,
-  lease: Lease,
-  record: InstanceRecord,
-): Promise<void> {
+export async function stepStop(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const { step, found } = await findOrStop(context, lease, record);
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     if (step?.outcome === 'done') return stopped(context, tx, current);
@@ -44,7 +41,7 @@ export async function stepStop(
       ? retry(context, lease, found.reason)
       : { step: 'again', afterMs: STOPPING_POLL_MS, problem: 'the machine is stopping' };
   };
-  await settleInstance(context, lease, settle, found && { visibility: afterObservation(found) });
+  await settleInstance(context, lease, settle, { visibility: found && afterObservation(found) });
 }
 
 /** A call whose outcome is not known is looked for before it is sent again; one that failed, after it. */

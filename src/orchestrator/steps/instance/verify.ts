@@ -13,11 +13,10 @@ import {
   type Observation,
   type VisibilityUpdate,
 } from '../../platform/visibility.ts';
+import type { StepContext } from '../context.ts';
 import { describeWindow, failCreate, failInstance, recordLoss } from '../fail.ts';
-import { proveEndpoint } from '../prove-endpoint.ts';
+import { FIRST_PAUSE_MS, probePauseMs, proveEndpoint } from '../prove-endpoint.ts';
 import { type Next, settleInstance } from '../settle.ts';
-
-const FIRST_PAUSE_MS = 200;
 
 type FailedProbe = Extract<ProbeResult, { ok: false }>;
 
@@ -26,11 +25,7 @@ type FailedProbe = Extract<ProbeResult, { ok: false }>;
  * injected key. Once earned it is latched. A create that does not get there in time fails, a start that does
  * not is taken back.
  */
-export async function stepVerify(
-  context: ReconcileContext,
-  lease: Lease,
-  record: InstanceRecord,
-): Promise<void> {
+export async function stepVerify(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const pinned = record.hostKeyFingerprint ?? record.endpoint?.hostKeyFingerprint;
   const result = await probe(context, record, pinned);
   if (result.ok && pinned !== undefined) return proved(context, lease, result);
@@ -81,7 +76,7 @@ async function proved(
     }
     return { step: 'finish' };
   };
-  await settleInstance(context, lease, settle, visibility && { visibility });
+  await settleInstance(context, lease, settle, { visibility });
 }
 
 async function probe(
@@ -137,11 +132,11 @@ async function afterFailedProbe(
   }
   if (found.answer === 'observed' && hasMoved(record.endpoint, found.value.endpoint))
     await amend(tx, record, now, { endpoint: found.value.endpoint ?? null });
-  const pause = Math.min(
-    context.options.probeIntervalMs,
-    FIRST_PAUSE_MS * 2 ** Math.min(lease.attempt - 1, 10),
-  );
-  return { step: 'again', afterMs: pause, problem: `${failed.step}: ${failed.detail}` };
+  return {
+    step: 'again',
+    afterMs: probePauseMs(context, lease),
+    problem: `${failed.step}: ${failed.detail}`,
+  };
 }
 
 /** Off before SSH was proved: by itself it never comes back. A create starts it again; a start is taken back. */

@@ -1,4 +1,4 @@
-import type { ObservedVolume, Step, VolumeDriver } from '../../model/platform-driver.ts';
+import type { ObservedVolume, Step } from '../../model/platform-driver.ts';
 import {
   type Attachment,
   type InstanceRecord,
@@ -14,6 +14,7 @@ import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, mayAppearForMs, type Observation } from '../../platform/visibility.ts';
 import { isAttachable } from '../../volumes/attachments.ts';
 import { updateAttachmentStatus } from '../../volumes/transition.ts';
+import { type StepContext, volumesOf } from '../context.ts';
 import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/attach-cycle.ts';
 import { describeFailure, type Failed, isFinal, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
@@ -23,12 +24,8 @@ const WAIT_FOR_INSTANCE_MS = 2_000;
 const NOT_SHOWN = 'the platform may not show the volume yet';
 
 /** Brings the attachment records of a volume to what is wanted, one at a time. */
-export async function stepAttach(
-  context: ReconcileContext,
-  volumes: VolumeDriver,
-  lease: Lease,
-  record: VolumeRecord,
-): Promise<void> {
+export async function stepAttach(context: StepContext, lease: Lease, record: VolumeRecord): Promise<void> {
+  const volumes = volumesOf(context);
   const attachments = await context.store.read.volumes.attachmentsOfVolume(record.id);
   const open = await pickOpen(context, lease, attachments);
   if (open === undefined) return settleVolume(context, lease, async () => finish);
@@ -45,23 +42,25 @@ export async function stepAttach(
       await abandonMove(context, tx, current, move);
       return { step: 'attach' };
     });
-  if (open.state === 'detaching') return detach(context, volumes, lease, record, open, instance);
-  if (!isAttachable(instance)) return settleAttachment(context, lease, open, 'detaching');
+  if (open.state === 'detaching') return detach(context, lease, record, open, instance);
+  if (!isAttachable(instance))
+    return settleVolume(context, lease, async (tx, current): Promise<Next> => {
+      await write(tx, current, open, 'detaching');
+      return { step: 'attach' };
+    });
   if (!(await isReady(context, instance))) return prepare(context, lease, open, instance);
   if (move !== undefined && volumes.copy !== undefined)
     return moveVolume(context, volumes.copy.bind(volumes), lease, record, { open, move, giveUp: withdraw });
   const step = await callStep(context, lease, (call) =>
     volumes.attach(record.ownerRef, instance.ownerRef, cookieOf(lease, open), call),
   );
+  const { host } = instance;
   const isElsewhere = step.outcome === 'failed' && step.code === 'elsewhere';
   // A volume that another machine has is not copied: that machine would go on writing to the original.
-  const mayMove = volumes.copy !== undefined && instance.host !== null && attachments.length === 1;
-  if (isElsewhere && mayMove) {
-    const host = instance.host ?? '';
+  if (isElsewhere && volumes.copy !== undefined && host !== null && attachments.length === 1)
     return settleVolume(context, lease, (tx, current) => beginMove(context, tx, current, { open, host }), {
       instanceIds: [instance.id],
     });
-  }
   const cannotSucceed =
     step.outcome === 'failed' &&
     (isFinal(step) || step.code === 'elsewhere' || (await hasFailed(context, instance, step)));
@@ -125,14 +124,13 @@ function cookieOf({ cookie }: Lease, { instanceId }: Attachment): string | null 
 /** The record counts until a look shows that it is gone (O: Volume status, rules), whatever the driver said. */
 async function detach(
   context: ReconcileContext,
-  volumes: VolumeDriver,
   lease: Lease,
   record: VolumeRecord,
   open: Attachment,
   instance: InstanceRecord,
 ): Promise<void> {
   const step: Step<null> = await callStep(context, lease, (call) =>
-    volumes.detach(record.ownerRef, instance.ownerRef, cookieOf(lease, open), call),
+    volumesOf(context).detach(record.ownerRef, instance.ownerRef, cookieOf(lease, open), call),
   );
   if (
     step.outcome === 'failed' &&
@@ -142,7 +140,7 @@ async function detach(
   )
     return prepare(context, lease, open, instance);
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
-  const found = isClaimedGone ? await confirmVolume(context, volumes, record.ownerRef) : undefined;
+  const found = isClaimedGone ? await confirmVolume(context, record.ownerRef) : undefined;
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'pending') return pending(open, step);
     if (found === undefined && step.outcome === 'failed') return retryFailed(context, lease, step);
@@ -156,10 +154,7 @@ async function detach(
     return { step: 'attach' };
   };
   const visibility = found && afterObservation(found);
-  await settleVolume(context, lease, settle, {
-    instanceIds: [instance.id],
-    ...(visibility && { visibility }),
-  });
+  await settleVolume(context, lease, settle, { instanceIds: [instance.id], visibility });
 }
 
 /** Why a record that the driver reported as gone may still exist. */
@@ -172,18 +167,6 @@ function whyUncertain(
   if (found?.answer === 'observed' && found.value.attachedTo.includes(ownerRef))
     return 'the platform said that it is detached, and still has its record';
   return undefined;
-}
-
-async function settleAttachment(
-  context: ReconcileContext,
-  lease: Lease,
-  open: Attachment,
-  to: Attachment['state'],
-): Promise<void> {
-  await settleVolume(context, lease, async (tx, current): Promise<Next> => {
-    await write(tx, current, open, to);
-    return { step: 'attach' };
-  });
 }
 
 async function write(

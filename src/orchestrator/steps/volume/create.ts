@@ -1,5 +1,5 @@
 import { recordedOrder } from '../../model/destroy-order.ts';
-import type { ObservedVolume, Step, VolumeDriver, VolumeSpec } from '../../model/platform-driver.ts';
+import type { ObservedVolume, Step, VolumeSpec } from '../../model/platform-driver.ts';
 import { type VolumeRecord, volumeLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
@@ -7,19 +7,18 @@ import { callStep } from '../../platform/call-platform.ts';
 import { toNote } from '../../volumes/note.ts';
 import { transitionVolume, updateAttachmentStatus } from '../../volumes/transition.ts';
 import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
-import type { StepContext } from '../context.ts';
-import { alone, NEXT_ATTEMPT, openNextVolumeAttempt, placeVolume } from '../place.ts';
+import { type StepContext, volumesOf } from '../context.ts';
+import { alone, openNextAttempt, placeVolume } from '../place.ts';
 import { describeFailure, type Failed, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
 
 /** CREATING → AVAILABLE, and on to the attachments that were asked for at create. */
 export async function stepCreateVolume(
   context: StepContext,
-  volumes: VolumeDriver,
   lease: Lease,
   record: VolumeRecord,
 ): Promise<void> {
-  const attempted = await findOrCreate(context, volumes, lease, record);
+  const attempted = await findOrCreate(context, lease, record);
   await settleVolume(
     context,
     lease,
@@ -43,13 +42,8 @@ export async function stepCreateVolume(
 type Attempted = Step<ObservedVolume> | { outcome: 'open'; next: Next };
 
 /** A volume that is there is made again all the same: a create that is repeated tells how far it is. */
-async function findOrCreate(
-  context: StepContext,
-  volumes: VolumeDriver,
-  lease: Lease,
-  record: VolumeRecord,
-): Promise<Attempted> {
-  const { catalog, installationId } = context;
+async function findOrCreate(context: StepContext, lease: Lease, record: VolumeRecord): Promise<Attempted> {
+  const volumes = volumesOf(context);
   const before = await findEarlierCreate(context, lease, record, {
     get: (ref) => volumes.get(ref),
     place: volumes.place,
@@ -57,13 +51,13 @@ async function findOrCreate(
   if (before.answer === 'unknown') return { outcome: 'open', next: retry(context, lease, before.reason) };
   if (before.answer === 'absent' && before.waitMs > 0)
     return { outcome: 'open', next: waitForEarlier(lease, before.waitMs) };
-  const spec = toVolumeSpec({ catalog, installationId }, record);
+  const spec = toVolumeSpec(context, record);
   if (volumes.place === undefined || lease.cookie !== null || record.host !== null)
     return callStep(context, lease, (call) => volumes.create(spec, lease.cookie, call));
   return alone(context, async () => {
     const placed = await placeVolume(context, record, spec);
     if ('outcome' in placed) return placed;
-    const placedSpec = toVolumeSpec({ catalog, installationId }, placed);
+    const placedSpec = toVolumeSpec(context, placed);
     return callStep(context, lease, (call) => volumes.create(placedSpec, lease.cookie, call));
   });
 }
@@ -95,16 +89,13 @@ async function notMade(
   record: VolumeRecord,
   failed: Failed,
 ): Promise<Next> {
-  const problem = describeFailure(failed);
-  if (failed.code === 'unfinished') {
-    await openNextVolumeAttempt(context, tx, record, 'something', problem);
-    return NEXT_ATTEMPT;
-  }
-  const isRefusedThere = isRefused(failed) && failed.sideEffect === 'none' && lease.cookie === null;
-  if (isRefusedThere && record.host !== null && context.driver.volumes?.place !== undefined) {
-    await openNextVolumeAttempt(context, tx, record, 'nothing', problem);
-    return NEXT_ATTEMPT;
-  }
+  const next = await openNextAttempt(context, lease, tx, record, failed, {
+    resourceKind: 'volume',
+    places: context.driver.volumes?.place !== undefined,
+    names: volumeLogNames(record),
+    write: (changes) => tx.volumes.update({ ...record, ...changes }),
+  });
+  if (next !== undefined) return next;
   return isRefused(failed) ? refused(context, tx, record, failed) : retryFailed(context, lease, failed);
 }
 

@@ -9,14 +9,10 @@ import type { ReconcileContext } from '../../platform/context.ts';
 import { supersede } from '../../platform/superseded-attempts.ts';
 import { nextRefOf } from '../place.ts';
 import { describeFailure, isFinal, retryFailed } from '../retry.ts';
-import { type Next, settleVolume } from '../settle.ts';
+import { type Again, type Next, settleVolume } from '../settle.ts';
 import { toVolumeSpec } from './create.ts';
 
-function goOn(
-  { instanceId }: Attachment,
-  move: VolumeMove,
-  afterMs: number,
-): Extract<Next, { step: 'again' }> {
+function goOn({ instanceId }: Attachment, move: VolumeMove, afterMs: number): Again {
   return { step: 'again', afterMs, cookie: toVolumeMoveCookie(instanceId, move) };
 }
 
@@ -88,9 +84,7 @@ export async function moveVolume(
         return giveUp(tx, current);
       }
       const again = retryFailed(context, lease, step);
-      return again.step === 'again'
-        ? { ...again, ...goOn(open, move, again.afterMs), attempt: lease.attempt }
-        : again;
+      return { ...again, ...goOn(open, move, again.afterMs), attempt: lease.attempt };
     },
     { instanceIds: [open.instanceId] },
   );

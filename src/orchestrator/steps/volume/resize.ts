@@ -1,4 +1,4 @@
-import type { ObservedVolume, Step, VolumeDriver } from '../../model/platform-driver.ts';
+import type { ObservedVolume, Step } from '../../model/platform-driver.ts';
 import { type VolumeRecord, volumeLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
@@ -8,6 +8,7 @@ import { confirmVolume } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, mayAppearForMs } from '../../platform/visibility.ts';
 import { claimActualSize } from '../../volumes/storage.ts';
+import { type StepContext, volumesOf } from '../context.ts';
 import { describeFailure, isFinal, isPastDeadline, pauseMs, retryFailed } from '../retry.ts';
 import { type Next, settleVolume } from '../settle.ts';
 
@@ -18,12 +19,8 @@ const NOT_SHOWN = 'the platform may not show the volume yet';
  * The volume reads its new size and price once the platform has carried it out. One that is refused, or that the platform
  * has not begun in time, keeps what it has. Then what was asked of its attachments meanwhile is done.
  */
-export async function stepResize(
-  context: ReconcileContext,
-  volumes: VolumeDriver,
-  lease: Lease,
-  record: VolumeRecord,
-): Promise<void> {
+export async function stepResize(context: StepContext, lease: Lease, record: VolumeRecord): Promise<void> {
+  const volumes = volumesOf(context);
   const resize = resizeCookie.decode(lease.cookie);
   if (resize === undefined)
     return settleVolume(context, lease, async (tx, current): Promise<Next> => {
@@ -37,7 +34,7 @@ export async function stepResize(
   const isLate = isPastDeadline(lease, context.clock.now());
   const reason = giveUpReason(step, isLate);
   // What was sent may have been carried out all the same.
-  const found = reason === undefined ? undefined : await confirmVolume(context, volumes, record.ownerRef);
+  const found = reason === undefined ? undefined : await confirmVolume(context, record.ownerRef);
   const isLarge = found?.answer === 'observed' && (found.value.sizeGb ?? 0) >= resize.sizeGb;
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'done' || isLarge) return resized(tx, current, resize);
@@ -56,12 +53,9 @@ export async function stepResize(
         cookie: resizeCookie.encode({ ...resize, driver: step.cookie }),
         ...(isLate && { problem: LATE }),
       };
-    const next = retryFailed(context, lease, step);
-    return next.step === 'again'
-      ? { attempt: lease.attempt, ...next, cookie: resizeCookie.encode(resize) }
-      : next;
+    return { ...again, ...retryFailed(context, lease, step) };
   };
-  await settleVolume(context, lease, settle, found && { visibility: afterObservation(found) });
+  await settleVolume(context, lease, settle, { visibility: found && afterObservation(found) });
 }
 
 /** A resize that is reported as done while the volume is still smaller is not done. */
