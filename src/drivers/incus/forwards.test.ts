@@ -5,7 +5,7 @@ import type { Forward, ForwardPort, IncusApi, Instance } from './api.ts';
 import { Forwards } from './forwards.ts';
 import { type MachineDeps, Machines } from './machines.ts';
 import { incusConfigSchema, incusOfferSchema } from './options.ts';
-import { forwardMark, mark, phases } from './translate.ts';
+import { forwardMark, mark, phases, UUID } from './translate.ts';
 
 const port = (ref: string, listen: number, address: string, project = 'default'): ForwardPort => ({
   description: forwardMark(ref, project),
@@ -170,6 +170,20 @@ it('ports that a call which came late leads to a machine that is gone are taken 
   await expect.poll(shown).toEqual(all.filter((one) => one !== forwardMark('berth-a', 'default')));
   await lister.list();
   expect(shown()).toHaveLength(2);
+});
+
+it('so are they where somebody has copied the machine, and it is gone [incus-forwards-copied]', async () => {
+  const { stored, instances, berth } = forwardsOfTwo();
+  await berth().get('berth-a');
+  await berth().get('berth-b');
+  const [gone, { config }] = instances as [Instance, Instance];
+  const ofCopy = { [mark.ref]: gone.name, [mark.uuid]: 'u1', [UUID]: 'u2' };
+  instances[0] = { ...gone, name: 'copy', config: { ...config, ...ofCopy } };
+  const lister = berth();
+  await lister.list();
+  await lister.list();
+  const shown = () => stored.ports.map(({ description }) => description);
+  await expect.poll(shown).toEqual([forwardMark('berth-b', 'default')]);
 });
 
 it('the ports of a machine of the same name in another project are not its own, and stay when it goes [incus-forwards-project]', async () => {

@@ -80,9 +80,10 @@ export class Machines {
       this.#reach.forwards(),
     ]);
     const known = identifyAll(instances.filter((instance) => !isUnknown(instance)));
+    const there = [...known].filter(([, { machine, isUnclear }]) => machine !== undefined || isUnclear);
     // Retried at the next listing.
     void this.#reach
-      .sweep(forwards, [...names, ...known.keys()], async (ref) => {
+      .sweep(forwards, [...names, ...there.map(([ref]) => ref)], async (ref) => {
         const found = await this.finder.find(ref);
         return found.is === 'absent' && found.silent.size === 0;
       })
