@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { generateKeyPair, type KeyPair, ssh } from '../support/processes/openssh.ts';
 import { BerthProcess, runBerth } from '../support/processes/process.ts';
-import { ServerLives } from '../support/processes/server-lives.ts';
+import { type Build, ServerLives } from '../support/processes/server-lives.ts';
 
 /** Emulated guests take both cores, and who looks all the time takes them from these. */
 const PACE = { everyMs: 250, withinMs: 540_000 };
@@ -33,8 +33,8 @@ export class LabServer extends ServerLives {
     this.#offer = offer;
   }
 
-  override async start(): Promise<void> {
-    await super.start();
+  override async start(build?: Build): Promise<void> {
+    await super.start(build);
     this.#keys ??= [
       await generateKeyPair(this.folder, 'ed25519'),
       await generateKeyPair(this.folder, 'ecdsa'),
