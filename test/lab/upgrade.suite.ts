@@ -28,15 +28,17 @@ export interface Stage {
   hold(moment: Moment): { reached(): Promise<void> };
   /** Ends all holds. What was held is never carried out. */
   release?(): void;
-  /** Where a create, a delete, and a move of a volume is interrupted; each has a machine or a volume of its own. */
+  /** Where a create, a delete, and an attach of a volume is interrupted; each has a machine or a volume of its own. */
   creates: readonly Moment[];
   deletes: readonly Moment[];
-  moves: readonly Moment[];
+  attaches: readonly Moment[];
+  /** Attaches to a machine on another host, so that each is a move. */
+  movesVolumes: boolean;
   /** All that Berth has made there, by name. */
   contents(): string[] | Promise<string[]>;
 }
 
-/** Kills a server of an earlier version with creates, deletes and moves under way, and starts this one on its database. */
+/** Kills a server of an earlier version with creates, deletes and attaches under way, and starts this one on its database. */
 export async function upgradeMidway(stage: Stage): Promise<void> {
   const { server, contents } = stage;
   const tenant = tenantOf(stage);
@@ -52,9 +54,9 @@ export async function upgradeMidway(stage: Stage): Promise<void> {
 
   await server.start({ entry: berthOfCommit(BEFORE, server.folder), env: stage.env ?? {} });
   const [kept, ...doomed] = await tenant.machines(1 + stage.deletes.length);
-  const [attached, ...moving] = await tenant.volumes(1 + stage.moves.length);
+  const [attached, ...others] = await tenant.volumes(1 + stage.attaches.length);
   if (kept === undefined || attached === undefined) throw new Error('there is no machine or no volume');
-  for (const volume of [...moving, attached]) {
+  for (const volume of [...others, attached]) {
     await tenant.attach(volume, kept);
     await server.client.waitFor(volume, 'ATTACHED');
     await tenant.says(kept, `echo ${TEXT} | ${stage.write(volume)}; sync`);
@@ -62,19 +64,19 @@ export async function upgradeMidway(stage: Stage): Promise<void> {
     if (volume !== attached) await server.client.waitFor(volume, 'AVAILABLE');
   }
   const process = await tenant.says(kept, 'sleep 86400 >/dev/null 2>&1 & echo $!');
-  const [elsewhere = ''] = await tenant.machines(Math.min(1, moving.length));
+  const [elsewhere = kept] = await tenant.machines(stage.movesVolumes ? 1 : 0);
   const made = await interrupt(stage.creates, () => server.create(stage.machine));
-  await interrupt(stage.moves, (index) => tenant.attach(moving[index] ?? '', elsewhere));
+  await interrupt(stage.attaches, (index) => tenant.attach(others[index] ?? '', elsewhere));
   await interrupt(stage.deletes, (index) => tenant.send('DELETE', doomed[index] ?? ''));
   await server.kill();
   stage.release?.();
 
   await server.start();
   const watch = watchStatus(server, kept);
-  const machinesOf = async (path: string): Promise<string[]> => {
-    const isIt = new RegExp(`^(instance )?${nameOf(path)}(-g\\d+)?$`);
-    return (await contents()).filter((name) => isIt.test(name));
-  };
+  const matching = async (pattern: string): Promise<string[]> =>
+    (await contents()).filter((name) => new RegExp(`^${pattern}$`).test(name));
+  const machinesOf = (path: string) => matching(`(instance )?${nameOf(path)}(-g\\d+)?`);
+  const volumesOf = (path: string) => matching(`(volume )?${nameOf(path)}(-g\\d+)?(.volume| on .*)`);
   const partsOf = async (path: string): Promise<string[]> =>
     (await contents()).filter((name) => name.includes(nameOf(path)));
   await Promise.all([
@@ -86,19 +88,20 @@ export async function upgradeMidway(stage: Stage): Promise<void> {
       await server.client.waitFor(path, 'GONE');
       await expect.poll(() => partsOf(path)).toEqual([]);
     }),
-    ...moving.map(async (volume) => {
+    ...others.map(async (volume) => {
       await server.client.waitFor(volume, 'ATTACHED');
       await expect.poll(() => tenant.says(elsewhere, stage.read(volume))).toBe(TEXT);
-      await expect.poll(() => partsOf(volume)).toHaveLength(1);
+      await expect.poll(() => volumesOf(volume)).toHaveLength(1);
     }),
   ]);
   expect(await tenant.says(kept, stage.read(attached))).toBe(TEXT);
   expect(await tenant.says(kept, `tr '\\0' ' ' </proc/${process}/cmdline`)).toBe('sleep 86400');
   expect((await machinesOf(kept)).map((name) => name.replace(/^instance /, ''))).toEqual([nameOf(kept)]);
   expect(await watch.end()).toEqual(['ONLINE']);
+  expect(server.log).not.toContain('somebody copied');
 
-  await Promise.all([kept, elsewhere, ...made].filter(Boolean).map((path) => server.destroy(path)));
-  for (const volume of [attached, ...moving]) {
+  await Promise.all([...new Set([kept, elsewhere, ...made])].map((path) => server.destroy(path)));
+  for (const volume of [attached, ...others]) {
     await server.client.waitFor(volume, 'AVAILABLE');
     await server.destroy(volume);
   }

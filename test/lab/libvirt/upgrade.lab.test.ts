@@ -5,7 +5,7 @@ import { openLabHost } from './lab-host.ts';
 import { catalogOf, findDisk, offer, platformOf, region } from './platform.ts';
 import { openVirshGate } from './virsh-gate.ts';
 
-it('after an upgrade this version finishes the creates and deletes of the earlier one, and what ran runs on [libvirt-upgrade]', async () => {
+it('after an upgrade this version finishes the creates, deletes and attaches of the earlier one, and what ran runs on [libvirt-upgrade]', async () => {
   const host = await openLabHost(1);
   await using server = new LabServer(catalogOf(10), platformOf([host]), offer);
   using gate = openVirshGate();
@@ -23,7 +23,8 @@ it('after an upgrade this version finishes the creates and deletes of the earlie
       { when: 'after', command: 'vol-create-as' },
     ],
     deletes: [{ when: 'before', command: 'undefine' }],
-    moves: [],
+    attaches: [{ when: 'after', command: 'attach-device' }],
+    movesVolumes: false,
     contents: () => host.contents(),
   });
   await host.close();
