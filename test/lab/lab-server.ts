@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Pace } from '../support/http/http-client.ts';
 import { generateKeyPair, type KeyPair, ssh } from '../support/processes/openssh.ts';
 import { BerthProcess, runBerth } from '../support/processes/process.ts';
 import { type Build, ServerLives } from '../support/processes/server-lives.ts';
@@ -15,7 +16,7 @@ export class LabServer extends ServerLives {
   readonly #offer: object;
   #keys: [KeyPair, KeyPair] | undefined;
 
-  constructor(catalog: object, platform: object, offer: object) {
+  constructor(catalog: object, platform: object, offer: object, pace: Pace = PACE) {
     super((folder) => {
       writeFileSync(join(folder, 'catalog.yaml'), JSON.stringify(catalog));
       const config = {
@@ -29,7 +30,7 @@ export class LabServer extends ServerLives {
       const file = join(folder, 'berth.yaml');
       writeFileSync(file, JSON.stringify(config));
       return file;
-    }, PACE);
+    }, pace);
     this.#offer = offer;
   }
 

@@ -1,5 +1,5 @@
 import { it } from 'vitest';
-import { LabServer, nameOf } from '../lab-server.ts';
+import { nameOf } from '../lab-server.ts';
 import { type Moment, upgradeMidway } from '../upgrade.suite.ts';
 import { catalogOf, offer, region } from './catalog.ts';
 import { image, startCluster } from './cluster.ts';
@@ -8,9 +8,6 @@ import { openRequestGate } from './request-gate.ts';
 it('after an upgrade this version finishes the creates, deletes and moves of the earlier one, and what ran runs on [incus-upgrade]', async () => {
   await using cluster = await startCluster();
   await using gate = await openRequestGate(cluster.nodes[0].socket, cluster.folder, () => undefined);
-  const platform = cluster.platform({ overcommit: { cpu: 8, disk: 40 }, address: gate.address });
-  await using server = new LabServer(catalogOf(image.name), platform, offer);
-
   const held = new Map<string, { when: Moment['when']; reached: () => void }>();
   gate.handle = async (command) => {
     const moment = held.get(command.name);
@@ -20,7 +17,9 @@ it('after an upgrade this version finishes the creates, deletes and moves of the
   };
   const file = (volume: string): string => `/mnt/${nameOf(volume)}/text`;
   await upgradeMidway({
-    server,
+    catalog: catalogOf(image.name),
+    platform: cluster.platform({ overcommit: { cpu: 8, disk: 40 }, address: gate.address }),
+    offer,
     machine: {},
     volume: { name: 'data', size_gb: 1, region },
     write: (volume) => `sudo tee ${file(volume)} >/dev/null`,

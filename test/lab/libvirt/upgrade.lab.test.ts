@@ -1,17 +1,22 @@
-import { it } from 'vitest';
-import { LabServer } from '../lab-server.ts';
+import { afterAll, beforeAll, it } from 'vitest';
 import { upgradeMidway } from '../upgrade.suite.ts';
-import { openLabHost } from './lab-host.ts';
+import { type LabHost, openLabHost } from './lab-host.ts';
 import { catalogOf, findDisk, offer, platformOf, region } from './platform.ts';
 import { openVirshGate } from './virsh-gate.ts';
 
+let host: LabHost;
+beforeAll(async () => {
+  host = await openLabHost(1);
+});
+afterAll(() => host?.close());
+
 it('after an upgrade this version finishes the creates, deletes and attaches of the earlier one, and what ran runs on [libvirt-upgrade]', async () => {
-  const host = await openLabHost(1);
-  await using server = new LabServer(catalogOf(10), platformOf([host]), offer);
   using gate = openVirshGate();
   const find = (volume: string): string => findDisk(volume.split('/').at(-1) ?? '');
   await upgradeMidway({
-    server,
+    catalog: catalogOf(10),
+    platform: platformOf([host]),
+    offer,
     env: gate.env,
     machine: { operating_system_image: 'tiny-root' },
     volume: { name: 'data', size_gb: 1, region },
@@ -27,5 +32,4 @@ it('after an upgrade this version finishes the creates, deletes and attaches of 
     movesVolumes: false,
     contents: () => host.contents(),
   });
-  await host.close();
 });
