@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Pace } from '../support/http/http-client.ts';
 import { generateKeyPair, type KeyPair, ssh } from '../support/processes/openssh.ts';
 import { BerthProcess, runBerth } from '../support/processes/process.ts';
-import { ServerLives } from '../support/processes/server-lives.ts';
+import { type Build, ServerLives } from '../support/processes/server-lives.ts';
 
 /** Emulated guests take both cores, and who looks all the time takes them from these. */
 const PACE = { everyMs: 250, withinMs: 540_000 };
@@ -15,7 +16,7 @@ export class LabServer extends ServerLives {
   readonly #offer: object;
   #keys: [KeyPair, KeyPair] | undefined;
 
-  constructor(catalog: object, platform: object, offer: object) {
+  constructor(catalog: object, platform: object, offer: object, pace: Pace = PACE) {
     super((folder) => {
       writeFileSync(join(folder, 'catalog.yaml'), JSON.stringify(catalog));
       const config = {
@@ -29,12 +30,12 @@ export class LabServer extends ServerLives {
       const file = join(folder, 'berth.yaml');
       writeFileSync(file, JSON.stringify(config));
       return file;
-    }, PACE);
+    }, pace);
     this.#offer = offer;
   }
 
-  override async start(): Promise<void> {
-    await super.start();
+  override async start(build?: Build): Promise<void> {
+    await super.start(build);
     this.#keys ??= [
       await generateKeyPair(this.folder, 'ed25519'),
       await generateKeyPair(this.folder, 'ecdsa'),

@@ -79,9 +79,9 @@ else
   started+=($!)
   begin incus incus "$@" test/lab/incus/{single,serve,driver}.lab.test.ts
   ended $!
-  begin incus incus-more "$@" test/lab/incus/interrupted.lab.test.ts
+  begin incus incus-more "$@" test/lab/incus/{interrupted,upgrade}.lab.test.ts
   started+=($!)
-  begin libvirt libvirt-more "$@" test/lab/libvirt/{driver,fleet,import,startable,behind}.lab.test.ts
+  begin libvirt libvirt-more "$@" test/lab/libvirt/{driver,fleet,import,startable,behind,upgrade}.lab.test.ts
   started+=($!)
 fi
 for each in "${started[@]}"; do ended "$each"; done

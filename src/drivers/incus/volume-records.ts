@@ -97,8 +97,8 @@ export function original(ours: readonly Volume[]): Volume | undefined {
   const oldest = ours.toSorted((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at));
   return (
     oldest.find(({ location, config }) => config[mark.movingFrom] === location) ??
-    oldest.find((one) => one.config[mark.copyOf] !== one.name && usersOf(one).length > 0) ??
-    oldest.find(({ name, config }) => config[mark.copyOf] !== name) ??
+    oldest.find((one) => !isOfEarlierMove(one) && usersOf(one).length > 0) ??
+    oldest.find((one) => !isOfEarlierMove(one)) ??
     oldest[0]
   );
 }
@@ -106,6 +106,11 @@ export function original(ours: readonly Volume[]): Volume | undefined {
 /** Nothing says that the copy is complete. */
 export function isIncomplete(volume: Volume): boolean {
   return volume.config[mark.copyOf] !== undefined && !isMarked(volume);
+}
+
+/** Whether a move of an earlier Berth made it: that copied a volume under its own name, and gave the copy its mark. */
+export function isOfEarlierMove(volume: Volume): boolean {
+  return isOurs(volume) && volume.config[mark.copyOf] === volume.name;
 }
 
 /** A volume of a shared pool is on every member. */

@@ -35,7 +35,14 @@ import {
   usersOf,
 } from './translate.ts';
 import { VolumeCopies } from './volume-copies.ts';
-import { isIncomplete, isOn, original, type VolumeRecordDeps, VolumeRecords } from './volume-records.ts';
+import {
+  isIncomplete,
+  isOfEarlierMove,
+  isOn,
+  original,
+  type VolumeRecordDeps,
+  VolumeRecords,
+} from './volume-records.ts';
 
 const POLL_MS = 200;
 
@@ -65,17 +72,18 @@ export class Volumes implements VolumeDriver {
     const volumes = await this.#records.all();
     const groups = [...Map.groupBy(volumes.filter(isOurs), ({ name }) => name).values()];
     const items = groups.map(original).filter((one) => one !== undefined);
+    const others = volumes.filter((one) => !items.includes(one));
     return {
       answer: 'listed',
       items: await this.#records.showAll(items),
-      copies: volumes
-        .filter((one) => isMarked(one) && !items.includes(one))
+      copies: others
+        .filter((one) => isMarked(one) && !isOfEarlierMove(one))
         .map((one) => ({ ref: refOf(one), name: one.name, ...hostField(one) })),
-      leftovers: volumes
-        .filter((one) => isIncomplete(one))
+      leftovers: others
+        .filter((one) => isIncomplete(one) || isOfEarlierMove(one))
         .map((one) => ({
           ref: one.name,
-          detail: `an incomplete copy of the volume ${one.config[mark.copyOf]}`,
+          detail: `${isIncomplete(one) ? 'an incomplete' : 'a'} copy of the volume ${one.config[mark.copyOf]}, made to move it`,
           ...hostField(one),
         })),
     };

@@ -1,10 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import { PATIENCE_MS } from '../clocks/patience.ts';
 import { type Client, createClient, type Pace } from '../http/http-client.ts';
-import { BerthProcess, startServing, temporaryFolder } from './process.ts';
+import { BerthProcess, type ProcessOptions, startServing, temporaryFolder } from './process.ts';
 import type { Failpoint } from './serve-with-failpoint.ts';
 
 const entry = fileURLToPath(new URL('./serve-with-failpoint.ts', import.meta.url));
+
+/** Which Berth a life runs; default: this one, with failpoints. */
+export type Build = Pick<ProcessOptions, 'entry' | 'env'>;
 
 /** `berth serve` as a process over many lives: each time it was killed it starts again on the same database. */
 export class ServerLives implements AsyncDisposable {
@@ -29,8 +32,9 @@ export class ServerLives implements AsyncDisposable {
     return this.#folder.path;
   }
 
-  async start(): Promise<void> {
-    const serving = await startServing(['--config', this.config], { entry, ipc: true, env: this.#env });
+  async start(build: Build = {}): Promise<void> {
+    const options = { entry, ipc: true, ...build, env: { ...this.#env, ...build.env } };
+    const serving = await startServing(['--config', this.config], options);
     this.#process = serving;
     this.#baseUrl = serving.baseUrl;
     this.apiKey ||= serving.apiKey;
