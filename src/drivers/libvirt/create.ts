@@ -43,6 +43,9 @@ export async function createMachine(
   // Another host that is silent has no part in it.
   if (search.answer === 'unknown' && search.hosts?.answered.includes(name) !== true)
     throw new VirshError('unreachable', search.reason);
+  // Somebody may have moved it to a host that is silent: a second one would have its name.
+  if (cookie !== null)
+    return unfinished(`${name} does not have the domain any more that an earlier call defined there`);
   return fleet.alone(`place on ${name}`, () => claim(platform, change, host, spec));
 }
 

@@ -155,6 +155,16 @@ describe('a machine whose domain somebody undefined', () => {
     expect([...host.files.keys()]).toEqual(['debian.qcow2', `${REF}-g1.qcow2`, `${REF}-g1.seed`]);
   });
 
+  it('is not made again where an earlier call had defined it: it may be on a host that is silent [libvirt-moved-while-made]', async () => {
+    const { bench, driver, host } = await aMachine();
+    const spec = bench.spec(`${REF}-g1`, { host: host.name });
+    const step = await driver.create(spec, null);
+    if (step.outcome !== 'pending') throw new Error(`its create is ${step.outcome}`);
+    host.domains.delete(spec.ref);
+    expect(await driver.create(spec, step.cookie)).toMatchObject({ outcome: 'failed', code: 'unfinished' });
+    expect([...host.domains.keys()]).toEqual([REF]);
+  });
+
   it('is gone once its disk and its seed are, and a delete removes what its console wrote', async () => {
     const { driver, host } = await undefinedMachine();
     host.files.delete(DISK);
