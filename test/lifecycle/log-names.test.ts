@@ -43,7 +43,7 @@ it('all lines of an instance share its id, its account and the request that made
     'a step failed with an error',
     'instance is online',
     'a step keeps failing and is tried again: check the platform',
-    'the instance holds nothing any more',
+    'the machine of the instance no longer runs: its unit is free',
   ];
   const ofWork = lines.filter(({ fields }) => fields['method'] === undefined || fields['method'] === 'POST');
   expect([...new Set(ofWork.map(({ message }) => message))].sort()).toEqual(told.sort());

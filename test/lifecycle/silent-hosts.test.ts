@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { machineSpec } from '../../src/drivers/simulator/simulator.fixture.ts';
 import { anOrder } from '../../src/orchestrator/model/destroy-order.fixture.ts';
 import { acceptLosses } from '../../src/orchestrator/operate/actions/losses.ts';
 import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
@@ -181,6 +182,28 @@ describe('the delete of a machine beside a silent host', () => {
     await berth.orchestrator.request('DELETE', young);
     await berth.passUntil(young, 'GONE', 10_000);
     expect(berth.platform.machines.size).toBe(1);
+  });
+
+  it('ends soon for what an earlier attempt left, whose removal takes longer than a listing [attempt-beside-silence]', async () => {
+    const { store } = berth.orchestrator;
+    const row = await store.read.instances.byId(path.split('/').at(-1) ?? '');
+    if (row === null) throw new Error('nothing was made');
+    const { driver } = berth.platform;
+    let step = await driver.create(machineSpec({ ref: `${row.ownerRef}-g1` }), null);
+    while (step.outcome === 'pending') {
+      await berth.clock.advance(1_000);
+      step = await driver.create(machineSpec({ ref: `${row.ownerRef}-g1` }), step.cookie);
+    }
+    driver.destroy = async (ref) => {
+      if (!berth.platform.machines.has(ref)) return { outcome: 'done', value: null };
+      berth.platform.lose(ref);
+      return { outcome: 'pending', cookie: 'removing', pollAfterMs: 30_000 };
+    };
+    // A later attempt than the row knows, as after a restore: it is the machine, and the earlier one is removed.
+    hosts.set('n2', 'silent');
+    await berth.clock.advance(2 * MINUTE_MS);
+    expect(await store.read.attempts.byRef(row.ownerRef)).toMatchObject({ closedAt: expect.any(Number) });
+    expect([...berth.platform.machines.keys()]).toEqual([`${row.ownerRef}-g1`]);
   });
 
   it('is not over where a read is unknown though no host is silent, as a driver in doubt says [unknown-beside-nobody]', async () => {

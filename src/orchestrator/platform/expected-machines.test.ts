@@ -80,6 +80,15 @@ it('does not bring back what is destroyed, for an older commit that is told late
   expect(expected()).toEqual([]);
 });
 
+it('has the machine of a destroyed row again once an operator has made it another instance', async () => {
+  const { machines, tell, expected } = setUp(row('a', 1));
+  await machines.refresh();
+  tell({ ...row('a', 5), status: 'DESTROYED' });
+  tell({ ...row('z', 1), ownerRef: 'berth-a' });
+  tell(row('a', 4));
+  expect(expected()).toEqual(['z.1']);
+});
+
 it('reads them each time while commits are not heard, and again after a read that failed', async () => {
   const { machines, state, expected } = setUp(row('a', 1));
   state.isHeard = false;

@@ -31,8 +31,8 @@ export class ExpectedMachines {
   readonly #rows = new Map<OwnerRef, ExpectedMachine>();
   /** The ref under which each row is kept, by id: another attempt or an adoption changes it. */
   readonly #refs = new Map<string, OwnerRef>();
-  /** Destroyed rows, so that an older commit that arrives later does not bring them back; the oldest first. */
-  readonly #destroyed = new Set<OwnerRef>();
+  /** The ids of destroyed rows, so that an older commit that arrives later does not bring them back; the oldest first. */
+  readonly #destroyed = new Set<string>();
   readonly #unsubscribe: () => void;
   /** Whether commits may have been missed. */
   #isStale = true;
@@ -74,11 +74,11 @@ export class ExpectedMachines {
   }
 
   /** The row is destroyed, whatever older commits say. */
-  forget(ref: OwnerRef): void {
-    const id = this.#rows.get(ref)?.id;
-    if (id !== undefined) this.#refs.delete(id);
-    this.#rows.delete(ref);
-    this.#destroyed.add(ref);
+  forget(ref: OwnerRef, id = this.#rows.get(ref)?.id): void {
+    if (id === undefined) return;
+    this.#refs.delete(id);
+    if (this.#rows.get(ref)?.id === id) this.#rows.delete(ref);
+    this.#destroyed.add(id);
     const [oldest] = this.#destroyed;
     if (this.#destroyed.size > DESTROYED_KEPT && oldest !== undefined) this.#destroyed.delete(oldest);
   }
@@ -100,12 +100,12 @@ export class ExpectedMachines {
   #apply(instance: LiveInstance): void {
     if (instance.platform !== this.#platform) return;
     const { id, ownerRef, status, updatedAt: since, version, createOpenUntil, host } = instance;
-    if (this.#destroyed.has(ownerRef)) return;
+    if (this.#destroyed.has(id)) return;
     const before = this.#refs.get(id);
     const known = before === undefined ? undefined : this.#rows.get(before);
     if (known?.id === id && known.version > version) return;
     if (status === 'DESTROYED') {
-      this.forget(ownerRef);
+      this.forget(ownerRef, id);
       return;
     }
     if (before !== undefined && before !== ownerRef && known?.id === id) this.#rows.delete(before);

@@ -44,7 +44,8 @@ function guardReads<Reads extends Guarded>(
     const isProvedBefore = !ISSUED_ID.test(id) || (isProved(id) && (await isCompared()));
     const found = await read();
     if (found !== null) return found;
-    if (!isProvedBefore || (ISSUED_ID.test(id) && (await sightings.hasNoRow(id)))) throw uncertain();
+    if (!isProvedBefore) throw uncertain();
+    if (ISSUED_ID.test(id) && (await sightings.hasNoRow(id))) throw unavailable(ROW_LOST);
     // Its row may have been restored since it was read, and its sighting closed.
     return ISSUED_ID.test(id) ? read() : null;
   };
@@ -65,10 +66,12 @@ function guardReads<Reads extends Guarded>(
   return withOverrides(reads, guarded as Partial<Reads>);
 }
 
+const ROW_LOST = 'The platform has this resource, and its record is lost; it is being restored. Try again.';
+
+function unavailable(message: string): ApiError {
+  return new ApiError('unavailable', message, { retryAfterSeconds: RETRY_AFTER_SECONDS });
+}
+
 function uncertain(): ApiError {
-  return new ApiError(
-    'unavailable',
-    'The orchestrator has not yet compared its records with the platform; try again.',
-    { retryAfterSeconds: RETRY_AFTER_SECONDS },
-  );
+  return unavailable('The orchestrator has not yet compared its records with the platform; try again.');
 }

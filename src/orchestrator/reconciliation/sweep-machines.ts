@@ -124,7 +124,7 @@ export class MachineSweep {
       if (await removeAgain(this.#context, 'instance', row.id, begunAt))
         log.error(
           { ...instanceLogNames(row), ref: machine.ref, power: machine.power, status: row.status },
-          'the machine of an instance that has ended is there: it is destroyed again',
+          'the machine of an instance that has ended is there, and its end was asked for: it is removed, or switched off while its disks are kept',
         );
       return;
     }

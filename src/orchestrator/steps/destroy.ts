@@ -170,7 +170,10 @@ export async function endInstance(
   await tx.claims.release(record.id);
   const spec = { ...record.spec, cloudInit: undefined };
   if (record.status === 'DESTROYING') await transition(tx, record, 'DESTROYED', now, { spec });
-  log.info({ ...instanceLogNames(record), status: record.status }, 'the instance holds nothing any more');
+  log.info(
+    { ...instanceLogNames(record), status: record.status },
+    'the machine of the instance no longer runs: its unit is free',
+  );
   return finish;
 }
 
@@ -236,15 +239,18 @@ export async function stepDestroyAttempt(
     if (copy.answer !== 'observed')
       return settleAttempt(context, lease, async () => retry(context, lease, COPY_NOT_SHOWN));
   }
+  const isMachine = volumes === undefined;
+  if (isMachine && host !== null && lease.cookie === null) await context.machines.seeBesideSilence(ref);
   const removal = await remove(context, lease, {
     destroy: (cookie, call) => (volumes ?? driver).destroy(ref, cookie, destroyOrder, call),
-    find: () =>
-      volumes === undefined ? confirmRemoved(context, { ownerRef: ref, host }) : confirmVolume(context, ref),
-    isOnHost: volumes === undefined && host !== null,
+    find: () => (isMachine ? confirmRemoved(context, { ownerRef: ref, host }) : confirmVolume(context, ref)),
+    isOnHost: isMachine && host !== null,
+    ...(isMachine && { sent: () => context.machines.seenBeside.removalSent(ref) }),
   });
   await settleAttempt(context, lease, async (tx, current): Promise<Next> => {
     const next = unproved(context, lease, { createOpenUntil: destroyOrder.at }, removal);
     if (next !== undefined) return next;
+    if (isMachine) context.machines.seenBeside.removed(ref);
     await tx.attempts.put({ ...current, closedAt: context.clock.now() });
     return finish;
   });
