@@ -137,6 +137,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'invariants',
     'writers.ts',
     'backups.ts',
+    'rollouts.ts',
     'world.ts',
     'quiesce.ts',
     'run.ts',
