@@ -92,9 +92,12 @@ it('a backup of a busy server, restored after a kill, denies nothing that lives 
   );
   const ledger = readLedger(join(data, 'berth.db'));
   expect(ledger.machines.sort()).toEqual(machines);
-  expect(
-    faultsOf({ ...ledger, instances: ledger.instances.filter(({ status }) => status !== 'ERROR') }),
-  ).toEqual([]);
+  // The machine that was deleted after the backup counts as lost: its unit is kept for a time.
+  const lost = deleted.replace('/instances/', '');
+  expect(ledger.claims).toContain(lost);
+  const instances = ledger.instances.filter(({ id }) => id !== lost);
+  const claims = ledger.claims.filter((id) => id !== lost);
+  expect(faultsOf({ ...ledger, instances, claims })).toEqual([]);
   expect(second.stderr).toMatch(/this database was restored from a backup/);
   expect(second.stderr).not.toMatch(/acted on an orphan/);
   expect(await second.end('SIGTERM')).toMatchObject({ code: 0 });
