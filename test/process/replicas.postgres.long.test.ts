@@ -237,7 +237,7 @@ describe('when one of them', () => {
     await until('the first comes back', () =>
       servers[1].stderr
         .split('\n')
-        .some((line) => line.includes(id) && line.includes('after its lease was lost')),
+        .some((line) => line.includes(id) && /its lease was lost|the lease was lost/.test(line)),
     );
     for (const client of [one, other]) {
       const after = await client.request('GET', path);
