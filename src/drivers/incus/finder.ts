@@ -75,7 +75,7 @@ export class Finder {
   async search(ref: OwnerRef): Promise<Found> {
     const found = await this.find(ref);
     if (found.is !== 'ours' || found.instance.name !== ref) return found;
-    return (await this.#among(ref, await this.marked(ref))) ?? found;
+    return settled(ref, await this.#among(ref, await this.marked(ref))) ?? found;
   }
 
   /** All that have its mark, under any name. */
@@ -88,11 +88,12 @@ export class Finder {
   /** Its absence is shown twice, with nothing of Incus under way in between that could hide it. */
   async #search(ref: OwnerRef, isNameTaken: boolean): Promise<Found> {
     const found = await this.#among(ref, await this.marked(ref));
-    if (found !== undefined) return found;
+    // It may be being removed: the second look tells.
+    if (typeof found === 'object') return found;
     const underWay = await this.#underWay(ref, isNameTaken);
     if (underWay !== undefined) return underWay;
     const again = await this.marked(ref);
-    const late = await this.#among(ref, again);
+    const late = settled(ref, await this.#among(ref, again));
     if (late !== undefined) return late;
     return isNameTaken
       ? { is: 'foreign', silent: again.silent }
@@ -115,7 +116,11 @@ export class Finder {
       : { is: 'absent', silent };
   }
 
-  async #among(ref: OwnerRef, { machine, copies, all, isUnclear }: Marked): Promise<Found | undefined> {
+  /** `changed`: it was listed, and is not there under that name a moment later. */
+  async #among(
+    ref: OwnerRef,
+    { machine, copies, all, isUnclear }: Marked,
+  ): Promise<Found | 'changed' | undefined> {
     if (isUnclear)
       return {
         is: 'unknown',
@@ -123,8 +128,7 @@ export class Finder {
       };
     if (machine === undefined) return undefined;
     const instance = await this.#api.instance(machine.name);
-    if (instance === undefined || refOf(instance) !== ref)
-      return { is: 'unknown', reason: `${machine.name}, which is ${ref}, has just changed` };
+    if (instance === undefined || refOf(instance) !== ref) return 'changed';
     if (isUnreadable(instance)) return { is: 'unknown', reason: unknownOf(instance) };
     const doubtful = copies.filter((one) => !isProvedCopy(one) && !isTemporary(one));
     return {
@@ -159,4 +163,8 @@ function unknownOf({ name, location }: Instance): string {
 
 function namesOf(instances: readonly Instance[]): string {
   return instances.map(({ name }) => name).join(', ');
+}
+
+function settled(ref: OwnerRef, found: Found | 'changed' | undefined): Found | undefined {
+  return found === 'changed' ? { is: 'unknown', reason: `the instance of ${ref} has just changed` } : found;
 }
