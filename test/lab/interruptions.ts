@@ -6,6 +6,8 @@ export interface HeldCommand {
   pid: number;
   /** What it does, without the names of this run. */
   name: string;
+  /** What it changes, and by which claim: the host refuses it after a later one. Absent: the engine compares none. */
+  claim?: { resource: string; fence: number };
   /** Carries it out. It is over when this settles; false: it was refused. */
   carryOut(): Promise<boolean>;
   /** Gives its server the answer, or none where it was not carried out. */
@@ -41,8 +43,10 @@ export class Interruptions {
   #phase: string | undefined;
   #paused: { pid: number; name: string; held: HeldCommand[] } | undefined;
   #last: Promise<unknown> = Promise.resolve();
-  /** The commands that came late and were carried out all the same. */
+  /** The commands that were carried out after one of a later claim. */
   readonly lateAndDone: string[] = [];
+  /** The latest claim of a command that was carried out, by resource. */
+  readonly #claims = new Map<string, number>();
 
   constructor(way: Way, servers: LabReplicas) {
     this.#way = way;
@@ -68,7 +72,7 @@ export class Interruptions {
 
   handle = (command: HeldCommand): Promise<void> => {
     if (this.#isDue(command)) return this.#oneByOne(() => this.#interrupt(command));
-    if (this.#paused?.pid !== command.pid) return pass(command);
+    if (this.#paused?.pid !== command.pid) return this.#pass(command);
     this.#paused.held.push(command);
     return Promise.resolve();
   };
@@ -82,11 +86,11 @@ export class Interruptions {
     if (!this.#isDue(command)) return this.handle(command);
     const { pid, name } = command;
     // Its server was killed meanwhile: it comes late.
-    if (!this.#servers.has(pid)) return pass(command);
+    if (!this.#servers.has(pid)) return this.#pass(command);
     this.#phases.get(this.#phase ?? '')?.add(name);
     const [what, when] = this.#way.split(' ');
     if (what === 'paused') await this.#wake();
-    if (when === 'after') await command.carryOut();
+    if (when === 'after') await this.#carryOut(command);
     if (what === 'paused') {
       this.#servers.pause(pid);
       this.#paused = { pid, name, held: [command] };
@@ -102,11 +106,26 @@ export class Interruptions {
     for (const command of paused.held) {
       const isFirst = command === paused.held[0];
       if (isFirst && this.#way === 'paused after') continue;
-      if (await command.carryOut()) this.lateAndDone.push(command.name);
+      const { resource = '', fence = 0 } = command.claim ?? {};
+      const isLate = (this.#claims.get(resource) ?? 0) > fence;
+      if ((await this.#carryOut(command)) && isLate) this.lateAndDone.push(command.name);
     }
     this.#paused = undefined;
     this.#servers.resume(paused.pid);
     for (const command of paused.held) command.release();
+  }
+
+  async #pass(command: HeldCommand): Promise<void> {
+    await this.#carryOut(command);
+    command.release();
+  }
+
+  async #carryOut(command: HeldCommand): Promise<boolean> {
+    const isDone = await command.carryOut();
+    const { resource, fence = 0 } = command.claim ?? {};
+    if (isDone && resource !== undefined)
+      this.#claims.set(resource, Math.max(fence, this.#claims.get(resource) ?? 0));
+    return isDone;
   }
 
   #oneByOne(run: () => Promise<void>): Promise<void> {
@@ -114,9 +133,4 @@ export class Interruptions {
     this.#last = done.catch(() => undefined);
     return done;
   }
-}
-
-async function pass(command: HeldCommand): Promise<void> {
-  await command.carryOut();
-  command.release();
 }

@@ -65,7 +65,7 @@ it.concurrent.for(ways)(
     const { interrupted, lateAndDone } = await live(way, host, expect);
     for (const [phase, commands] of Object.entries(interrupted))
       expect([phase, commands]).not.toEqual([phase, []]);
-    // The host has seen a later claim.
+    // The host had seen a later claim.
     expect(lateAndDone).toEqual([]);
     await expect.poll(() => host.contents()).toEqual([]);
   },

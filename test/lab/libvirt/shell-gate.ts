@@ -73,6 +73,7 @@ export function openShellGate(): ShellGate {
     gate.handle({
       pid: Number(parent),
       name: describe(argv),
+      claim: claimOf(argv),
       carryOut: async () => {
         let isDone: boolean | undefined;
         ended.set(shell, (status) => {
@@ -87,6 +88,12 @@ export function openShellGate(): ShellGate {
     });
   });
   return gate;
+}
+
+/** What a command changes, and by which claim. @throws {Error} if it does not say */
+function claimOf([, , , , , resource = '', fence]: readonly string[]): { resource: string; fence: number } {
+  if (!(Number(fence) > 0)) throw new Error(`a command of ${resource} has the fence ${fence}`);
+  return { resource, fence: Number(fence) };
 }
 
 /** The subcommand of virsh, and of its arguments what tells it from others: options, kinds of files, words of the mark. */
