@@ -169,7 +169,7 @@ function statusOf({ text }: Reply): string {
 
 function report({ share, longestStallMs }: { share: number; longestStallMs: number }): void {
   printLine(
-    `${instances} instances, each polled every ${POLL_EVERY_MS / 1000} s, and ${CREATES_A_SECOND} creates and deletes a second, for ${seconds} s\n`,
+    `${instances} instances, each polled every ${POLL_EVERY_MS / 1000} s, and ${CREATES_A_SECOND} creates and deletes a second, for ${seconds} s`,
   );
   const row = (name: string, all: readonly number[]) => {
     const sorted = all.toSorted((a, b) => a - b);
@@ -188,7 +188,7 @@ function report({ share, longestStallMs }: { share: number; longestStallMs: numb
     ],
   );
   printLine(
-    `\nthe server took ${(100 * share).toFixed(1)} % of a core; its longest stall was ${longestStallMs.toFixed(0)} ms`,
+    `the server took ${(100 * share).toFixed(1)} % of a core; its longest stall was ${longestStallMs.toFixed(0)} ms`,
   );
   const more = problems.length > 10 ? [`and ${problems.length - 10} more`] : [];
   for (const problem of [...problems.slice(0, 10), ...more]) printLine(`PROBLEM: ${problem}`);
