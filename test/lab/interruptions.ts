@@ -6,8 +6,8 @@ export interface HeldCommand {
   pid: number;
   /** What it does, without the names of this run. */
   name: string;
-  /** What it changes, and by which claim: the host refuses it after a later one. Absent: the engine compares none. */
-  claim?: { resource: string; fence: number };
+  /** What it changes, and by which claim: the host refuses it after a later one. Undefined: the engine compares none. */
+  claim?: { resource: string; fence: number } | undefined;
   /** Carries it out. It is over when this settles; false: it was refused. */
   carryOut(): Promise<boolean>;
   /** Gives its server the answer, or none where it was not carried out. */

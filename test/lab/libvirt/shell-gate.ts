@@ -90,9 +90,11 @@ export function openShellGate(): ShellGate {
   return gate;
 }
 
-/** What a command changes, and by which claim. @throws {Error} if it does not say */
-function claimOf([, , , , , resource = '', fence]: readonly string[]): { resource: string; fence: number } {
-  if (!(Number(fence) > 0)) throw new Error(`a command of ${resource} has the fence ${fence}`);
+/** What a command changes, and by which claim. Undefined: it is of a read, which has none. @throws {Error} if it is neither */
+function claimOf([, , , , , resource = '', fence = '']: readonly string[]): HeldCommand['claim'] {
+  if (resource === '' && fence === '') return undefined;
+  if (!/\.(machine|volume)$/.test(resource) || !(Number(fence) > 0))
+    throw new Error(`a command has the claim ${fence} of ${resource}`);
   return { resource, fence: Number(fence) };
 }
 
