@@ -72,9 +72,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
    */
   async adopt(resource: T): Promise<boolean> {
     const { ref, createdAt, host = null } = resource;
-    const { store, clock, options } = this.#context;
-    // An operator ordered its removal, which is under way.
-    if ((await store.read.attempts.byRef(ref)) !== null) return false;
+    const { clock, options } = this.#context;
     const adopted = await this.#adopt(resource);
     if (adopted === 'foreign' || adopted === 'adopted') return false;
     const { isWhole, ...detail } = adopted;
