@@ -14,6 +14,20 @@ const audited = async ({ orchestrator: { store } }: Awaited<ReturnType<typeof st
   return entries.map(({ action, outcome }) => `${action} ${outcome}`);
 };
 
+/** A machine on the platform that no row knows. */
+async function makeMachine(
+  { platform: { driver }, clock }: Awaited<ReturnType<typeof startPlainOrchestrator>>,
+  ref: string,
+  note: string,
+): Promise<void> {
+  const spec = machineSpec({ ref, note });
+  let step = await driver.create(spec, null);
+  while (step.outcome === 'pending') {
+    await clock.advance(1_000);
+    step = await driver.create(spec, step.cookie);
+  }
+}
+
 describe('a retry', () => {
   it('has the open step tried at once; a dry run changes nothing [operator-retry]', async () => {
     let isBroken = true;
@@ -228,14 +242,7 @@ describe('a decision about a machine that no live instance has', () => {
     const { berth, store, deps } = await setup();
     await using _ = berth;
     const ref = `berth-inst-${'0123456789abcdef'.repeat(2)}`;
-    const { driver } = berth.platform;
-    const make = async () => {
-      let step = await driver.create(machineSpec({ ref, note: 'what nobody reads' }), null);
-      while (step.outcome === 'pending') {
-        await berth.clock.advance(1_000);
-        step = await driver.create(machineSpec({ ref, note: 'what nobody reads' }), step.cookie);
-      }
-    };
+    const make = () => makeMachine(berth, ref, 'what nobody reads');
     await make();
     await berth.clock.advance(15_000);
     expect((await store.read.alarms.list()).map(({ subject }) => subject)).toContain(ref);
@@ -263,14 +270,10 @@ describe('a decision about a machine that no live instance has', () => {
     await using _ = berth;
     const id = `inst-${'0123456789abcdef'.repeat(2)}`;
     const ref = `berth-${id}`;
-    const { driver, machines } = berth.platform;
+    const { machines } = berth.platform;
     const note = JSON.stringify({ ...JSON.parse(machines.get(row.ownerRef)?.note ?? ''), id });
     await store.transact((tx) => tx.marks.put('instances_pruned_until', berth.clock.now()));
-    let step = await driver.create(machineSpec({ ref, note }), null);
-    while (step.outcome === 'pending') {
-      await berth.clock.advance(1_000);
-      step = await driver.create(machineSpec({ ref, note }), step.cookie);
-    }
+    await makeMachine(berth, ref, note);
     await berth.clock.advance(15_000);
     const alarms = async () =>
       (await store.read.alarms.list()).filter(({ subject }) => subject === ref).map(({ kind }) => kind);
@@ -290,11 +293,7 @@ describe('a decision about a machine that no live instance has', () => {
     const { driver, machines } = berth.platform;
     const note = JSON.stringify({ ...JSON.parse(machines.get(row.ownerRef)?.note ?? ''), id });
     await store.transact((tx) => tx.marks.put('instances_pruned_until', berth.clock.now()));
-    let step = await driver.create(machineSpec({ ref, note }), null);
-    while (step.outcome === 'pending') {
-      await berth.clock.advance(1_000);
-      step = await driver.create(machineSpec({ ref, note }), step.cookie);
-    }
+    await makeMachine(berth, ref, note);
     await berth.clock.advance(15_000);
     const { get } = driver;
     driver.get = async (asked) => (asked === ref ? { answer: 'unknown', reason: 'it is busy' } : get(asked));
