@@ -3,7 +3,7 @@ import { parseSync } from 'oxc-parser';
 import { expect, it } from 'vitest';
 import { applyMutant } from './mutant.ts';
 import { mutants } from './mutants.ts';
-import { replaceTable, toTable } from './table.ts';
+import { replaceTable, seedOf, toTable } from './table.ts';
 
 const read = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 
@@ -67,4 +67,8 @@ it('has a row for each mutant, found or not, between its marks', () => {
   const known = '| L2 | as it was | I1 | 3 | |';
   expect(toTable(mutants, found, known)).toContain(known);
   expect(() => replaceTable('nothing', 'new')).toThrow('mutants');
+});
+
+it('reads the seed of a mutant from its own table, not from that of the invariants', () => {
+  expect(seedOf('I1', '| I1 | what holds |\n<!-- mutants -->\n| I1 | a fault | I3 | 7 | `it` |')).toBe(7);
 });

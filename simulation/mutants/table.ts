@@ -35,8 +35,13 @@ export function seedOf(id: string, text: string): number {
   return seed;
 }
 
+/** Invariants have rows in the document too, and some have the id of a mutant. */
 function rowOf(id: string, text: string): string | undefined {
-  return text.split('\n').find((line) => line.startsWith(`| ${id} |`));
+  const begin = Math.max(0, text.indexOf(BEGIN));
+  return text
+    .slice(begin)
+    .split('\n')
+    .find((line) => line.startsWith(`| ${id} |`));
 }
 
 /** @throws {Error} if the text has no place for the table */
