@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
+import { intent } from '../../store/marketplace/records.fixture.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
 import {
@@ -40,8 +41,9 @@ describe('restart', () => {
     const before = await deploy(market);
     const since = market.clock.now();
     expect(await restart()).toMatchObject({ status: 'running', hourlyRate: 2, pausedAt: null });
-    const action = { kind: 'restart', since, isSent: true };
-    expect(withoutRevision(await read(market))).toEqual({ ...withoutRevision(before), action });
+    const { action, ...after } = withoutRevision(await read(market));
+    expect({ ...after, action: null }).toEqual(withoutRevision(before));
+    expect(action).toMatchObject({ kind: 'restart', since, attempt: 1, answer: 'accepted' });
     expect(calls()).toEqual(['restartInstance']);
   });
 
@@ -106,14 +108,14 @@ describe('restart', () => {
     await deploy(market);
     market.plain.faults.plan = (method) => (method === 'restartInstance' ? 'commit-then-lose' : 'none');
     expect(await restart()).toMatchObject({ status: 'running' });
-    expect((await read(market)).action).toMatchObject({ kind: 'restart', isSent: true });
+    expect((await read(market)).action).toMatchObject({ kind: 'restart', attempt: 1 });
   });
 
   it('is a 504 where nobody knows, and stays in flight', async () => {
     await deploy(market);
     market.plain.faults.plan = () => 'lose';
     expect(await restart()).toMatchObject({ code: 'PROVIDER_SLOW', status: 504 });
-    expect((await read(market)).action).toMatchObject({ kind: 'restart', isSent: true });
+    expect((await read(market)).action).toMatchObject({ kind: 'restart', attempt: 1 });
     expect(calls().filter((method) => method === 'restartInstance')).toHaveLength(1);
   });
 });
@@ -157,7 +159,7 @@ describe('reboot-status', () => {
 
   it('says restarting while the provider has not answered the restart, as the 409 does', async () => {
     const since = market.clock.now() + 3_600_000;
-    await deploy(market, { action: { kind: 'restart', since, isSent: false } });
+    await deploy(market, { action: intent('restart', { since, attempt: 0, sentAt: null }) });
     await market.clock.advance(30_000);
     expect(await status()).toEqual({ restarting: true, since: new Date(since).toISOString() });
   });
@@ -170,7 +172,7 @@ describe('reboot-status', () => {
 
   it('still says restarting where the provider does not tell and a restart was begun here', async () => {
     const since = market.clock.now() + 3_600_000;
-    await deploy(market, { action: { kind: 'restart', since, isSent: true } });
+    await deploy(market, { action: intent('restart', { since }) });
     market.plain.faults.plan = () => 'lose';
     expect(await status()).toEqual({ restarting: true, since: new Date(since).toISOString() });
   });

@@ -42,7 +42,7 @@ export interface Unproved {
 
 export type SyncDeps = Pick<
   Deps,
-  'store' | 'clock' | 'random' | 'log' | 'providers' | 'options' | 'installationId' | 'wake'
+  'store' | 'clock' | 'random' | 'log' | 'providers' | 'options' | 'installationId'
 >;
 
 /** What the steps of one provider use. */
@@ -50,6 +50,8 @@ export interface SyncContext extends SyncDeps {
   provider: Provider;
   health: ProviderHealth;
   observations: Observations;
+  /** Whether this process may still call the provider. */
+  isLeaseHeld: () => boolean;
   /** For how long every call may take. */
   call: CallOptions;
   /** Machines that are waiting for their proof, by deployment: what the last poll said of them. */

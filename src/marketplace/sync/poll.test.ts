@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { unreadableAnswers } from '../../../test/support/fakes/provider-faults.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
+import { intent } from '../../store/marketplace/records.fixture.ts';
 import {
   accept,
   billed,
@@ -201,7 +202,7 @@ describe('a deployment that runs', () => {
 describe('a change of ours that is under way', () => {
   const begin = async (id: string, kind: 'pause' | 'restart' | 'volume') => {
     const record = await read(setup, id);
-    const action = { kind, since: setup.clock.now(), isSent: true };
+    const action = intent(kind, { since: setup.clock.now() });
     await setup.store.transact((tx) => tx.deployments.update({ ...record, action }));
   };
 

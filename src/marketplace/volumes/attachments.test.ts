@@ -5,7 +5,6 @@ import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
 import { releaseVolumes } from './release.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
-import { syncVolumes } from './sync/sync-volumes.ts';
 import { updateVolume } from './update.ts';
 
 const limited = new ProviderError('limited', '429: too many', { status: 429 });
@@ -24,7 +23,7 @@ afterEach(() => world.close());
 const stored = () => world.deps.store.read.volumes.byVolumeId(volumeId);
 const states = async () =>
   (await world.deps.store.read.volumes.attachmentsOf({ deploymentId })).map(({ state }) => state);
-const sync = () => world.settle(syncVolumes(world.deps, world.provider('a')));
+const sync = () => world.settle(world.sync('a'));
 const attach = () => codeOf(attachVolume(world.deps, caller, volumeId, deploymentId));
 const detach = () => codeOf(detachVolume(world.deps, caller, volumeId, deploymentId));
 const codeOf = (promise: Promise<unknown>) =>

@@ -9,7 +9,6 @@ import { deleteVolume } from './delete.ts';
 import { planLaunchVolumes } from './launch.ts';
 import { releaseVolumes } from './release.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
-import { syncVolumes } from './sync/sync-volumes.ts';
 import { updateVolume } from './update.ts';
 
 const HOUR_MS = 3_600_000;
@@ -24,7 +23,7 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 const stored = () => world.deps.store.read.volumes.byVolumeId(volumeId);
-const sync = (letter = 'a') => world.settle(syncVolumes(world.deps, world.provider(letter)));
+const sync = (letter = 'a') => world.settle(world.sync(letter));
 const codeOf = (promise: Promise<unknown>) =>
   world.settle(promise).then(
     () => 'done',
@@ -39,7 +38,7 @@ it('is accepted, and ends the cost, where the configuration does not have the pr
   expect(await stored()).toMatchObject({ status: 'deleting', deletedAt: at, cleanup: 'wanted' });
   expect(world.plain('a').volumes).toHaveLength(1);
   for (let round = 0; round < 2; round++) {
-    await world.settle(syncVolumes(world.deps, world.provider('a')));
+    await world.settle(world.sync('a'));
     await world.clock.advance(60_000);
   }
   expect(world.plain('a').volumes).toEqual([]);

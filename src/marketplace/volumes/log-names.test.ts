@@ -5,14 +5,13 @@ import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
-import { syncVolumes } from './sync/sync-volumes.ts';
 
 const requestId = 'req-of-the-create';
 
-async function sync({ deps, provider, clock, settle }: World, minutes: number): Promise<void> {
+async function sync({ sync, clock, settle }: World, minutes: number): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
     await clock.advance(60_000);
-    await settle(syncVolumes(deps, provider('a')));
+    await settle(sync('a'));
   }
 }
 

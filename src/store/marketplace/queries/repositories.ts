@@ -1,6 +1,7 @@
 import type { Reader, Transaction } from '../../../marketplace/model/store.ts';
 import { auditReader, auditWriter, operatorKeyReader, operatorKeyWriter } from '../../queries/operators.ts';
 import { withErrors } from '../../queries/with-errors.ts';
+import { nothingTold, signalWriter, type Told } from '../row-signals.ts';
 import type { Connection } from './connection.ts';
 import { deploymentReader, deploymentWriter } from './deployments.ts';
 import { leaseWriter, settingReader, settingWriter } from './leases.ts';
@@ -33,7 +34,9 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
   };
 }
 
-export function transactionOn(connection: Connection): Transaction {
+/** `told` collects what the transaction is to tell once it is committed. */
+export function transactionOn(connection: Connection, told: Told = nothingTold()): Transaction {
+  const changed = (id: string) => void told.changed.add(id);
   return {
     users: userWriter(connection),
     keys: keyWriter(connection),
@@ -41,12 +44,13 @@ export function transactionOn(connection: Connection): Transaction {
     discounts: discountWriter(connection),
     stockAlerts: stockAlertWriter(connection),
     sshKeys: sshKeyWriter(connection),
-    deployments: deploymentWriter(connection),
-    volumes: volumeWriter(connection),
+    deployments: deploymentWriter(connection, changed),
+    volumes: volumeWriter(connection, changed),
     ledger: ledgerWriter(connection),
     losses: lossWriter(connection),
     mail: mailWriter(connection),
     leases: leaseWriter(connection),
+    signals: signalWriter(told),
     settings: settingWriter(connection),
     operatorKeys: operatorKeyWriter(connection),
     audit: auditWriter(connection),
