@@ -134,7 +134,7 @@ export async function read({ store }: Pick<Market, 'store'>, id = 'dep-1'): Prom
 }
 
 /** All that says something to a user: what must be the same where "nothing changed". */
-export function withoutRevision({ revision: _, observedAt: __, ...record }: DeploymentRecord) {
+export function withoutRevision({ revision: _, observedAt: __, refusal: ___, ...record }: DeploymentRecord) {
   return record;
 }
 

@@ -34,7 +34,7 @@ it('ends it now, and leaves the deletion at the provider to its worker [terminat
     cleanup: 'wanted',
     launch: { request: null },
   });
-  expect(market.woken).toEqual(['provider-x']);
+  expect(market.woken).toEqual(['dep-1']);
   expect(market.plain.faults.calls).toEqual([]);
 });
 

@@ -125,7 +125,8 @@ describe('a deployment that runs', () => {
     setup.plain.vanish(instanceId);
     await setup.clock.advance(5 * MINUTE_MS);
     const { status, stoppedAt, observedAt, cleanup } = await read(setup, id);
-    expect({ status, cleanup }).toEqual({ status: 'terminated-provider', cleanup: 'done' });
+    // Absence is not an order: nothing is deleted.
+    expect({ status, cleanup }).toEqual({ status: 'terminated-provider', cleanup: 'none' });
     expect(stoppedAt).toBe(observedAt);
     const [segment] = await setup.store.read.ledger.segmentsOf('deployment', id);
     expect(segment?.endedAt).toBe(stoppedAt);

@@ -103,7 +103,11 @@ async function changeAttachment(
     const request = { volumeProvider, record, deployment, existing, known, by: caller.userId, now };
     if (!(await begin(deps, tx, request))) return null;
     await tx.volumes.putAttachment({ volumeId: record.id, deploymentId, state: via });
-    const intent = { kind, by: caller.userId, since: now, until, deploymentId };
+    const isRepeated = known?.state === via;
+    const intent = {
+      ...{ kind, by: caller.userId, since: now, until, deploymentId },
+      ...(isRepeated && { isRepeated }),
+    };
     return writeVolumeIntent(tx, record, intent, kind === 'attach' ? { status: 'attached' } : {});
   });
   const stateIn = ({ attachments }: VolumeSnapshot) =>

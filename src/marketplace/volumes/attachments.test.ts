@@ -51,16 +51,6 @@ describe('an attachment of which the answer is late', () => {
     expect(truly()).toHaveLength(1);
     expect(await states()).toEqual(['attached']);
   });
-
-  it('is not asked for by anyone else while its request waits, so that a refusal can undo it', async () => {
-    world.plain('a').faults.plan = (method) => (method === 'attachVolume' ? 'hang' : 'none');
-    const asked = attach();
-    await world.clock.advance(5_000);
-    await sync();
-    expect(world.plain('a').faults.countOf('attachVolume')).toBe(1);
-    world.plain('a').faults.plan = () => 'none';
-    expect(await asked).toBe('done');
-  });
 });
 
 it('of a volume that is still to be made for the deployment is refused, however long that takes', async () => {

@@ -106,6 +106,8 @@ export interface World {
   clock: VirtualClock;
   deps: Deps;
   logged: { level: string; message: string; fields: Record<string, unknown> }[];
+  /** The worker of a provider in another server, which nothing wakes. */
+  anotherWorker: (letter: string) => WokenWorker;
   /** One sync of each volume of a provider. */
   sync: (letter: string) => Promise<void>;
   plain: (letter: string) => PlainProvider;
@@ -185,6 +187,11 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
     clock,
     deps,
     logged,
+    anotherWorker: (letter) => {
+      const worker = new WokenWorker(deps, providers.get(`provider-${letter}`) as Provider);
+      worker.stop();
+      return worker;
+    },
     sync: (letter) => (workers.get(`provider-${letter}`) as WokenWorker).syncVolumes(),
     plain,
     provider: (letter) => providers.get(`provider-${letter}`) as Provider,

@@ -17,6 +17,7 @@ export async function undoIntent(
   at: number,
 ): Promise<boolean> {
   const { action } = snapshot.record;
+  if (action.isRepeated) return false;
   switch (action.kind) {
     case 'create':
       return endUnmade(tx, snapshot, { status: 'deleted', deletedAt: at });

@@ -304,8 +304,8 @@ export function describeMarketplaceStore(
         expect(await setup()).toEqual(['deploying', 'running']);
         expect(await setupNew()).toEqual(['deploying']);
         expect(await store.read.deployments.toSync(providerId)).toEqual([
-          { id: 'deploying', status: 'deploying', stoppedAt: null, launchState: 'wanted' },
-          { id: 'running', status: 'running', stoppedAt: null, launchState: 'made' },
+          { id: 'deploying', status: 'deploying', stoppedAt: null, launchState: 'wanted', isAsked: false },
+          { id: 'running', status: 'running', stoppedAt: null, launchState: 'made', isAsked: false },
         ]);
       });
 

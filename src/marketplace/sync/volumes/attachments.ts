@@ -130,7 +130,8 @@ export async function sendAttachment(
 function undoOf({ record }: Sent, state: AttachmentSnapshot['state'], deploymentId: string) {
   return async (tx: Transaction, current: Sent): Promise<boolean> => {
     if (state === 'attaching') return undoAttach(tx, current, deploymentId);
-    return record.action.attempt === 1 && undoDetach(tx, current, deploymentId);
+    const { attempt, isRepeated } = record.action;
+    return attempt === 1 && isRepeated !== true && undoDetach(tx, current, deploymentId);
   };
 }
 

@@ -77,7 +77,8 @@ export async function settleError(
 ): Promise<boolean> {
   const { providerId, action } = sent.record;
   const { problem, code, said, status, mayHaveHappened } = error;
-  const isProved = action.attempt === 1 ? !mayHaveHappened : isDecided(error);
+  const isAlone = action.attempt === 1 && action.isRepeated !== true;
+  const isProved = isAlone ? !mayHaveHappened : isDecided(error);
   if (isProved && (await refuse(context, sent, toApiError(sent, error), undo))) {
     const fields = { ...logNames(sent.record), provider: providerId, action: action.kind };
     context.log.warn({ ...fields, problem, code, said }, 'the provider refused a change of a volume');
