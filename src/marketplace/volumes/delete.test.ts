@@ -70,9 +70,9 @@ describe('a deletion whose answer was not written', () => {
   it('is not taken back by an observation that still shows the volume, and ends only by proof [volume-delete-needs-proof]', async () => {
     world.plain('a').options.volumeMs = 60_000;
     await askAndDie({ isSent: true });
-    await readVolume(world.deps, caller, volumeId).catch(() => undefined);
-    const acceptedAt = world.clock.now();
+    await world.settle(readVolume(world.deps, caller, volumeId));
     await sync();
+    const acceptedAt = (await stored())?.deletedAt;
     expect(await stored()).toMatchObject({ status: 'deleting', deletedAt: acceptedAt });
     await world.clock.advance(50 * 60_000);
     await sync();
@@ -122,6 +122,8 @@ it('that the provider shows on a machine that runs is refused, and the attachmen
   world.plain('a').attach(world.plain('a').volumes[0]?.id ?? '', [providerInstanceId ?? '']);
   expect(await codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('VALIDATION_ERROR');
   expect(world.plain('a').faults.countOf('deleteVolume')).toBe(0);
+  await world.clock.advance(5_000);
+  await sync();
   expect(world.plain('a').volumes[0]?.attached_instance_ids).toEqual([providerInstanceId]);
   expect(await stored()).toMatchObject({ status: 'attached', action: null });
   expect(await codeOf(detachVolume(world.deps, caller, volumeId, id))).toBe('done');
@@ -224,7 +226,10 @@ describe('an operator is told of a deletion that is not proved', () => {
     ['takes it, and keeps the volume', 'deleteVolume', { instead: true }, 'the provider still has it'],
     ['does not answer', 'getVolume', 'refuse', 'unreachable: getVolume: ECONNREFUSED'],
   ] as const)('where its provider %s', async (_name, failing, fault, reason) => {
-    world.plain('a').faults.plan = (method) => (method === failing ? fault : 'none');
+    // It is read once before it is deleted.
+    world.plain('a').faults.plan = (method, nth) =>
+      method === failing && (method === 'deleteVolume' || nth > reads + 1) ? fault : 'none';
+    const reads = world.plain('a').faults.countOf('getVolume');
     await world.settle(deleteVolume(world.deps, caller, volumeId));
     await pass(10);
     expect(notProved()).toEqual([]);

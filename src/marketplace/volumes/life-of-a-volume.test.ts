@@ -244,12 +244,9 @@ describe('a create', () => {
       await tx.volumes.update({ ...record, ...lost, action: intent('create', { since: world.clock.now() }) });
     });
     await sync('a');
-    expect(world.plain('a').faults.countOf('createVolume')).toBe(1);
-    await world.clock.advance(30_000);
-    await sync('a');
-    await world.clock.advance(5_000);
     await sync('a');
     expect(world.plain('a').faults.countOf('createVolume')).toBe(2);
+    await world.clock.advance(5_000);
     expect((await read(volume.volumeId)).status).toBe('available');
   });
 });
