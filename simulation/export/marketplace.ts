@@ -37,6 +37,7 @@ const faults: Record<MarketFault, string> = {
   unauthorized: 'http-401',
   limited: 'http-429',
   deny: 'false-404',
+  twin: 'answer-patch',
 };
 const routes: Record<string, string> = {
   listConfigurations: 'GET /configurations',

@@ -1,7 +1,10 @@
 import { assignDiscount, endDiscount } from '../../src/marketplace/discounts/discounts.ts';
 import { topUp } from '../../src/marketplace/ledger/credit.ts';
+import { isActive } from '../../src/marketplace/model/deployment-record.ts';
 import type { Store, Transaction } from '../../src/marketplace/model/store.ts';
+import { cleanUpLost } from '../../src/marketplace/operate/actions.ts';
 import { acceptLosses } from '../../src/marketplace/providers/loss-cap.ts';
+import type { Actor } from '../../src/operators/model.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { Journal } from '../kernel/journal.ts';
 import type { Scheduler } from '../kernel/scheduler.ts';
@@ -27,6 +30,7 @@ export interface OperatorWorld {
 }
 
 const ACCEPTED_FOR_MS = 3_600_000;
+const OPERATOR: Actor = { name: 'operator', source: 'cli', address: null };
 
 function depsOf(world: OperatorWorld, what: string) {
   const { database, scheduler, chance, tally } = world;
@@ -95,6 +99,18 @@ export async function endDiscountOf(world: OperatorWorld, { teamId }: MarketUser
   await endDiscount(discountDepsOf(world, 'end-discount', teamId), id);
   journal.happened({ kind: 'event', name: 'discount' });
   journal.note('operator', `ends ${id}`);
+}
+
+/** Has what is back of lost deployments deleted, as an operator does who was alerted of it. */
+export async function cleanUpAllLost(world: OperatorWorld): Promise<void> {
+  const { database, providers, journal } = world;
+  for (const provider of providers)
+    for (const { id } of provider.living)
+      for (const record of await database.store.read.deployments.byInstance(provider.id, id)) {
+        if (isActive(record) || record.cleanup !== 'none') continue;
+        journal.note('operator', `has ${id} of ${record.id} deleted`);
+        await cleanUpLost(depsOf(world, `clean-up/${record.id}`), OPERATOR, record.id);
+      }
 }
 
 /** Accepts the losses of every provider that holds some back, as an operator does who found that they are real. */

@@ -1,6 +1,7 @@
 import { findViolation, hold, Violation } from '../kernel/violation.ts';
 import { booksAreExact, ledgerVerifies } from './invariants/books.ts';
 import {
+  billsAgree,
   billsAreFresh,
   deploymentsRest,
   keysAreGone,
@@ -10,7 +11,7 @@ import {
   slicesAreRolledUp,
   volumesRest,
 } from './invariants/quiescence.ts';
-import { acceptAllLosses } from './operator.ts';
+import { acceptAllLosses, cleanUpAllLost } from './operator.ts';
 import type { MarketWorld } from './world.ts';
 
 const STEP_MS = 30_000;
@@ -31,6 +32,7 @@ export async function quiesceMarket(world: MarketWorld): Promise<void> {
   let problem = await findViolation(() => checkRest(world));
   while (scheduler.now < end && (problem !== undefined || scheduler.now - quietSince < STEADY_MS)) {
     await scheduler.runUntil(scheduler.now + STEP_MS);
+    await cleanUpAllLost(world);
     world.assertSound();
     problem = await findViolation(() => checkRest(world));
     // Work may begin again by itself, as when the balance of a team runs out.
@@ -38,6 +40,7 @@ export async function quiesceMarket(world: MarketWorld): Promise<void> {
   }
   if (problem !== undefined) throw problem;
   machinesArePolled(world);
+  await billsAgree(world);
   await booksAreExact(world);
   await ledgerVerifies(world);
 }

@@ -39,6 +39,8 @@ export interface MarketScenario {
   /** For how long a provider's list lacks what was made just now. */
   listLagMs: number;
   capacity: number;
+  /** Providers refuse a change of a volume while another one is under way. */
+  refusesOverlap: boolean;
   options: MarketplaceOptions;
 }
 
@@ -74,6 +76,7 @@ export function drawMarketScenario(chance: Chance): MarketScenario {
       stall: chance.pick([0, 0.002, 0.02]),
       death: chance.pick([0, 0.000_3, 0.001]),
       lostSignal: chance.pick([0, 0, 0.2]),
+      pause: chance.pick([0, 0, 0.000_5, 0.003]),
     },
     skewMs: chance.pick([0, 0, 2_000]),
     paceMs: chance.pick([3_000, 12_000, 40_000]),
@@ -81,6 +84,7 @@ export function drawMarketScenario(chance: Chance): MarketScenario {
     creditMicroUsd: chance.pick([400_000, 5_000_000, 500_000_000]),
     listLagMs: chance.pick([0, 0, 5_000, 20_000]),
     capacity: chance.pick([1, 3, 100]),
+    refusesOverlap: chance.happens(0.7),
     options: drawOptions(chance),
   };
 }

@@ -40,7 +40,7 @@ export class MarketWorld {
     this.scenario = drawMarketScenario(this.chance.fork('scenario'));
     const { chance, scheduler, scenario } = this;
     this.providers = profiles.map(
-      (profile) => new SimulatedProvider(scheduler, profile, chance.fork(profile.id), scenario.capacity),
+      (profile) => new SimulatedProvider(scheduler, profile, chance.fork(profile.id), scenario),
     );
     this.database = new MarketDatabase(
       prepared.folder,

@@ -132,17 +132,17 @@ export const marketplaceMutants: readonly Mutant[] = [
     title: 'a deletion of a volume whose answer was lost is forgotten when the volume is still seen',
     patches: [
       {
-        file: 'src/marketplace/volumes/sync/sync-volume.ts',
-        find: "if (record.action?.kind === 'delete') return settleDeletion(deps, record);",
+        file: 'src/marketplace/sync/volumes/sync-volume.ts',
+        find: "if (action?.kind === 'delete') return startDeletion(context, snapshot);",
         replace: '',
       },
       {
-        file: 'src/marketplace/volumes/sync/apply-observation.ts',
+        file: 'src/marketplace/sync/volumes/apply-observation.ts',
         find: "if (action?.kind === 'delete') return false;",
         replace: '',
       },
       {
-        file: 'src/marketplace/volumes/actions.ts',
+        file: 'src/marketplace/volumes/intents.ts',
         find: 'if (action !== null && !over.includes(action.kind)) return action;',
         replace:
           "if (action !== null && action.kind !== 'delete' && !over.includes(action.kind)) return action;",
@@ -155,9 +155,69 @@ export const marketplaceMutants: readonly Mutant[] = [
     title: 'a volume counts as deleted before its provider proves it',
     patches: [
       {
-        file: 'src/marketplace/volumes/sync/sync-deletion.ts',
+        file: 'src/marketplace/sync/volumes/deletion.ts',
         find: "if (volume.status !== 'DELETING') await client.getVolume(providerVolumeId, call);",
-        replace: "if (volume.status === 'DELETING') return endDeletion(deps, record);",
+        replace: "if (volume.status === 'DELETING') return endDeletion(context, record);",
+      },
+    ],
+  },
+  {
+    id: 'earlier-answer',
+    subject: 'marketplace',
+    title: 'the answer to an earlier call decides, though another one was sent since',
+    patches: [
+      {
+        file: 'src/marketplace/model/intent.ts',
+        find: 'return current?.id === call.id && current.attempt === call.attempt;',
+        replace: 'return current?.id === call.id;',
+      },
+    ],
+  },
+  {
+    id: 'size-ignored',
+    subject: 'marketplace',
+    title: 'a volume that its provider shows larger than was asked for keeps its price',
+    patches: [
+      {
+        file: 'src/marketplace/sync/volumes/apply-observation.ts',
+        find: 'const sizeGb = Math.max(record.sizeGb, observed.size_gb);',
+        replace: 'const sizeGb = isResized ? observed.size_gb : record.sizeGb;',
+      },
+    ],
+  },
+  {
+    id: 'holder-ignored',
+    subject: 'marketplace',
+    title: 'an attachment that took effect after it was given up is not noticed',
+    patches: [
+      {
+        file: 'src/marketplace/sync/volumes/apply-observation.ts',
+        find: "if (status !== 'ATTACHED' && status !== 'AVAILABLE') return [];",
+        replace: "if (status !== 'CREATING') return [];",
+      },
+    ],
+  },
+  {
+    id: 'loss-deletes',
+    subject: 'marketplace',
+    title: 'the machine of a deployment that ended by a 404 is deleted',
+    patches: [
+      {
+        file: 'src/marketplace/deployments/transition.ts',
+        find: "cleanup: mayExist && !isLoss ? 'wanted' : moved.cleanup,",
+        replace: "cleanup: mayExist ? 'wanted' : moved.cleanup,",
+      },
+    ],
+  },
+  {
+    id: 'shared-instance',
+    subject: 'marketplace',
+    title: 'an instance that another deployment has is assigned again',
+    patches: [
+      {
+        file: 'src/marketplace/sync/launch.ts',
+        find: 'if ((await holderOf(tx, provider.id, instance.id, id)) !== null)',
+        replace: 'if ((await holderOf(tx, provider.id, instance.id, id)) === record)',
       },
     ],
   },

@@ -1,4 +1,4 @@
-import { deploymentTransitions } from '../../../src/marketplace/contract/deployment.ts';
+import { activeStatuses, deploymentTransitions } from '../../../src/marketplace/contract/deployment.ts';
 import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
 import type { SubjectKind } from '../../../src/marketplace/model/ledger-records.ts';
 import type { Transaction } from '../../../src/marketplace/model/store.ts';
@@ -7,7 +7,7 @@ import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import { hold, Violation } from '../../kernel/violation.ts';
-import type { SimulatedProvider } from '../providers/simulated-provider.ts';
+import type { Machine, SimulatedProvider } from '../providers/simulated-provider.ts';
 import type { MarketDatabase } from '../replicas/database.ts';
 import type { Written, WrittenVolume } from '../replicas/store.ts';
 import { clockErrorMs, type MarketScenario } from '../scenario.ts';
@@ -109,6 +109,18 @@ export class MarketInspector {
     for (const { record } of this.deployments.values())
       isKept(record, await read.deployments.byId(record.id));
     for (const { record } of this.volumes.values()) isKept(record, await read.volumes.byId(record.id));
+  }
+
+  /** I43: an instance is deleted for a deployment that is over, and not by itself for one that ended by a 404. */
+  deletes(providerId: string, machine: Machine | undefined): void {
+    if (machine === undefined) return;
+    for (const { record } of this.deployments.values()) {
+      const { id, status, cleanup } = record;
+      if (record.providerId !== providerId || record.providerInstanceId !== machine.id) continue;
+      if (!activeStatuses.includes(status) && cleanup !== 'none') continue;
+      const what = `${machine.id} is deleted, and ${id} is ${status}, with the clean-up ${cleanup}`;
+      this.#world.fail(new Violation('I43', what, [id, machine.id]));
+    }
   }
 
   #deployment(process: ServerProcess, after: DeploymentRecord): void {

@@ -25,6 +25,32 @@ export function machinesAreSingle({ providers }: CheckedWorld): void {
   }
 }
 
+/** I42: at rest each deployment and volume is billed as it is: its state, and the rate that it shows. */
+export async function billsAgree({ inspector, database }: CheckedWorld): Promise<void> {
+  const { ledger } = database.store.read;
+  for (const { record } of inspector.deployments.values()) {
+    const open = await ledger.openSegmentOf('deployment', record.id);
+    const isStopped = record.status === 'stopped';
+    const expected =
+      record.status === 'running' || isStopped
+        ? `${record.status} ${isStopped ? record.stoppedRateMicroUsd : record.rateMicroUsd}`
+        : 'none';
+    const found = open === null ? 'none' : `${open.state} ${open.rateMicroUsdPerHour}`;
+    hold('I42', found === expected, () => `${record.id} is billed ${found}, and shows ${expected}`, [
+      record.id,
+    ]);
+  }
+  for (const { record } of inspector.volumes.values()) {
+    const open = await ledger.openSegmentOf('volume', record.id);
+    const isBilled = record.startedAt !== null && record.deletedAt === null;
+    const expected = isBilled ? record.rateMicroUsd : 'none';
+    const found = open === null ? 'none' : open.rateMicroUsdPerHour;
+    hold('I42', found === expected, () => `${record.id} is billed ${found}, and shows ${expected}`, [
+      record.id,
+    ]);
+  }
+}
+
 /** I24, I23, I3: at rest each deployment agrees with its machine, and nothing is under way. */
 export function deploymentsRest(world: CheckedWorld): void {
   for (const { record } of world.inspector.deployments.values())

@@ -5,7 +5,7 @@ import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
-import type { SimulatedProvider } from './simulated-provider.ts';
+import type { Machine, SimulatedProvider } from './simulated-provider.ts';
 
 /** What providers use of the world. */
 export interface ProviderWorld {
@@ -15,6 +15,7 @@ export interface ProviderWorld {
   readonly faultCounts: Map<string, number>;
   calls: number;
   readonly isCalm: boolean;
+  readonly inspector: { deletes(providerId: string, machine: Machine | undefined): void };
 }
 
 /** What can go wrong with a call, and how often compared with the others. */
@@ -30,6 +31,7 @@ const FAULTS = {
   unauthorized: 1,
   limited: 1,
   deny: 3,
+  twin: 2,
 };
 export type MarketFault = keyof typeof FAULTS;
 /** The provider shows the catalog and no resource, as for the key of another account. */
@@ -50,10 +52,14 @@ export function marketClient(
   provider: SimulatedProvider,
   process: ServerProcess,
   chance: Chance,
+  beforeCall: () => void = () => undefined,
 ): OrchestratorClient {
   const path = new ProviderPath(world, provider, chance);
   return plainProviderClient(provider.plain, {
-    through: (method, call, commit) => process.reach(() => path.through(method, call, commit)),
+    through: (method, call, commit) => {
+      beforeCall();
+      return process.reach(() => path.through(method, call, commit));
+    },
   });
 }
 
@@ -109,11 +115,17 @@ class ProviderPath {
     const { scheduler } = this.#world;
     const timeoutMs = call.options?.timeoutMs ?? TIMEOUT_MS;
     if (fault === 'deny' && method === 'deleteInstance') return null as T;
+    if (fault === 'twin') return this.#twin(apply);
     if (APPLIED.includes(fault)) attempt(apply);
     if (fault === 'late' && WRITES.test(method))
       scheduler.after(timeoutMs + this.#chance.whole(100, 30_000), () => attempt(apply));
     if (fault === 'late' || fault === 'hang') await scheduler.sleep(timeoutMs);
     throw toError(fault, method);
+  }
+
+  #twin<T>(apply: () => T): T {
+    const { living } = this.#provider;
+    return living.length === 0 ? apply() : (structuredClone(this.#chance.pick(living)) as T);
   }
 
   #draw(method: ProviderMethod, { id }: Call): MarketFault | undefined {
@@ -124,6 +136,8 @@ class ProviderPath {
     if (!this.#chance.happens(scenario.callFaultRate)) return undefined;
     const isDelete = method === 'deleteInstance' && this.#chance.happens(0.4);
     const fault = isDelete ? 'deny' : this.#chance.weighted(FAULTS);
+    // A create that is answered with the machine of another one.
+    if (fault === 'twin') return method === 'createInstance' ? fault : undefined;
     if (fault !== 'deny') return fault;
     return this.#mayDeny(method, id) ? fault : undefined;
   }
@@ -137,8 +151,10 @@ class ProviderPath {
     return true;
   }
 
-  #commit<T>(method: ProviderMethod, { args }: Call, commit: () => T): T {
+  #commit<T>(method: ProviderMethod, { args, id }: Call, commit: () => T): T {
     this.#world.scheduler.noteActivity();
+    if (method === 'deleteInstance')
+      this.#world.inspector.deletes(this.#provider.id, this.#provider.machines.get(id ?? ''));
     if (method !== 'createVolume') {
       const result = structuredClone(commit());
       this.#provider.recordStatuses();

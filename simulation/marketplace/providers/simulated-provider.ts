@@ -48,7 +48,12 @@ export class SimulatedProvider {
   /** The machines and volumes for which it answered 404 in that time. */
   readonly denied = new Set<string>();
 
-  constructor(scheduler: Scheduler, profile: ProviderProfile, chance: Chance, capacity: number) {
+  constructor(
+    scheduler: Scheduler,
+    profile: ProviderProfile,
+    chance: Chance,
+    { capacity, refusesOverlap }: { capacity: number; refusesOverlap: boolean },
+  ) {
     this.#scheduler = scheduler;
     this.#chance = chance.fork('machines');
     this.profile = profile;
@@ -57,6 +62,7 @@ export class SimulatedProvider {
       configurations,
       volumeLocations: REGIONS.map((id) => ({ id, name: id, types: ['ssd'], country_code: 'DE' })),
       capacity,
+      refusesOverlap,
       bootMs: chance.whole(5_000, 60_000),
       stopMs: chance.whole(500, 15_000),
       startMs: chance.whole(1_000, 40_000),

@@ -29,7 +29,10 @@ export interface MarketWorld extends ReplicaWorld, ProviderWorld {
   };
   readonly database: MarketDatabase;
   readonly providers: readonly SimulatedProvider[];
-  readonly inspector: { committed(process: ServerProcess, written: Written): void; mailed(id: string): void };
+  readonly inspector: ProviderWorld['inspector'] & {
+    committed(process: ServerProcess, written: Written): void;
+    mailed(id: string): void;
+  };
   /** Ends the run with an error that no caller waits for. */
   fail(error: unknown): void;
 }
@@ -55,6 +58,7 @@ export class MarketReplica extends Replica<{ marketplace: Marketplace }, MarketW
         chance: chance.fork('store'),
         trouble: () => (this.world.isCalm ? noTrouble : scenario.trouble),
         die: () => this.crash('in a transaction'),
+        pause: () => this.pause(chance),
         committed: (written) => inspector.committed(process, written),
       }),
       clock: process.clock(() => this.#skewMs + this.clockOffsetMs),
@@ -73,7 +77,10 @@ export class MarketReplica extends Replica<{ marketplace: Marketplace }, MarketW
       },
       providers: providers.map((provider) => ({
         profile: provider.profile,
-        client: marketClient(this.world, provider, process, chance.fork(provider.id)),
+        client: marketClient(this.world, provider, process, chance.fork(provider.id), () => {
+          const { pause } = this.world.isCalm ? noTrouble : scenario.trouble;
+          if (chance.happens(pause)) this.pause(chance);
+        }),
         sshProbe: marketProbe(this.world, provider, process, chance.fork(`${provider.id}/ssh`)),
       })),
       mailer: this.#mailer(process, chance.fork('mail')),
@@ -86,7 +93,7 @@ export class MarketReplica extends Replica<{ marketplace: Marketplace }, MarketW
   }
 
   protected override pauseMs(chance: Chance): number {
-    return chance.pick([1_000, 20_000, 45_000, 120_000]) + chance.whole(0, 20_000);
+    return chance.pick([1_000, 20_000, 45_000, 120_000, 240_000]) + chance.whole(0, 20_000);
   }
 
   #mailer(process: ServerProcess, chance: Chance): Mailer {

@@ -20,6 +20,8 @@ export interface MarketTrouble {
   death: number;
   /** The notification of a commit is lost. */
   lostSignal: number;
+  /** The process stands still before it asks the database or a provider, and goes on where it was. */
+  pause: number;
 }
 
 export const noTrouble: MarketTrouble = {
@@ -28,6 +30,7 @@ export const noTrouble: MarketTrouble = {
   stall: 0,
   death: 0,
   lostSignal: 0,
+  pause: 0,
 };
 
 /** The rows that a transaction wrote, as they were at its end. */
@@ -49,6 +52,8 @@ interface FacadeParts {
   trouble: () => MarketTrouble;
   /** Ends the process now. */
   die: () => void;
+  /** Lets the process stand still now. */
+  pause: () => void;
   committed: (written: Written) => void;
 }
 
@@ -57,6 +62,7 @@ export function marketStore(parts: FacadeParts): Store {
   const { store, process } = parts;
   const ask = async <T>(question: () => Promise<T>): Promise<T> => {
     const { chance, trouble, scheduler } = parts;
+    if (chance.happens(trouble().pause)) parts.pause();
     if (chance.happens(trouble().stall))
       await process.reach(() => scheduler.sleep(chance.whole(1, LONGEST_STALL_MS)));
     return process.reach(async () => {

@@ -20,6 +20,8 @@ export interface PlainProviderOptions {
   volumeMs?: number;
   /** Whether a second instance of the same name gets a suffix (O: CreateInstanceRequest, `name`). */
   hasUniqueNames?: boolean;
+  /** Whether a change of a volume is refused while another one is under way (O: `operation_in_progress`). */
+  refusesOverlap?: boolean;
 }
 
 /** What comes next of itself. */
@@ -89,6 +91,7 @@ export class PlainProvider {
       restartMs: 60_000,
       volumeMs: 0,
       hasUniqueNames: true,
+      refusesOverlap: false,
       ...options,
     };
     this.configurations = structuredClone([...this.options.configurations]);
@@ -150,7 +153,10 @@ export class PlainProvider {
     if (!configuration.available || this.free(configuration.id, request.region) < 1)
       throw refused(409, 'capacity_unavailable');
     // What is refused has made nothing.
-    for (const volumeId of request.volume_ids ?? []) this.getVolume(volumeId);
+    for (const volumeId of request.volume_ids ?? []) {
+      this.getVolume(volumeId);
+      this.#refuseOverlap(this.#volumes.get(volumeId));
+    }
     const id = `i-${++this.#made}`;
     const value: Instance = {
       id,
@@ -254,6 +260,7 @@ export class PlainProvider {
   deleteVolume(id: string): boolean {
     const held = this.#find(this.#volumes, id);
     if (held === undefined) return false;
+    this.#refuseOverlap(held);
     if ((held.value.attached_instance_ids ?? []).length > 0) throw refused(409, 'volume_attached');
     held.value.status = 'DELETING';
     this.#later(held, this.options.volumeMs, () => this.#volumes.delete(id));
@@ -263,6 +270,7 @@ export class PlainProvider {
 
   attach(id: string, instanceIds: readonly string[]): Volume {
     const volume = this.getVolume(id);
+    this.#refuseOverlap(this.#volumes.get(id));
     if (volume.status === 'ERROR' || volume.status === 'DELETING') throw refused(409, 'invalid_state');
     for (const instance of instanceIds) this.#instance(instance);
     volume.attached_instance_ids = [...new Set([...(volume.attached_instance_ids ?? []), ...instanceIds])];
@@ -274,6 +282,7 @@ export class PlainProvider {
 
   detach(id: string, instanceIds: readonly string[]): Volume {
     const volume = this.getVolume(id);
+    this.#refuseOverlap(this.#volumes.get(id));
     if (volume.status !== 'ERROR' && volume.status !== 'DELETING') volume.status = 'DETACHING';
     const held = this.#volumes.get(id) as Held<Volume>;
     this.#later(held, this.options.volumeMs, (it) => this.#detach(it, instanceIds));
@@ -282,6 +291,7 @@ export class PlainProvider {
 
   resize(id: string, sizeGb: number): Volume {
     const volume = this.getVolume(id);
+    this.#refuseOverlap(this.#volumes.get(id));
     if (sizeGb < volume.size_gb) throw refused(400, 'invalid_request');
     volume.size_gb = sizeGb;
     return volume;
@@ -292,6 +302,11 @@ export class PlainProvider {
       (id) => !instanceIds.includes(id),
     );
     volume.status = statusOf(volume);
+  }
+
+  #refuseOverlap(held: Held<Volume> | undefined): void {
+    if (this.options.refusesOverlap && (held?.pending.length ?? 0) > 0)
+      throw refused(409, 'operation_in_progress');
   }
 
   #freeName(name: string): string {
