@@ -23,6 +23,7 @@ export interface OperatorWorld {
   readonly providers: readonly SimulatedProvider[];
   readonly users: { readonly chance: Chance };
   readonly inspector: {
+    readonly cleanUps: Set<string>;
     credited(teamId: string, amountMicroUsd: number): void;
     discountsChange(tx: Transaction, teamId: string): Promise<void>;
   };
@@ -109,6 +110,7 @@ export async function cleanUpAllLost(world: OperatorWorld): Promise<void> {
       for (const record of await database.store.read.deployments.byInstance(provider.id, id)) {
         if (isActive(record) || record.cleanup !== 'none') continue;
         journal.note('operator', `has ${id} of ${record.id} deleted`);
+        world.inspector.cleanUps.add(record.id);
         await cleanUpLost(depsOf(world, `clean-up/${record.id}`), OPERATOR, record.id);
       }
 }

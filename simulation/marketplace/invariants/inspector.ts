@@ -48,6 +48,8 @@ export class MarketInspector {
   /** The credits of each team, in micro-USD. */
   readonly credits = new Map<string, bigint>();
   readonly mails = new Map<string, number>();
+  /** Lost deployments whose machines the operator has deleted. */
+  readonly cleanUps = new Set<string>();
   /** What was ended although it exists, because its provider denied everything. */
   readonly wrongLosses: WrongLoss[] = [];
   /** For each deployment and volume, at each change of its team's discounts. */
@@ -117,7 +119,8 @@ export class MarketInspector {
     for (const { record } of this.deployments.values()) {
       const { id, status, cleanup } = record;
       if (record.providerId !== providerId || record.providerInstanceId !== machine.id) continue;
-      if (!activeStatuses.includes(status) && cleanup !== 'none') continue;
+      const isOrdered = cleanup !== 'none' || this.cleanUps.has(id);
+      if (!activeStatuses.includes(status) && isOrdered) continue;
       const what = `${machine.id} is deleted, and ${id} is ${status}, with the clean-up ${cleanup}`;
       this.#world.fail(new Violation('I43', what, [id, machine.id]));
     }
