@@ -98,6 +98,6 @@ function toBerthExtras({ manifests, cordons, stock }: Shown, offer: Offer): Bert
     ...(stoppedPrice !== undefined && { stopped_price_per_hour: usdFromMicroUsd(stoppedPrice) }),
     ...(minutes !== undefined && { minimum_reservation_minutes: minutes }),
     ...(windows.length > 0 && { maintenance_windows: windows }),
-    ...(unavailable.length > 0 && { unavailable }),
+    unavailable,
   };
 }
