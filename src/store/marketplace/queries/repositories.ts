@@ -1,6 +1,7 @@
 import type { Reader, Transaction } from '../../../marketplace/model/store.ts';
 import { auditReader, auditWriter, operatorKeyReader, operatorKeyWriter } from '../../queries/operators.ts';
 import { withErrors } from '../../queries/with-errors.ts';
+import { catalogReader, catalogWriter } from './catalogs.ts';
 import type { Connection } from './connection.ts';
 import { deploymentReader, deploymentWriter } from './deployments.ts';
 import { leaseWriter, settingReader, settingWriter } from './leases.ts';
@@ -27,6 +28,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     ledger: translated(ledgerReader(connection)),
     losses: translated(lossReader(connection)),
     mail: translated(mailReader(connection)),
+    catalogs: translated(catalogReader(connection)),
     settings: translated(settingReader(connection)),
     operatorKeys: translated(operatorKeyReader(connection)),
     audit: translated(auditReader(connection)),
@@ -46,6 +48,7 @@ export function transactionOn(connection: Connection): Transaction {
     ledger: ledgerWriter(connection),
     losses: lossWriter(connection),
     mail: mailWriter(connection),
+    catalogs: catalogWriter(connection),
     leases: leaseWriter(connection),
     settings: settingWriter(connection),
     operatorKeys: operatorKeyWriter(connection),
