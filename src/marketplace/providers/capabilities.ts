@@ -55,9 +55,11 @@ export function mayBeInStock(
   configurations: readonly Configuration[],
   { offerId, region }: { offerId: string; region: string },
 ): boolean {
-  const unavailable = unavailableOf(configurations.find(({ id }) => id === offerId));
-  const found = unavailable?.find((one) => one.region === region);
-  return unavailable !== undefined && (found === undefined || found.reason === SILENT);
+  const offer = configurations.find(({ id }) => id === offerId);
+  const unavailable = unavailableOf(offer);
+  if (unavailable === undefined || offer?.regions.includes(region) !== true) return false;
+  const found = unavailable.find((one) => one.region === region);
+  return found === undefined || found.reason === SILENT;
 }
 
 function unavailableOf(offer: { extras?: Readonly<Record<string, unknown>> | undefined } | undefined) {

@@ -210,6 +210,17 @@ describe('a provider whose platform does not answer', () => {
     },
   );
 
+  it('or not: an offer that has left its region fails at once', async () => {
+    const elsewhere = announcing(undefined).map((offer) => ({ ...offer, regions: ['us-two'] }));
+    const id = await gated(undefined, () => true);
+    const { plan } = setup.plain.faults;
+    setup.plain.faults.plan = (method, ...rest) =>
+      method === 'listConfigurations' ? { instead: elsewhere } : plan(method, ...rest);
+    setup.workers.start();
+    await setup.clock.advance(10_000);
+    expect(await read(setup, id)).toMatchObject({ status: 'failed', failureReason: 'out_of_stock' });
+  });
+
   it.each(['sold_out', 'maintenance', 'withheld'] as const)(
     'or not: an offer that is %s fails at once',
     async (reason) => {
