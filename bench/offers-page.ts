@@ -71,7 +71,6 @@ async function measure(): Promise<boolean> {
     {
       ...deps,
       installationId: '0000beef',
-      wake: nothing,
       maxBodyBytes: 65_536,
       trustedProxies: 0,
       authenticator: new Authenticator(deps),

@@ -73,6 +73,7 @@ export function drawMarketScenario(chance: Chance): MarketScenario {
       unknownOutcome: chance.pick([0, 0, 0.005]),
       stall: chance.pick([0, 0.002, 0.02]),
       death: chance.pick([0, 0.000_3, 0.001]),
+      lostSignal: chance.pick([0, 0, 0.2]),
     },
     skewMs: chance.pick([0, 0, 2_000]),
     paceMs: chance.pick([3_000, 12_000, 40_000]),

@@ -113,7 +113,6 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     options,
     providers,
     installationId,
-    wake: (providerId, deploymentId) => workers.wake(providerId, deploymentId),
   };
   await logMissingProviders(deps);
   const workers = new ProviderWorkers({ ...deps, refreshCatalog: providers.refresh });

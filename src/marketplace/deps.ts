@@ -14,9 +14,4 @@ export interface Deps {
   options: MarketplaceOptions;
   /** Eight lower-case hexadecimal digits: what it makes at providers carries them in its name. */
   installationId: string;
-  /**
-   * That there is something new to do for a provider, now rather than at the next poll: for one deployment, or, without
-   * its id, for anything new and for the volumes.
-   */
-  wake: (providerId: string, deploymentId?: string) => void;
 }

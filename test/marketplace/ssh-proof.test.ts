@@ -7,12 +7,12 @@ import { poll } from '../../src/marketplace/sync/poll.ts';
 import { proveSsh } from '../../src/marketplace/sync/prove-ssh.ts';
 import {
   accept,
-  contextOf,
   openProviderWorkers,
   read,
   stopped,
   type Tended,
 } from '../../src/marketplace/sync/sync.fixture.ts';
+import { contextOf } from '../../src/marketplace/sync/worker.fixture.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { createSshProbe } from '../../src/ssh/probe.ts';
 import { newPublicKey } from '../support/keys.ts';
@@ -73,7 +73,7 @@ async function lived(probe: SshProbe, host: string, port: number, rounds: number
   await stopped(setup.clock, setup.workers);
   setup.plain.set('i-1', { public_ip: host, ssh_port: port });
   setup.plain.faults.plan = () => 'none';
-  const context = contextOf(setup);
+  const context = contextOf(setup.deps, setup.provider);
   for (let round = 0; round < rounds && (await read(setup, id)).status === 'deploying'; round++) {
     await poll(context, await read(setup, id));
     await proveSsh(context, id);

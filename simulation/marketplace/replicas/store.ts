@@ -7,6 +7,7 @@ import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 
 const LONGEST_STALL_MS = 3_000;
+const LONGEST_SIGNAL_MS = 20;
 
 /** How often each fault happens between a replica and its database, for each call. */
 export interface MarketTrouble {
@@ -17,9 +18,17 @@ export interface MarketTrouble {
   stall: number;
   /** The process dies in the middle of a transaction. */
   death: number;
+  /** The notification of a commit is lost. */
+  lostSignal: number;
 }
 
-export const noTrouble: MarketTrouble = { unavailable: 0, unknownOutcome: 0, stall: 0, death: 0 };
+export const noTrouble: MarketTrouble = {
+  unavailable: 0,
+  unknownOutcome: 0,
+  stall: 0,
+  death: 0,
+  lostSignal: 0,
+};
 
 /** The rows that a transaction wrote, as they were at its end. */
 export interface Written {
@@ -58,11 +67,19 @@ export function marketStore(parts: FacadeParts): Store {
   return {
     read: interceptMethods(store.read, (_part, _name, call) => ask(call)),
     transact: (body) => ask(() => transact(parts, body)),
+    watch: (id, changed) => store.watch(id, () => deliver(parts, changed)),
+    onWake: (woken) => store.onWake((...about) => deliver(parts, () => woken(...about))),
     snapshot: (body) => ask(() => store.snapshot(body)),
     countRequest: (window) => ask(() => store.countRequest(window)),
     proveWrites: () => ask(async () => undefined),
     close: async () => undefined,
   };
+}
+
+/** A commit is heard of a little later, or not at all. */
+function deliver({ process, scheduler, chance, trouble }: FacadeParts, heard: () => void): void {
+  if (chance.happens(trouble().lostSignal)) return;
+  void process.reach(() => scheduler.sleep(chance.whole(0, LONGEST_SIGNAL_MS))).then(heard);
 }
 
 function fail({ chance, trouble }: FacadeParts, kind: keyof MarketTrouble): void {

@@ -42,7 +42,7 @@ export async function applyObservation(
   if (endpoint !== null) return { outcome: 'unproved', endpoint };
   if (judgement.kind === 'hold') return { outcome: 'held', why: judgement.why };
   if (isMereConfirmation(judgement, snapshot)) return { outcome: 'confirmed', ...reasonOf(judgement) };
-  const isLoss = judgement.kind === 'change' && 'gone' in observation;
+  const isLoss = judgement.kind === 'change' && judgement.isLoss === true;
   const { written, held } = await deps.store.transact(async (tx) => {
     if (isLoss) await tx.losses.lock(snapshot.providerId);
     const record = await tx.deployments.byId(snapshot.id);
@@ -118,7 +118,7 @@ async function write(
     case 'confirm':
       return confirm(deps, tx, record, judgement.facts, observedAt);
     case 'change': {
-      const { to, at, facts, failure } = judgement;
+      const { to, at, facts, failure, isLoss = false } = judgement;
       const fields: TransitionFields = {
         ...facts.endpoint,
         ...(facts.providerRateMicroUsd !== undefined && ratesOf(deps, record, facts.providerRateMicroUsd)),
@@ -126,7 +126,7 @@ async function write(
         // An end counts from its own time; a live deployment was observed until now.
         ...((to === 'running' || to === 'stopped') && { observedAt }),
       };
-      return transition(deps, tx, record, { to, at, fields });
+      return transition(deps, tx, record, { to, at, fields, isLoss });
     }
   }
 }

@@ -1,7 +1,8 @@
 import type { CreateDeployment, Deployment } from '../contract/deployment.ts';
+import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
-import { priceFor } from '../discounts/price.ts';
-import { assertAffordable, type SpendingReader } from '../ledger/assert-affordable.ts';
+import { type Price, priceFor } from '../discounts/price.ts';
+import { assertAffordable } from '../ledger/assert-affordable.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { newId, toProviderName } from '../model/names.ts';
 import type { Caller } from '../model/own-rows.ts';
@@ -13,20 +14,11 @@ import { assertMember, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { attachAtLaunch, planLaunchVolumes } from '../volumes/launch.ts';
 import { toLaunchKey, toRequestedKey } from './launch-key.ts';
-import {
-  assertInStock,
-  type DeploymentPlan,
-  planDeployment,
-  stockProblem,
-  toLaunchRequest,
-} from './plan-deployment.ts';
-import { minimumRuntimeMinutes } from './terminate.ts';
+import { minimumRuntimeMinutes } from './minimum-runtime.ts';
+import { assertInStock, type DeploymentPlan, planDeployment, toLaunchRequest } from './plan-deployment.ts';
 import { showDeployment } from './to-deployment.ts';
 
-type CreateDeps = Pick<
-  Deps,
-  'store' | 'clock' | 'random' | 'options' | 'providers' | 'installationId' | 'wake'
->;
+type CreateDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'providers' | 'installationId'>;
 
 /** What the record of a new deployment is made of. */
 interface NewDeployment {
@@ -37,6 +29,7 @@ interface NewDeployment {
   plan: DeploymentPlan;
   key: SshKeyRecord;
   volumes: readonly VolumeRecord[];
+  price: Price;
   createdAt: number;
   requestId: string | undefined;
 }
@@ -60,29 +53,33 @@ export async function createDeployment(
   const createdAt = clock.now();
   const temporary = { id: newId(random, 'ssh'), teamId, createdAt };
   const key = await toLaunchKey(store.read, caller, requestedKey, temporary);
-  const minimumMinutes = await minimumOf(deps, caller, plan);
-  const asked = { teamId, plan, minimumMinutes, createdAt };
-  // The balance comes before what else may be wrong; where nothing else can be, the transaction's own check is enough.
-  if (stockProblem(plan) !== null || (request.volumeIds ?? []).length > 0)
-    await assertMayRun(deps, store.read, asked);
-  assertInStock(plan);
+  const minimumRuntimeMinutes = await minimumOf(deps, caller, plan);
   const id = newId(random, 'dep');
   const record = await store.transact(async (tx) => {
+    // Volumes are locked before the team; what is wrong with them is said after what is wrong with the balance.
     const volumes = await planLaunchVolumes(deps, tx, {
       caller,
       teamId,
       provider: plan.provider,
       region: plan.region,
       volumeIds: request.volumeIds ?? [],
-    });
-    // What others began meanwhile counts too: here the team is locked, after the volumes.
-    await assertMayRun(deps, tx, asked);
+    }).catch(toProblem);
+    const price = await priceFor(tx, teamId, plan.offer.priceMicroUsdPerHour, createdAt);
+    const { rateMicroUsd } = price;
+    await assertAffordable(deps, tx, { teamId, rateMicroUsd, minimumRuntimeMinutes }, createdAt);
+    await assertWithinLimits(deps, tx, teamId, { deployments: 1 });
+    // Here the team is locked: no member of it leaves meanwhile.
     await assertMember(tx, caller, teamId);
-    return insert(deps, tx, { id, caller, teamId, request, plan, key, volumes, createdAt, requestId });
+    assertInStock(plan);
+    if (volumes instanceof ApiError) throw volumes;
+    return insert(deps, tx, { id, caller, teamId, request, plan, key, volumes, price, createdAt, requestId });
   });
-  deps.wake(record.providerId, id);
-  if ((request.volumeIds ?? []).length > 0) deps.wake(record.providerId);
   return showDeployment({ store, clock, providers }, record);
+}
+
+function toProblem(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  throw error;
 }
 
 /** For how long it has to run at least, in minutes. */
@@ -95,27 +92,9 @@ function minimumOf(
   return minimumRuntimeMinutes(store.read, options, { userId, providerMinimumRuntimeMinutes });
 }
 
-/** @throws {ApiError} VALIDATION_ERROR with `details.reason` insufficient_balance or quota_exceeded */
-async function assertMayRun(
-  deps: CreateDeps,
-  read: SpendingReader,
-  asked: { teamId: string; plan: DeploymentPlan; minimumMinutes: number; createdAt: number },
-): Promise<void> {
-  const { teamId, plan, minimumMinutes, createdAt } = asked;
-  const { rateMicroUsd } = await priceFor(read, teamId, plan.offer.priceMicroUsdPerHour, createdAt);
-  const commitment = { teamId, rateMicroUsd, minimumRuntimeMinutes: minimumMinutes };
-  await assertAffordable(deps, read, commitment, createdAt);
-  await assertWithinLimits(deps, read, teamId, { deployments: 1 });
-}
-
 async function insert(deps: CreateDeps, tx: Transaction, wanted: NewDeployment): Promise<DeploymentRecord> {
-  const { teamId, plan, key, volumes, createdAt } = wanted;
-  const { originalRateMicroUsd, rateMicroUsd, discountPercentage } = await priceFor(
-    tx,
-    teamId,
-    plan.offer.priceMicroUsdPerHour,
-    createdAt,
-  );
+  const { plan, key, volumes, price, createdAt } = wanted;
+  const { originalRateMicroUsd, rateMicroUsd, discountPercentage } = price;
   const record: DeploymentRecord = {
     ...requestedFields(deps, wanted),
     originalRateMicroUsd,
@@ -140,6 +119,7 @@ async function insert(deps: CreateDeps, tx: Transaction, wanted: NewDeployment):
     pausedMs: 0,
     providerInstanceId: null,
     action: null,
+    refusal: null,
     suspicion: null,
     observedAt: null,
     cleanup: 'none',
@@ -149,6 +129,7 @@ async function insert(deps: CreateDeps, tx: Transaction, wanted: NewDeployment):
   if (key.isTemporary) await tx.sshKeys.insert(key);
   await tx.deployments.insert(record);
   await attachAtLaunch(tx, record, volumes, createdAt);
+  await tx.signals.wake(record.providerId, record.id);
   return record;
 }
 

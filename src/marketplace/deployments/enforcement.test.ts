@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { teamId } from '../../store/marketplace/records.fixture.ts';
+import { topUp } from '../ledger/credit.ts';
 import { createEnforcement } from './enforcement.ts';
 import { deploy, type Market, openMarket, outcomeOf, read } from './market.fixture.ts';
 
@@ -27,23 +28,12 @@ it('stops what runs as its owner could', async () => {
       enforcement.stop(id, market.deps.store).then(() => 'done'),
     ),
   ).toBe('done');
+  expect((await read(market, id)).action).toMatchObject({ kind: 'pause', by: 'usr-1' });
+  await market.clock.advance(10_000);
   expect(await read(market, id)).toMatchObject({
     status: 'stopped',
     stoppedRateMicroUsd: expect.any(Number),
   });
-});
-
-it('takes a provider that is slow for one that has stopped it', async () => {
-  const { id } = await deploy(market);
-  market.plain.faults.plan = (method) => (method === 'getInstance' ? 'hang' : 'none');
-  market.plain.options.stopMs = 10 * 60_000;
-  const enforcement = createEnforcement(market.deps);
-  expect(
-    await outcomeOf(
-      market.clock,
-      enforcement.stop(id, market.deps.store).then(() => 'done'),
-    ),
-  ).toBe('done');
 });
 
 it('says what cannot be stopped', async () => {
@@ -61,7 +51,7 @@ it('ends what runs, also before its minimum runtime is met, and has it deleted; 
   await enforcement.terminate(id, market.deps.store);
   const ended = await read(market, id);
   expect(ended).toMatchObject({ status: 'terminated', cleanup: 'wanted', stoppedAt: market.clock.now() });
-  expect(market.woken).toEqual(['provider-x']);
+  expect(market.woken).toEqual([id]);
   await enforcement.terminate(id, market.deps.store);
   expect(await read(market, id)).toEqual(ended);
 });
@@ -83,4 +73,28 @@ describe('a team that has paid since its turn came', () => {
       expect(market.woken).toEqual([]);
     },
   );
+});
+
+it('a team that pays between the round and the stop keeps what runs, as with a terminate [enforcement-paid-meanwhile]', async () => {
+  const { id } = await deploy(market);
+  const { store } = market.deps;
+  let isPaid = false;
+  const beside: typeof store = {
+    ...store,
+    read: store.read,
+    transact: async (body) => {
+      if (!isPaid) {
+        isPaid = true;
+        await topUp(market.deps, { teamId, amountMicroUsd: 500_000_000, reference: 'pay-1' });
+      }
+      return store.transact(body);
+    },
+  };
+  const enforcement = createEnforcement(market.deps);
+  await outcomeOf(
+    market.clock,
+    enforcement.stop(id, beside).then(() => 'done'),
+  );
+  expect(isPaid).toBe(true);
+  expect((await read(market, id)).status).toBe('running');
 });

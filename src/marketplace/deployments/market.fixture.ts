@@ -21,6 +21,7 @@ import type { Store } from '../model/store.ts';
 import { noMarkups } from '../providers/markup.ts';
 import { providerProfileSchema } from '../providers/profile.ts';
 import type { CatalogOffer, Provider } from '../providers/provider.ts';
+import { WokenWorker } from '../sync/worker.fixture.ts';
 
 /** `usr-1` owns `team-1`, which has 100 USD; `usr-2` is of `team-2` alone. */
 export const caller = { userId: 'usr-1' };
@@ -46,7 +47,10 @@ export interface Market {
   plain: PlainProvider;
   ssh: PlainSsh;
   provider: Provider & { catalog: { refreshedAt: number | null; offers: Map<string, CatalogOffer> } };
-  woken: string[];
+  /** Does what requests ask for. */
+  worker: WokenWorker;
+  /** The ids that it was woken for. */
+  woken: readonly string[];
   close(): Promise<void>;
 }
 
@@ -83,7 +87,6 @@ export function marketOn(store: Store, options: PlainProviderOptions = {}): Omit
     markups: noMarkups,
     catalog: { refreshedAt: clock.now() as number | null, offers, volumeLocations: [] },
   };
-  const woken: string[] = [];
   const log = { debug() {}, info() {}, warn() {}, error() {} };
   const deps: Deps = {
     store,
@@ -93,9 +96,9 @@ export function marketOn(store: Store, options: PlainProviderOptions = {}): Omit
     options: defaultOptions,
     installationId: '00c0ffee',
     providers: { ids: () => [provider.id], get: (id) => (id === provider.id ? provider : undefined) },
-    wake: (id) => void woken.push(id),
   };
-  return { deps, clock, store, plain, ssh, provider, woken };
+  const worker = new WokenWorker(deps, provider);
+  return { deps, clock, store, plain, ssh, provider, worker, woken: worker.woken };
 }
 
 /** A deployment of `usr-1` that runs at the provider for an hour. */
@@ -131,7 +134,7 @@ export async function read({ store }: Pick<Market, 'store'>, id = 'dep-1'): Prom
 }
 
 /** All that says something to a user: what must be the same where "nothing changed". */
-export function withoutRevision({ revision: _, observedAt: __, ...record }: DeploymentRecord) {
+export function withoutRevision({ revision: _, observedAt: __, refusal: ___, ...record }: DeploymentRecord) {
   return record;
 }
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { canTransition } from '../../contract/transitions.ts';
+import { intent } from '../../store/marketplace/records.fixture.ts';
 import { deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
 import { instanceTypes } from '../contract/values.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
@@ -25,10 +26,13 @@ const records = fc
     status: fc.constantFrom(...deploymentStatuses),
     instanceType: fc.constantFrom(...instanceTypes),
     kind: fc.constantFrom(null, ...actionKinds),
-    isSent: fc.boolean(),
+    attempt: fc.constantFrom(0, 1),
   })
-  .map(({ status, instanceType, kind, isSent }) =>
-    recordOf(status, { instanceType, action: kind === null ? null : { kind, since: start, isSent } }),
+  .map(({ status, instanceType, kind, attempt }) =>
+    recordOf(status, {
+      instanceType,
+      action: kind === null ? null : intent(kind, { since: start, attempt }),
+    }),
   );
 const histories = fc.array(fc.tuple(fc.integer({ min: 1, max: 60_000 }), observations), { maxLength: 40 });
 

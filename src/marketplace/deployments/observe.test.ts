@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Instance, InstanceStatus } from '../../contract/instance.ts';
+import { intent } from '../../store/marketplace/records.fixture.ts';
 import { instanceTypes } from '../contract/values.ts';
-import type { Action, DeploymentRecord } from '../model/deployment-record.ts';
+import type { DeploymentIntent, DeploymentRecord } from '../model/deployment-record.ts';
 import {
   actionKinds,
   instanceOf,
@@ -18,7 +19,7 @@ import { type Judgement, needsList, type Observation } from './observe.ts';
 const now = start + 20_000;
 const outcomeOf = (judgement: Judgement) => (judgement.kind === 'change' ? judgement.to : judgement.kind);
 
-type Row = { other: string } & Partial<Record<'SPOT' | Action['kind'], string>>;
+type Row = { other: string } & Partial<Record<'SPOT' | DeploymentIntent['kind'], string>>;
 const gone: Row = { other: 'suspect', SPOT: 'terminated-provider' };
 const lost: Row = { other: 'suspect', SPOT: 'failed' };
 /** What an observation without a history means; `SPOT` and an action that was sent where they differ. */
@@ -74,7 +75,8 @@ describe('what an observation means', () => {
   it.each(cases)(
     'a $status $instanceType that reads $told (action $action, sent $isSent): $expected [observation-table]',
     (it) => {
-      const action = it.action === null ? null : { kind: it.action, since: start, isSent: it.isSent };
+      const action =
+        it.action === null ? null : intent(it.action, { since: start, attempt: it.isSent ? 1 : 0 });
       const record = recordOf(it.status, { instanceType: it.instanceType, action });
       expect(outcomeOf(judgeAt(record, { instance: instanceOf(it.told) }, now))).toBe(it.expected);
     },
@@ -111,7 +113,7 @@ describe('what an observation means', () => {
   it('counts what changed while the answer was on its way [change-while-answering]', () => {
     const [told, seenAt] = [start + 21_000, start + 22_000];
     const observation = { instance: instanceOf('STOPPED', { updated_at: iso(told) }) };
-    const paused = recordOf('running', { action: { kind: 'pause', since: start, isSent: true } });
+    const paused = recordOf('running', { action: intent('pause', { since: start }) });
     expect(judgeAt(paused, observation, now, seenAt)).toMatchObject({ at: told });
     const online = { instance: instanceOf('ONLINE', { updated_at: iso(told) }) };
     expect(judgeAt(recordOf('deploying'), online, now, seenAt)).toMatchObject({

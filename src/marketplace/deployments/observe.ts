@@ -3,6 +3,7 @@ import type { Instance } from '../../contract/instance.ts';
 import { microUsdFromUsd, toOneLine } from '../../contract/values.ts';
 import { activeStatuses, type DeploymentStatus, type FailureReason } from '../contract/deployment.ts';
 import type { DeploymentRecord, Suspicion } from '../model/deployment-record.ts';
+import { isUnsent } from '../model/intent.ts';
 import type { MarketplaceOptions } from '../model/options.ts';
 import { type Endpoint, endpointOf, isSameEndpoint } from './endpoint.ts';
 
@@ -34,9 +35,12 @@ export type Judgement =
       at: number;
       facts: Facts;
       failure?: { reason: FailureReason; details: string };
+      /** It ended by what the provider does not show. */
+      isLoss?: boolean;
       why: string;
     };
 
+type Change = Extract<Judgement, { kind: 'change' }>;
 type Polling = Pick<MarketplaceOptions['polling'], 'blinkMs' | 'goneAfterMs' | 'findCreateMs'>;
 
 interface ObservedInstance {
@@ -149,7 +153,7 @@ function judgeGone(
   if (isAgain && isListed === false && needsList(record, now, polling)) {
     // The time of the loss is not known: billing ends with the last confirmation.
     const at = record.observedAt ?? record.createdAt;
-    return over(record, at, 'the provider has it no more: 404 twice, and its list');
+    return { ...over(record, at, 'the provider has it no more: 404 twice, and its list'), isLoss: true };
   }
   return {
     kind: 'suspect',
@@ -168,8 +172,9 @@ function isSpot({ record }: ObservedInstance): boolean {
   return record.instanceType === 'SPOT';
 }
 
+/** Whether a call that was sent explains what is seen. */
 function isExplainedBy({ action }: DeploymentRecord, ...kinds: string[]): boolean {
-  return action?.isSent === true && kinds.includes(action.kind);
+  return action !== null && !isUnsent(action) && kinds.includes(action.kind);
 }
 
 function end(observed: ObservedInstance): Judgement {
@@ -183,7 +188,7 @@ function endIfItLasts(observed: ObservedInstance): Judgement {
     : over(observed.record, since, `it stays ${observed.instance.status}`);
 }
 
-function over(record: DeploymentRecord, at: number, why: string): Judgement {
+function over(record: DeploymentRecord, at: number, why: string): Change {
   if (record.status !== 'deploying') return { kind: 'change', to: 'terminated-provider', at, facts: {}, why };
   const failure = {
     reason: 'provider_lost',

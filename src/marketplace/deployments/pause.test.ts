@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { unreadableAnswers } from '../../../test/support/fakes/provider-faults.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { discount } from '../../store/marketplace/records.fixture.ts';
+import { discount, intent } from '../../store/marketplace/records.fixture.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { applyObservation } from './apply-observation.ts';
@@ -83,7 +83,7 @@ describe('is refused before the provider is asked', () => {
   });
 
   it.each(['pause', 'restart', 'volume'] as const)('while another change is in flight: %s', async (kind) => {
-    const action = { kind, since: market.clock.now() + 3_600_000, isSent: true };
+    const action = intent(kind, { since: market.clock.now() + 3_600_000 });
     const before = await deploy(market, { action });
     expect(await pause()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
     await expectNothingChanged(before);
@@ -106,7 +106,7 @@ describe('is refused before the provider is asked', () => {
 });
 
 it('takes over from a change that never showed', async () => {
-  await deploy(market, { action: { kind: 'restart', since: market.clock.now() - 3_600_000, isSent: true } });
+  await deploy(market, { action: intent('restart', { since: market.clock.now() - 3_600_000 }) });
   expect(await pause()).toMatchObject({ status: 'stopped' });
 });
 
@@ -171,7 +171,7 @@ describe('an answer that settles nothing', () => {
       message:
         'provider-x answered 500 to the stop, so it may or may not happen; poll the deployment rather than trying again.',
     });
-    expect((await read(market)).action).toMatchObject({ kind: 'pause', isSent: true });
+    expect((await read(market)).action).toMatchObject({ kind: 'pause', attempt: 1, answer: 500 });
     expect(stops()).toBe(1);
   });
 });

@@ -1,4 +1,3 @@
-import { ProviderError } from '../../client/orchestrator-client.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import type { Deployment, StopQuote } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
@@ -7,59 +6,29 @@ import { type Price, priceFor } from '../discounts/price.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import { pauseUnsupportedReason } from '../providers/capabilities.ts';
-import type { Provider, Providers } from '../providers/provider.ts';
-import { assertStatus, type BegunDeployment, beginAction } from './actions.ts';
-import type { ApplyDeps } from './apply-observation.ts';
-import { awaitStatus, getInstance, providerOf, refusal } from './refusal.ts';
+import { type Provider, type Providers, requireProvider } from '../providers/provider.ts';
+import { ask, assertStatus, awaitIntent } from './intents.ts';
 import { originalStoppedRate } from './stopped-rate.ts';
 import { showDeployment } from './to-deployment.ts';
 
+type PauseDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
+
 /**
- * M: POST .../pause: running → stopped, "GPU released, disk kept, billing at `stoppedHourlyRate`". The stop is sent
- * once, and the provider is polled until it shows.
+ * M: POST .../pause: running → stopped, "GPU released, disk kept, billing at `stoppedHourlyRate`".
  *
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, INVALID_STATUS, CHANGE_IN_PROGRESS or
  *   PROVIDER_REFUSED: then nothing changed; PROVIDER_SLOW: it went through, or may have, and a poll will show it
  */
-export async function pauseDeployment(deps: ApplyDeps, caller: Caller, id: string): Promise<Deployment> {
-  const { store, clock, options, providers } = deps;
-  const deadline = clock.now() + options.lifecycleWaitMs;
-  const begun = await beginAction(deps, caller, id, { kind: 'pause', isSent: true }, (record) => {
-    const provider = providerOf(providers, record);
-    assertSupportsPause(provider, record);
-    assertStatus(record, 'running', 'stopped');
-    stoppedPriceOf(providers, record);
-  });
-  const provider = providerOf(providers, begun);
-  const { callTimeoutMs: timeoutMs } = options.polling;
-  let problem: ProviderError | null = null;
-  try {
-    await provider.client.stopInstance(begun.providerInstanceId, begun.region, { timeoutMs });
-  } catch (error) {
-    if (!(await mayBeStopping(provider, begun, error, timeoutMs))) throw await refusal(store, begun, error);
-    if (error instanceof ProviderError && error.mayHaveHappened) problem = error;
-  }
-  const stopped = await awaitStatus(deps, provider, begun, { wanted: 'stopped', deadline, problem });
-  return showDeployment({ store, clock, providers }, stopped);
+export async function pauseDeployment(deps: PauseDeps, caller: Caller, id: string): Promise<Deployment> {
+  const asked = await ask(deps, caller, id, 'pause', (record) => assertCanPause(deps.providers, record));
+  return showDeployment(deps, await awaitIntent(deps, asked, ({ status }) => status === 'stopped'));
 }
 
-/**
- * A stop without an answer "usually means it was accepted" (M: Deployments, rule 3). If the answer was inconclusive,
- * the instance is read.
- */
-async function mayBeStopping(
-  provider: Provider,
-  begun: BegunDeployment,
-  error: unknown,
-  timeoutMs: number,
-): Promise<boolean> {
-  if (!(error instanceof ProviderError)) return false;
-  const { problem, mayHaveHappened } = error;
-  if (mayHaveHappened && problem !== 'failed') return true;
-  if (!mayHaveHappened && problem !== 'conflict') return false;
-  const instance = await getInstance(provider, begun, timeoutMs);
-  if (instance === null) return mayHaveHappened;
-  return instance.status === 'STOPPING' || instance.status === 'STOPPED';
+/** @throws {ApiError} ACTION_UNSUPPORTED, INVALID_STATUS, or PROVIDER_REFUSED where the stopped rate is not known */
+export function assertCanPause(providers: Providers, record: DeploymentRecord): void {
+  assertSupportsPause(requireProvider(providers, record), record);
+  assertStatus(record, 'running', 'stopped');
+  stoppedPriceOf(providers, record);
 }
 
 /**
@@ -69,14 +38,12 @@ async function mayBeStopping(
  *   is undeterminable
  */
 export async function quotePause(
-  { store, clock, providers }: Pick<Deps, 'store' | 'clock' | 'providers'>,
+  { store, clock, providers }: PauseDeps,
   caller: Caller,
   id: string,
 ): Promise<StopQuote> {
   const record = await ownDeployment(store.read, caller, id);
-  const provider = providerOf(providers, record);
-  assertSupportsPause(provider, record);
-  assertStatus(record, 'running', 'stopped');
+  assertCanPause(providers, record);
   const price = await priceFor(store.read, record.teamId, stoppedPriceOf(providers, record), clock.now());
   return {
     hourlyRate: usdFromMicroUsd(price.rateMicroUsd),

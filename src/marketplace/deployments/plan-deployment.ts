@@ -40,16 +40,10 @@ export function planDeployment(providers: Providers, request: CreateDeployment):
  *
  * @throws {ApiError} VALIDATION_ERROR with `details.reason` out_of_stock
  */
-export function assertInStock(plan: DeploymentPlan): void {
-  const problem = stockProblem(plan);
-  if (problem !== null) throw outOfStock(problem);
-}
-
-/** Why the offer cannot be deployed now; null: it can. */
-export function stockProblem({ offer, region }: DeploymentPlan): string | null {
-  if (offer.maintenance) return `The offer ${offer.offerId} is in maintenance; try another one.`;
-  if (offer.inStockRegions.includes(region)) return null;
-  return `The offer ${offer.offerId} is sold out in ${region} now; see GET /api/gpu-offers.`;
+export function assertInStock({ offer, region }: DeploymentPlan): void {
+  if (offer.maintenance) throw outOfStock(`The offer ${offer.offerId} is in maintenance; try another one.`);
+  if (!offer.inStockRegions.includes(region))
+    throw outOfStock(`The offer ${offer.offerId} is sold out in ${region} now; see GET /api/gpu-offers.`);
 }
 
 function outOfStock(message: string): ReturnType<typeof invalid> {

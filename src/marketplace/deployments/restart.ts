@@ -1,16 +1,16 @@
-import { ProviderError } from '../../client/orchestrator-client.ts';
-import type { RestartStatus } from '../../contract/extensions.ts';
 import type { Deployment, RebootStatus } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
 import { toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
-import type { Action, DeploymentRecord } from '../model/deployment-record.ts';
+import type { DeploymentIntent, DeploymentRecord } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import { restartUnsupportedReason } from '../providers/capabilities.ts';
-import type { Provider } from '../providers/provider.ts';
-import { assertStatus, type BegunDeployment, beginAction, endAction, markSent } from './actions.ts';
-import { providerOf, providerSlow, refusal } from './refusal.ts';
+import { type Providers, requireProvider } from '../providers/provider.ts';
+import { whenWritten } from '../waiting.ts';
+import { ask, assertStatus, awaitIntent } from './intents.ts';
 import { showDeployment } from './to-deployment.ts';
+
+type RestartDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 
 /**
  * M: POST .../restart: "hard reboot, memory lost, billing and status unchanged"; "never emulated by stop plus start". It
@@ -19,115 +19,53 @@ import { showDeployment } from './to-deployment.ts';
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, INVALID_STATUS, CHANGE_IN_PROGRESS or PROVIDER_REFUSED:
  *   then nothing changed; PROVIDER_SLOW: it may have gone through
  */
-export async function restartDeployment(
-  { store, clock, options, providers }: Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>,
-  caller: Caller,
-  id: string,
-): Promise<Deployment> {
-  const wanted = { kind: 'restart', isSent: false } as const;
-  const begun = await beginAction({ store, clock, options }, caller, id, wanted, (record) => {
-    assertSupportsRestart(providerOf(providers, record), record);
+export async function restartDeployment(deps: RestartDeps, caller: Caller, id: string): Promise<Deployment> {
+  const asked = await ask(deps, caller, id, 'restart', (record) => {
+    assertSupportsRestart(deps.providers, record);
     assertStatus(record, 'running', 'restarted');
   });
-  const provider = providerOf(providers, begun);
-  const { callTimeoutMs: timeoutMs } = options.polling;
-  let outcome: 'taken' | 'refused' | 'unknown' = 'taken';
-  let cause: unknown;
-  try {
-    await provider.client.restartInstance(begun.providerInstanceId, begun.region, { timeoutMs });
-  } catch (error) {
-    outcome = await outcomeOf(provider, begun, error, timeoutMs);
-    cause = error;
-  }
-  if (outcome === 'refused') throw await refusal(store, begun, cause);
-  const sent = await markSent(store, begun);
-  if (outcome === 'unknown') throw providerSlow(begun, cause);
-  return showDeployment({ store, clock, providers }, sent);
+  const isAccepted = ({ status, action }: DeploymentRecord) =>
+    status === 'running' && (action?.id !== asked.action.id || action.answer === 'accepted');
+  return showDeployment(deps, await awaitIntent(deps, asked, isAccepted));
 }
 
 /** @throws {ApiError} ACTION_UNSUPPORTED, which names the limit */
-function assertSupportsRestart(
-  provider: Provider,
-  record: Parameters<typeof restartUnsupportedReason>[1],
-): void {
-  const reason = restartUnsupportedReason(provider, record);
+function assertSupportsRestart(providers: Providers, record: DeploymentRecord): void {
+  const reason = restartUnsupportedReason(requireProvider(providers, record), record);
   if (reason !== null) throw new ApiError('ACTION_UNSUPPORTED', reason);
 }
 
-/** Without a clear answer, the provider is asked for the restart status. */
-async function outcomeOf(
-  { client }: Provider,
-  { providerInstanceId, region }: BegunDeployment,
-  error: unknown,
-  timeoutMs: number,
-): Promise<'taken' | 'refused' | 'unknown'> {
-  if (!(error instanceof ProviderError) || !error.mayHaveHappened) return 'refused';
-  try {
-    const { restarting } = await client.restartStatus(providerInstanceId, region, { timeoutMs });
-    if (restarting) return 'taken';
-    return error.problem === 'failed' ? 'refused' : 'unknown';
-  } catch (problem) {
-    if (problem instanceof ProviderError) return 'unknown';
-    throw problem;
-  }
-}
-
-/** A restart that was taken just now may not show at the provider yet. */
+/** A restart that was accepted just now may not show at the provider yet. */
 const RESTART_SHOWS_MS = 5_000;
+/** How long a read waits for the worker to ask the provider. */
+const FRESH_WITHIN_MS = 2_000;
 
 /**
- * M: GET .../reboot-status. A restart that was begun here is in flight until the provider says that it is over; that ends
- * the change too, so that nothing is refused for a restart that reads as over. What is not running does not reboot.
+ * M: GET .../reboot-status. A restart that was asked for here is in flight until the provider's worker has seen its end,
+ * which is when the next change is allowed.
  *
- * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, or PROVIDER_REFUSED where nothing is known
+ * @throws {ApiError} NOT_FOUND, FORBIDDEN or ACTION_UNSUPPORTED
  */
-export async function readRebootStatus(
-  { store, clock, options, providers }: Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>,
-  caller: Caller,
-  id: string,
-): Promise<RebootStatus> {
+export async function readRebootStatus(deps: RestartDeps, caller: Caller, id: string): Promise<RebootStatus> {
+  const { store, clock, options, providers } = deps;
   const record = await ownDeployment(store.read, caller, id);
-  const provider = providerOf(providers, record);
-  assertSupportsRestart(provider, record);
-  const { status, providerInstanceId, region } = record;
-  if (status !== 'running' || providerInstanceId === null) return { restarting: false };
-  const askedAt = clock.now();
-  const action = ownRestart(record, askedAt, options);
-  if (action !== null && !mayBeOver(action, askedAt)) return inFlight(action);
-  try {
-    const { callTimeoutMs: timeoutMs } = options.polling;
-    const reported = await provider.client.restartStatus(providerInstanceId, region, { timeoutMs });
-    if (action === null) return toRebootStatus(reported, askedAt);
-    if (reported.restarting) return inFlight(action);
-    await endAction(store, { ...record, action, providerInstanceId });
-    return { restarting: false };
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    if (action !== null) return inFlight(action);
-    throw unknownStatus(provider, error);
-  }
-}
-
-/** Whether a restart that was begun here may be over at `now`: only then the provider's status is trusted. */
-export function mayBeOver({ isSent, since }: Action, now: number): boolean {
-  return isSent && now - since >= RESTART_SHOWS_MS;
-}
-
-function inFlight({ since }: Action): RebootStatus {
-  return { restarting: true, since: toTimestamp(since) };
-}
-
-function toRebootStatus({ restarting, since }: RestartStatus, otherwise: number): RebootStatus {
-  if (!restarting) return { restarting };
-  return { restarting, since: toTimestamp(since === undefined ? otherwise : Date.parse(since)) };
-}
-
-function ownRestart({ action }: DeploymentRecord, now: number, { polling }: Deps['options']): Action | null {
-  return action?.kind === 'restart' && now - action.since < polling.actionMs ? action : null;
-}
-
-function unknownStatus({ id }: Provider, cause: ProviderError): ApiError {
-  return new ApiError('PROVIDER_REFUSED', `${id} does not tell now whether the instance is restarting.`, {
-    cause,
+  assertSupportsRestart(providers, record);
+  const now = clock.now();
+  const isInFlight = ({ action }: DeploymentRecord) =>
+    action?.kind === 'restart' && now - action.since < options.polling.actionMs;
+  if (!isInFlight(record) || record.action === null) return { restarting: false };
+  const { since } = record.action;
+  if (!mayBeOver(record.action, now)) return { restarting: true, since: toTimestamp(since) };
+  await store.transact((tx) => tx.signals.wake(record.providerId, id));
+  const isOver = await whenWritten(deps, id, now + FRESH_WITHIN_MS, async () => {
+    const seen = await store.read.deployments.byId(id);
+    if (seen === null || !isInFlight(seen)) return true;
+    return (seen.action?.checkedAt ?? 0) >= now ? false : null;
   });
+  return isOver === true ? { restarting: false } : { restarting: true, since: toTimestamp(since) };
+}
+
+/** Whether a restart may be over at `now`: only then the provider's word for it counts. */
+export function mayBeOver({ sentAt }: DeploymentIntent, now: number): boolean {
+  return sentAt !== null && now - sentAt >= RESTART_SHOWS_MS;
 }

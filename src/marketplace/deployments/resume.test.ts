@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
+import { intent } from '../../store/marketplace/records.fixture.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import {
   caller,
@@ -76,7 +77,7 @@ describe('is refused before the provider is asked', () => {
 
   it('while another change is in flight', async () => {
     const before = await deployStopped({
-      action: { kind: 'resume', since: market.clock.now() + 3 * HOUR, isSent: true },
+      action: intent('resume', { since: market.clock.now() + 3 * HOUR }),
     });
     expect(await resume()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
     await expectNothingChanged(before);
@@ -152,7 +153,7 @@ it('is a 504 where it takes longer than a request waits, and is still awaited', 
   market = await openMarket({ startMs: 60_000 });
   await deployStopped();
   expect(await resume()).toMatchObject({ code: 'PROVIDER_SLOW', status: 504 });
-  expect(await read(market)).toMatchObject({ status: 'stopped', action: { kind: 'resume', isSent: true } });
+  expect(await read(market)).toMatchObject({ status: 'stopped', action: { kind: 'resume', attempt: 1 } });
   expect(await resume()).toMatchObject({ status: 409 });
   expect(starts()).toBe(1);
 });

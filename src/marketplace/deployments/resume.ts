@@ -1,15 +1,16 @@
-import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Deployment } from '../contract/deployment.ts';
+import type { Deps } from '../deps.ts';
 import { priceFor } from '../discounts/price.ts';
 import { assertAffordable } from '../ledger/assert-affordable.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
-import { assertStatus, beginAction } from './actions.ts';
-import type { ApplyDeps } from './apply-observation.ts';
-import { awaitStatus, providerOf, refusal } from './refusal.ts';
-import { minimumRuntimeMinutes } from './terminate.ts';
+import { requireProvider } from '../providers/provider.ts';
+import { ask, assertStatus, awaitIntent } from './intents.ts';
+import { minimumRuntimeMinutes } from './minimum-runtime.ts';
 import { showDeployment } from './to-deployment.ts';
+
+type ResumeDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 
 /**
  * M: POST .../resume: stopped → running, "Same disk, contents and public IP". "A failed start … leaves the instance and
@@ -19,36 +20,22 @@ import { showDeployment } from './to-deployment.ts';
  *   OUT_OF_STOCK or PROVIDER_REFUSED: then nothing changed; PROVIDER_SLOW: it went through, or
  *   may have, and a poll will show it
  */
-export async function resumeDeployment(deps: ApplyDeps, caller: Caller, id: string): Promise<Deployment> {
-  const { store, clock, options, providers } = deps;
-  const deadline = clock.now() + options.lifecycleWaitMs;
+export async function resumeDeployment(deps: ResumeDeps, caller: Caller, id: string): Promise<Deployment> {
+  const { store, options, providers } = deps;
   // Read before the transaction: who mails of a team's money locks the team and then its users.
-  const minimumMinutes = await minimumRuntimeMinutes(
-    store.read,
-    options,
-    await ownDeployment(store.read, caller, id),
-  );
-  const begun = await beginAction(deps, caller, id, { kind: 'resume', isSent: true }, async (record, tx) => {
-    providerOf(providers, record);
+  const known = await ownDeployment(store.read, caller, id);
+  const minimumMinutes = await minimumRuntimeMinutes(store.read, options, known);
+  const asked = await ask(deps, caller, id, 'resume', async (record, tx) => {
+    requireProvider(providers, record);
     assertStatus(record, 'stopped', 'started');
     await assertCanRun(deps, tx, record, minimumMinutes);
   });
-  const provider = providerOf(providers, begun);
-  const { callTimeoutMs: timeoutMs } = options.polling;
-  let problem: ProviderError | null = null;
-  try {
-    await provider.client.startInstance(begun.providerInstanceId, begun.region, { timeoutMs });
-  } catch (error) {
-    if (!(error instanceof ProviderError && error.mayHaveHappened)) throw await refusal(store, begun, error);
-    problem = error;
-  }
-  const running = await awaitStatus(deps, provider, begun, { wanted: 'running', deadline, problem });
-  return showDeployment({ store, clock, providers }, running);
+  return showDeployment(deps, await awaitIntent(deps, asked, ({ status }) => status === 'running'));
 }
 
 /** Locks the team, after the deployment. @throws {ApiError} VALIDATION_ERROR (insufficient_balance) */
 async function assertCanRun(
-  deps: ApplyDeps,
+  deps: ResumeDeps,
   tx: Transaction,
   { id, teamId, originalRateMicroUsd }: DeploymentRecord,
   minimumMinutes: number,

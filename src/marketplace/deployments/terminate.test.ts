@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { sshKey, user } from '../../store/marketplace/records.fixture.ts';
+import { intent, sshKey, user } from '../../store/marketplace/records.fixture.ts';
 import { deploymentStatuses, terminatedSchema } from '../contract/deployment.ts';
-import type { Action } from '../model/deployment-record.ts';
+import type { DeploymentIntent } from '../model/deployment-record.ts';
 import {
   caller,
   deploy,
@@ -34,7 +34,7 @@ it('ends it now, and leaves the deletion at the provider to its worker [terminat
     cleanup: 'wanted',
     launch: { request: null },
   });
-  expect(market.woken).toEqual(['provider-x']);
+  expect(market.woken).toEqual(['dep-1']);
   expect(market.plain.faults.calls).toEqual([]);
 });
 
@@ -96,11 +96,11 @@ it('refuses a second time, naming the status', async () => {
   expect(withoutRevision(await read(market))).toEqual(withoutRevision(before));
 });
 
-it.each(['pause', 'resume', 'restart', 'volume'] satisfies Action['kind'][])(
+it.each(['pause', 'resume', 'restart', 'volume'] satisfies DeploymentIntent['kind'][])(
   'does not wait for a change that is in flight: %s',
   async (kind) => {
     const status = kind === 'resume' ? 'stopped' : 'running';
-    await deploy(market, { status, action: { kind, since: market.clock.now(), isSent: true } });
+    await deploy(market, { status, action: intent(kind, { since: market.clock.now() }) });
     expect((await terminate()).deployment.status).toBe('terminated');
     expect((await read(market)).action).toBeNull();
   },

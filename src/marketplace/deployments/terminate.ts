@@ -9,8 +9,8 @@ import { toTimestampOrNull } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
-import type { Reader } from '../model/store.ts';
-import { endsAt } from './refusal.ts';
+import type { Providers } from '../providers/provider.ts';
+import { minimumRuntimeMinutes } from './minimum-runtime.ts';
 import { runningMs } from './to-deployment.ts';
 import { type TransitionDeps, transition } from './transition.ts';
 
@@ -22,7 +22,7 @@ import { type TransitionDeps, transition } from './transition.ts';
  *   minimum runtime is met
  */
 export async function terminateDeployment(
-  deps: TransitionDeps & Pick<Deps, 'store' | 'wake'>,
+  deps: TransitionDeps & Pick<Deps, 'store'>,
   caller: Caller,
   id: string,
 ): Promise<Terminated> {
@@ -40,12 +40,20 @@ export async function terminateDeployment(
       });
     return transition(deps, tx, record, { to: 'terminated', at: endsAt(deps.providers, record, now) });
   });
-  deps.wake(ended.providerId, id);
   const { status, stoppedAt } = ended;
   return {
     message: 'The deployment is terminated.',
     deployment: { id, status, stoppedAt: toTimestampOrNull(stoppedAt) },
   };
+}
+
+/**
+ * When a terminate that is accepted at `now` counts from. If the provider is no longer configured, it counts from the
+ * last observation: nothing after that is billed.
+ */
+export function endsAt(providers: Providers, record: DeploymentRecord, now: number): number {
+  if (providers.get(record.providerId) !== undefined) return now;
+  return record.observedAt ?? now;
 }
 
 const MINUTE_MS = 60_000;
@@ -73,25 +81,6 @@ export async function canTerminate(
   const record = await ownDeployment(store.read, caller, id);
   const minimumMinutes = await minimumRuntimeMinutes(store.read, options, record);
   return checkTermination(record, minimumMinutes, clock.now());
-}
-
-/**
- * M: Deployments, rule 4: "the longer of the account minimum (default 20 minutes) and `providerMinimumRuntimeMinutes`".
- * The account is the one that deployed it.
- */
-export async function minimumRuntimeMinutes(
-  { users }: Pick<Reader, 'users'>,
-  options: Pick<Deps['options'], 'minimumRuntimeMinutes'>,
-  {
-    userId,
-    providerMinimumRuntimeMinutes,
-  }: Pick<DeploymentRecord, 'userId' | 'providerMinimumRuntimeMinutes'>,
-): Promise<number> {
-  const user = await users.byId(userId);
-  return Math.max(
-    user?.minimumRuntimeMinutes ?? options.minimumRuntimeMinutes,
-    providerMinimumRuntimeMinutes ?? 0,
-  );
 }
 
 /** Whole minutes: what it ran is rounded down, and what is left up. */

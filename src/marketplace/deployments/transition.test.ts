@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { IllegalTransition } from '../../contract/transitions.ts';
-import { discount, sshKey, volume } from '../../store/marketplace/records.fixture.ts';
+import { discount, intent, sshKey, volume } from '../../store/marketplace/records.fixture.ts';
 import { type DeploymentStatus, deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
@@ -189,7 +189,7 @@ describe('an end', () => {
     const { id } = await deploy(market, {
       tempSshKeyId: 'ssh-temp',
       suspicion,
-      action: { kind: 'restart', since: 0, isSent: true },
+      action: intent('restart', { since: 0 }),
     });
     await market.store.transact(async (tx) => {
       await tx.sshKeys.insert(sshKey({ id: 'ssh-temp', isTemporary: true }));

@@ -33,6 +33,8 @@ export interface Move {
   to: DeploymentStatus;
   /** When it counts from: never before what was confirmed already. */
   at: number;
+  /** The provider answers 404 for it: nothing is deleted there, since absence is not an order. */
+  isLoss?: boolean;
   fields?: TransitionFields;
 }
 
@@ -47,7 +49,7 @@ export async function transition(
   deps: TransitionDeps,
   tx: Transaction,
   record: DeploymentRecord,
-  { to, at: from, fields = {} }: Move,
+  { to, at: from, fields = {}, isLoss = false }: Move,
 ): Promise<DeploymentRecord> {
   assertTransition(deploymentTransitions, record.status, to, `deployment ${record.id}`);
   const at = Math.max(from, record.observedAt ?? from);
@@ -64,7 +66,7 @@ export async function transition(
   };
   if (to === 'running') return toRunning(deps, tx, resumed(moved, at), at);
   if (to === 'stopped') return toStopped(deps, tx, { ...moved, pausedAt: at }, fields, at);
-  return toEnd(deps, tx, resumed(moved, at), at);
+  return toEnd(deps, tx, resumed(moved, at), at, isLoss);
 }
 
 /**
@@ -149,12 +151,13 @@ async function toEnd(
   tx: Transaction,
   moved: DeploymentRecord,
   at: number,
+  isLoss: boolean,
 ): Promise<DeploymentRecord> {
   const mayExist = moved.launch.state === 'sent' || moved.launch.state === 'made';
   const record: DeploymentRecord = {
     ...moved,
     stoppedAt: at,
-    cleanup: mayExist ? 'wanted' : moved.cleanup,
+    cleanup: mayExist && !isLoss ? 'wanted' : moved.cleanup,
     launch: { ...moved.launch, state: 'over', request: null },
     failureDetails: moved.failureDetails === null ? null : toFailureDetails(moved.failureDetails),
   };
@@ -165,6 +168,7 @@ async function toEnd(
   await endBilling(deps, tx, 'deployment', record.id, at);
   if (record.tempSshKeyId !== null) await tx.sshKeys.remove(record.tempSshKeyId);
   if (record.status === 'failed') await notifyDeployment(deps, tx, record, 'failed');
+  await tx.signals.wake(record.providerId, record.id);
   return reread(tx, record);
 }
 

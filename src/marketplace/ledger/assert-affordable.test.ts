@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
+  intent,
   runningDeployment,
   segment,
   teamId,
@@ -179,11 +180,7 @@ describe('what a team pays for already', () => {
 
   it.each<[string, DeploymentRecord | VolumeRecord, number]>([
     ['what runs', runningDeployment(), 2],
-    [
-      'what runs and is being stopped',
-      runningDeployment({ action: { kind: 'pause', since: 0, isSent: true } }),
-      2,
-    ],
+    ['what runs and is being stopped', runningDeployment({ action: intent('pause') }), 2],
     ['what is deploying', runningDeployment({ status: 'deploying', startedAt: null, observedAt: null }), 2],
     ['what is stopped', runningDeployment({ status: 'stopped', originalStoppedRateMicroUsd: 300_000 }), 0.3],
     [
@@ -191,7 +188,7 @@ describe('what a team pays for already', () => {
       runningDeployment({
         status: 'stopped',
         originalStoppedRateMicroUsd: 300_000,
-        action: { kind: 'resume', since: 0, isSent: true },
+        action: intent('resume'),
       }),
       2,
     ],
@@ -199,11 +196,7 @@ describe('what a team pays for already', () => {
     ['not what is terminated', runningDeployment({ status: 'terminated', stoppedAt: 1 }), 0],
     ['a volume', volume(), 0.01],
     ['a volume that is being created', volume({ status: 'creating', startedAt: null }), 0.01],
-    [
-      'a volume that is being made larger',
-      volume({ action: { kind: 'resize', since: 0, toSizeGb: 300 } }),
-      0.03,
-    ],
+    ['a volume that is being made larger', volume({ action: { ...intent('resize'), toSizeGb: 300 } }), 0.03],
     ['a volume that broke after it was there', volume({ status: 'error' }), 0.01],
     ['not a volume that never was there', volume({ status: 'error', startedAt: null }), 0],
     ['not a volume that broke and is gone', volume({ status: 'error', deletedAt: 1 }), 0],

@@ -3,6 +3,7 @@ import type { ProbeStep } from '../../ports/ssh-probe.ts';
 import { activeStatuses, type DeploymentStatus, type FailureReason } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { InstanceType } from '../contract/values.ts';
+import type { Intent, Refusal } from './intent.ts';
 import type { MarketplaceOptions } from './options.ts';
 
 /** The progress of creating the instance at the provider. */
@@ -22,12 +23,10 @@ export interface Launch {
   requestId?: string;
 }
 
-/** A change that a request began and that is not over yet: others get 409. */
-export interface Action {
-  kind: 'pause' | 'resume' | 'restart' | 'volume';
-  since: number;
-  /** Whether the provider has taken it, or may have: only then may it show. */
-  isSent: boolean;
+/** A change of a deployment. `volume`: one of a volume on it, which has its own attempts; nothing is sent for this one. */
+export interface DeploymentIntent extends Intent<'pause' | 'resume' | 'restart' | 'volume'> {
+  /** When the provider last said that a restart is not over. */
+  checkedAt?: number;
 }
 
 /** A status that the provider shows and that has to be confirmed before it is applied. */
@@ -122,7 +121,9 @@ export interface DeploymentRecord {
   providerName: string;
   providerInstanceId: string | null;
   launch: Launch;
-  action: Action | null;
+  action: DeploymentIntent | null;
+  /** Null: the last change was made, or is under way. */
+  refusal: Refusal | null;
   suspicion: Suspicion | null;
   /** When the provider last confirmed the record: it is billed at least until then. */
   observedAt: number | null;
@@ -144,7 +145,7 @@ export function isActive({ status }: Pick<DeploymentRecord, 'status'>): boolean 
   return activeStatuses.includes(status);
 }
 
-const progressTexts: Readonly<Record<Action['kind'], string>> = {
+const progressTexts: Readonly<Record<DeploymentIntent['kind'], string>> = {
   pause: 'It is being stopped.',
   resume: 'It is being started.',
   restart: 'It is being restarted.',

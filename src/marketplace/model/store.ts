@@ -129,6 +129,8 @@ export interface SshKeyWriter extends SshKeyReader {
 /** Read for every deployment of a provider again and again, so it has only the columns that this needs. */
 export type DeploymentToSync = Pick<DeploymentRecord, 'id' | 'status' | 'stoppedAt'> & {
   launchState: DeploymentRecord['launch']['state'];
+  /** It has an intent for which nothing was sent. */
+  isAsked: boolean;
 };
 
 export interface ActiveByPrice
@@ -181,7 +183,7 @@ export interface DeploymentReader {
   search(of: DeploymentSearch): Promise<DeploymentRecord[]>;
   /** All of a provider that need a sync: the active ones, and those that still have to be cleaned up. */
   toSync(providerId: string): Promise<DeploymentToSync[]>;
-  /** Those of {@link toSync} that are new to whoever knows the rest: being deployed, or still to be cleaned up. */
+  /** Those of {@link toSync} with something to do now: being deployed or changed, or still to be cleaned up. */
   newToSync(providerId: string): Promise<DeploymentToSync[]>;
   /** When the last machine of a provider was proved by SSH, of the deployments that need a sync; null: none was. */
   lastProvedAt(providerId: string): Promise<number | null>;
@@ -192,6 +194,8 @@ export interface DeploymentReader {
   activeByPrice(teamId: string): Promise<ActiveByPrice[]>;
   /** By its unique name at the provider. */
   byProviderName(name: string): Promise<DeploymentRecord | null>;
+  /** All that have this instance of the provider, also those that are over; nothing is locked. */
+  byInstance(providerId: string, instanceId: string): Promise<DeploymentRecord[]>;
   /** How many need a sync, of each provider that has any. */
   countToSync(): Promise<{ providerId: string; count: number }[]>;
   /** How many there are in each status that is not over. */
@@ -227,10 +231,10 @@ export interface VolumeReader {
     offset: number;
     limit: number;
   }): Promise<{ volumes: VolumeRecord[]; total: number }>;
-  /** All of a provider with an action, or still to be cleaned up. */
-  toSync(providerId: string): Promise<VolumeRecord[]>;
-  /** All of a provider that are in `error` and still billed. */
-  failed(providerId: string): Promise<VolumeRecord[]>;
+  /** All of a provider that are not deleted. */
+  toSync(providerId: string): Promise<string[]>;
+  /** Those with something to do now: an intent, or still to be cleaned up. */
+  newToSync(providerId: string): Promise<string[]>;
   /** How many there are that are not deleted, of each provider that has any. */
   countByProvider(): Promise<{ providerId: string; count: number }[]>;
   /** Both ways, by the volume's internal id or the deployment's. */
@@ -240,6 +244,8 @@ export interface VolumeWriter extends VolumeReader {
   insert(record: VolumeRecord): Promise<void>;
   /** Also raises `revision`. */
   update(record: VolumeRecord): Promise<void>;
+  /** Writes `observedAt` only; leaves the revision. */
+  recordObservation(id: string, at: number): Promise<void>;
   putAttachment(record: AttachmentRecord): Promise<void>;
   removeAttachment(volumeId: string, deploymentId: string): Promise<void>;
 }
@@ -451,6 +457,12 @@ export interface LeaseWriter extends NamedLeases {
   releaseAll(): Promise<void>;
 }
 
+/** What a commit tells the processes on the database. */
+export interface SignalWriter {
+  /** There is something to do for a deployment or a volume: its provider's worker begins at once, wherever it runs. */
+  wake(providerId: string, subjectId: string): Promise<void>;
+}
+
 /** Names of single values, such as the installation's id. */
 export interface SettingReader {
   get(name: string): Promise<string | null>;
@@ -494,6 +506,7 @@ export interface Transaction {
   mail: MailWriter;
   catalogs: CatalogWriter;
   leases: LeaseWriter;
+  signals: SignalWriter;
   settings: SettingWriter;
   operatorKeys: OperatorKeyWriter;
   audit: AuditWriter;
@@ -508,6 +521,13 @@ export interface Store {
    * @throws {StoreUnavailable | Duplicate}
    */
   transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T>;
+  /**
+   * Calls `changed` after each commit of any process that writes the deployment or volume, and where commits may have
+   * been missed. Returns what ends it.
+   */
+  watch(subjectId: string, changed: () => void): () => void;
+  /** Calls `woken` for each {@link SignalWriter.wake}; without arguments: some may have been missed. */
+  onWake(woken: (providerId?: string, subjectId?: string) => void): () => void;
   /** Reads of which each sees what was committed at the same moment, for audits over several pages. */
   snapshot<T>(body: (read: Reader) => Promise<T>): Promise<T>;
   /**

@@ -1,11 +1,19 @@
 import type { VolumeStatus } from '../contract/volume.ts';
 import type { Cleanup } from './deployment-record.ts';
+import type { Intent, Refusal } from './intent.ts';
 
-export interface VolumeAction {
-  kind: 'create' | 'attach' | 'detach' | 'resize' | 'delete';
-  since: number;
+/** A change of a volume. `attach` and `detach` last while any attachment is in transit. */
+export interface VolumeIntent extends Intent<'create' | 'attach' | 'detach' | 'resize' | 'delete'> {
+  /** What an attach or a detach of a request is about; absent: all that is in transit. */
+  deploymentId?: string;
+  /** A call for the same was sent before: a refusal of the next one does not prove that it had no effect. */
+  isRepeated?: true;
   /** What a resize asked for. */
   toSizeGb?: number;
+  /** The name that the volume gets with its new size. */
+  name?: string;
+  /** The creation or resize that a deletion took the place of, and that goes on where the deletion is refused. */
+  before?: VolumeIntent;
 }
 
 export interface VolumeRecord {
@@ -40,10 +48,10 @@ export interface VolumeRecord {
 
   providerName: string;
   providerVolumeId: string | null;
-  /** When a create was sent; it is sent again only where the provider knows the same create by its key. */
-  createSentAt: number | null;
-  /** The change in progress; the volume is synced until it is over. */
-  action: VolumeAction | null;
+  action: VolumeIntent | null;
+  /** Null: the last change was made, or is under way. */
+  refusal: Refusal | null;
+  /** When the provider last showed it. */
   observedAt: number | null;
   cleanup: Cleanup;
   revision: number;

@@ -3,23 +3,23 @@ import type { Configuration } from '../../contract/configuration.ts';
 import { berthExtrasSchema, type UnavailableReason } from '../../contract/extensions.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import type { InstanceType } from '../contract/values.ts';
+import type { Intent } from '../model/intent.ts';
 import type { ProviderProfile, Selection } from './profile.ts';
 import type { CatalogOffer, Provider } from './provider.ts';
 
 /**
- * The text for a change that has not shown yet (M: 504, "Poll the deployment"). `problem`: the error that the
- * provider's call ended with; null: it was accepted.
+ * The text for a change that was sent and has not shown yet (M: 504, "Poll the deployment"). `answer`: what is known of
+ * the call.
  */
 export function describeSlow(
   { providerId, what, thing }: { providerId: string; what: string; thing: 'deployment' | 'volume' },
-  problem: unknown,
+  answer: Intent['answer'],
 ): string {
   const advice = `poll the ${thing} rather than trying again.`;
-  if (problem === null)
+  if (answer === 'accepted')
     return `${providerId} has accepted the ${what} and has not finished it yet; ${advice}`;
-  const status = problem instanceof ProviderError ? problem.status : null;
-  const answer = status === null ? `did not answer the ${what}` : `answered ${status} to the ${what}`;
-  return `${providerId} ${answer}, so it may or may not happen; ${advice}`;
+  const said = answer === null ? `did not answer the ${what}` : `answered ${answer} to the ${what}`;
+  return `${providerId} ${said}, so it may or may not happen; ${advice}`;
 }
 
 /** Why a provider gives no more, as `details.reason` and `failureReason` tell it. */

@@ -1,5 +1,6 @@
 import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
+import { ApiError } from '../contract/errors.ts';
 import type { InstanceType } from '../contract/values.ts';
 import type { Markups } from './markup.ts';
 import type { ProviderProfile } from './profile.ts';
@@ -83,6 +84,17 @@ export interface Provider {
   catalog: ProviderCatalog;
   /** Proves that its machines can be logged in to before they run; null: the provider is believed (`verify_ssh`). */
   sshProbe: SshProbe | null;
+}
+
+/**
+ * The provider of something that exists.
+ *
+ * @throws {ApiError} PROVIDER_REFUSED where the configuration does not have it any more
+ */
+export function requireProvider(providers: Providers, { providerId }: { providerId: string }): Provider {
+  const provider = providers.get(providerId);
+  if (provider !== undefined) return provider;
+  throw new ApiError('PROVIDER_REFUSED', `${providerId} cannot be reached from here; nothing changed.`);
 }
 
 /** All of them, in the order of the configuration. */

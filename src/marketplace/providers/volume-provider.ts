@@ -1,7 +1,7 @@
 import { microUsdFromUsd } from '../../contract/values.ts';
 import { ApiError, invalid } from '../contract/errors.ts';
 import type { VolumeProfile } from './profile.ts';
-import type { Provider, Providers } from './provider.ts';
+import { type Provider, type Providers, requireProvider } from './provider.ts';
 
 /** A provider with volumes, and its rules for them. */
 export interface VolumeProvider {
@@ -40,9 +40,9 @@ export function requireVolumeProvider(
   providers: Providers,
   { providerId }: { providerId: string },
 ): VolumeProvider {
-  const volumeProvider = volumeProviderOf(providers, providerId);
+  const volumeProvider = toVolumeProvider(requireProvider(providers, { providerId }));
   if (volumeProvider !== null) return volumeProvider;
-  throw new ApiError('PROVIDER_REFUSED', `${providerId} cannot be reached from here; nothing changed.`);
+  throw new ApiError('PROVIDER_REFUSED', `${providerId} has no volumes any more; nothing changed.`);
 }
 
 interface Where {

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { transition } from '../deployments/transition.ts';
 import { adopt } from './launch.ts';
 import {
-  contextOf,
   HOUR_MS,
   MINUTE_MS,
   openProviderWorkers,
@@ -12,6 +11,7 @@ import {
   type Tended,
   tellings,
 } from './sync.fixture.ts';
+import { contextOf } from './worker.fixture.ts';
 
 let setup: Tended;
 beforeEach(async () => {
@@ -25,7 +25,6 @@ async function terminate(id: string): Promise<void> {
     if (record !== null)
       await transition(setup.deps, tx, record, { to: 'terminated', at: setup.clock.now() });
   });
-  setup.workers.wake('provider-x');
 }
 
 const request = { configuration_id: 'gpu-1', region: 'eu-one', ssh_keys: ['ssh-ed25519 AAAA'] };
@@ -103,7 +102,7 @@ describe('a deployment that was terminated', () => {
     const late = setup.plain.create({ ...request, name: ours(1) });
     const record = await read(setup, id);
     await setup.store.transact((tx) => tx.deployments.update({ ...record, providerInstanceId: null }));
-    await adopt(contextOf(setup), id, late);
+    await adopt(contextOf(setup.deps, setup.provider), id, late);
     expect(await read(setup, id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
     await setup.clock.advance(MINUTE_MS);
     expect([(await read(setup, id)).cleanup, statuses(setup.plain)]).toEqual(['done', []]);

@@ -1,9 +1,9 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import type { Instance } from '../../contract/instance.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, isNamed } from '../model/names.ts';
 import { isNotFoundTrusted } from '../providers/loss-cap.ts';
 import type { SyncContext } from './context.ts';
+import { removeInstance } from './remove-instance.ts';
 
 const FIRST_RETRY_MS = 5_000;
 const LAST_RETRY_MS = 5 * 60_000;
@@ -39,18 +39,20 @@ export async function cleanUp(context: SyncContext, record: DeploymentRecord): P
   return retry(context, record, reason);
 }
 
-async function isGone({ provider, call }: SyncContext, record: DeploymentRecord): Promise<boolean> {
+async function isGone(context: SyncContext, record: DeploymentRecord): Promise<boolean> {
+  const { provider, call } = context;
   const { providerInstanceId: id, region, providerName } = record;
   if (id !== null) {
-    const left = await provider.client.deleteInstance(id, region, call);
+    const left = await removeInstance(context, record, { id, region });
     return left === null || left.status === 'DESTROYED';
   }
-  // Nobody knows what its create has made; what turns up after this is the sweep's.
+  // It is not known what its create has made; what turns up after this is the sweep's.
   const listed = await provider.client.listInstances(call);
   const found = listed.filter((instance) => isNamed(instance, providerName));
-  const open = found.filter((instance: Instance) => !isBeingDestroyed(instance));
-  for (const instance of open) await provider.client.deleteInstance(instance.id, region, call);
-  return found.length === 0;
+  let left = 0;
+  for (const instance of found)
+    if (isBeingDestroyed(instance) || (await removeInstance(context, record, instance)) !== null) left++;
+  return left === 0;
 }
 
 function retry(

@@ -42,7 +42,7 @@ export interface Unproved {
 
 export type SyncDeps = Pick<
   Deps,
-  'store' | 'clock' | 'random' | 'log' | 'providers' | 'options' | 'installationId' | 'wake'
+  'store' | 'clock' | 'random' | 'log' | 'providers' | 'options' | 'installationId'
 > & {
   /** Asks a provider what it sells, and writes that through `within`. */
   refreshCatalog: (providerId: string, within: Store, call: CallOptions) => Promise<void>;
@@ -53,6 +53,8 @@ export interface SyncContext extends SyncDeps {
   provider: Provider;
   health: ProviderHealth;
   observations: Observations;
+  /** Whether this process may still call the provider. */
+  isLeaseHeld: () => boolean;
   /** For how long every call may take. */
   call: CallOptions;
   /** Machines that are waiting for their proof, by deployment: what the last poll said of them. */

@@ -4,6 +4,7 @@ import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, isNamed } from '../model/names.ts';
 import type { SyncContext } from './context.ts';
 import { adopt, failOverdue, isOverdue } from './launch.ts';
+import { removeInstance } from './remove-instance.ts';
 import { fail } from './settle-action.ts';
 
 const FIRST_SEARCHES_MS = 2_000;
@@ -52,17 +53,14 @@ function byAge(a: Instance, b: Instance): number {
 }
 
 /** If the deletion fails, the sweep finds the instance later. */
-async function remove(
-  { provider, health, log, call }: SyncContext,
-  record: DeploymentRecord,
-  instance: Instance,
-): Promise<void> {
+async function remove(context: SyncContext, record: DeploymentRecord, instance: Instance): Promise<void> {
+  const { provider, health, log } = context;
   log.warn(
     { ...logNames(record), provider: provider.id, instance: instance.id },
     'a create has made a second instance: it is deleted',
   );
   try {
-    await provider.client.deleteInstance(instance.id, record.region, call);
+    await removeInstance(context, record, instance);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     health.failed(record, error);

@@ -7,7 +7,6 @@ import { toProviderName } from '../model/names.ts';
 import { launch } from './launch.ts';
 import {
   accept,
-  contextOf,
   MINUTE_MS,
   openProviderWorkers,
   read,
@@ -15,6 +14,7 @@ import {
   type Tended,
   tellings,
 } from './sync.fixture.ts';
+import { contextOf } from './worker.fixture.ts';
 
 let setup: Tended;
 beforeEach(async () => {
@@ -71,7 +71,7 @@ const refusal = (problem: ProviderProblem, status: number, code: string | null =
 it('is sent once, whoever else means to send it', async () => {
   const id = await accept(setup);
   const record = await read(setup, id);
-  const context = contextOf(setup);
+  const context = contextOf(setup.deps, setup.provider);
   await Promise.all([launch(context, record), launch(context, record)]);
   expect(setup.plain.faults.countOf('createInstance')).toBe(1);
 });

@@ -11,6 +11,7 @@ import {
 } from '../providers/capabilities.ts';
 import type { SyncContext } from './context.ts';
 import { unproved } from './prove-ssh.ts';
+import { holderOf } from './remove-instance.ts';
 import { fail } from './settle-action.ts';
 
 const RETRY_MS = 5_000;
@@ -148,17 +149,19 @@ function soldOut(offerId: string, region: string): string {
 
 /**
  * Assigns the instance to the deployment. If the deployment has ended meanwhile, the instance will be cleaned up; if
- * it already has another one, the sweep deletes this one.
+ * it already has another one, the sweep deletes this one. One that another deployment has is not assigned: what is
+ * done to the one would be done to the other.
  */
-export async function adopt(
-  { store, provider, log }: SyncContext,
-  id: string,
-  instance: Instance,
-): Promise<void> {
-  const { outcome, names } = await store.transact(async (tx) => {
+export async function adopt(context: SyncContext, id: string, instance: Instance): Promise<void> {
+  const { store, provider, log } = context;
+  const { outcome, names, record } = await store.transact(async (tx) => {
+    // Of two creates that are answered with one id at the same moment, the second sees the first.
+    await tx.losses.lock(provider.id);
     const record = await tx.deployments.byId(id);
     const names = record === null ? { deployment: id } : logNames(record);
     if (record === null || record.providerInstanceId !== null) return { outcome: 'ignored', names };
+    if ((await holderOf(tx, provider.id, instance.id, id)) !== null)
+      return { outcome: 'taken', names, record };
     const isWaitedFor = record.status === 'deploying';
     await tx.deployments.update({
       ...record,
@@ -169,9 +172,17 @@ export async function adopt(
     });
     return { outcome: isWaitedFor ? 'adopted' : 'too late', names };
   });
-  log.info(
-    { ...names, provider: provider.id, instance: instance.id, outcome },
-    'the provider has made an instance',
+  const fields = { ...names, provider: provider.id, instance: instance.id, outcome };
+  if (record === undefined) return log.info(fields, 'the provider has made an instance');
+  log.error(
+    fields,
+    'the provider answered a create with the id of an instance that another deployment has: the create failed here; ask the provider what it has made',
+  );
+  await fail(
+    context,
+    record,
+    'provider_error',
+    `${provider.id} answered with the machine of another deployment.`,
   );
 }
 

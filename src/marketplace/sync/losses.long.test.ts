@@ -117,7 +117,6 @@ describe('a provider that denies everything', () => {
       if (record !== null)
         await transition(setup.deps, tx, record, { to: 'terminated', at: setup.clock.now() });
     });
-    setup.workers.wake('provider-x');
     await setup.clock.advance(30 * MINUTE_MS);
     expect(await read(setup, held.id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
     await setup.clock.advance(HOUR_MS);

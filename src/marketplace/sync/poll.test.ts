@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { unreadableAnswers } from '../../../test/support/fakes/provider-faults.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
+import { intent } from '../../store/marketplace/records.fixture.ts';
 import {
   accept,
   billed,
@@ -124,7 +125,8 @@ describe('a deployment that runs', () => {
     setup.plain.vanish(instanceId);
     await setup.clock.advance(5 * MINUTE_MS);
     const { status, stoppedAt, observedAt, cleanup } = await read(setup, id);
-    expect({ status, cleanup }).toEqual({ status: 'terminated-provider', cleanup: 'done' });
+    // Absence is not an order: nothing is deleted.
+    expect({ status, cleanup }).toEqual({ status: 'terminated-provider', cleanup: 'none' });
     expect(stoppedAt).toBe(observedAt);
     const [segment] = await setup.store.read.ledger.segmentsOf('deployment', id);
     expect(segment?.endedAt).toBe(stoppedAt);
@@ -201,7 +203,7 @@ describe('a deployment that runs', () => {
 describe('a change of ours that is under way', () => {
   const begin = async (id: string, kind: 'pause' | 'restart' | 'volume') => {
     const record = await read(setup, id);
-    const action = { kind, since: setup.clock.now(), isSent: true };
+    const action = intent(kind, { since: setup.clock.now() });
     await setup.store.transact((tx) => tx.deployments.update({ ...record, action }));
   };
 

@@ -2,10 +2,13 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import { type Applied, applyObservation } from '../deployments/apply-observation.ts';
 import { needsList, type Observation } from '../deployments/observe.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import { isAwaited } from '../model/intent.ts';
 import type { SyncContext } from './context.ts';
 import { failOverdue, isOverdue } from './launch.ts';
 import { settleAction } from './settle-action.ts';
 
+/** Between two polls while a request waits for what they show. */
+const AWAITED_MS = 2_000;
 /** Polls that are due within such a time begin at the same moment: the process wakes for all of them once. */
 const TOGETHER_MS = 250;
 
@@ -87,6 +90,8 @@ function problemOf(applied: Exclude<Applied, { outcome: 'dropped' }>): string | 
 
 /** Between two polls of an active deployment (O: "every 10 to 30 seconds"): sooner while something is under way. */
 function pauseMs({ clock, random, options }: SyncContext, record: DeploymentRecord, begunAt: number): number {
+  if (record.status !== 'deploying' && isAwaited(record.action, clock.now()))
+    return Math.max(0, begunAt + AWAITED_MS - clock.now());
   const [least, most] = options.polling.intervalMs;
   const isUnderWay = record.status === 'deploying' || record.action !== null || record.suspicion !== null;
   const span = (most - least) * (isUnderWay ? 0.25 : 1);

@@ -6,7 +6,6 @@ import { ProviderWorkers } from './provider-workers.ts';
 import {
   accept,
   billed,
-  contextOf,
   MINUTE_MS,
   openProviderWorkers,
   read,
@@ -16,6 +15,7 @@ import {
   type Tended,
   tellings,
 } from './sync.fixture.ts';
+import { contextOf } from './worker.fixture.ts';
 
 let setup: Tended;
 beforeEach(async () => {
@@ -204,7 +204,7 @@ describe('a process that ends', () => {
     setup.workers.start();
     await until(isOnline);
     await stopped(setup.clock, setup.workers);
-    const context = contextOf(setup);
+    const context = contextOf(setup.deps, setup.provider);
     const endpoint = { ipAddress: '192.0.2.1', sshPort: 22, loginUser: 'ubuntu', portForwards: [] };
     context.unproved.set(id, { endpoint, seenAt: setup.clock.now() });
     setup.ssh.fault = () => 'hangs';
@@ -324,7 +324,6 @@ describe('an alarm', () => {
     });
     for (let number = 3; number < 10; number++) {
       await accept(setup, { number });
-      setup.workers.wake('provider-x');
       await setup.clock.advance(10 * MINUTE_MS);
     }
     expect(unreachable()).toBe(2);

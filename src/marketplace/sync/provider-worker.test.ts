@@ -92,14 +92,21 @@ describe('two processes on one database', () => {
   it('notice within seconds what the other has accepted, and at once what they are told of', async () => {
     setup.workers.start();
     await setup.clock.advance(7_000);
+    const { onWake } = setup.store;
+    let lost = true;
+    setup.store.onWake = (woken) => onWake((...about) => (lost ? undefined : woken(...about)));
+    const second = new ProviderWorkers({ ...setup.deps, random: seededRandom(2) });
+    await stopped(setup.clock, setup.workers);
+    second.start();
+    await setup.clock.advance(7_000);
     await accept(setup);
     await setup.clock.advance(5_000);
     expect(setup.plain.instances).toHaveLength(1);
+    lost = false;
     await accept(setup, { number: 2 });
-    setup.workers.wake('provider-x');
-    setup.workers.wake('nobody');
     await setup.clock.advance(1);
     expect(setup.plain.instances).toHaveLength(2);
+    await stopped(setup.clock, second);
   });
 
   it('begin a deployment that they are told of by its id, and read no other', async () => {
@@ -114,8 +121,7 @@ describe('two processes on one database', () => {
         return read(providerId);
       };
     }
-    const id = await accept(setup);
-    setup.workers.wake('provider-x', id);
+    await accept(setup);
     await setup.clock.advance(1);
     expect(setup.plain.instances).toHaveLength(1);
     expect(lists).toEqual([]);

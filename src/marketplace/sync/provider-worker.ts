@@ -1,22 +1,18 @@
 import { LeaseLost, type LeaseRecord } from '../../work/lease.ts';
 import { LeaseHolder } from '../../work/lease-holder.ts';
-import { activeStatuses } from '../contract/deployment.ts';
 import { logNames } from '../model/deployment-record.ts';
 import { fencedStore } from '../model/fenced-store.ts';
 import { type DeploymentToSync, StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
-import { endFailedVolumes } from '../volumes/sync/end-failed.ts';
-import { syncVolumes } from '../volumes/sync/sync-volumes.ts';
-import { cleanUp } from './cleanup.ts';
 import { Observations, type SyncContext, type SyncDeps } from './context.ts';
-import { findLaunched } from './find-launched.ts';
-import { launch } from './launch.ts';
-import { poll } from './poll.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
+import { sendIntent } from './send-intent.ts';
 import { SshAlarm } from './ssh-alarm.ts';
 import { Sweep } from './sweep.ts';
+import { syncDeployment } from './sync-deployment.ts';
+import { SETTLED_MS, syncVolume } from './volumes/sync-volume.ts';
 
 /** How often what other processes have changed is read. */
 const NEWS_MS = 5_000;
@@ -25,15 +21,14 @@ const CATALOG_JITTER = 0.25;
 /** How often all deployments are read again, in case one was lost from the schedule. */
 const REREAD_MS = 60_000;
 const FLUSH_MS = 5_000;
-const VOLUMES_MS = 5_000;
-const FAILED_VOLUMES_MS = 60_000;
 const AFTER_FAILURE_MS = 5_000;
+const VOLUMES_AT_ONCE = 8;
 /** SSH connections to new machines at the same time: beside the calls, since a host that hangs holds its slot for long. */
 const PROOFS_AT_ONCE = 32;
 /** What all steps have in common that break off while the database does not answer. */
 const STORE = 'store';
 
-type Chore = 'catalog' | 'reread' | 'news' | 'flush' | 'volumes' | 'failed-volumes' | 'sweep';
+type Chore = 'catalog' | 'reread' | 'news' | 'flush' | 'sweep';
 
 /**
  * Syncs the deployments, the volumes and the catalog of one provider while this process holds its lease. Independent of all other
@@ -48,6 +43,9 @@ export class ProviderWorker {
   #context: SyncContext | undefined;
   readonly #lease: LeaseHolder;
   readonly #deployments: Schedule;
+  /** Beside the polls, so that a request does not wait for polls that hang. */
+  readonly #intents: Schedule;
+  readonly #volumes: Schedule;
   readonly #proofs: Schedule;
   readonly #chores: Schedule;
   readonly #sweep = new Sweep();
@@ -65,6 +63,14 @@ export class ProviderWorker {
     this.#deployments = new Schedule(clock, {
       concurrency: options.polling.concurrency,
       run: (id) => this.#guard('poll', (context) => syncDeployment(context, id), id),
+    });
+    this.#intents = new Schedule(clock, {
+      concurrency: options.polling.concurrency,
+      run: (id) => this.#guard('intent', (context) => this.#send(context, id), id),
+    });
+    this.#volumes = new Schedule(clock, {
+      concurrency: VOLUMES_AT_ONCE,
+      run: (id) => this.#guard('volume', (context) => syncVolume(context, id), id),
     });
     this.#proofs = new Schedule(clock, {
       concurrency: PROOFS_AT_ONCE,
@@ -94,11 +100,12 @@ export class ProviderWorker {
     this.#lease.start();
   }
 
-  /** Syncs a deployment at once; without one, what is new, and the volumes. */
-  wake(deploymentId?: string): void {
+  /** There is something to do for a deployment or a volume; without an id: what is new is read. */
+  wake(subjectId?: string): void {
     if (!this.#lease.isHeld) return;
-    if (deploymentId !== undefined) this.#deployments.put(deploymentId, 0);
-    else for (const chore of ['news', 'volumes'] as const) this.#chores.put(chore, 0);
+    if (subjectId === undefined) this.#chores.put('news', 0);
+    else if (subjectId.startsWith('vol-')) this.#volumes.put(subjectId, 0);
+    else this.#intents.put(subjectId, 0);
   }
 
   /** Reads the provider's catalog now, where this process holds its lease. */
@@ -116,11 +123,15 @@ export class ProviderWorker {
   async stop(): Promise<void> {
     this.#stopped.resolve();
     await this.#lease.stop();
-    await Promise.all([this.#deployments.stop(), this.#proofs.stop(), this.#chores.stop()]);
+    await Promise.all(this.#schedules.map((schedule) => schedule.stop()));
     await this.#context?.observations
       .flush()
       .catch((error) => this.#deps.log.warn({ err: error }, 'the last observations could not be written'));
     await this.#lease.release();
+  }
+
+  get #schedules(): Schedule[] {
+    return [this.#deployments, this.#intents, this.#volumes, this.#proofs, this.#chores];
   }
 
   #begin(lease: LeaseRecord): void {
@@ -132,14 +143,14 @@ export class ProviderWorker {
       provider: this.#provider,
       health: this.#health,
       observations: new Observations(store),
+      isLeaseHeld: () => this.#lease.isHeld,
       call: { timeoutMs: options.polling.callTimeoutMs },
       cleanups: new Map(),
       unproved: new Map(),
       beginProof: (id) => this.#proofs.put(id, 0),
       sshAlarm: this.#sshAlarm,
     };
-    for (const chore of ['catalog', 'reread', 'volumes', 'failed-volumes', 'flush'] as const)
-      this.#chores.put(chore, 0);
+    for (const chore of ['catalog', 'reread', 'flush'] as const) this.#chores.put(chore, 0);
     this.#chores.put('news', NEWS_MS);
     this.#chores.put('sweep', Math.round(options.polling.sweepMs * random.next()));
   }
@@ -151,9 +162,14 @@ export class ProviderWorker {
       { provider: this.#provider.id },
       'the lease of the provider is lost: another process may work on it now',
     );
-    this.#deployments.clear();
-    this.#proofs.clear();
-    this.#chores.clear();
+    for (const schedule of this.#schedules) schedule.clear();
+  }
+
+  /** Sends what is asked for, and has the deployment synced at once. */
+  async #send(context: SyncContext, id: string): Promise<null> {
+    await sendIntent(context, id);
+    this.#deployments.put(id, 0);
+    return null;
   }
 
   /** A poll asks for the next try. */
@@ -170,19 +186,15 @@ export class ProviderWorker {
         return this.#nextCatalogMs();
       case 'reread':
         this.#take(context, await context.store.read.deployments.toSync(context.provider.id));
+        this.#takeVolumes(await context.store.read.volumes.toSync(context.provider.id), SETTLED_MS);
         return REREAD_MS;
       case 'news':
         this.#take(context, await context.store.read.deployments.newToSync(context.provider.id));
+        this.#takeVolumes(await context.store.read.volumes.newToSync(context.provider.id), 0);
         return NEWS_MS;
       case 'flush':
         await context.observations.flush();
         return FLUSH_MS;
-      case 'volumes':
-        await syncVolumes(context, context.provider);
-        return VOLUMES_MS;
-      case 'failed-volumes':
-        await endFailedVolumes(context, context.provider);
-        return FAILED_VOLUMES_MS;
       case 'sweep':
         await this.#sweep.run(context);
         return context.options.polling.sweepMs;
@@ -203,11 +215,18 @@ export class ProviderWorker {
   }
 
   #take({ cleanups }: SyncContext, deployments: readonly DeploymentToSync[]): void {
-    for (const { id, stoppedAt, launchState } of deployments) {
+    for (const { id, stoppedAt, launchState, isAsked } of deployments) {
+      if (isAsked) this.#intents.put(id, 0);
       if (stoppedAt !== null && !cleanups.has(id)) this.#deployments.put(id, 0);
       else if (!this.#deployments.has(id))
         this.#deployments.put(id, launchState === 'made' ? this.#firstPollMs() : 0);
     }
+  }
+
+  /** Those that are not known are due within this time. */
+  #takeVolumes(ids: readonly string[], withinMs: number): void {
+    for (const id of ids)
+      if (!this.#volumes.has(id)) this.#volumes.put(id, Math.round(withinMs * this.#deps.random.next()));
   }
 
   /** Spreads the first polls of deployments that an earlier process left. */
@@ -258,26 +277,5 @@ export class ProviderWorker {
     if (deploymentId === undefined) return {};
     const record = await this.#deps.store.read.deployments.byId(deploymentId).catch(() => null);
     return record === null ? { deployment: deploymentId } : logNames(record);
-  }
-}
-
-/**
- * Runs the next step of a deployment. Returns the pause until the following one in milliseconds; null: nothing is
- * left to do.
- */
-async function syncDeployment(context: SyncContext, id: string): Promise<number | null> {
-  const record = await context.store.read.deployments.byId(id);
-  if (record === null) return null;
-  if (!activeStatuses.includes(record.status))
-    return record.cleanup === 'wanted' ? cleanUp(context, record) : null;
-  switch (record.launch.state) {
-    case 'wanted':
-      return launch(context, record);
-    case 'sent':
-      return findLaunched(context, record);
-    case 'made':
-      return poll(context, record);
-    case 'over':
-      return null;
   }
 }

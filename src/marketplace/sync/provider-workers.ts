@@ -4,9 +4,12 @@ import { ProviderWorker } from './provider-worker.ts';
 
 /** One worker per provider: a provider that hangs delays no other. */
 export class ProviderWorkers {
+  readonly #store: SyncDeps['store'];
   readonly #workers: ReadonlyMap<string, ProviderWorker>;
+  #unsubscribe = (): void => undefined;
 
   constructor(deps: SyncDeps) {
+    this.#store = deps.store;
     const holder = deps.random.bytes(8).toString('hex');
     this.#workers = new Map(
       deps.providers.ids().flatMap((id) => {
@@ -18,11 +21,10 @@ export class ProviderWorkers {
 
   start(): void {
     for (const worker of this.#workers.values()) worker.start();
-  }
-
-  /** Starts the worker of a provider at once: there is new work. */
-  wake(providerId: string, deploymentId?: string): void {
-    this.#workers.get(providerId)?.wake(deploymentId);
+    this.#unsubscribe = this.#store.onWake((providerId, subjectId) => {
+      if (providerId !== undefined) this.#workers.get(providerId)?.wake(subjectId);
+      else for (const worker of this.#workers.values()) worker.wake();
+    });
   }
 
   /** Reads the catalogs of the providers whose lease this process holds. */
@@ -47,6 +49,7 @@ export class ProviderWorkers {
 
   /** Lets what runs come to its end. */
   async stop(): Promise<void> {
+    this.#unsubscribe();
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
   }
 }

@@ -3,13 +3,14 @@ import type { FailureReason } from '../contract/deployment.ts';
 import type { Observation } from '../deployments/observe.ts';
 import { mayBeOver } from '../deployments/restart.ts';
 import { transition } from '../deployments/transition.ts';
-import { type Action, type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import { type DeploymentIntent, type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import { isUnsent } from '../model/intent.ts';
 import type { SyncContext } from './context.ts';
 
 /** A stop that a provider has taken shows within seconds (O: Integration is poll-based); ONLINE after this, it has not. */
 const PAUSE_SHOWS_MS = 60_000;
 
-/** Ends the action of a deployment that is over or has timed out. */
+/** Ends the intent of a deployment that was sent and is over, or has timed out. */
 export async function settleAction(
   context: SyncContext,
   record: DeploymentRecord,
@@ -17,41 +18,44 @@ export async function settleAction(
 ): Promise<void> {
   const { clock, options, log } = context;
   const { action } = record;
-  if (action === null) return;
-  const ageMs = clock.now() - action.since;
+  if (action === null || (isUnsent(action) && action.kind !== 'volume')) return;
+  const ageMs = clock.now() - (action.sentAt ?? action.since);
   const timeoutMs = isPauseUnseen(observation, action.kind) ? PAUSE_SHOWS_MS : options.polling.actionMs;
   const isTooOld = ageMs >= timeoutMs;
-  if (!isTooOld && !(await hasRestarted(context, record))) return;
+  const isRestarting = isTooOld ? false : await askForRestart(context, record);
+  if (!isTooOld && isRestarting === null) return;
   if (isTooOld)
     log.warn(
       { ...logNames(record), provider: record.providerId, action: action.kind, ageMs },
       'a change did not show at the provider in time: it is given up',
     );
+  const checkedAt = clock.now();
   await context.store.transact(async (tx) => {
     const now = await tx.deployments.byId(record.id);
-    if (now === null || now.action?.kind !== action.kind || now.action.since !== action.since) return;
-    await tx.deployments.update({ ...now, action: null });
+    if (now === null || now.action?.id !== action.id) return;
+    await tx.deployments.update({ ...now, action: isRestarting ? { ...now.action, checkedAt } : null });
   });
 }
 
-function isPauseUnseen(observation: Observation, kind: Action['kind']): boolean {
+function isPauseUnseen(observation: Observation, kind: DeploymentIntent['kind']): boolean {
   return kind === 'pause' && 'instance' in observation && observation.instance.status === 'ONLINE';
 }
 
-async function hasRestarted(
+/** Whether a restart goes on; null: it is not known, or there is none. */
+async function askForRestart(
   { clock, provider, health, call }: SyncContext,
   record: DeploymentRecord,
-): Promise<boolean> {
+): Promise<boolean | null> {
   const { action, region, offerId, providerInstanceId } = record;
-  if (action?.kind !== 'restart' || providerInstanceId === null) return false;
-  if (!mayBeOver(action, clock.now())) return false;
-  if (provider.catalog.offers.get(offerId)?.announcesRestart !== true) return false;
+  if (action?.kind !== 'restart' || providerInstanceId === null) return null;
+  if (!mayBeOver(action, clock.now())) return null;
+  if (provider.catalog.offers.get(offerId)?.announcesRestart !== true) return null;
   try {
-    return !(await provider.client.restartStatus(providerInstanceId, region, call)).restarting;
+    return (await provider.client.restartStatus(providerInstanceId, region, call)).restarting;
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     health.failed(record, error);
-    return false;
+    return null;
   }
 }
 

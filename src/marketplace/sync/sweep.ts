@@ -4,11 +4,12 @@ import { activeStatuses } from '../contract/deployment.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, ownName } from '../model/names.ts';
 import type { SyncContext } from './context.ts';
+import { removeInstance } from './remove-instance.ts';
 
 /**
  * Finds orphans: instances with our name that belong to no live deployment, in two phases (in one list, and still in
- * the next). An orphan whose deployment has ended, or has another instance, is deleted. One without any row is only
- * logged.
+ * the next). An orphan whose deployment has ended, or has another instance, is deleted. One without any row, or whose
+ * deployment ended by a 404, is only logged.
  */
 export class Sweep {
   #seen: ReadonlySet<string> = new Set();
@@ -42,13 +43,23 @@ export class Sweep {
     const providerName = ownName(instance, installationId);
     if (providerName === null) return null;
     const record = await store.read.deployments.byProviderName(providerName);
+    const fields = { provider: provider.id, instance: instance.id, name: instance.name };
     if (record === null || record.providerId !== provider.id) {
-      if (!this.#logged.has(instance.id))
-        log.warn(
-          { provider: provider.id, instance: instance.id, name: instance.name },
-          'an instance has our name but no deployment: it may cost money; check it at the provider',
-        );
-      this.#logged.add(instance.id);
+      this.#logOnce(
+        log,
+        'warn',
+        fields,
+        'an instance has our name but no deployment: it may cost money; check it at the provider',
+      );
+      return null;
+    }
+    if (isLost(record)) {
+      this.#logOnce(
+        log,
+        'error',
+        { ...fields, ...logNames(record) },
+        'an instance is back whose deployment ended because the provider answered 404 for it: it is kept and may cost money; `berth marketplace losses clean-up` deletes it',
+      );
       return null;
     }
     const isKnown = record.providerInstanceId === instance.id;
@@ -58,19 +69,31 @@ export class Sweep {
         isKnown && record.cleanup === 'wanted';
     return isNeeded ? null : record;
   }
+
+  #logOnce(
+    log: SyncContext['log'],
+    level: 'warn' | 'error',
+    fields: { instance: string },
+    message: string,
+  ): void {
+    if (!this.#logged.has(fields.instance)) log[level](fields, message);
+    this.#logged.add(fields.instance);
+  }
 }
 
-async function remove(
-  { provider, health, log, call }: SyncContext,
-  record: DeploymentRecord,
-  instance: Instance,
-): Promise<void> {
+/** It ended by the absence of its instance: only an operator has that deleted. */
+function isLost({ status, providerInstanceId, cleanup }: DeploymentRecord): boolean {
+  return !activeStatuses.includes(status) && providerInstanceId !== null && cleanup === 'none';
+}
+
+async function remove(context: SyncContext, record: DeploymentRecord, instance: Instance): Promise<void> {
+  const { provider, health, log } = context;
   log.warn(
     { ...logNames(record), provider: provider.id, instance: instance.id, name: instance.name },
     'an instance belongs to no live deployment: it is deleted',
   );
   try {
-    await provider.client.deleteInstance(instance.id, instance.region, call);
+    await removeInstance(context, record, instance);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     health.failed(instance.id, error);

@@ -12,10 +12,8 @@ import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { toProviderName } from '../model/names.ts';
 import type { Store } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
-import { Observations, type SyncContext, type SyncDeps } from './context.ts';
-import { ProviderHealth } from './provider-health.ts';
+import type { SyncDeps } from './context.ts';
 import { ProviderWorkers } from './provider-workers.ts';
-import { SshAlarm } from './ssh-alarm.ts';
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
@@ -44,7 +42,9 @@ export interface Tended {
 
 export async function openProviderWorkers(options: PlainProviderOptions = {}): Promise<Tended> {
   const market = await openMarket(options);
-  const { clock, store, plain, ssh, provider } = market;
+  const { clock, store, plain, ssh, provider, worker } = market;
+  // The real ones do it.
+  worker.stop();
   const other = new PlainProvider(clock, options);
   const second: Provider = {
     ...provider,
@@ -114,6 +114,7 @@ export async function accept(
         ...fields,
       }),
     );
+    await tx.signals.wake(fields.providerId ?? 'provider-x', id);
   });
   return id;
 }
@@ -159,21 +160,6 @@ function toldTo(told: Told[]): Log {
   const at = (level: keyof Log) => (fields: object, message: string) =>
     void told.push({ level, message, fields: { ...fields } });
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
-}
-
-/** What a step of `provider-x` is given. */
-export function contextOf({ deps, provider }: Tended): SyncContext {
-  return {
-    ...deps,
-    provider,
-    call: {},
-    cleanups: new Map(),
-    unproved: new Map(),
-    beginProof: () => {},
-    sshAlarm: new SshAlarm(deps, provider.id),
-    health: new ProviderHealth(deps, provider.id),
-    observations: new Observations(deps.store),
-  };
 }
 
 /** The same numbers each time. */

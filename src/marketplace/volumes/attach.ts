@@ -1,4 +1,4 @@
-import { ApiError, invalid } from '../contract/errors.ts';
+import { invalid } from '../contract/errors.ts';
 import {
   type AttachedVolume,
   attachedVolumeSchema,
@@ -6,19 +6,27 @@ import {
   detachedVolumeSchema,
   type Volume,
 } from '../contract/volume.ts';
+import type { Deps } from '../deps.ts';
 import { assertNotFrozen } from '../ledger/assert-affordable.ts';
 import { assertNoAction, type DeploymentRecord, isActive } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
 import { requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
-import { assertIdle, assertMade, beginVolumeAction, isExclusive } from './actions.ts';
+import { awaitVolume } from './await-intent.ts';
+import {
+  type AskedVolume,
+  assertIdle,
+  assertMade,
+  beginVolumeAction,
+  isExclusive,
+  writeVolumeIntent,
+} from './intents.ts';
 import { assertFits, assertRoom } from './limits.ts';
-import { sendOrUndo, slow, type VolumeDeps } from './refusal.ts';
-import { transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
-import { sendAttachment, undoAttach, undoDetach } from './sync/sync-attachments.ts';
-import { syncUntil } from './sync/sync-volume.ts';
+import type { VolumeSnapshot } from './snapshot.ts';
 import { showVolume } from './to-volume.ts';
+
+type AttachDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 
 /**
  * M: POST /api/volumes/{volumeId}/attach. Where the provider restarts the instance for it, the answer waits for that.
@@ -28,7 +36,7 @@ import { showVolume } from './to-volume.ts';
  *   PROVIDER_SLOW: the request went through, or may have.
  */
 export async function attachVolume(
-  deps: VolumeDeps,
+  deps: AttachDeps,
   caller: Caller,
   volumeId: string,
   deploymentId: string,
@@ -42,7 +50,7 @@ export async function attachVolume(
  * @throws {ApiError} as {@link attachVolume}
  */
 export async function detachVolume(
-  deps: VolumeDeps,
+  deps: AttachDeps,
   caller: Caller,
   volumeId: string,
   deploymentId: string,
@@ -51,7 +59,7 @@ export async function detachVolume(
 }
 
 /** What is known when a change is to begin; all rows are locked. */
-interface Asked {
+interface Request {
   volumeProvider: VolumeProvider;
   record: VolumeRecord;
   deployment: DeploymentRecord;
@@ -59,77 +67,64 @@ interface Asked {
   existing: readonly AttachmentRecord[];
   /** That to the deployment. */
   known: AttachmentRecord | undefined;
+  by: string;
+  now: number;
 }
 
 interface Change {
-  what: 'attach' | 'detach';
+  kind: 'attach' | 'detach';
   via: AttachmentRecord['state'];
   /** The state of the attachment when it is done; undefined: there is none. */
   end: AttachmentRecord['state'] | undefined;
-  /** Writes what was asked for. Returns whether there is anything to send. @throws {ApiError} if it is not allowed */
-  begin(deps: VolumeDeps, tx: Transaction, asked: Asked): Promise<boolean>;
-  /** Undoes it after the provider has refused it; returns false if it goes on all the same. */
-  undo(tx: Transaction, snapshot: VolumeSnapshot, deploymentId: string): Promise<boolean>;
+  /** Returns whether there is anything to do. @throws {ApiError} if it is not allowed */
+  begin(deps: AttachDeps, tx: Transaction, request: Request): Promise<boolean>;
 }
 
-const attach: Change = {
-  what: 'attach',
-  via: 'attaching',
-  end: 'attached',
-  begin: beginAttach,
-  undo: undoAttach,
-};
-const detach: Change = {
-  what: 'detach',
-  via: 'detaching',
-  end: undefined,
-  begin: beginDetach,
-  undo: undoDetach,
-};
+const attach: Change = { kind: 'attach', via: 'attaching', end: 'attached', begin: beginAttach };
+const detach: Change = { kind: 'detach', via: 'detaching', end: undefined, begin: beginDetach };
 
-/** Writes the change, sends it to the provider and waits until the provider shows it. */
+/** Writes what is asked for and waits until the provider shows it. */
 async function changeAttachment(
-  change: Change,
-  deps: VolumeDeps,
+  { kind, via, end, begin }: Change,
+  deps: AttachDeps,
   caller: Caller,
   volumeId: string,
   deploymentId: string,
 ): Promise<Volume> {
   const { store, clock, options, providers } = deps;
-  const deadline = clock.now() + options.lifecycleWaitMs;
+  const until = clock.now() + options.lifecycleWaitMs;
   const volumeProvider = requireVolumeProvider(providers, await ownVolume(store.read, caller, volumeId));
-  const begun = await store.transact(async (tx) => {
+  const asked = await store.transact(async (tx): Promise<AskedVolume | null> => {
     const deployment = await ownDeployment(tx, caller, deploymentId);
     const record = await ownVolume(tx, caller, volumeId);
     const existing = await tx.volumes.attachmentsOf({ volumeId: record.id });
     const known = existing.find((attachment) => attachment.deploymentId === deploymentId);
-    const asked = { volumeProvider, record, deployment, existing, known };
-    if (!(await change.begin(deps, tx, asked))) return null;
-    await tx.volumes.putAttachment({ volumeId: record.id, deploymentId, state: change.via });
-    // An earlier call may still be worked off.
-    const isRepeated = change.what === 'attach' ? known !== undefined : known?.state === 'detaching';
-    return { record, deployment, isRepeated };
+    const now = clock.now();
+    const request = { volumeProvider, record, deployment, existing, known, by: caller.userId, now };
+    if (!(await begin(deps, tx, request))) return null;
+    await tx.volumes.putAttachment({ volumeId: record.id, deploymentId, state: via });
+    const isRepeated = known?.state === via;
+    const intent = {
+      ...{ kind, by: caller.userId, since: now, until, deploymentId },
+      ...(isRepeated && { isRepeated }),
+    };
+    return writeVolumeIntent(tx, record, intent, kind === 'attach' ? { status: 'attached' } : {});
   });
-  if (begun !== null) {
-    const { record, deployment, isRepeated } = begun;
-    const problem = await sendOrUndo(change.what, record, {
-      send: () => sendAttachment(deps, change.what, volumeProvider, record, deployment),
-      undo: async () =>
-        !isRepeated &&
-        transactOnVolume(store, record.id, (tx, snapshot) => change.undo(tx, snapshot, deploymentId)),
+  const stateIn = ({ attachments }: VolumeSnapshot) =>
+    attachments.find(({ deployment }) => deployment.id === deploymentId)?.state;
+  if (asked !== null)
+    await awaitVolume(deps, asked, {
+      isDone: (snapshot) => stateIn(snapshot) === end,
+      goesOn: (snapshot) => stateIn(snapshot) === via,
     });
-    await settle(change, deps, volumeProvider, { record, deploymentId, deadline, problem });
-    deps.wake(record.providerId);
-  }
   return showVolume(deps, volumeId);
 }
 
-async function beginAttach({ clock, options }: VolumeDeps, tx: Transaction, asked: Asked): Promise<boolean> {
-  const { volumeProvider, record, deployment, existing, known } = asked;
+async function beginAttach({ options }: AttachDeps, tx: Transaction, request: Request): Promise<boolean> {
+  const { volumeProvider, record, deployment, existing, known, by, now } = request;
   const { attach: support } = volumeProvider.profile;
   if (!support.supported) throw invalid('', support.reason);
   if (known?.state === 'attached') return false;
-  const now = clock.now();
   const field = 'deploymentId';
   if (deployment.status !== 'running')
     throw invalid(field, `the deployment is ${deployment.status}; it must be running`);
@@ -139,25 +134,21 @@ async function beginAttach({ clock, options }: VolumeDeps, tx: Transaction, aske
   assertMade(record);
   assertIdle(record, now, options);
   await assertNotFrozen(tx, record.teamId, now);
-  await beginVolumeAction(tx, deployment, now, options);
-  await writeVolume(tx, record, { status: 'attached', action: { kind: 'attach', since: now } });
+  await beginVolumeAction(tx, deployment, { by, now }, options);
   return true;
 }
 
-async function beginDetach({ clock, options }: VolumeDeps, tx: Transaction, asked: Asked): Promise<boolean> {
-  const { volumeProvider, record, deployment, known } = asked;
-  const now = clock.now();
+async function beginDetach({ options }: AttachDeps, tx: Transaction, request: Request): Promise<boolean> {
+  const { volumeProvider, record, deployment, known, by, now } = request;
   if (known === undefined)
     throw invalid('deploymentId', `the volume ${record.volumeId} is not attached to the deployment`);
   assertMade(record);
   if (isExclusive(record)) assertIdle(record, now, options);
-  if (isActive(deployment)) {
-    assertDetachable(volumeProvider, deployment);
-    assertNoAction(deployment, now, options);
-    if (known.state !== 'detaching') assertIdle(record, now, options);
-    if (deployment.status === 'running') await beginVolumeAction(tx, deployment, now, options);
-  }
-  await writeVolume(tx, record, { action: { kind: 'detach', since: now } });
+  if (!isActive(deployment)) return true;
+  assertDetachable(volumeProvider, deployment);
+  assertNoAction(deployment, now, options);
+  if (known.state !== 'detaching') assertIdle(record, now, options);
+  if (deployment.status === 'running') await beginVolumeAction(tx, deployment, { by, now }, options);
   return true;
 }
 
@@ -168,24 +159,4 @@ function assertDetachable({ provider, profile }: VolumeProvider, { status }: Dep
     throw invalid('', reason ?? `${provider.profile.name} does not detach volumes from active deployments.`);
   if (status === 'deploying')
     throw invalid('deploymentId', 'the deployment is deploying; wait until it is running');
-}
-
-/** @throws {ApiError} PROVIDER_SLOW where the provider has not shown it by the deadline, or PROVIDER_REFUSED */
-async function settle(
-  { what, via, end }: Change,
-  deps: VolumeDeps,
-  volumeProvider: VolumeProvider,
-  sent: { record: VolumeRecord; deploymentId: string; deadline: number; problem: unknown },
-): Promise<void> {
-  const { record, deploymentId, deadline, problem } = sent;
-  const stateIn = ({ attachments }: VolumeSnapshot) =>
-    attachments.find(({ deployment }) => deployment.id === deploymentId)?.state;
-  const snapshot = await syncUntil(deps, volumeProvider, record.id, deadline, (volume) =>
-    [end, undefined].includes(stateIn(volume)),
-  );
-  const state = stateIn(snapshot);
-  if (state === end) return;
-  if (what === 'attach' && state !== via)
-    throw new ApiError('PROVIDER_REFUSED', `${record.providerId} did not attach the volume.`);
-  throw slow(what, record, problem);
 }

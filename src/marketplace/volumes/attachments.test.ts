@@ -5,7 +5,6 @@ import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
 import { releaseVolumes } from './release.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
-import { syncVolumes } from './sync/sync-volumes.ts';
 import { updateVolume } from './update.ts';
 
 const limited = new ProviderError('limited', '429: too many', { status: 429 });
@@ -24,7 +23,7 @@ afterEach(() => world.close());
 const stored = () => world.deps.store.read.volumes.byVolumeId(volumeId);
 const states = async () =>
   (await world.deps.store.read.volumes.attachmentsOf({ deploymentId })).map(({ state }) => state);
-const sync = () => world.settle(syncVolumes(world.deps, world.provider('a')));
+const sync = () => world.settle(world.sync('a'));
 const attach = () => codeOf(attachVolume(world.deps, caller, volumeId, deploymentId));
 const detach = () => codeOf(detachVolume(world.deps, caller, volumeId, deploymentId));
 const codeOf = (promise: Promise<unknown>) =>
@@ -51,16 +50,6 @@ describe('an attachment of which the answer is late', () => {
     await sync();
     expect(truly()).toHaveLength(1);
     expect(await states()).toEqual(['attached']);
-  });
-
-  it('is not asked for by anyone else while its request waits, so that a refusal can undo it', async () => {
-    world.plain('a').faults.plan = (method) => (method === 'attachVolume' ? 'hang' : 'none');
-    const asked = attach();
-    await world.clock.advance(5_000);
-    await sync();
-    expect(world.plain('a').faults.countOf('attachVolume')).toBe(1);
-    world.plain('a').faults.plan = () => 'none';
-    expect(await asked).toBe('done');
   });
 });
 
@@ -103,7 +92,6 @@ describe('a detachment', () => {
     world.plain('a').faults.plan = (method, nth) =>
       method !== 'detachVolume' || nth > 3 ? 'none' : nth === 1 ? 'lose' : { error: denied };
     await detach();
-    expect(await states()).toEqual(truly()?.length === 0 ? [] : ['detaching']);
     await world.clock.advance(30_000);
     for (let round = 0; round < 3; round++) await sync();
     expect([await states(), truly()]).toEqual([[], []]);

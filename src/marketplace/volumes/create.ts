@@ -1,8 +1,9 @@
-import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ApiError, invalid } from '../contract/errors.ts';
 import type { CreateVolume, Volume } from '../contract/volume.ts';
+import type { Deps } from '../deps.ts';
 import { assertAffordable } from '../ledger/assert-affordable.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { fromRefusal, newIntent } from '../model/intent.ts';
 import { newId, toProviderName } from '../model/names.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
@@ -10,16 +11,13 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import { hourlyRate, requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertMember, resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
-import { beginVolumeAction } from './actions.ts';
+import { whenWritten } from '../waiting.ts';
+import { beginVolumeAction } from './intents.ts';
 import { assertName, assertRoom, assertSize } from './limits.ts';
 import { findPlace, newPrice } from './locations.ts';
-import { refusal, type VolumeDeps } from './refusal.ts';
-import type { VolumeSnapshot } from './snapshot.ts';
-import { canRepeatCreation, giveUpCreation, sendCreation } from './sync/sync-creation.ts';
-import { pass, syncUntil } from './sync/sync-volume.ts';
 import { showVolume } from './to-volume.ts';
 
-const RETRY_EVERY_MS = 1_000;
+type CreateVolumeDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'providers' | 'installationId'>;
 
 /**
  * M: POST /api/volumes. Answers once the volume is `available`, or `attached` where `deploymentId` was given; where the
@@ -30,7 +28,7 @@ const RETRY_EVERY_MS = 1_000;
  *   PROVIDER_REFUSED: there is no volume, and nothing is billed.
  */
 export async function createVolume(
-  deps: VolumeDeps,
+  deps: CreateVolumeDeps,
   caller: Caller,
   input: CreateVolume,
   { requestId }: { requestId?: string } = {},
@@ -47,19 +45,17 @@ export async function createVolume(
     const now = clock.now();
     const price = await newPrice(tx, teamId, hourlyRate(volumeProvider.profile, toSized(wanted)), now);
     await assertAffordable(deps, tx, { teamId, rateMicroUsd: price.rateMicroUsd }, now);
-    // Here the team is locked: nobody is taken out of it meanwhile.
+    // Here the team is locked: no member of it leaves meanwhile.
     await assertMember(tx, caller, teamId);
     await assertWithinLimits(deps, tx, teamId, { volumes: 1, volumeGb: input.sizeInGb });
     if (deployment !== null) await assertAttachable(tx, volumeProvider, wanted, deployment);
     return insert(deps, tx, volumeProvider, caller, { wanted, deployment, price, now, requestId });
   });
-  await makeVolume(deps, volumeProvider, record, deadline);
-  const isOver = (volume: VolumeSnapshot) =>
-    volume.record.status !== 'creating' && volume.record.action === null;
-  const snapshot = await syncUntil(deps, volumeProvider, record.id, deadline, isOver);
-  deps.wake(record.providerId);
-  const { status } = snapshot.record;
-  if (status === 'error' || status === 'deleted') throw failed(snapshot.record);
+  const made = await whenWritten(deps, record.id, deadline, async () => {
+    const seen = await store.read.volumes.byId(record.id);
+    return seen === null || seen.status === 'creating' || seen.action !== null ? null : seen;
+  });
+  if (made?.status === 'error' || made?.status === 'deleted') throw failed(made);
   return showVolume(deps, record.volumeId);
 }
 
@@ -112,7 +108,7 @@ function toSized({ region, cloudId, sizeInGb: sizeGb }: Wanted) {
 }
 
 async function insert(
-  { random, options, installationId }: VolumeDeps,
+  { random, options, installationId }: CreateVolumeDeps,
   tx: Transaction,
   { profile, provider }: VolumeProvider,
   { userId }: Caller,
@@ -148,8 +144,8 @@ async function insert(
     lastDetachedAt: null,
     providerName: toProviderName(installationId, id),
     providerVolumeId: null,
-    createSentAt: null,
-    action: { kind: 'create', since: now },
+    action: newIntent({ revision: 0 }, { kind: 'create', by: userId, since: now, until: null }),
+    refusal: null,
     observedAt: null,
     cleanup: 'none',
     revision: 1,
@@ -158,38 +154,15 @@ async function insert(
   };
   await tx.volumes.insert(record);
   if (deployment !== null) {
-    await beginVolumeAction(tx, deployment, now, options);
+    await beginVolumeAction(tx, deployment, { by: userId, now }, options);
     await tx.volumes.putAttachment({ volumeId: id, deploymentId: deployment.id, state: 'attaching' });
   }
+  await tx.signals.wake(provider.id, id);
   return record;
 }
 
-/** Sends the create; again where its answer was lost and the provider knows it by its key, until the deadline. */
-async function makeVolume(
-  deps: VolumeDeps,
-  volumeProvider: VolumeProvider,
-  record: VolumeRecord,
-  deadline: number,
-): Promise<void> {
-  for (let current: VolumeRecord | null = record; current?.providerVolumeId === null; ) {
-    const sentAt = deps.clock.now();
-    try {
-      return await sendCreation(deps, volumeProvider, current, sentAt);
-    } catch (error) {
-      if (!(error instanceof ProviderError)) throw error;
-      current = await deps.store.read.volumes.byId(record.id);
-      if (current === null || current.status !== 'creating') throw refusal('create', record, error);
-      if (!canRepeatCreation(volumeProvider.provider, record, deps.clock.now())) {
-        if (await giveUpCreation(deps, current, sentAt)) throw failed(record);
-        return;
-      }
-    }
-    if (deps.clock.now() + RETRY_EVERY_MS >= deadline) return;
-    await pass(deps.clock, RETRY_EVERY_MS);
-  }
-}
-
-function failed({ providerId, volumeId }: VolumeRecord): ApiError {
+function failed({ providerId, volumeId, refusal }: VolumeRecord): ApiError {
+  if (refusal !== null) return fromRefusal(refusal);
   return new ApiError(
     'PROVIDER_REFUSED',
     `${providerId} could not make the volume, or did not say that it did; nothing is billed.`,

@@ -1,12 +1,13 @@
 import { ApiError, invalid } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { newIntent } from '../model/intent.ts';
 import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Reader, Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
 import { toVolumeProvider } from '../providers/volume-provider.ts';
-import { assertIdle, isExclusive } from './actions.ts';
+import { assertIdle, isExclusive } from './intents.ts';
 import { assertFits, assertRoom } from './limits.ts';
 import { writeVolume } from './snapshot.ts';
 
@@ -57,7 +58,7 @@ export async function planLaunchVolumes(
  */
 export async function attachAtLaunch(
   tx: Pick<Transaction, 'volumes'>,
-  { id: deploymentId }: Pick<DeploymentRecord, 'id'>,
+  { id: deploymentId, userId: by }: Pick<DeploymentRecord, 'id' | 'userId'>,
   volumes: readonly VolumeRecord[],
   at: number,
 ): Promise<void> {
@@ -65,7 +66,8 @@ export async function attachAtLaunch(
     const volume = await tx.volumes.byId(planned.id);
     if (volume?.revision !== planned.revision)
       throw new ApiError('CHANGE_IN_PROGRESS', `The volume ${planned.volumeId} has just changed; try again.`);
-    await writeVolume(tx, volume, { status: 'attached', action: { kind: 'attach', since: at } });
+    const action = newIntent(volume, { kind: 'attach', by, since: at, until: null });
+    await writeVolume(tx, volume, { status: 'attached', action });
     await tx.volumes.putAttachment({ volumeId: volume.id, deploymentId, state: 'attaching' });
   }
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { unreadableAnswers } from '../../../test/support/fakes/provider-faults.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { discount } from '../../store/marketplace/records.fixture.ts';
+import { discount, intent } from '../../store/marketplace/records.fixture.ts';
 import { ApiError } from '../contract/errors.ts';
 import {
   attachedVolumeSchema,
@@ -9,6 +9,7 @@ import {
   updatedVolumeSchema,
   volumeSchema,
 } from '../contract/volume.ts';
+import { withAttempt } from '../model/intent.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { attachVolume, detachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
@@ -17,7 +18,6 @@ import { listVolumeRegions, readVolumePricing } from './locations.ts';
 import { listVolumes, readVolume } from './read.ts';
 import { releaseVolumes } from './release.ts';
 import { bodyFor, caller, openWorld, stranger, type World } from './seven-providers.fixture.ts';
-import { syncVolumes } from './sync/sync-volumes.ts';
 import { updateVolume } from './update.ts';
 
 let world: World;
@@ -31,7 +31,7 @@ const HOUR = 3_600_000;
 const create = (letter: string, changes = {}) =>
   world.settle(createVolume(world.deps, caller, bodyFor(letter, changes) as never));
 const read = (volumeId: string) => world.settle(readVolume(world.deps, caller, volumeId));
-const sync = (letter: string) => world.settle(syncVolumes(world.deps, world.provider(letter)));
+const sync = (letter: string) => world.settle(world.sync(letter));
 const segments = (id: string) => world.deps.store.read.ledger.segmentsOf('volume', id);
 const deployment = (id: string) => world.deps.store.read.deployments.byId(id);
 const only = async () => (await world.volumes())[0];
@@ -171,8 +171,8 @@ describe('a create', () => {
     const { id } = (await only()) as VolumeRecord;
     await world.deps.store.transact(async (tx) => {
       const current = (await tx.volumes.byId(id)) as VolumeRecord;
-      const createSentAt = (current.createSentAt ?? 0) + 1;
-      await tx.volumes.update({ ...current, createSentAt, revision: current.revision + 1 });
+      const action = current.action && withAttempt(current.action, (current.action.sentAt ?? 0) + 1);
+      await tx.volumes.update({ ...current, action });
     });
   };
 
@@ -241,15 +241,12 @@ describe('a create', () => {
     await world.deps.store.transact(async (tx) => {
       if (record === undefined) throw new Error('there is none');
       const lost = { status: 'creating', providerVolumeId: null, startedAt: null, observedAt: null } as const;
-      await tx.volumes.update({ ...record, ...lost, action: { kind: 'create', since: world.clock.now() } });
+      await tx.volumes.update({ ...record, ...lost, action: intent('create', { since: world.clock.now() }) });
     });
     await sync('a');
-    expect(world.plain('a').faults.countOf('createVolume')).toBe(1);
-    await world.clock.advance(30_000);
-    await sync('a');
-    await world.clock.advance(5_000);
     await sync('a');
     expect(world.plain('a').faults.countOf('createVolume')).toBe(2);
+    await world.clock.advance(5_000);
     expect((await read(volume.volumeId)).status).toBe('available');
   });
 });
@@ -286,7 +283,7 @@ describe('an attachment', () => {
   it('keeps other changes of the deployment out while it is made: 409', async () => {
     const volume = await create('d');
     const { id } = await world.deploy('d', volume.region, {
-      action: { kind: 'restart', since: world.clock.now(), isSent: true },
+      action: intent('restart', { since: world.clock.now() }),
     });
     const error = await failure(attachVolume(world.deps, caller, volume.volumeId, id));
     expect(error.code).toBe('CHANGE_IN_PROGRESS');
@@ -401,7 +398,7 @@ describe('a deletion', () => {
     const record = await only();
     if (record === undefined) throw new Error('there is no volume');
     await world.deps.store.transact((tx) =>
-      tx.volumes.update({ ...record, action: { kind: 'delete', since: world.clock.now() } }),
+      tx.volumes.update({ ...record, action: intent('delete', { since: world.clock.now() }) }),
     );
     await world.plain('a').client.deleteVolume(record.providerVolumeId ?? '');
     await world.clock.advance(60_000);

@@ -5,14 +5,13 @@ import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
-import { syncVolumes } from './sync/sync-volumes.ts';
 
 const requestId = 'req-of-the-create';
 
-async function sync({ deps, provider, clock, settle }: World, minutes: number): Promise<void> {
+async function sync({ sync, clock, settle }: World, minutes: number): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
     await clock.advance(60_000);
-    await settle(syncVolumes(deps, provider('a')));
+    await settle(sync('a'));
   }
 }
 
@@ -42,9 +41,9 @@ it('all lines of a volume share its id, its team and the request that made it, t
   for (const { message, fields } of logged) expect({ message, ...fields }).toMatchObject(shared);
   const told = new Set(logged.map(({ level, message }) => `${level}: ${message}`));
   expect([...told].sort()).toEqual([
-    'debug: a volume could not be read at its provider',
+    'debug: a call about a volume did not succeed',
     'error: a deleted volume may still exist at the provider and cost money: its deletion is retried until the provider confirms it',
     'error: the provider answers 404 for one of our volumes: it is kept and billed here; check it at the provider',
-    'warn: an attachment of a volume was given up',
+    'warn: a volume could not be attached in time: it is given up',
   ]);
 });

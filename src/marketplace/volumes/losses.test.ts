@@ -4,7 +4,6 @@ import { acceptLosses, countLosses } from '../providers/loss-cap.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
-import { syncVolumes } from './sync/sync-volumes.ts';
 
 const VOLUMES = 9;
 const CAP = 5;
@@ -35,7 +34,7 @@ const deleteAll = async () => {
 };
 const sync = async () => {
   for (let round = 0; round < 3; round++) {
-    await world.settle(syncVolumes(world.deps, world.provider('a')));
+    await world.settle(world.sync('a'));
     await world.clock.advance(5_000);
   }
 };

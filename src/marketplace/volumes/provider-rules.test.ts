@@ -5,7 +5,6 @@ import { createVolume } from './create.ts';
 import { attachAtLaunch, planLaunchVolumes } from './launch.ts';
 import { releaseVolumes } from './release.ts';
 import { bodyFor, caller, letters, openWorld, placeOf, type World } from './seven-providers.fixture.ts';
-import { syncVolumes } from './sync/sync-volumes.ts';
 import { updateVolume } from './update.ts';
 
 let world: World;
@@ -63,7 +62,7 @@ async function launched(letter: string) {
   const deployment = await launch(letter, [volumeId]);
   await world.update(deployment.id, { status: 'running', startedAt: world.clock.now() });
   for (let turn = 0; turn < 2; turn++) {
-    await world.settle(syncVolumes(world.deps, world.provider(letter)));
+    await world.settle(world.sync(letter));
     await world.clock.advance(5_000);
   }
   return { volumeId, deployment };
@@ -386,7 +385,7 @@ it.each(['a', 'c', 'd', 'e', 'f'])(
     for (let turn = 0; turn < 3; turn++) {
       await world.clock.advance(10_000);
       expect(world.plain(letter).instances).toEqual([]);
-      await world.settle(syncVolumes(world.deps, world.provider(letter)));
+      await world.settle(world.sync(letter));
     }
     const [volume] = await world.volumes();
     expect(volume).toMatchObject({ volumeId, status: 'available', action: null });

@@ -1,44 +1,42 @@
-import { ProviderError } from '../../client/orchestrator-client.ts';
 import { type Volume, type VolumeFilter, type VolumePage, volumeStatuses } from '../contract/volume.ts';
 import type { Deps } from '../deps.ts';
 import { type Caller, ownVolume } from '../model/own-rows.ts';
-import { logNames } from '../model/volume-record.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 import { volumeProviderOf } from '../providers/volume-provider.ts';
 import { resolveTeam } from '../teams/access.ts';
-import type { VolumeDeps } from './refusal.ts';
-import { readVolumeSnapshot } from './snapshot.ts';
-import { applyVolumeObservation } from './sync/apply-observation.ts';
-import { observeVolume } from './sync/sync-volume.ts';
+import { whenWritten } from '../waiting.ts';
 import { showVolume, toVolume } from './to-volume.ts';
 
+/** How long a read waits for the worker to ask the provider. */
+const FRESH_WITHIN_MS = 2_000;
+
 /**
- * M: GET /api/volumes/{volumeId}: "Volume with fresh usage data": the provider is asked; if it does not answer, the
- * last known state is shown.
+ * M: GET /api/volumes/{volumeId}: "Volume with fresh usage data": the provider's worker asks for it; if the provider does
+ * not answer soon, the last known state is shown.
  *
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
-export async function readVolume(deps: VolumeDeps, caller: Caller, volumeId: string): Promise<Volume> {
-  const { id } = await ownVolume(deps.store.read, caller, volumeId);
-  await refresh(deps, id);
+export async function readVolume(
+  deps: Pick<Deps, 'store' | 'clock' | 'providers'>,
+  caller: Caller,
+  volumeId: string,
+): Promise<Volume> {
+  const { store, clock, providers } = deps;
+  const record = await ownVolume(store.read, caller, volumeId);
+  const now = clock.now();
+  if (isShown(record) && volumeProviderOf(providers, record.providerId) !== null) {
+    await store.transact((tx) => tx.signals.wake(record.providerId, record.id));
+    await whenWritten(deps, record.id, now + FRESH_WITHIN_MS, async () => {
+      const seen = await store.read.volumes.byId(record.id);
+      return seen === null || (seen.observedAt ?? 0) >= now ? true : null;
+    });
+  }
   return showVolume(deps, volumeId);
 }
 
-async function refresh(deps: VolumeDeps, id: string): Promise<void> {
-  const snapshot = await readVolumeSnapshot(deps.store.read, id);
-  if (snapshot === null) return;
-  const { status, providerId } = snapshot.record;
-  const volumeProvider = volumeProviderOf(deps.providers, providerId);
-  if (volumeProvider === null || status === 'deleted' || status === 'deleting' || status === 'error') return;
-  try {
-    const observation = await observeVolume(deps, volumeProvider, snapshot);
-    if (observation !== null) await applyVolumeObservation(deps, volumeProvider, snapshot, observation);
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    deps.log.debug(
-      { ...logNames(snapshot.record), provider: providerId, problem: error.problem },
-      'a volume could not be refreshed: its last known state is shown',
-    );
-  }
+/** Whether the provider can say something of it that is shown. */
+function isShown({ status, providerVolumeId }: VolumeRecord): boolean {
+  return providerVolumeId !== null && status !== 'deleted' && status !== 'deleting' && status !== 'error';
 }
 
 const SHOWN = volumeStatuses.filter((status) => status !== 'deleted');

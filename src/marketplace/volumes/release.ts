@@ -1,7 +1,7 @@
 import { isActive } from '../model/deployment-record.ts';
 import type { Transaction } from '../model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
-import { endVolumeAction, isExclusive } from './actions.ts';
+import { detachIntent, endVolumeAction, isExclusive } from './intents.ts';
 import { type AttachmentSnapshot, isInTransit, writeVolume } from './snapshot.ts';
 
 /**
@@ -50,7 +50,7 @@ function actionAfter(
   at: number,
 ): VolumeRecord['action'] {
   if (isExclusive(volume)) return volume.action;
-  return left.some(isInTransit) ? { kind: 'detach', since: at } : null;
+  return left.some(isInTransit) ? detachIntent(volume, at) : null;
 }
 
 /** Removes attachments that the provider does not have. */

@@ -23,13 +23,14 @@ import {
   userId,
 } from '../../store/marketplace/records.fixture.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { defaultOptions } from '../model/options.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { noMarkups } from '../providers/markup.ts';
 import { providerProfileSchema } from '../providers/profile.ts';
 import type { CatalogOffer, Provider } from '../providers/provider.ts';
-import type { VolumeDeps } from './refusal.ts';
+import { WokenWorker } from '../sync/worker.fixture.ts';
 
 export const letters = ['a', 'b', 'c', 'd', 'e', 'f', 'g'] as const;
 export const caller = { userId };
@@ -103,9 +104,12 @@ function toOffer(providerId: string, offer: CatalogFile['offers'][number]): Cata
 
 export interface World {
   clock: VirtualClock;
-  deps: VolumeDeps;
+  deps: Deps;
   logged: { level: string; message: string; fields: Record<string, unknown> }[];
-  woken: string[];
+  /** The worker of a provider in another server, which nothing wakes. */
+  anotherWorker: (letter: string) => WokenWorker;
+  /** One sync of each volume of a provider. */
+  sync: (letter: string) => Promise<void>;
   plain: (letter: string) => PlainProvider;
   provider: (letter: string) => Provider;
   /** Calls at all providers that change something. */
@@ -161,7 +165,6 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
   }
   const plain = (letter: string) => plains.get(`provider-${letter}`) as PlainProvider;
   const logged: World['logged'] = [];
-  const woken: string[] = [];
   const say = (level: string) => (fields: object, message: string) =>
     void logged.push({ level, message, fields: { ...fields } });
   const log: Log = { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') };
@@ -170,7 +173,7 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
     next: () => 0.5,
     bytes: (length: number) => Buffer.alloc(length, 0).fill(++drawn, length - 1),
   };
-  const deps: VolumeDeps = {
+  const deps: Deps = {
     store,
     clock,
     random,
@@ -178,13 +181,18 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
     options: defaultOptions,
     installationId: '0badcafe',
     providers: { ids: () => [...providers.keys()], get: (id) => providers.get(id) },
-    wake: (id) => void woken.push(id),
   };
+  const workers = new Map([...providers].map(([id, provider]) => [id, new WokenWorker(deps, provider)]));
   return {
     clock,
     deps,
     logged,
-    woken,
+    anotherWorker: (letter) => {
+      const worker = new WokenWorker(deps, providers.get(`provider-${letter}`) as Provider);
+      worker.stop();
+      return worker;
+    },
+    sync: (letter) => (workers.get(`provider-${letter}`) as WokenWorker).syncVolumes(),
     plain,
     provider: (letter) => providers.get(`provider-${letter}`) as Provider,
     writes: () =>

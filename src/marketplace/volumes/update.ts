@@ -1,5 +1,6 @@
 import { invalid } from '../contract/errors.ts';
 import { type UpdatedVolume, type UpdateVolume, updatedVolumeSchema } from '../contract/volume.ts';
+import type { Deps } from '../deps.ts';
 import { assertAffordable } from '../ledger/assert-affordable.ts';
 import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
@@ -7,50 +8,54 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
 import { hourlyRate, requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
-import { assertIdle, endResize } from './actions.ts';
+import { awaitVolume } from './await-intent.ts';
+import { type AskedVolume, assertIdle, writeVolumeIntent } from './intents.ts';
 import { assertName, assertSize } from './limits.ts';
 import { newPrice } from './locations.ts';
-import { sendOrUndo, slow, type VolumeDeps } from './refusal.ts';
-import { transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
-import { syncUntil } from './sync/sync-volume.ts';
+import { writeVolume } from './snapshot.ts';
 import { showVolume } from './to-volume.ts';
+
+type UpdateDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 
 /**
  * M: PATCH /api/volumes/{volumeId} (Volume rules, 4). A new name is only ours: the provider knows the volume by another.
+ * It is written with the new size, if there is one.
  *
  * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND, CHANGE_IN_PROGRESS or PROVIDER_REFUSED: nothing changed.
  *   PROVIDER_SLOW: the request went through.
  */
 export async function updateVolume(
-  deps: VolumeDeps,
+  deps: UpdateDeps,
   caller: Caller,
   volumeId: string,
   { name, sizeInGb }: UpdateVolume,
 ): Promise<UpdatedVolume> {
   const { store, clock, options, providers } = deps;
-  const deadline = clock.now() + options.lifecycleWaitMs;
+  const until = clock.now() + options.lifecycleWaitMs;
   const volumeProvider = requireVolumeProvider(providers, await ownVolume(store.read, caller, volumeId));
-  const { record, toSizeGb } = await store.transact(async (tx) => {
-    const current = await ownVolume(tx, caller, volumeId);
-    const grown = assertAllowed(volumeProvider, current, { name, sizeInGb });
-    if (grown === null) return { record: await rename(current), toSizeGb: null };
-    const now = clock.now();
-    await assertMayGrow(deps, tx, volumeProvider, current, grown);
-    assertIdle(current, now, options);
-    await writeVolume(tx, current, { action: { kind: 'resize', since: now, toSizeGb: grown } });
-    return { record: current, toSizeGb: grown };
-
-    async function rename(volume: VolumeRecord): Promise<VolumeRecord> {
-      return name === undefined || name === volume.name ? volume : writeVolume(tx, volume, { name });
+  const asked = await store.transact(async (tx): Promise<AskedVolume | null> => {
+    const record = await ownVolume(tx, caller, volumeId);
+    const toSizeGb = assertAllowed(volumeProvider, record, { name, sizeInGb });
+    if (toSizeGb === null) {
+      if (name !== undefined && name !== record.name) await writeVolume(tx, record, { name });
+      return null;
     }
+    const since = clock.now();
+    await assertMayGrow(deps, tx, volumeProvider, record, toSizeGb);
+    assertIdle(record, since, options);
+    const intent = { kind: 'resize', by: caller.userId, since, until, toSizeGb } as const;
+    return writeVolumeIntent(tx, record, { ...intent, ...(name !== undefined && { name }) });
   });
-  if (toSizeGb !== null) await resize(deps, volumeProvider, record, { toSizeGb, name, deadline });
+  if (asked !== null) {
+    const toSizeGb = asked.action.toSizeGb ?? 0;
+    await awaitVolume(deps, asked, { isDone: ({ record }) => record.sizeGb >= toSizeGb });
+  }
   return updatedVolumeSchema.parse(await showVolume(deps, volumeId));
 }
 
 /** @throws {ApiError} VALIDATION_ERROR with `details.reason` insufficient_balance or quota_exceeded */
 async function assertMayGrow(
-  deps: VolumeDeps,
+  deps: UpdateDeps,
   tx: Transaction,
   { profile }: VolumeProvider,
   record: VolumeRecord,
@@ -95,30 +100,4 @@ function assertAllowed(
 
 function canResize({ catalog }: Provider): boolean {
   return [...catalog.offers.values()].some(({ announcesVolumeResize }) => announcesVolumeResize);
-}
-
-async function resize(
-  deps: VolumeDeps,
-  volumeProvider: VolumeProvider,
-  record: VolumeRecord,
-  { toSizeGb, name, deadline }: { toSizeGb: number; name: string | undefined; deadline: number },
-): Promise<void> {
-  const { store, clock, options } = deps;
-  const call = { timeoutMs: options.polling.callTimeoutMs };
-  const problem = await sendOrUndo('resize', record, {
-    send: async () => {
-      await volumeProvider.provider.client.resizeVolume(record.providerVolumeId ?? '', toSizeGb, call);
-    },
-    undo: () => transactOnVolume(store, record.id, (tx, snapshot) => endResize(tx, snapshot, clock.now())),
-  });
-  if (name !== undefined)
-    await transactOnVolume(
-      store,
-      record.id,
-      async (tx, snapshot) => void (await writeVolume(tx, snapshot.record, { name })),
-    );
-  const isOver = (volume: VolumeSnapshot) => volume.record.action?.kind !== 'resize';
-  const snapshot = await syncUntil(deps, volumeProvider, record.id, deadline, isOver);
-  deps.wake(record.providerId);
-  if (snapshot.record.sizeGb !== toSizeGb) throw slow('resize', record, problem);
 }

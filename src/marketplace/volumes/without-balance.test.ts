@@ -12,7 +12,6 @@ import { defaultOptions } from '../model/options.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
-import { syncVolumes } from './sync/sync-volumes.ts';
 
 const HOUR = 3_600_000;
 /** A day of these tests is shorter, so that they have fewer rounds of billing. */
@@ -75,7 +74,7 @@ async function passUntil(at: number): Promise<void> {
     await world.settle(accrual.run());
   }
   for (let second = 0; second < 20; second++) await world.clock.advance(500);
-  await world.settle(syncVolumes(world.deps, world.provider('a')));
+  await world.settle(world.sync('a'));
 }
 
 async function expectRightBooks(): Promise<void> {
@@ -107,7 +106,7 @@ it('is told at zero, three days and one day before, and is deleted seven days af
   ]);
   expect(truly()).toHaveLength(1);
   await world.clock.advance(HOUR);
-  await world.settle(syncVolumes(world.deps, world.provider('a')));
+  await world.settle(world.sync('a'));
   expect([truly(), (await stored())?.status]).toEqual([[], 'deleted']);
   const cost = (await stored())?.totalCostMicroUsd;
   await passUntil(world.clock.now() + 2 * DAY);

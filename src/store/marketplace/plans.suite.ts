@@ -89,7 +89,7 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
   },
   'the volumes of a provider to sync': async ({ volumes }) => {
     await volumes.toSync(providerId);
-    await volumes.failed(providerId);
+    await volumes.newToSync(providerId);
     await volumes.countByProvider();
   },
   'what a provider has lost': async ({ losses }) => {

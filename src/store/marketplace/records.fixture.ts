@@ -1,4 +1,5 @@
 import type { DeploymentRecord } from '../../marketplace/model/deployment-record.ts';
+import type { Intent } from '../../marketplace/model/intent.ts';
 import type {
   LedgerEntryRecord,
   LedgerTransactionRecord,
@@ -165,6 +166,7 @@ export function deployment(changes: Partial<DeploymentRecord> = {}): DeploymentR
     providerInstanceId: null,
     launch: { state: 'wanted', request: null, sentAt: null, looks: 0 },
     action: null,
+    refusal: null,
     suspicion: null,
     observedAt: null,
     cleanup: 'none',
@@ -188,6 +190,12 @@ export function runningDeployment(changes: Partial<DeploymentRecord> = {}): Depl
     launch: { state: 'made', request: null, sentAt: now, looks: 0 },
     ...changes,
   });
+}
+
+/** A change that was sent once, whose answer is not known. */
+export function intent<Kind extends string>(kind: Kind, changes: Partial<Intent<Kind>> = {}): Intent<Kind> {
+  const { since = now } = changes;
+  return { id: 1, kind, since, by: userId, until: null, attempt: 1, sentAt: since, answer: null, ...changes };
 }
 
 /** There at its provider, on no deployment. */
@@ -218,8 +226,8 @@ export function volume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
     lastDetachedAt: null,
     providerName: `bm-test-${id}`,
     providerVolumeId: `pv-${id}`,
-    createSentAt: now,
     action: null,
+    refusal: null,
     observedAt: null,
     cleanup: 'none',
     revision: 1,

@@ -15,6 +15,7 @@ import {
   deployment,
   discount,
   grant,
+  intent,
   mail,
   member,
   now,
@@ -241,7 +242,8 @@ export function describeMarketplaceStore(
             sentAt: now,
             looks: 2,
           },
-          action: { kind: 'pause', since: now, isSent: true },
+          action: intent('pause', { until: now + 1, answer: 500 }),
+          refusal: { id: 7, code: 'PROVIDER_REFUSED', message: 'no', details: { a: 1 } },
           suspicion: { status: 'GONE', since: now, polls: 1, isListed: false },
           rateMicroUsd: 3_000_000_000,
         });
@@ -303,8 +305,8 @@ export function describeMarketplaceStore(
         expect(await setup()).toEqual(['deploying', 'running']);
         expect(await setupNew()).toEqual(['deploying']);
         expect(await store.read.deployments.toSync(providerId)).toEqual([
-          { id: 'deploying', status: 'deploying', stoppedAt: null, launchState: 'wanted' },
-          { id: 'running', status: 'running', stoppedAt: null, launchState: 'made' },
+          { id: 'deploying', status: 'deploying', stoppedAt: null, launchState: 'wanted', isAsked: false },
+          { id: 'running', status: 'running', stoppedAt: null, launchState: 'made', isAsked: false },
         ]);
       });
 
@@ -338,7 +340,7 @@ export function describeMarketplaceStore(
           originalRateMicroUsd: 7,
           originalStoppedRateMicroUsd: 3,
         } as const;
-        const resume = { kind: 'resume', since: now, isSent: true } as const;
+        const resume = intent('resume');
         await write((tx) => tx.teams.insert(team({ id: 'team-2' })));
         await insert(
           deployment({ id: 'a', originalRateMicroUsd: 5 }),
@@ -347,7 +349,7 @@ export function describeMarketplaceStore(
           runningDeployment({ id: 'd', ...stopped }),
           runningDeployment({ id: 'e', ...stopped }),
           runningDeployment({ id: 'f', ...stopped, action: resume }),
-          runningDeployment({ id: 'g', ...stopped, action: { ...resume, kind: 'volume' } }),
+          runningDeployment({ id: 'g', ...stopped, action: intent('volume') }),
           deployment({ id: 'over', status: 'terminated' }),
           deployment({ id: 'foreign', teamId: 'team-2' }),
         );
@@ -440,7 +442,8 @@ export function describeMarketplaceStore(
           type: 'nvme',
           sizeGb: 10.5,
           providerVolumeId: null,
-          action: { kind: 'resize', since: now },
+          action: { ...intent('resize'), toSizeGb: 20, before: intent('create') },
+          refusal: { id: 7, code: 'PROVIDER_REFUSED', message: 'no' },
         });
         await write(async (tx) => {
           await tx.volumes.insert(record);
@@ -467,9 +470,7 @@ export function describeMarketplaceStore(
             await tx.volumes.insert(volume({ id, createdAt: now + index }));
           await tx.volumes.update(volume({ id: 'b', status: 'deleted', createdAt: now + 1 }));
           await tx.volumes.update(volume({ id: 'c', cleanup: 'wanted', createdAt: now + 2 }));
-          await tx.volumes.update(
-            volume({ id: 'd', action: { kind: 'attach', since: now }, createdAt: now + 3 }),
-          );
+          await tx.volumes.update(volume({ id: 'd', action: intent('attach'), createdAt: now + 3 }));
         });
         const page = async (offset: number, statuses?: ['available']) => {
           const filter = { teamId, offset, limit: 2, ...(statuses && { statuses }) };
@@ -479,7 +480,8 @@ export function describeMarketplaceStore(
         expect(await page(0)).toEqual(['d', 'c', 4]);
         expect(await page(2)).toEqual(['b', 'a', 4]);
         expect(await page(2, ['available'])).toEqual(['a', 3]);
-        expect((await store.read.volumes.toSync(providerId)).map(({ id }) => id)).toEqual(['c', 'd']);
+        expect(await store.read.volumes.newToSync(providerId)).toEqual(['c', 'd']);
+        expect(await store.read.volumes.toSync(providerId)).toEqual(['a', 'c', 'd']);
       });
 
       it('are attached to deployments, and found from both sides', async () => {

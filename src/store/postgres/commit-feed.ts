@@ -8,7 +8,7 @@ import { BerthClient, connectionOptions } from './pool.ts';
 export const FEED_NAME = 'berth commits';
 const CHANNEL = 'berth_commits';
 /** PostgreSQL limits a notification to less than 8,000 bytes. */
-const IDS_PER_NOTICE = 100;
+const IDS_PER_NOTICE = 50;
 const RECONNECT_AFTER_MS = 250;
 /** The answer to a commit may come this much later than its notification, before the notification counts. */
 const OWN_ANSWER_AFTER_MS = 100;

@@ -1,13 +1,14 @@
 import { sql } from 'drizzle-orm';
 import type { PortForward } from '../../contract/instance.ts';
 import type {
-  Action,
   Cleanup,
+  DeploymentIntent,
   DeploymentRecord,
   Launch,
   SshProof,
   Suspicion,
 } from '../../marketplace/model/deployment-record.ts';
+import type { Refusal } from '../../marketplace/model/intent.ts';
 import type { LossRecord } from '../../marketplace/model/ledger-records.ts';
 import type { AttachmentRecord, VolumeRecord } from '../../marketplace/model/volume-record.ts';
 import type { PeopleTables } from './marketplace-people.ts';
@@ -64,13 +65,14 @@ export function resourceTables(
       providerName: text('provider_name').notNull().unique('deployments_provider_name_key'),
       providerInstanceId: text('provider_instance_id'),
       launch: json('launch').$type<Launch>().notNull(),
-      action: json('action').$type<Action>(),
+      action: json('action').$type<DeploymentIntent>(),
       suspicion: json('suspicion').$type<Suspicion>(),
       observedAt: bigint('observed_at'),
       cleanup: text('cleanup').$type<Cleanup>().notNull(),
       revision: integer('revision').notNull(),
       sshProof: json('ssh_proof').$type<SshProof>(),
       providerRateMicroUsd: bigint('provider_rate_micro_usd'),
+      refusal: json('refusal').$type<Refusal>(),
     },
     (t) => [
       index('deployments_to_tend')
@@ -78,7 +80,10 @@ export function resourceTables(
         .where(sql`${t.status} IN ('deploying', 'running', 'stopped') OR ${t.cleanup} = 'wanted'`),
       index('deployments_new_to_tend')
         .on(t.providerId)
-        .where(sql`${t.status} = 'deploying' OR ${t.cleanup} = 'wanted'`),
+        .where(sql`${t.status} = 'deploying' OR ${t.cleanup} = 'wanted' OR ${t.action} IS NOT NULL`),
+      index('deployments_by_instance')
+        .on(t.providerInstanceId)
+        .where(sql`${t.providerInstanceId} IS NOT NULL`),
       index('deployments_active_by_team')
         .on(t.teamId, t.status, t.originalRateMicroUsd, t.originalStoppedRateMicroUsd)
         .where(sql`${t.status} IN ('deploying', 'running', 'stopped')`),
@@ -121,13 +126,13 @@ export function resourceTables(
       lastDetachedAt: bigint('last_detached_at'),
       providerName: text('provider_name').notNull().unique('volumes_provider_name_key'),
       providerVolumeId: text('provider_volume_id'),
-      createSentAt: bigint('create_sent_at'),
       action: json('action').$type<NonNullable<VolumeRecord['action']>>(),
       observedAt: bigint('observed_at'),
       cleanup: text('cleanup').$type<Cleanup>().notNull(),
       revision: integer('revision').notNull(),
       deletionTakenAt: bigint('deletion_taken_at'),
       requestId: text('request_id'),
+      refusal: json('refusal').$type<Refusal>(),
     },
     (t) => [
       index('volumes_to_tend')
@@ -136,9 +141,6 @@ export function resourceTables(
       index('volumes_by_team').on(t.teamId, t.createdAt),
       index('volumes_live_by_team').on(t.teamId).where(sql`${t.status} <> 'deleted'`),
       index('volumes_live_by_provider').on(t.providerId).where(sql`${t.status} <> 'deleted'`),
-      index('volumes_failed')
-        .on(t.providerId)
-        .where(sql`${t.status} = 'error' AND ${t.startedAt} IS NOT NULL AND ${t.deletedAt} IS NULL`),
     ],
   );
 

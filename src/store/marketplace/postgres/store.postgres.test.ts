@@ -262,7 +262,7 @@ describe('opening', () => {
       heardOften = resolve;
     });
     const store = await openMarketplacePostgresStore(url, {
-      hearTimeEveryMs: 1,
+      timing: { heartbeatMs: 1, believedForMs: 3_000 },
       hearTime: async (ask) => {
         heard.push(await ask());
         if (heard.length === 3) heardOften();

@@ -1,30 +1,38 @@
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { Duplicate, type Store } from '../../../marketplace/model/store.ts';
-import { ASK_TIME } from '../../postgres/commit-feed.ts';
+import type { Log } from '../../../ports/log.ts';
+import {
+  ASK_TIME,
+  CommitFeed,
+  defaultTiming,
+  type FeedTiming,
+  type OwnCommit,
+} from '../../postgres/commit-feed.ts';
 import { lockingConnections, readingConnections, toConnection } from '../../postgres/connection.ts';
 import { marketplaceFormat } from '../../postgres/database-format.ts';
 import { asFailure, fromPostgres, PostgresFailure, refusalOf } from '../../postgres/errors.ts';
 import { type OpenOptions, prepareDatabase } from '../../postgres/open-database.ts';
 import { AUDITS, createPool, TRANSACTIONS } from '../../postgres/pool.ts';
-import { TimeAsker } from '../../postgres/time-asker.ts';
-import { proveWrites, runSnapshot, runTransaction } from '../../postgres/transaction.ts';
+import { OutcomeUnknown, proveWrites, runSnapshot, runTransaction } from '../../postgres/transaction.ts';
 import { marketplaceTables } from '../../schema/marketplace.ts';
 import { postgres } from '../../schema/postgres.ts';
 import { readerOn, transactionOn } from '../queries/repositories.ts';
+import { nothingTold, RowSignals, type Told, toTexts } from '../row-signals.ts';
 import { SharedRequestCounts } from './request-counts.ts';
 
 /** Other statements have connections of their own, so that transactions that wait for locks do not block them. */
 const TRANSACTIONS_AT_ONCE = 10;
 const STATEMENTS_AT_ONCE = 5;
 const AUDITS_AT_ONCE = 2;
-const HEAR_TIME_EVERY_MS = 3_000;
 
 const tables = marketplaceTables(postgres);
 
 export interface MarketplacePostgresOptions extends OpenOptions {
-  /** Hears the database's time, once before the store is there and then every `hearTimeEveryMs` milliseconds. */
+  timing?: FeedTiming;
+  /** Logs when commits of other servers are not heard any more, and when they are again. */
+  log?: Pick<Log, 'info' | 'warn'>;
+  /** Hears the database's time, once before the store is there and then with each heartbeat. See `CommitFeed`. */
   hearTime?: (ask: () => Promise<number>) => Promise<void>;
-  hearTimeEveryMs?: number;
 }
 
 /**
@@ -36,7 +44,8 @@ export async function openMarketplacePostgresStore(
   url: string,
   {
     hearTime = async (ask) => void (await ask()),
-    hearTimeEveryMs = HEAR_TIME_EVERY_MS,
+    timing = defaultTiming,
+    log,
     ...options
   }: MarketplacePostgresOptions = {},
 ): Promise<Store> {
@@ -48,9 +57,25 @@ export async function openMarketplacePostgresStore(
     asFailure(
       hearTime(async () => (await statementPool.query<{ now: number }>(ASK_TIME)).rows[0]?.now ?? Number.NaN),
     );
-  const asker = new TimeAsker(hear, hearTimeEveryMs);
+  const signals = new RowSignals();
+  const feed = new CommitFeed(
+    url,
+    {
+      changed: async (texts) => signals.hear(texts),
+      missed: () => signals.missed(),
+      lost: (reason) =>
+        log?.warn(
+          { reason },
+          'the commits of other servers are not heard: requests wait some seconds longer',
+        ),
+      found: () => log?.info({}, 'the commits of other servers are heard again'),
+      send: (text) => statementPool.query(text),
+      hearTime,
+    },
+    timing,
+  );
   const end = async () => {
-    await asker.stop();
+    await feed.stop();
     await Promise.all([pool.end(), statementPool.end(), auditPool.end()]);
   };
   let ending: Promise<void> | undefined;
@@ -61,20 +86,35 @@ export async function openMarketplacePostgresStore(
     await close();
     throw refusalOf(error, url);
   }
-  asker.start();
+  feed.start();
   const requests = new SharedRequestCounts(drizzle(statementPool));
   const inTransaction = lockingConnections(tables);
   const inSnapshot = readingConnections(tables);
 
   return {
     read: readerOn(toConnection(statementPool, tables), toCoreError),
-    transact: (body) =>
-      guarded(
-        runTransaction({ pool, statementPool, schema }, inTransaction, async (connection) => ({
-          result: await body(transactionOn(connection)),
-          last: '',
-        })),
-      ),
+    transact: async (body) => {
+      let commit: OwnCommit | undefined;
+      const ended = () => commit && feed.told(commit);
+      const { value, told } = await guarded(
+        runTransaction({ pool, statementPool, schema }, inTransaction, async (connection) => {
+          ended();
+          const told: Told = nothingTold();
+          const value = await body(transactionOn(connection, told));
+          commit = feed.announce(toTexts(told));
+          return { result: { value, told }, last: commit.notices };
+        }),
+      ).catch((error) => {
+        if (error instanceof OutcomeUnknown) feed.doubtOwn();
+        else ended();
+        throw error;
+      });
+      signals.tell(told);
+      ended();
+      return value;
+    },
+    watch: signals.watch,
+    onWake: signals.onWake,
     snapshot: (body) =>
       guarded(runSnapshot(auditPool, inSnapshot, (connection) => body(readerOn(connection, toCoreError)))),
     countRequest: (window) => guarded(requests.count(window)),

@@ -24,6 +24,18 @@ const deploymentByProviderName = prepared(
     db.select().from(deployments).where(eq(deployments.providerName, name)),
 );
 
+const deploymentsByInstance = prepared(
+  (
+    { db, tables: { deployments } }: Connection,
+    { provider, instance }: { provider: string; instance: string },
+  ) =>
+    db
+      .select()
+      .from(deployments)
+      .where(and(eq(deployments.providerInstanceId, instance), eq(deployments.providerId, provider)))
+      .orderBy(asc(deployments.createdAt), asc(deployments.id)),
+);
+
 const deploymentsToTend = prepared((connection: Connection, { provider }: { provider: string }) =>
   deploymentsOf(connection, provider, isToTend(connection)),
 );
@@ -39,6 +51,10 @@ function deploymentsOf({ db, tables: { deployments } }: Connection, provider: st
       status: deployments.status,
       stoppedAt: deployments.stoppedAt,
       launchState: sql<Launch['state']>`${deployments.launch} ->> 'state'`,
+      isAsked:
+        sql<boolean>`coalesce(CAST(${deployments.action} ->> 'attempt' AS INTEGER) = 0, FALSE)`.mapWith(
+          Boolean,
+        ),
     })
     .from(deployments)
     .where(and(eq(deployments.providerId, provider), condition))
@@ -124,6 +140,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
       const [record] = await deploymentByProviderName(connection, { name });
       return record ?? null;
     },
+    byInstance: (provider, instance) => deploymentsByInstance(connection, { provider, instance }),
     activeByPrice: async (teamId) => {
       const rows = await pricesOfTeam(connection, { teamId });
       return rows.flatMap((row) =>
@@ -214,7 +231,7 @@ function isToTend({ tables: { deployments } }: Connection): SQL {
 
 /** As above, for the index of what is new. */
 function isNewToTend({ tables: { deployments } }: Connection): SQL {
-  return sql`(${deployments.status} = 'deploying' OR ${deployments.cleanup} = 'wanted')`;
+  return sql`(${deployments.status} = 'deploying' OR ${deployments.cleanup} = 'wanted' OR ${deployments.action} IS NOT NULL)`;
 }
 
 const insertDeployment = prepared(({ db, tables: { deployments } }: Connection, row: DeploymentRecord) =>
@@ -246,19 +263,23 @@ function toChanges(record: DeploymentRecord): Changes {
   return changes;
 }
 
-export function deploymentWriter(connection: Connection): DeploymentWriter {
+/** `changed` hears the id of each that is written. */
+export function deploymentWriter(connection: Connection, changed: (id: string) => void): DeploymentWriter {
   const {
     db,
     tables: { deployments },
   } = connection;
   return {
     ...deploymentReader(connection),
-    insert: async (record) => void (await insertDeployment(connection, encodeRow(deployments, record))),
-    update: async (record) =>
-      void (await updateDeployment(
-        connection,
-        encodeRow(deployments, { ...toChanges(record), revision: record.revision + 1 }),
-      )),
+    insert: async (record) => {
+      changed(record.id);
+      await insertDeployment(connection, encodeRow(deployments, record));
+    },
+    update: async (record) => {
+      changed(record.id);
+      const changes = { ...toChanges(record), revision: record.revision + 1 };
+      await updateDeployment(connection, encodeRow(deployments, changes));
+    },
     recordObservations: async (observations) => {
       // Sorted, so that two transactions that write the same rows cannot deadlock.
       const sorted = [...observations].sort((a, b) => (a.id < b.id ? -1 : 1));

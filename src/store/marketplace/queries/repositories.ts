@@ -1,6 +1,7 @@
 import type { Reader, Transaction } from '../../../marketplace/model/store.ts';
 import { auditReader, auditWriter, operatorKeyReader, operatorKeyWriter } from '../../queries/operators.ts';
 import { withErrors } from '../../queries/with-errors.ts';
+import { nothingTold, signalWriter, type Told } from '../row-signals.ts';
 import { catalogReader, catalogWriter } from './catalogs.ts';
 import type { Connection } from './connection.ts';
 import { deploymentReader, deploymentWriter } from './deployments.ts';
@@ -35,7 +36,9 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
   };
 }
 
-export function transactionOn(connection: Connection): Transaction {
+/** `told` collects what the transaction is to tell once it is committed. */
+export function transactionOn(connection: Connection, told: Told = nothingTold()): Transaction {
+  const changed = (id: string) => void told.changed.add(id);
   return {
     users: userWriter(connection),
     keys: keyWriter(connection),
@@ -43,13 +46,14 @@ export function transactionOn(connection: Connection): Transaction {
     discounts: discountWriter(connection),
     stockAlerts: stockAlertWriter(connection),
     sshKeys: sshKeyWriter(connection),
-    deployments: deploymentWriter(connection),
-    volumes: volumeWriter(connection),
+    deployments: deploymentWriter(connection, changed),
+    volumes: volumeWriter(connection, changed),
     ledger: ledgerWriter(connection),
     losses: lossWriter(connection),
     mail: mailWriter(connection),
     catalogs: catalogWriter(connection),
     leases: leaseWriter(connection),
+    signals: signalWriter(told),
     settings: settingWriter(connection),
     operatorKeys: operatorKeyWriter(connection),
     audit: auditWriter(connection),

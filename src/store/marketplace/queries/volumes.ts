@@ -16,20 +16,20 @@ const volumesOfTeam = prepared(({ db, tables: { volumes } }: Connection, { teamI
     .orderBy(asc(volumes.createdAt), asc(volumes.id)),
 );
 
+const volumesToSync = prepared((connection: Connection, { provider }: { provider: string }) =>
+  idsAtProvider(connection, provider, isLive(connection.tables.volumes)),
+);
+
 const volumesToTend = prepared((connection: Connection, { provider }: { provider: string }) =>
-  volumesOfProvider(connection, provider, isToTend(connection)),
+  idsAtProvider(connection, provider, isToTend(connection)),
 );
 
-const failedVolumes = prepared((connection: Connection, { provider }: { provider: string }) =>
-  volumesOfProvider(connection, provider, isFailed(connection)),
-);
-
-function volumesOfProvider({ db, tables: { volumes } }: Connection, provider: string, condition: SQL) {
+function idsAtProvider({ db, tables: { volumes } }: Connection, provider: string, condition: SQL) {
   return db
-    .select()
+    .select({ id: volumes.id })
     .from(volumes)
     .where(and(eq(volumes.providerId, provider), condition))
-    .orderBy(asc(volumes.createdAt), asc(volumes.id));
+    .orderBy(asc(volumes.id));
 }
 
 const attachmentsOfVolume = prepared(
@@ -70,8 +70,8 @@ export function volumeReader(connection: Connection): VolumeReader {
       const [all] = await db.select({ count: count() }).from(volumes).where(where);
       return { volumes: page, total: all?.count ?? 0 };
     },
-    toSync: (provider) => volumesToTend(connection, { provider }),
-    failed: (provider) => failedVolumes(connection, { provider }),
+    toSync: async (provider) => (await volumesToSync(connection, { provider })).map(({ id }) => id),
+    newToSync: async (provider) => (await volumesToTend(connection, { provider })).map(({ id }) => id),
     countByProvider: async () =>
       db
         .select({ providerId: volumes.providerId, count: count() })
@@ -117,25 +117,30 @@ function isToTend({ tables: { volumes } }: Connection): SQL {
   return sql`(${volumes.action} IS NOT NULL OR ${volumes.cleanup} = 'wanted')`;
 }
 
-/** The same text as its partial index's condition. */
-function isFailed({ tables: { volumes } }: Connection): SQL {
-  return sql`(${volumes.status} = 'error' AND ${volumes.startedAt} IS NOT NULL AND ${volumes.deletedAt} IS NULL)`;
-}
-
-export function volumeWriter(connection: Connection): VolumeWriter {
+/** `changed` hears the id of each that is written. */
+export function volumeWriter(connection: Connection, changed: (id: string) => void): VolumeWriter {
   const {
     db,
     tables: { attachments, volumes },
   } = connection;
   return {
     ...volumeReader(connection),
-    insert: async (record) => void (await db.insert(volumes).values(record)),
+    insert: async (record) => {
+      changed(record.id);
+      await db.insert(volumes).values(record);
+    },
     // Only the ledger writes what it has cost.
-    update: async ({ totalCostMicroUsd: _, ...record }) =>
-      void (await db
+    update: async ({ totalCostMicroUsd: _, ...record }) => {
+      changed(record.id);
+      await db
         .update(volumes)
         .set({ ...record, revision: record.revision + 1 })
-        .where(eq(volumes.id, record.id))),
+        .where(eq(volumes.id, record.id));
+    },
+    recordObservation: async (id, observedAt) => {
+      changed(id);
+      await db.update(volumes).set({ observedAt }).where(eq(volumes.id, id));
+    },
     putAttachment: async (record) =>
       void (await db
         .insert(attachments)

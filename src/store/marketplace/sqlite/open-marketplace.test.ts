@@ -7,7 +7,7 @@ import { DatabaseRefused } from '../../database-refused.ts';
 import { openDatabase } from '../../sqlite/open-database.ts';
 import { assertNotServed, takeServeLock } from '../../sqlite/serve-lock.ts';
 import { openSqliteStore } from '../../sqlite/store.ts';
-import { deployment, mail, runningDeployment, seed, sshKey, volume } from '../records.fixture.ts';
+import { deployment, intent, mail, runningDeployment, seed, sshKey, volume } from '../records.fixture.ts';
 import { marketplaceFormat } from './marketplace-format.ts';
 import { openMarketplaceSqliteStore } from './store.ts';
 
@@ -111,11 +111,14 @@ async function fill(): Promise<void> {
     await tx.deployments.insert(
       deployment({
         id: 'dep-2',
-        action: { kind: 'pause', since: 1, isSent: true },
+        action: intent('pause'),
+        refusal: { id: 1, code: 'PROVIDER_REFUSED', message: 'no' },
         suspicion: { status: 'GONE', since: 1, polls: 1, isListed: false },
       }),
     );
-    await tx.volumes.insert(volume({ action: { kind: 'create', since: 1 } }));
+    await tx.volumes.insert(
+      volume({ action: intent('create'), refusal: { id: 1, code: 'PROVIDER_REFUSED', message: 'no' } }),
+    );
     await tx.mail.insert(mail({ lastError: 'no' }));
   });
   await store.close();

@@ -8,6 +8,7 @@ import { MEMORY, MemoryDatabase, type StoreDatabase } from '../../sqlite/memory.
 import { openReader } from '../../sqlite/open-database.ts';
 import type { OpenOptions } from '../../sqlite/open-options.ts';
 import { readerOn, transactionOn } from '../queries/repositories.ts';
+import { nothingTold, RowSignals } from '../row-signals.ts';
 import { marketplaceFormat } from './marketplace-format.ts';
 import { RequestCounts } from './request-counts.ts';
 
@@ -35,13 +36,21 @@ export function openMemoryMarketplaceStore(image?: Buffer): Store & Pick<MemoryD
 function storeOn(database: StoreDatabase, openSnapshot: () => Database.Database): Store {
   const connection = toConnection(database.writer, tables);
   const requests = new RequestCounts();
+  const signals = new RowSignals();
   const toCoreError = (error: unknown): unknown => asDuplicate(database.toCoreError(error));
   return {
     read: readerOn(toConnection(database.reader, tables), toCoreError),
-    transact: (body) =>
-      database
-        .transact(() => body(transactionOn(connection)))
-        .catch((error) => Promise.reject(toCoreError(error))),
+    transact: (body) => {
+      const told = nothingTold();
+      return database
+        .transact(
+          () => body(transactionOn(connection, told)),
+          () => signals.tell(told),
+        )
+        .catch((error) => Promise.reject(toCoreError(error)));
+    },
+    watch: signals.watch,
+    onWake: signals.onWake,
     snapshot: async (body) => {
       const reader = openSnapshot();
       try {

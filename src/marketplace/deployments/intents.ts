@@ -1,0 +1,130 @@
+import type { DeploymentStatus } from '../contract/deployment.ts';
+import { ApiError } from '../contract/errors.ts';
+import type { Deps } from '../deps.ts';
+import { assertNoAction, type DeploymentIntent, type DeploymentRecord } from '../model/deployment-record.ts';
+import { fromRefusal, isUnsent, newIntent } from '../model/intent.ts';
+import { type Caller, ownDeployment } from '../model/own-rows.ts';
+import type { Transaction } from '../model/store.ts';
+import { describeSlow } from '../providers/capabilities.ts';
+import { whenWritten } from '../waiting.ts';
+
+type IntentDeps = Pick<Deps, 'store' | 'clock' | 'options'>;
+
+/** A deployment with the intent that was written into it. */
+export type Asked = DeploymentRecord & { action: DeploymentIntent };
+
+type Kind = Exclude<DeploymentIntent['kind'], 'volume'>;
+
+/** What the provider is asked for, as messages say it. */
+const verbs: Readonly<Record<Kind, string>> = { pause: 'stop', resume: 'start', restart: 'restart' };
+
+export function verbOf({ kind }: Pick<DeploymentIntent, 'kind'>): string {
+  return kind === 'volume' ? 'change' : verbs[kind];
+}
+
+/**
+ * Writes what the owner asks for and wakes the provider's worker. `assertPossible` gets the deployment locked.
+ *
+ * @throws {ApiError} NOT_FOUND, FORBIDDEN, CHANGE_IN_PROGRESS, or what `assertPossible` throws; then nothing is written
+ */
+export async function ask(
+  { store, clock, options }: IntentDeps,
+  caller: Caller,
+  id: string,
+  kind: Kind,
+  assertPossible: (record: DeploymentRecord, tx: Transaction) => void | Promise<void>,
+): Promise<Asked> {
+  const until = clock.now() + options.lifecycleWaitMs;
+  return store.transact(async (tx) => {
+    const record = await ownDeployment(tx, caller, id);
+    assertNoAction(record, clock.now(), options);
+    await assertPossible(record, tx);
+    return writeIntent(tx, record, { kind, by: caller.userId, since: clock.now(), until });
+  });
+}
+
+/** Writes the intent. The deployment is locked, and has no other. */
+export async function writeIntent(
+  tx: Pick<Transaction, 'deployments' | 'signals'>,
+  record: DeploymentRecord,
+  wanted: Pick<DeploymentIntent, 'kind' | 'by' | 'since' | 'until'>,
+): Promise<Asked> {
+  const asked = { ...record, action: newIntent(record, wanted), refusal: null };
+  await tx.deployments.update(asked);
+  await tx.signals.wake(record.providerId, record.id);
+  return asked;
+}
+
+/**
+ * Waits until the intent is over, and at most until its end. What was not sent by then is withdrawn.
+ *
+ * @throws {ApiError} the refusal of the provider; PROVIDER_REFUSED where nothing was sent, or the worker gave it up:
+ *   nothing changed; INVALID_STATUS where the deployment became something else meanwhile; PROVIDER_SLOW (M: 504)
+ *   where it was sent and is not decided
+ */
+export async function awaitIntent(
+  deps: IntentDeps,
+  asked: Asked,
+  isDone: (record: DeploymentRecord) => boolean,
+): Promise<DeploymentRecord> {
+  const { store, clock } = deps;
+  const done = await whenWritten(deps, asked.id, asked.action.until ?? clock.now(), async () =>
+    outcomeOf(await store.read.deployments.byId(asked.id), asked, isDone),
+  );
+  if (done !== null) return done;
+  const { record, isWithdrawn } = await store.transact(async (tx) => {
+    const record = await tx.deployments.byId(asked.id);
+    const isWithdrawn = record?.action?.id === asked.action.id && isUnsent(record.action);
+    if (record !== null && isWithdrawn) await tx.deployments.update({ ...record, action: null });
+    return { record, isWithdrawn };
+  });
+  if (isWithdrawn) throw notSent(asked);
+  const late = outcomeOf(record, asked, isDone);
+  if (late !== null) return late;
+  const { providerId } = asked;
+  const names = { providerId, what: verbOf(asked.action), thing: 'deployment' } as const;
+  throw new ApiError('PROVIDER_SLOW', describeSlow(names, record?.action?.answer ?? null));
+}
+
+/** Nothing was sent to the provider in time. */
+export function notSent({ providerId, action }: Asked): ApiError {
+  return new ApiError(
+    'PROVIDER_REFUSED',
+    `${providerId} was not reached for the ${verbOf(action)}; nothing changed.`,
+  );
+}
+
+/** The deployment once the intent is over; null: it is not. @throws {ApiError} where it is over and was not done */
+function outcomeOf(
+  record: DeploymentRecord | null,
+  asked: Asked,
+  isDone: (record: DeploymentRecord) => boolean,
+): DeploymentRecord | null {
+  if (record === null) throw new Error(`${asked.id} is not there any more`);
+  const { status, refusal, providerId } = record;
+  if (refusal?.id === asked.action.id) throw fromRefusal(refusal);
+  if (isDone(record)) return record;
+  if (record.action?.id === asked.action.id) return null;
+  if (status !== asked.status)
+    throw new ApiError('INVALID_STATUS', `The deployment became ${status} meanwhile.`, {
+      details: { status },
+    });
+  throw new ApiError('PROVIDER_REFUSED', `${providerId} did not do it; nothing changed.`);
+}
+
+/**
+ * M: Deployments, rule 1: "Stop works only on a running instance; start only on a stopped one; restart only on a running
+ * one".
+ *
+ * @throws {ApiError} INVALID_STATUS
+ */
+export function assertStatus(
+  { status }: DeploymentRecord,
+  needed: DeploymentStatus,
+  verb: 'stopped' | 'started' | 'restarted',
+): void {
+  if (status === needed) return;
+  throw new ApiError('INVALID_STATUS', `Only a ${needed} deployment can be ${verb}; this one is ${status}.`, {
+    details: { status },
+  });
+}

@@ -1,0 +1,34 @@
+import type { Instance } from '../../contract/instance.ts';
+import { type DeploymentRecord, isActive, logNames } from '../model/deployment-record.ts';
+import type { Reader } from '../model/store.ts';
+import type { SyncContext } from './context.ts';
+
+/** Another deployment than `id` whose instance this is, and that is not over at the provider; null: there is none. */
+export async function holderOf(
+  { deployments }: Pick<Reader, 'deployments'>,
+  providerId: string,
+  instanceId: string,
+  id: string,
+): Promise<DeploymentRecord | null> {
+  const records = await deployments.byInstance(providerId, instanceId);
+  return records.find((it) => it.id !== id && (isActive(it) || it.cleanup === 'wanted')) ?? null;
+}
+
+/**
+ * Deletes an instance that was made for a deployment, unless another deployment has it. Null: it is gone.
+ *
+ * @throws {ProviderError}
+ */
+export async function removeInstance(
+  { store, provider, log, call }: SyncContext,
+  record: DeploymentRecord,
+  { id, region }: Pick<Instance, 'id' | 'region'>,
+): Promise<Pick<Instance, 'status'> | null> {
+  const holder = await holderOf(store.read, provider.id, id, record.id);
+  if (holder === null) return provider.client.deleteInstance(id, region, call);
+  log.error(
+    { ...logNames(record), provider: provider.id, instance: id, holder: holder.id },
+    'an instance that another deployment has is not deleted: ask the provider why both have its id',
+  );
+  return null;
+}

@@ -1,0 +1,156 @@
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import type { Instance } from '../../contract/instance.ts';
+import { ApiError } from '../contract/errors.ts';
+import { applyObservation } from '../deployments/apply-observation.ts';
+import { notSent, verbOf } from '../deployments/intents.ts';
+import { type DeploymentIntent, type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import { isExpired, isLastAttempt, isUnsent, toRefusal, withAttempt } from '../model/intent.ts';
+import { shortageOf } from '../providers/capabilities.ts';
+import type { SyncContext } from './context.ts';
+
+/** A deployment with an intent that is sent now; both are as they were committed. */
+type Sent = DeploymentRecord & { action: DeploymentIntent; providerInstanceId: string };
+
+/**
+ * Sends the intent of a deployment: once, since a stop, a start or a restart without an answer "usually means it was
+ * accepted" (M: Deployments, rule 3). The attempt is committed before the call. Only a proof that the provider did not
+ * do it ends the intent here; otherwise polls do.
+ */
+export async function sendIntent(context: SyncContext, id: string): Promise<void> {
+  const sent = await beginAttempt(context, id);
+  // Another process may have the lease, and may have seen the attempt.
+  if (sent === null || !context.isLeaseHeld()) return;
+  const begunAt = context.clock.now();
+  try {
+    const instance = await call(context, sent);
+    context.health.answered(id);
+    await accept(context, sent, instance, begunAt);
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    await settleError(context, sent, error);
+  }
+}
+
+/** Null: there is nothing to send, or no longer. */
+async function beginAttempt({ store, clock }: SyncContext, id: string): Promise<Sent | null> {
+  return store.transact(async (tx) => {
+    const record = await tx.deployments.byId(id);
+    const { action = null, providerInstanceId = null } = record ?? {};
+    if (record === null || action === null || action.kind === 'volume' || !isUnsent(action)) return null;
+    const now = clock.now();
+    if (providerInstanceId === null || isExpired(action, now)) {
+      const refusal = toRefusal(action, notSent({ ...record, action }));
+      await tx.deployments.update({ ...record, action: null, refusal });
+      return null;
+    }
+    const sent = { ...record, action: withAttempt(action, now), providerInstanceId };
+    await tx.deployments.update(sent);
+    return { ...sent, revision: record.revision + 1 };
+  });
+}
+
+function call({ provider: { client }, call: options }: SyncContext, sent: Sent): Promise<Instance> {
+  const { providerInstanceId: id, region } = sent;
+  if (sent.action.kind === 'pause') return client.stopInstance(id, region, options);
+  if (sent.action.kind === 'resume') return client.startInstance(id, region, options);
+  return client.restartInstance(id, region, options);
+}
+
+/** The answer may show the end already. */
+async function accept(context: SyncContext, sent: Sent, instance: Instance, begunAt: number): Promise<void> {
+  const applied =
+    sent.action.kind === 'restart'
+      ? null
+      : await applyObservation(context, sent, { instance }, begunAt).then(({ outcome }) => outcome);
+  if (applied !== 'written') await writeAnswer(context, sent, 'accepted');
+}
+
+async function settleError(context: SyncContext, sent: Sent, error: ProviderError): Promise<void> {
+  context.health.failed(sent, error);
+  const verdict = await verdictOn(context, sent, error);
+  if (verdict !== 'undone') return writeAnswer(context, sent, verdict === 'open' ? error.status : verdict);
+  const refusal = toRefusal(sent.action, refusalOf(sent, error));
+  await onLastAttempt(context, sent, (record) => ({ ...record, action: null, refusal }));
+  const { problem, code, said } = error;
+  context.log.warn(
+    { ...logNames(sent), provider: sent.providerId, action: sent.action.kind, problem, code, said },
+    'the provider refused a change of a deployment',
+  );
+}
+
+/** `undone`: it is proved that the call has no effect. Where the answer leaves it open, the provider is asked. */
+async function verdictOn(
+  context: SyncContext,
+  sent: Sent,
+  { problem, mayHaveHappened }: ProviderError,
+): Promise<'undone' | 'accepted' | 'open'> {
+  const { provider, call } = context;
+  const { action, providerInstanceId, region } = sent;
+  const unasked = mayHaveHappened ? 'open' : 'undone';
+  const isAsked =
+    action.kind === 'restart'
+      ? mayHaveHappened
+      : action.kind === 'pause' && problem === (mayHaveHappened ? 'failed' : 'conflict');
+  if (!isAsked) return unasked;
+  try {
+    const isUnderWay =
+      action.kind === 'restart'
+        ? (await provider.client.restartStatus(providerInstanceId, region, call)).restarting
+        : isStopping(await provider.client.getInstance(providerInstanceId, region, call));
+    if (isUnderWay) return 'accepted';
+    return action.kind === 'pause' || problem === 'failed' ? 'undone' : 'open';
+  } catch (failure) {
+    if (failure instanceof ProviderError) return unasked;
+    throw failure;
+  }
+}
+
+function isStopping({ status }: Instance): boolean {
+  return status === 'STOPPING' || status === 'STOPPED';
+}
+
+/** An answer that was written is not replaced by one that says less. */
+function writeAnswer(context: SyncContext, sent: Sent, answer: DeploymentIntent['answer']): Promise<void> {
+  return onLastAttempt(context, sent, (record, action) =>
+    action.answer === null && answer !== null ? { ...record, action: { ...action, answer } } : null,
+  );
+}
+
+/** Writes what `change` returns, if the attempt is still the last one. */
+async function onLastAttempt(
+  { store }: SyncContext,
+  sent: Sent,
+  change: (record: DeploymentRecord, action: DeploymentIntent) => DeploymentRecord | null,
+): Promise<void> {
+  await store.transact(async (tx) => {
+    const record = await tx.deployments.byId(sent.id);
+    if (record === null || record.action === null || !isLastAttempt(record.action, sent.action)) return;
+    const changed = change(record, record.action);
+    if (changed !== null) await tx.deployments.update(changed);
+  });
+}
+
+/**
+ * What the user is told: 400 if our quota is used up, 503 for any other 409 of a start, 409 if the provider is busy with
+ * another change, 502 otherwise. The provider's own text goes to the log only.
+ */
+function refusalOf({ action, providerId }: Sent, error: ProviderError): ApiError {
+  if (shortageOf(error) === 'quota_exceeded')
+    return new ApiError(
+      'VALIDATION_ERROR',
+      `${providerId} gives this marketplace no more machines for now; the instance and its data are intact.`,
+      { details: { reason: 'quota_exceeded' } },
+    );
+  if (action.kind === 'resume' && error.problem === 'conflict')
+    return new ApiError(
+      'OUT_OF_STOCK',
+      `${providerId} has no machine of this type free now; the instance and its data are intact. Try again later.`,
+    );
+  if (error.problem === 'conflict' && error.code === 'operation_in_progress')
+    return new ApiError(
+      'CHANGE_IN_PROGRESS',
+      `${providerId} is still busy with another change of this instance; wait a few minutes and try again.`,
+    );
+  const verb = error.problem === 'unreachable' ? 'was not reached for' : 'refused';
+  return new ApiError('PROVIDER_REFUSED', `${providerId} ${verb} the ${verbOf(action)}; nothing changed.`);
+}

@@ -1,0 +1,185 @@
+import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
+import { startBilling } from '../../ledger/bill.ts';
+import { type DeploymentRecord, isActive } from '../../model/deployment-record.ts';
+import type { Transaction } from '../../model/store.ts';
+import type { VolumeRecord } from '../../model/volume-record.ts';
+import { hourlyRate } from '../../providers/volume-provider.ts';
+import { detachIntent, endVolumeAction, intentAfter, ofAttachments } from '../../volumes/intents.ts';
+import { newPrice } from '../../volumes/locations.ts';
+import {
+  type AttachmentSnapshot,
+  isAttachedAtProvider,
+  isInTransit,
+  lockSnapshot,
+  type VolumeChange,
+  type VolumeSnapshot,
+  writeVolume,
+} from '../../volumes/snapshot.ts';
+import type { VolumeContext } from './step.ts';
+
+/** What the provider showed. */
+export interface VolumeObservation {
+  volume: ProviderVolume;
+  /** Deployments that are being restarted for the volume: their attachments are not settled yet. */
+  busy: ReadonlySet<string>;
+}
+
+/**
+ * Brings the stored volume in line with what the provider showed at `begunAt`, whoever asked for it: size, attachments
+ * and status are taken over. The observation is dropped if the volume has changed since the snapshot.
+ */
+export async function applyVolumeObservation(
+  context: VolumeContext,
+  snapshot: VolumeSnapshot,
+  observation: VolumeObservation,
+  begunAt: number,
+): Promise<void> {
+  const found = await unknownHolders(context, snapshot, observation.volume);
+  const now = context.clock.now();
+  await context.store.transact(async (tx) => {
+    const locked = await lockSnapshot(tx, {
+      ...snapshot,
+      attachments: [...snapshot.attachments, ...found].sort(byDeployment),
+    });
+    if (locked === null || !acceptsObservation(locked)) return;
+    const attachments = locked.attachments.map((before) => ({
+      before,
+      isKnown: snapshot.attachments.some(({ deployment }) => deployment.id === before.deployment.id),
+      after: attachmentAfter(before, observation),
+    }));
+    const change = await volumeChange(context, tx, locked, attachments, observation.volume, now);
+    if (Object.keys(change).length === 0) return tx.volumes.recordObservation(snapshot.record.id, begunAt);
+    await writeVolume(tx, locked.record, { ...change, observedAt: begunAt });
+    await writeAttachments(tx, locked.record, attachments);
+    if (change.startedAt !== undefined || change.sizeGb !== undefined)
+      await bill(context, tx, { ...locked.record, ...change }, now);
+  });
+}
+
+function byDeployment(a: AttachmentSnapshot, b: AttachmentSnapshot): number {
+  return a.deployment.id < b.deployment.id ? -1 : 1;
+}
+
+/**
+ * Deployments of the team whose instances have the volume and that it is not known to be on: a call took effect after it
+ * was given up. One that is over loses the volume again.
+ */
+async function unknownHolders(
+  { store, provider }: VolumeContext,
+  { record, attachments }: VolumeSnapshot,
+  { attached_instance_ids: instanceIds = [], status }: ProviderVolume,
+): Promise<AttachmentSnapshot[]> {
+  if (status !== 'ATTACHED' && status !== 'AVAILABLE') return [];
+  const known = new Set(attachments.map(({ deployment }) => deployment.providerInstanceId));
+  const unknown = instanceIds.filter((id) => !known.has(id));
+  const found = await Promise.all(unknown.map((id) => store.read.deployments.byInstance(provider.id, id)));
+  return found.flatMap((holders) => {
+    const own = holders.filter(({ teamId }) => teamId === record.teamId);
+    const deployment = own.find(isActive) ?? own[0];
+    return deployment === undefined ? [] : [{ deployment, state: stateFound(deployment) }];
+  });
+}
+
+function stateFound(deployment: DeploymentRecord): AttachmentSnapshot['state'] {
+  return isActive(deployment) ? 'attached' : 'detaching';
+}
+
+/** A deletion is handled elsewhere. A volume in `error` stays there, but its attachments are still settled. */
+function acceptsObservation({ record: { status, action }, attachments }: VolumeSnapshot): boolean {
+  if (action?.kind === 'delete') return false;
+  if (status === 'error') return attachments.some(isInTransit);
+  return status === 'creating' || status === 'available' || status === 'attached';
+}
+
+interface AttachmentChange {
+  before: AttachmentSnapshot;
+  /** Whether there was one. */
+  isKnown: boolean;
+  after: AttachmentSnapshot['state'] | 'gone';
+}
+
+function attachmentAfter(
+  { state, deployment }: AttachmentSnapshot,
+  { volume, busy }: VolumeObservation,
+): AttachmentChange['after'] {
+  if (busy.has(deployment.id)) return state;
+  const isThere = isAttachedAtProvider(volume, deployment);
+  if (state === 'detaching') return isThere ? state : 'gone';
+  if (state === 'attaching') return isThere && volume.status !== 'ATTACHING' ? 'attached' : state;
+  // A volume that reads AVAILABLE, or names its instances, says that it is not there.
+  const isSaid = volume.status === 'AVAILABLE' || volume.status === 'ATTACHED';
+  return !isThere && isSaid ? 'gone' : state;
+}
+
+async function volumeChange(
+  { volumeProvider: { profile } }: VolumeContext,
+  tx: Transaction,
+  { record }: VolumeSnapshot,
+  attachments: readonly AttachmentChange[],
+  observed: ProviderVolume,
+  now: number,
+): Promise<VolumeChange> {
+  if (record.status === 'creating' && observed.status === 'CREATING') return {};
+  const left = attachments.flatMap(({ after }) => (after === 'gone' ? [] : [{ state: after }]));
+  const has = (state: AttachmentChange['after']) =>
+    attachments.some(({ before, isKnown, after }) => after === state && (!isKnown || before.state !== state));
+  const moved = {
+    ...(has('attached') && { lastAttachedAt: now }),
+    ...(has('gone') && { lastDetachedAt: now }),
+  };
+  const after = (over: Parameters<typeof intentAfter>[1]) =>
+    intentAfter(record, over, left, now) ?? (left.some(isInTransit) ? detachIntent(record, now) : null);
+  if (observed.status === 'ERROR' || record.status === 'error') {
+    const action = after([...ofAttachments, 'resize']);
+    return { ...moved, ...(record.status !== 'error' && { status: 'error' }), ...changed(record, action) };
+  }
+  const status = left.length > 0 ? 'attached' : 'available';
+  const { toSizeGb, name } = record.action?.kind === 'resize' ? record.action : {};
+  const isResized = toSizeGb !== undefined && observed.size_gb >= toSizeGb;
+  const sizeGb = Math.max(record.sizeGb, observed.size_gb);
+  return {
+    ...moved,
+    ...(status !== record.status && { status }),
+    ...(record.startedAt === null && { startedAt: now }),
+    ...changed(record, after(isResized ? [...ofAttachments, 'resize'] : ofAttachments)),
+    ...(isResized && name !== undefined && { name }),
+    ...(sizeGb > record.sizeGb && {
+      sizeGb,
+      ...(await newPrice(tx, record.teamId, hourlyRate(profile, { ...record, sizeGb }), now)),
+    }),
+  };
+}
+
+function changed(record: VolumeRecord, action: VolumeRecord['action']): Pick<VolumeChange, 'action'> {
+  return action === record.action ? {} : { action };
+}
+
+async function writeAttachments(
+  tx: Transaction,
+  { id: volumeId }: VolumeRecord,
+  attachments: readonly AttachmentChange[],
+): Promise<void> {
+  for (const { before, isKnown, after } of attachments) {
+    const { deployment, state } = before;
+    if (after === state && isKnown) continue;
+    if (after === 'gone') await tx.volumes.removeAttachment(volumeId, deployment.id);
+    else await tx.volumes.putAttachment({ volumeId, deploymentId: deployment.id, state: after });
+    if (isActive(deployment)) await endVolumeAction(tx, deployment);
+  }
+}
+
+async function bill(
+  { random }: VolumeContext,
+  tx: Transaction,
+  { id, teamId, originalRateMicroUsd, rateMicroUsd, discountPercentage }: VolumeRecord,
+  at: number,
+): Promise<void> {
+  await startBilling({ random }, tx, {
+    subjectKind: 'volume',
+    subjectId: id,
+    teamId,
+    state: 'stored',
+    at,
+    price: { originalRateMicroUsd, rateMicroUsd, discountPercentage },
+  });
+}

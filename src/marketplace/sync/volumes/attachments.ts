@@ -1,0 +1,153 @@
+import { ProviderError } from '../../../client/orchestrator-client.ts';
+import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
+import { type DeploymentRecord, isActive } from '../../model/deployment-record.ts';
+import { withAttempt } from '../../model/intent.ts';
+import type { Transaction } from '../../model/store.ts';
+import { logNames, type VolumeIntent } from '../../model/volume-record.ts';
+import { beginVolumeAction, isExclusive } from '../../volumes/intents.ts';
+import {
+  type AttachmentSnapshot,
+  isAttachedAtProvider,
+  isInTransit,
+  readVolumeSnapshot,
+  transactOnVolume,
+  type VolumeSnapshot,
+} from '../../volumes/snapshot.ts';
+import { undoAttach, undoDetach } from '../../volumes/undo.ts';
+import { beginAttempt, type Sent, type Shown, settleError, type VolumeContext } from './step.ts';
+
+/** A call whose effect does not show is repeated after this. */
+const REPEATED_AFTER_MS = 5_000;
+
+/** The attachment that the intent of a request is about. */
+export function findAttachment(
+  { attachments }: VolumeSnapshot,
+  { kind, deploymentId }: VolumeIntent,
+): AttachmentSnapshot | undefined {
+  const state = kind === 'attach' ? 'attaching' : 'detaching';
+  return attachments.find((it) => it.deployment.id === deploymentId && it.state === state);
+}
+
+/**
+ * Sends the attach and detach calls that attachments in transit still need. O: both calls may be repeated; an
+ * orchestrator "may ignore" the volumes of a create, "and the client attaches … once the instance is ONLINE".
+ */
+export async function syncAttachments(
+  context: VolumeContext,
+  { record, attachments }: VolumeSnapshot,
+  observed: ProviderVolume,
+): Promise<void> {
+  if (observed.status === 'ATTACHING' || observed.status === 'DETACHING' || observed.status === 'CREATING')
+    return;
+  const { sentAt = null } = record.action ?? {};
+  const mayRepeat = sentAt === null || context.clock.now() - sentAt >= REPEATED_AFTER_MS;
+  for (const { deployment } of attachments.filter(isInTransit)) {
+    // Each call writes its attempt into the volume.
+    const current = await readVolumeSnapshot(context.store.read, record.id);
+    const attachment = current?.attachments.find((it) => it.deployment.id === deployment.id);
+    if (current === null || attachment === undefined) continue;
+    const isShown = isAttachedAtProvider(observed, attachment.deployment);
+    if (attachment.state === 'attaching' ? isShown : !isShown) continue;
+    if (isGivenUp(context, current, attachment, observed)) await giveUp(context, current, attachment);
+    else if (mayRepeat && isToSend(attachment) && !isExclusive(current.record))
+      await sendAttachment(context, current, attachment);
+  }
+}
+
+function isToSend({ state, deployment }: AttachmentSnapshot): boolean {
+  if (state === 'attaching') return deployment.status === 'running';
+  // The deletion of the instance detaches its volumes.
+  return state === 'detaching' && (isActive(deployment) || deployment.cleanup !== 'wanted');
+}
+
+/** It was not done in time; a volume that is named at a launch cannot be attached before the instance is running. */
+function isGivenUp(
+  { clock, options }: VolumeContext,
+  { record: { action } }: VolumeSnapshot,
+  { state, deployment }: AttachmentSnapshot,
+  observed: ProviderVolume,
+): boolean {
+  if (state === 'attaching' ? deployment.status !== 'running' : !isActive(deployment)) return false;
+  if (state === 'attaching' && observed.status === 'ERROR') return true;
+  const since = Math.max(action?.since ?? 0, deployment.startedAt ?? 0);
+  return clock.now() - since >= options.polling.actionMs;
+}
+
+async function giveUp(
+  { store, log }: VolumeContext,
+  { record }: VolumeSnapshot,
+  { state, deployment }: AttachmentSnapshot,
+): Promise<void> {
+  const undo = state === 'attaching' ? undoAttach : undoDetach;
+  if (!(await transactOnVolume(store, record.id, (tx, snapshot) => undo(tx, snapshot, deployment.id))))
+    return;
+  log.warn(
+    { ...logNames(record), deployment: deployment.id },
+    state === 'attaching'
+      ? 'a volume could not be attached in time: it is given up'
+      : 'a volume could not be detached in time: it stays attached',
+  );
+}
+
+/**
+ * Sends one attach or detach, with its attempt written before. Returns the volume as the provider shows it then; null:
+ * nothing was sent, or it was refused.
+ *
+ * @throws {ProviderError} where it is not decided
+ */
+export async function sendAttachment(
+  context: VolumeContext,
+  snapshot: VolumeSnapshot,
+  { state, deployment }: AttachmentSnapshot,
+): Promise<Shown | null> {
+  const { providerVolumeId } = snapshot.record;
+  const { providerInstanceId } = deployment;
+  if (providerVolumeId === null || providerInstanceId === null) return null;
+  const sent = await beginAttempt(context, snapshot, async (tx, current) => {
+    const now = current.attachments.find((it) => it.deployment.id === deployment.id);
+    return now?.state === state && holdDeployment(context, tx, state, now.deployment);
+  });
+  if (sent === null) return null;
+  const { client } = context.provider;
+  try {
+    const volume =
+      state === 'attaching'
+        ? await client.attachVolume(providerVolumeId, [providerInstanceId], context.call)
+        : await client.detachVolume(providerVolumeId, [providerInstanceId], context.call);
+    return { snapshot: sent, volume };
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    if (await settleError(context, sent, error, undoOf(sent, state, deployment.id))) return null;
+    // The instance is gone at the provider, so nothing is attached to it.
+    const isGone = state === 'detaching' && error.problem === 'not_found' && !isActive(deployment);
+    if (!isGone) throw error;
+    await giveUp(context, snapshot, { state: 'attaching', deployment });
+    return null;
+  }
+}
+
+/** A detach whose earlier call has no answer is never taken back for a refusal: the volume may be detached. */
+function undoOf({ record }: Sent, state: AttachmentSnapshot['state'], deploymentId: string) {
+  return async (tx: Transaction, current: Sent): Promise<boolean> => {
+    if (state === 'attaching') return undoAttach(tx, current, deploymentId);
+    const { attempt, isRepeated } = record.action;
+    return attempt === 1 && isRepeated !== true && undoDetach(tx, current, deploymentId);
+  };
+}
+
+/** Whether the deployment allows the call. While it runs, its intent keeps other changes out. */
+async function holdDeployment(
+  { clock, options }: VolumeContext,
+  tx: Transaction,
+  state: AttachmentSnapshot['state'],
+  deployment: DeploymentRecord,
+): Promise<boolean> {
+  const { action, status, userId: by } = deployment;
+  if (status !== 'running') return state === 'detaching';
+  const now = clock.now();
+  if (action === null) await beginVolumeAction(tx, deployment, { by, now, attempt: 1 }, options);
+  else if (action.kind === 'volume')
+    await tx.deployments.update({ ...deployment, action: withAttempt(action, now) });
+  else return false;
+  return true;
+}

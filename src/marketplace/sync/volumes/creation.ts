@@ -1,0 +1,138 @@
+import { ProviderError } from '../../../client/orchestrator-client.ts';
+import type { CreateVolumeRequest, Volume as ProviderVolume } from '../../../contract/volume.ts';
+import { isUnsent } from '../../model/intent.ts';
+import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
+import type { Provider } from '../../providers/provider.ts';
+import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
+import { endUnmade } from '../../volumes/undo.ts';
+import type { SyncContext } from '../context.ts';
+import {
+  ABOUT_THIS_CALL,
+  beginAttempt,
+  onLastAttempt,
+  type Sent,
+  settleError,
+  type VolumeContext,
+} from './step.ts';
+
+/** Berth keeps an idempotency key for 24 hours; one hour is left as a margin. */
+const KEY_IS_KNOWN_MS = 23 * 3_600_000;
+
+/**
+ * Sends the create of a volume whose id at the provider is not known. O: has no list of volumes, so a create whose
+ * answer was lost cannot be looked up. It is sent again, with the same key, only to providers that support idempotency
+ * keys.
+ *
+ * @throws {ProviderError}
+ */
+export async function syncCreation(context: VolumeContext, snapshot: VolumeSnapshot): Promise<void> {
+  const { clock, options, provider } = context;
+  const { record } = snapshot;
+  const { action } = record;
+  if (action?.kind !== 'create') return;
+  const now = clock.now();
+  if (!isUnsent(action)) {
+    // The catalog says whether the provider supports keys, so a process that has just started waits for it.
+    if (provider.catalog.refreshedAt === null) return;
+    const isAwaited = now - action.since < options.lifecycleWaitMs;
+    if (!isAwaited && mayBeRunning(context, action.sentAt, now)) return;
+    if (!canRepeat(provider, record, now)) {
+      // A process that stands still may yet get the answer.
+      if (!mayBeRunning(context, action.sentAt, now))
+        await giveUp(context, { ...snapshot, record: { ...record, action } });
+      return;
+    }
+  }
+  const sent = await beginAttempt(context, snapshot);
+  if (sent === null) return;
+  try {
+    const made = await provider.client.createVolume(toRequest(context, record), record.id, context.call);
+    await recordMade(context, record, made);
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    if (await isRefused(context, sent, error, action.sentAt)) return;
+    if (error.mayHaveHappened && !canRepeat(provider, record, clock.now())) await giveUp(context, sent);
+    throw error;
+  }
+}
+
+function toRequest(
+  { volumeProvider: { profile } }: VolumeContext,
+  record: VolumeRecord,
+): CreateVolumeRequest {
+  const cloud = profile.regions[record.region]?.clouds?.find(({ id }) => id === record.cloudId);
+  const type = cloud?.type ?? profile.type;
+  return {
+    name: record.providerName,
+    size_gb: record.sizeGb,
+    region: record.region,
+    ...(type !== undefined && { type }),
+  };
+}
+
+/** Whether sending the create again returns the first volume instead of making a second one. */
+function canRepeat({ catalog }: Provider, { createdAt }: VolumeRecord, now: number): boolean {
+  const isBerth = [...catalog.offers.values()].some(({ extras }) => typeof extras['berth'] === 'object');
+  return isBerth && now - createdAt < KEY_IS_KNOWN_MS;
+}
+
+/** Whether nothing was made, neither by this call nor by one at `earlierAt` that may arrive late; then it is ended. */
+async function isRefused(
+  context: VolumeContext,
+  sent: Sent,
+  error: ProviderError,
+  earlierAt: number | null,
+): Promise<boolean> {
+  const isAlone = earlierAt === null;
+  if (isAlone) return settleError(context, sent, error);
+  if (error.mayHaveHappened || ABOUT_THIS_CALL.includes(error.problem)) return false;
+  if (mayBeRunning(context, earlierAt, sent.record.action.sentAt ?? 0)) return false;
+  return settleError(context, sent, error);
+}
+
+/** Whether a call that was sent then may still be on its way to the provider, or be worked on there. */
+function mayBeRunning(
+  { options: { polling } }: Pick<SyncContext, 'options'>,
+  sentAt: number | null,
+  now: number,
+): boolean {
+  return sentAt !== null && now - sentAt < 2 * polling.callTimeoutMs;
+}
+
+/** The provider has made the volume. If the create was given up meanwhile, the volume is deleted there. */
+async function recordMade(
+  { store, clock, log }: VolumeContext,
+  { id, providerId }: VolumeRecord,
+  { id: providerVolumeId }: ProviderVolume,
+): Promise<void> {
+  const { known, outcome } = await transactOnVolume(store, id, async (tx, { record }) => {
+    if (record.providerVolumeId !== null) return { known: record, outcome: 'recorded' };
+    const isWaitedFor = record.status === 'creating';
+    const deletedAt = record.deletedAt ?? clock.now();
+    await writeVolume(tx, record, {
+      providerVolumeId,
+      ...(!isWaitedFor && { cleanup: 'wanted', deletedAt }),
+      ...(record.status === 'error' && { status: 'deleting' }),
+    });
+    return { known: record, outcome: isWaitedFor ? 'created' : 'too late' };
+  });
+  const fields = { ...logNames(known), provider: providerId, providerVolumeId };
+  if (outcome === 'too late')
+    log.warn(fields, 'the provider has made a volume after its create was given up: it is deleted there');
+  if (outcome === 'recorded' && known.providerVolumeId !== providerVolumeId)
+    log.error(
+      { ...fields, recorded: known.providerVolumeId },
+      'the provider has made a second volume for one create: delete it there',
+    );
+}
+
+/** It is not known whether the provider made the volume. The user pays nothing, and an operator has to check. */
+async function giveUp(context: VolumeContext, sent: Sent): Promise<void> {
+  const { providerId, providerName } = sent.record;
+  if (!(await onLastAttempt(context, sent, (tx, current) => endUnmade(tx, current, { status: 'error' }))))
+    return;
+  context.log.error(
+    { ...logNames(sent.record), provider: providerId, name: providerName },
+    'the answer to the create of a volume was lost: check the provider for a volume of this name, and delete it there',
+  );
+}

@@ -1,0 +1,221 @@
+import { ProviderError } from '../../../client/orchestrator-client.ts';
+import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
+import { isActive } from '../../model/deployment-record.ts';
+import { isUnsent } from '../../model/intent.ts';
+import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
+import { admitLoss, logLossAlarm } from '../../providers/loss-cap.ts';
+import { acceptDeletion } from '../../volumes/accept-deletion.ts';
+import { stillAttached } from '../../volumes/delete.ts';
+import { dropAttachments } from '../../volumes/release.ts';
+import {
+  readVolumeSnapshot,
+  transactOnVolume,
+  type VolumeSnapshot,
+  writeVolume,
+} from '../../volumes/snapshot.ts';
+import { observe } from './observe.ts';
+import {
+  ABOUT_THIS_CALL,
+  beginAttempt,
+  refuse,
+  type Sent,
+  settleError,
+  toApiError,
+  type VolumeContext,
+} from './step.ts';
+
+/**
+ * Whether it is not proved yet that the provider has deleted it. One that is `deleted` for its user may be: a create
+ * that was given up made it late.
+ */
+export function isBeingDeleted({ status, cleanup }: VolumeRecord): boolean {
+  return status === 'deleting' || cleanup === 'wanted';
+}
+
+/**
+ * Sends the deletion that a request asks for, unless the provider shows the volume on a deployment that is not over. It
+ * counts as accepted once the provider has accepted it, or may have.
+ *
+ * @throws {ProviderError} where nothing was sent
+ */
+export async function startDeletion(context: VolumeContext, snapshot: VolumeSnapshot): Promise<void> {
+  const { record } = snapshot;
+  const { action, providerVolumeId } = record;
+  if (action === null || providerVolumeId === null) return;
+  // A process has sent it that did not write the answer.
+  if (!isUnsent(action)) return accept(context, record);
+  const asked: Sent = { ...snapshot, record: { ...record, action } };
+  const begunAt = context.clock.now();
+  const shown = await getShown(context, asked, providerVolumeId);
+  if (shown === 'refused') return;
+  const holders = shown === null ? [] : await activeHolders(context, shown);
+  if (shown !== null && holders.length > 0) {
+    await refuse(context, asked, stillAttached(holders));
+    const snapshot = await readVolumeSnapshot(context.store.read, record.id);
+    return snapshot === null ? undefined : observe(context, snapshot, shown, begunAt);
+  }
+  const sent = await beginAttempt(context, snapshot);
+  if (sent === null) return;
+  try {
+    await accept(context, record, await sendDeletion(context, providerVolumeId));
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    if (!(await settleError(context, sent, error))) await accept(context, record);
+  }
+}
+
+/** Null: 404. */
+async function getShown(
+  context: VolumeContext,
+  asked: Sent,
+  providerVolumeId: string,
+): Promise<ProviderVolume | 'refused' | null> {
+  try {
+    return await context.provider.client.getVolume(providerVolumeId, context.call);
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    if (error.problem === 'not_found') return null;
+    if (!ABOUT_THIS_CALL.includes(error.problem)) throw error;
+    await refuse(context, asked, toApiError(asked, error));
+    return 'refused';
+  }
+}
+
+/** The deployments that are not over and have the volume, as the provider shows it. */
+async function activeHolders(
+  { store, provider }: VolumeContext,
+  { attached_instance_ids: instanceIds = [] }: ProviderVolume,
+): Promise<string[]> {
+  const found = await Promise.all(
+    instanceIds.map((id) => store.read.deployments.byInstance(provider.id, id)),
+  );
+  return found.flat().flatMap((deployment) => (isActive(deployment) ? [deployment.id] : []));
+}
+
+async function accept(context: VolumeContext, { id }: VolumeRecord, isTaken = false): Promise<void> {
+  await transactOnVolume(context.store, id, (tx, { record }) => acceptDeletion(context, tx, record, isTaken));
+}
+
+/**
+ * Continues an accepted deletion until a 404 of the provider proves that the volume is gone. The user no longer pays
+ * for it.
+ *
+ * @throws {ProviderError}
+ */
+export async function proveDeletion(context: VolumeContext, record: VolumeRecord): Promise<void> {
+  const { providerVolumeId } = record;
+  if (providerVolumeId === null) return endDeletion(context, record);
+  const { provider, call } = context;
+  const { client } = provider;
+  try {
+    const volume = await client.getVolume(providerVolumeId, call);
+    const isTaken = volume.status === 'DELETING' || (await sendDeletion(context, providerVolumeId, volume));
+    if (isTaken) await writeTaken(context, record);
+    if (volume.status !== 'DELETING') await client.getVolume(providerVolumeId, call);
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    if (error.problem === 'not_found') return endDeletion(context, record);
+    await alarm(context, record, `${error.problem}: ${error.message}`);
+    throw error;
+  }
+  await alarm(context, record, 'the provider still has it');
+}
+
+/**
+ * From now on a 404 proves the deletion. The provider has shown the volume, so it no longer counts as a held loss.
+ */
+async function writeTaken(
+  { store, clock }: VolumeContext,
+  { id, deletionTakenAt }: VolumeRecord,
+): Promise<void> {
+  if (deletionTakenAt !== null) return;
+  await transactOnVolume(store, id, async (tx, { record }) => {
+    if (!isBeingDeleted(record)) return;
+    await writeVolume(tx, record, { deletionTakenAt: clock.now() });
+    await tx.losses.release(id);
+  });
+}
+
+/**
+ * Sends the deletion. Attachments that are left on instances are detached first (O: "force-detaches … instead of
+ * failing"); if that takes time, the deletion is sent again later. Returns whether the provider accepted the
+ * deletion.
+ *
+ * @throws {ProviderError}
+ */
+async function sendDeletion(
+  context: VolumeContext,
+  providerVolumeId: string,
+  known?: ProviderVolume,
+): Promise<boolean> {
+  const {
+    provider: { client },
+    call,
+  } = context;
+  try {
+    return await client.deleteVolume(providerVolumeId, call);
+  } catch (error) {
+    if (!(error instanceof ProviderError) || error.problem !== 'conflict') throw error;
+    const shown = known ?? (await client.getVolume(providerVolumeId, call));
+    const { attached_instance_ids: left = [] } = shown;
+    if (left.length === 0) throw error;
+    // It was attached after it was read for this deletion.
+    if (known === undefined && (await activeHolders(context, shown)).length > 0) throw error;
+    await client.detachVolume(providerVolumeId, left, call);
+    return deleteDetached();
+  }
+
+  async function deleteDetached(): Promise<boolean> {
+    try {
+      return await client.deleteVolume(providerVolumeId, call);
+    } catch (error) {
+      if (!(error instanceof ProviderError) || error.problem !== 'conflict') throw error;
+      return false;
+    }
+  }
+}
+
+/**
+ * Ends a deletion after a 404. A volume that is gone although the provider never accepted its deletion counts as a
+ * loss.
+ */
+async function endDeletion(context: VolumeContext, { id, providerId }: VolumeRecord): Promise<void> {
+  const admission = await transactOnVolume(
+    context.store,
+    id,
+    async (tx, { record, attachments }) => {
+      if (!isBeingDeleted(record)) return null;
+      const isNotFound = record.providerVolumeId !== null && record.deletionTakenAt === null;
+      const admission = isNotFound
+        ? await admitLoss(context, tx, { subjectId: id, kind: 'volume', providerId })
+        : null;
+      if (admission?.isAdmitted === false) return admission;
+      await writeVolume(tx, record, { status: 'deleted', cleanup: 'done', action: null });
+      await tx.losses.release(id);
+      await dropAttachments(tx, record, attachments);
+      return null;
+    },
+    (tx) => tx.losses.lock(providerId),
+  );
+  if (admission !== null && admission.alarm !== null) logLossAlarm(context.log, admission.alarm);
+}
+
+/** A deletion is never given up. While it lacks its proof, an error is logged at most once per `actionMs`. */
+async function alarm(
+  { store, clock, options, log }: VolumeContext,
+  volume: VolumeRecord,
+  reason: string,
+): Promise<void> {
+  const now = clock.now();
+  const since = Math.max(volume.observedAt ?? 0, volume.deletedAt ?? 0);
+  if (now - since < options.polling.actionMs) return;
+  const { providerId, providerVolumeId } = volume;
+  log.error(
+    { ...logNames(volume), provider: providerId, providerVolumeId, reason },
+    'a deleted volume may still exist at the provider and cost money: its deletion is retried until the provider confirms it',
+  );
+  await store.transact(async (tx) => {
+    const record = await tx.volumes.byId(volume.id);
+    if (record !== null && isBeingDeleted(record)) await writeVolume(tx, record, { observedAt: now });
+  });
+}

@@ -1,0 +1,41 @@
+import { ProviderError } from '../../../client/orchestrator-client.ts';
+import { endBilling } from '../../ledger/bill.ts';
+import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
+import { isNotFoundTrusted } from '../../providers/loss-cap.ts';
+import { transactOnVolume, writeVolume } from '../../volumes/snapshot.ts';
+import type { VolumeContext } from './step.ts';
+
+/**
+ * Ends the bill of a volume in `error` where the provider answers 404 for it; the volume stays in `error` until its user
+ * deletes it.
+ *
+ * @throws {ProviderError}
+ */
+export async function endBillOfFailed(context: VolumeContext, record: VolumeRecord): Promise<void> {
+  const { id, startedAt, deletedAt, providerId } = record;
+  if (startedAt === null || deletedAt !== null || !(await isGone(context, record))) return;
+  await transactOnVolume(context.store, id, async (tx, { record: current }) => {
+    if (current.status !== 'error' || current.deletedAt !== null) return;
+    const endedAt = await endBilling(context, tx, 'volume', id, context.clock.now());
+    await writeVolume(tx, current, { deletedAt: endedAt });
+  });
+  context.log.info(
+    { ...logNames(record), provider: providerId },
+    'the provider does not have a broken volume: it is not billed any more',
+  );
+}
+
+async function isGone(
+  context: VolumeContext,
+  { providerVolumeId, providerId }: VolumeRecord,
+): Promise<boolean> {
+  if (providerVolumeId === null) return true;
+  try {
+    await context.provider.client.getVolume(providerVolumeId, context.call);
+    return false;
+  } catch (error) {
+    if (!(error instanceof ProviderError) || error.problem !== 'not_found') throw error;
+    // A provider that answers 404 for everything also does so for volumes that it has.
+    return isNotFoundTrusted(context, providerId);
+  }
+}

@@ -1,0 +1,72 @@
+import { ProviderError } from '../../../client/orchestrator-client.ts';
+import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
+import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
+import type { Provider } from '../../providers/provider.ts';
+import { isInTransit, type VolumeSnapshot } from '../../volumes/snapshot.ts';
+import { applyVolumeObservation } from './apply-observation.ts';
+import type { VolumeContext } from './step.ts';
+
+/**
+ * The volume as its provider shows it. Null on a 404: the record is kept, since O: has no list that could confirm the
+ * loss, and an operator is alerted once.
+ *
+ * @throws {ProviderError}
+ */
+export async function getVolume(
+  { provider, call, log }: VolumeContext,
+  record: VolumeRecord,
+): Promise<ProviderVolume | null> {
+  const { volumeId, providerVolumeId } = record;
+  if (providerVolumeId === null) return null;
+  try {
+    const volume = await provider.client.getVolume(providerVolumeId, call);
+    unknown.get(provider)?.delete(volumeId);
+    return volume;
+  } catch (error) {
+    if (!(error instanceof ProviderError) || error.problem !== 'not_found') throw error;
+  }
+  const logged = unknown.get(provider) ?? new Set();
+  unknown.set(provider, logged);
+  if (!logged.has(volumeId))
+    log.error(
+      { ...logNames(record), provider: provider.id, providerVolumeId },
+      'the provider answers 404 for one of our volumes: it is kept and billed here; check it at the provider',
+    );
+  logged.add(volumeId);
+  return null;
+}
+
+/** The volumes that a provider answered 404 for and that were logged already. */
+const unknown = new WeakMap<Provider, Set<string>>();
+
+/** The deployments whose instances are restarted for the volume (M: Volume rules, 7) and are not back yet. */
+async function findBusy(
+  { provider, volumeProvider: { profile }, call }: VolumeContext,
+  { attachments }: VolumeSnapshot,
+): Promise<ReadonlySet<string>> {
+  const busy = new Set<string>();
+  if (!profile.attach.supported || !profile.attach.restarts_instance) return busy;
+  for (const { deployment } of attachments.filter(isInTransit)) {
+    const { id, providerInstanceId, region, status } = deployment;
+    if (status !== 'running' || providerInstanceId === null) continue;
+    try {
+      const { status: shown } = await provider.client.getInstance(providerInstanceId, region, call);
+      if (shown !== 'ONLINE') busy.add(id);
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      busy.add(id);
+    }
+  }
+  return busy;
+}
+
+/** Writes what the provider showed at `begunAt` of a volume that was as `snapshot` before. */
+export async function observe(
+  context: VolumeContext,
+  snapshot: VolumeSnapshot,
+  observed: ProviderVolume,
+  begunAt: number,
+): Promise<void> {
+  const observation = { volume: observed, busy: await findBusy(context, snapshot) };
+  await applyVolumeObservation(context, snapshot, observation, begunAt);
+}

@@ -1,0 +1,156 @@
+import type { ProviderError } from '../../../client/orchestrator-client.ts';
+import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
+import { ApiError } from '../../contract/errors.ts';
+import { isLastAttempt, toRefusal, withAttempt } from '../../model/intent.ts';
+import type { Transaction } from '../../model/store.ts';
+import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
+import { type Shortage, shortageOf } from '../../providers/capabilities.ts';
+import type { VolumeProvider } from '../../providers/volume-provider.ts';
+import { nounOf } from '../../volumes/await-intent.ts';
+import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
+import { undoIntent } from '../../volumes/undo.ts';
+import type { SyncContext } from '../context.ts';
+
+/** What the steps of a volume are given. */
+export interface VolumeContext extends SyncContext {
+  volumeProvider: VolumeProvider;
+}
+
+/** What a provider showed of a volume that was as `snapshot` before it was asked. */
+export interface Shown {
+  snapshot: VolumeSnapshot;
+  volume: ProviderVolume;
+}
+
+/** A volume with an intent that is sent now; both are as they were committed. */
+export type Sent = VolumeSnapshot & { record: VolumeRecord & { action: VolumeIntent } };
+
+/**
+ * Writes the attempt of a call that is sent next. `prepare` may write more, and says whether the call is still to be
+ * made. Null: it is not.
+ */
+export async function beginAttempt(
+  context: VolumeContext,
+  { record }: VolumeSnapshot,
+  prepare: (tx: Transaction, snapshot: VolumeSnapshot) => Promise<boolean> = async () => true,
+): Promise<Sent | null> {
+  const { store, clock } = context;
+  const sent = await transactOnVolume(store, record.id, async (tx, snapshot): Promise<Sent | null> => {
+    const { action } = snapshot.record;
+    if (action === null || action.id !== record.action?.id || action.attempt !== record.action.attempt)
+      return null;
+    if (!(await prepare(tx, snapshot))) return null;
+    const attempted = withAttempt(action, clock.now());
+    await writeVolume(tx, snapshot.record, { action: attempted });
+    const revision = snapshot.record.revision + 1;
+    return { ...snapshot, record: { ...snapshot.record, action: attempted, revision } };
+  });
+  // Another process may have the lease, and may have seen the attempt.
+  return sent !== null && context.isLeaseHeld() ? sent : null;
+}
+
+/** Writes `change` if the attempt is still the last one; false: it is not. */
+export async function onLastAttempt(
+  { store }: VolumeContext,
+  { record: { id, action } }: Sent,
+  change: (tx: Transaction, current: Sent) => Promise<boolean>,
+): Promise<boolean> {
+  return transactOnVolume(store, id, async (tx, current) => {
+    const { action: now } = current.record;
+    if (now === null || !isLastAttempt(now, action)) return false;
+    return change(tx, { ...current, record: { ...current.record, action: now } });
+  });
+}
+
+/** Takes back what was asked for, in a transaction. False: it has to go on. */
+type Undo = (tx: Transaction, current: Sent, at: number) => Promise<boolean>;
+
+/**
+ * What becomes of a call that did not succeed. Where it is proved that neither it nor an earlier one had an effect, all
+ * is as it was before, and the request gets the refusal. Returns whether that is so.
+ */
+export async function settleError(
+  context: VolumeContext,
+  sent: Sent,
+  error: ProviderError,
+  undo: Undo = undoIntent,
+): Promise<boolean> {
+  const { providerId, action } = sent.record;
+  const { problem, code, said, status, mayHaveHappened } = error;
+  const isAlone = action.attempt === 1 && action.isRepeated !== true;
+  const isProved = isAlone ? !mayHaveHappened : isDecided(error);
+  if (isProved && (await refuse(context, sent, toApiError(sent, error), undo))) {
+    const fields = { ...logNames(sent.record), provider: providerId, action: action.kind };
+    context.log.warn({ ...fields, problem, code, said }, 'the provider refused a change of a volume');
+    return true;
+  }
+  await onLastAttempt(context, sent, async (tx, { record }) => {
+    if (status !== null) await writeVolume(tx, record, { action: { ...record.action, answer: status } });
+    return true;
+  });
+  return false;
+}
+
+/** Takes the intent back, with the reason for the request that waits. False: it goes on. */
+export function refuse(
+  context: VolumeContext,
+  sent: Sent,
+  reason: ApiError,
+  undo: Undo = undoIntent,
+): Promise<boolean> {
+  return onLastAttempt(context, sent, async (tx, current) => {
+    if (!(await undo(tx, current, context.clock.now()))) return false;
+    const undone = await tx.volumes.byId(current.record.id);
+    if (undone !== null) await writeVolume(tx, undone, { refusal: toRefusal(current.record.action, reason) });
+    return true;
+  });
+}
+
+/** The provider does what it was asked for, and shows it later. */
+export async function writeAccepted(context: VolumeContext, sent: Sent): Promise<void> {
+  await onLastAttempt(context, sent, async (tx, { record }) => {
+    await writeVolume(tx, record, { action: { ...record.action, answer: 'accepted' } });
+    return true;
+  });
+}
+
+/** These problems are about the caller or the rate, so they say nothing of an earlier call. */
+export const ABOUT_THIS_CALL: readonly ProviderError['problem'][] = [
+  'unreachable',
+  'unauthorized',
+  'limited',
+];
+
+/**
+ * Whether the refusal also proves that an earlier call had no effect: not if it is about the caller, the rate or a
+ * running operation.
+ */
+function isDecided({ mayHaveHappened, code, problem }: ProviderError): boolean {
+  return !mayHaveHappened && code !== 'operation_in_progress' && !ABOUT_THIS_CALL.includes(problem);
+}
+
+const shortages: Readonly<Record<Shortage, string>> = {
+  out_of_stock:
+    'has not enough free storage there now: try a smaller size, another region or another provider',
+  quota_exceeded: 'gives this marketplace no more storage for now: try another provider',
+};
+
+/** What the user is told of a refusal. The provider's own text goes to the log only. */
+export function toApiError({ record }: Sent, error: ProviderError): ApiError {
+  const { providerId, volumeId, action } = record;
+  const reason = shortageOf(error);
+  if (reason !== undefined)
+    return new ApiError('VALIDATION_ERROR', `${providerId} ${shortages[reason]}; nothing changed.`, {
+      details: { volumeId, reason },
+    });
+  if (error.problem === 'conflict' && error.code === 'operation_in_progress')
+    return new ApiError(
+      'CHANGE_IN_PROGRESS',
+      `${providerId} is still busy with another change; wait a few minutes and try again.`,
+      { details: { volumeId } },
+    );
+  const verb = error.problem === 'unreachable' ? 'was not reached for' : 'refused';
+  return new ApiError('PROVIDER_REFUSED', `${providerId} ${verb} the ${nounOf(action)}; nothing changed.`, {
+    details: { volumeId },
+  });
+}

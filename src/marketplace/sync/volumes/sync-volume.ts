@@ -1,0 +1,131 @@
+import { ProviderError } from '../../../client/orchestrator-client.ts';
+import { isExpired, isUnsent, toRefusal } from '../../model/intent.ts';
+import { logNames } from '../../model/volume-record.ts';
+import { toVolumeProvider } from '../../providers/volume-provider.ts';
+import { notSent } from '../../volumes/await-intent.ts';
+import { hasTimedOut } from '../../volumes/intents.ts';
+import {
+  isInTransit,
+  readVolumeSnapshot,
+  transactOnVolume,
+  type VolumeSnapshot,
+  writeVolume,
+} from '../../volumes/snapshot.ts';
+import { endResize, undoIntent } from '../../volumes/undo.ts';
+import type { SyncContext } from '../context.ts';
+import { findAttachment, sendAttachment, syncAttachments } from './attachments.ts';
+import { syncCreation } from './creation.ts';
+import { isBeingDeleted, proveDeletion, startDeletion } from './deletion.ts';
+import { endBillOfFailed } from './failed.ts';
+import { getVolume, observe } from './observe.ts';
+import { sendResize } from './resize.ts';
+import type { Shown, VolumeContext } from './step.ts';
+
+/** Between two syncs of a volume: while a request waits for it, while it changes, while it is broken, and at rest. */
+const AWAITED_MS = 1_500;
+const CHANGING_MS = 5_000;
+const FAILED_MS = 60_000;
+export const SETTLED_MS = 15 * 60_000;
+
+/**
+ * Runs the next step of a volume. Returns the pause until the following one in milliseconds; null: nothing is left to
+ * do. A volume at rest is read now and then: what the provider shows is taken over, whoever asked for it.
+ */
+export async function syncVolume(sync: SyncContext, id: string): Promise<number | null> {
+  const volumeProvider = toVolumeProvider(sync.provider);
+  const snapshot = await readVolumeSnapshot(sync.store.read, id);
+  if (volumeProvider === null || snapshot === null) return null;
+  const context: VolumeContext = { ...sync, volumeProvider };
+  try {
+    await step(context, snapshot);
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    const { problem, message } = error;
+    const fields = { ...logNames(snapshot.record), provider: volumeProvider.provider.id, problem, message };
+    context.log.debug(fields, 'a call about a volume did not succeed');
+  }
+  const after = await readVolumeSnapshot(sync.store.read, id);
+  if (after === null) return null;
+  // What was made just now is read at once.
+  const isMade = snapshot.record.providerVolumeId === null && after.record.providerVolumeId !== null;
+  return isMade ? 0 : pauseMs(context, after);
+}
+
+function pauseMs({ clock, options, random }: VolumeContext, snapshot: VolumeSnapshot): number | null {
+  const { record } = snapshot;
+  const { action, status, startedAt, deletedAt } = record;
+  if (status === 'deleted' && !isBeingDeleted(record)) return null;
+  if (action !== null || isBeingDeleted(record)) {
+    const isAwaited = action !== null && clock.now() - action.since < options.lifecycleWaitMs;
+    return isAwaited ? AWAITED_MS : CHANGING_MS;
+  }
+  if (status === 'error') return startedAt !== null && deletedAt === null ? FAILED_MS : null;
+  return Math.round(SETTLED_MS * (0.75 + random.next() / 2));
+}
+
+/** @throws {ProviderError} */
+async function step(context: VolumeContext, snapshot: VolumeSnapshot): Promise<void> {
+  const { record } = snapshot;
+  const { action } = record;
+  if (isBeingDeleted(record)) return proveDeletion(context, record);
+  if (record.status === 'deleted') return;
+  if (action !== null && isExpired(action, context.clock.now())) return withdraw(context, snapshot);
+  if (action?.kind === 'delete') return startDeletion(context, snapshot);
+  if (isWaitingForLaunch(snapshot)) return;
+  if (record.status === 'error' && !snapshot.attachments.some(isInTransit))
+    return endBillOfFailed(context, record);
+  if (record.providerVolumeId === null) return syncCreation(context, snapshot);
+  const begunAt = context.clock.now();
+  const observed = (await sendUnsent(context, snapshot)) ?? (await read(context, snapshot));
+  if (observed === null) return;
+  await observe(context, observed.snapshot, observed.volume, begunAt);
+  await giveUpResize(context, record.id);
+  const synced = await readVolumeSnapshot(context.store.read, record.id);
+  if (synced !== null) await syncAttachments(context, synced, observed.volume);
+}
+
+async function read(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
+  const volume = await getVolume(context, snapshot.record);
+  return volume === null ? null : { snapshot, volume };
+}
+
+/** What a request waits for is sent at once; the answer shows the volume. Null: nothing was, or without an answer. */
+async function sendUnsent(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
+  const { action } = snapshot.record;
+  if (action === null || !isUnsent(action)) return null;
+  if (action.kind === 'resize') return sendResize(context, snapshot);
+  const attachment = findAttachment(snapshot, action);
+  return attachment === undefined ? null : sendAttachment(context, snapshot, attachment);
+}
+
+/** The request that asked is over, or its process ended: nothing is sent for it any more. */
+async function withdraw({ store, clock }: VolumeContext, { record }: VolumeSnapshot): Promise<void> {
+  await transactOnVolume(store, record.id, async (tx, snapshot) => {
+    const { action } = snapshot.record;
+    if (action === null || !isExpired(action, clock.now())) return;
+    const current = { ...snapshot, record: { ...snapshot.record, action } };
+    if (!(await undoIntent(tx, current, clock.now()))) return;
+    const undone = await tx.volumes.byId(record.id);
+    if (undone !== null)
+      await writeVolume(tx, undone, { refusal: toRefusal(action, notSent(record, action)) });
+  });
+}
+
+/** Waits for the instance of a deployment that is still deploying: before that the provider can show nothing. */
+function isWaitingForLaunch({ attachments }: VolumeSnapshot): boolean {
+  const open = attachments.filter(isInTransit);
+  return (
+    open.length > 0 &&
+    open.every(({ deployment, state }) => state === 'attaching' && deployment.status === 'deploying')
+  );
+}
+
+/** Gives up a resize that the provider has not shown within `actionMs`. */
+async function giveUpResize({ store, clock, options }: VolumeContext, id: string): Promise<void> {
+  const isOver = (record: VolumeSnapshot['record'] | null) =>
+    record?.action?.kind === 'resize' && hasTimedOut(record.action, clock.now(), options);
+  if (!isOver(await store.read.volumes.byId(id))) return;
+  await transactOnVolume(store, id, async (tx, snapshot) => {
+    if (isOver(snapshot.record)) await endResize(tx, snapshot, clock.now());
+  });
+}

@@ -1,0 +1,92 @@
+import type { Deps } from '../deps.ts';
+import type { Provider } from '../providers/provider.ts';
+import { Observations, type SyncContext } from './context.ts';
+import { ProviderHealth } from './provider-health.ts';
+import { Schedule } from './schedule.ts';
+import { sendIntent } from './send-intent.ts';
+import { SshAlarm } from './ssh-alarm.ts';
+import { syncDeployment } from './sync-deployment.ts';
+import { isBeingDeleted } from './volumes/deletion.ts';
+import { syncVolume } from './volumes/sync-volume.ts';
+
+/** What a step of a provider is given. */
+export function contextOf(deps: Deps, provider: Provider): SyncContext {
+  return {
+    ...deps,
+    refreshCatalog: async () => undefined,
+    provider,
+    call: { timeoutMs: deps.options.polling.callTimeoutMs },
+    cleanups: new Map(),
+    unproved: new Map(),
+    beginProof: () => {},
+    isLeaseHeld: () => true,
+    sshAlarm: new SshAlarm(deps, provider.id),
+    health: new ProviderHealth(deps, provider.id),
+    observations: new Observations(deps.store),
+  };
+}
+
+/** A worker of a provider that does what it is woken for, and comes to rest: it polls nothing that does not change. */
+export class WokenWorker {
+  readonly woken: string[] = [];
+  readonly #context: SyncContext;
+  readonly #deployments: Schedule;
+  readonly #intents: Schedule;
+  readonly #volumes: Schedule;
+  readonly #ended = new Map<string, () => void>();
+  readonly stop: () => void;
+
+  constructor(deps: Deps, provider: Provider) {
+    const context = contextOf(deps, provider);
+    this.#context = context;
+    const { clock, store } = deps;
+    this.#deployments = new Schedule(clock, {
+      concurrency: 8,
+      run: async (id) => {
+        const pause = await syncDeployment(context, id);
+        const record = await store.read.deployments.byId(id);
+        return record?.action == null ? null : pause;
+      },
+    });
+    this.#intents = new Schedule(clock, {
+      concurrency: 8,
+      run: async (id) => {
+        await sendIntent(context, id);
+        const record = await store.read.deployments.byId(id);
+        if (record?.action != null) this.#deployments.put(id, 0);
+        return null;
+      },
+    });
+    this.#volumes = new Schedule(clock, {
+      concurrency: 8,
+      run: async (id) => {
+        const pause = await syncVolume(context, id);
+        this.#ended.get(id)?.();
+        this.#ended.delete(id);
+        const record = await store.read.volumes.byId(id);
+        return record !== null && (record.action !== null || isBeingDeleted(record)) ? pause : null;
+      },
+    });
+    this.stop = store.onWake((providerId, id) => {
+      if (providerId !== provider.id || id === undefined) return;
+      this.woken.push(id);
+      if (id.startsWith('vol-')) this.#volumes.put(id, 0);
+      else this.#intents.put(id, 0);
+    });
+  }
+
+  /** One sync of each volume that is not deleted, or still to be deleted at the provider. */
+  async syncVolumes(): Promise<void> {
+    const { store, provider } = this.#context;
+    const { toSync, newToSync } = store.read.volumes;
+    const ids = new Set([...(await toSync(provider.id)), ...(await newToSync(provider.id))]);
+    await Promise.all(
+      [...ids].map((id) => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        this.#ended.set(id, resolve);
+        this.#volumes.put(id, 0);
+        return promise;
+      }),
+    );
+  }
+}

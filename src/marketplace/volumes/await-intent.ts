@@ -1,0 +1,81 @@
+import { ApiError } from '../contract/errors.ts';
+import type { Deps } from '../deps.ts';
+import { fromRefusal, isUnsent } from '../model/intent.ts';
+import type { VolumeIntent, VolumeRecord } from '../model/volume-record.ts';
+import { describeSlow } from '../providers/capabilities.ts';
+import { whenWritten } from '../waiting.ts';
+import type { AskedVolume } from './intents.ts';
+import { readVolumeSnapshot, transactOnVolume, type VolumeSnapshot } from './snapshot.ts';
+import { undoIntent } from './undo.ts';
+
+interface Awaited {
+  isDone(snapshot: VolumeSnapshot): boolean;
+  goesOn?(snapshot: VolumeSnapshot): boolean;
+}
+
+/** What the provider is asked for, as messages say it. */
+export function nounOf({ kind }: Pick<VolumeIntent, 'kind'>): string {
+  return kind === 'delete' ? 'deletion' : kind;
+}
+
+/**
+ * Waits until a volume is as it was asked to be, and at most until the end of the intent. One that was not sent by then
+ * is withdrawn. `goesOn`: whether it still comes to that, although the intent was replaced.
+ *
+ * @throws {ApiError} the refusal of the provider; PROVIDER_REFUSED where nothing was sent, or the worker gave it up:
+ *   nothing changed; PROVIDER_SLOW (M: 504) where it was sent and is not decided
+ */
+export async function awaitVolume(
+  deps: Pick<Deps, 'store' | 'clock'>,
+  asked: AskedVolume,
+  awaited: Awaited,
+): Promise<void> {
+  const { store, clock } = deps;
+  const deadline = asked.action.until ?? clock.now();
+  const done = await whenWritten(deps, asked.id, deadline, async () =>
+    isOver(await readVolumeSnapshot(store.read, asked.id), asked, awaited),
+  );
+  if (done !== null) return;
+  const { snapshot, isWithdrawn } = await transactOnVolume(store, asked.id, async (tx, snapshot) => {
+    const { action } = snapshot.record;
+    if (action?.id !== asked.action.id || !isUnsent(action)) return { snapshot, isWithdrawn: false };
+    const withdrawn = { ...snapshot, record: { ...snapshot.record, action } };
+    return { snapshot, isWithdrawn: await undoIntent(tx, withdrawn, clock.now()) };
+  });
+  if (isWithdrawn) throw notSent(asked, asked.action);
+  if (isOver(snapshot, asked, awaited) !== null) return;
+  const { providerId, volumeId } = asked;
+  const names = { providerId, what: nounOf(asked.action), thing: 'volume' } as const;
+  const answer = snapshot.record.action?.answer ?? null;
+  throw new ApiError('PROVIDER_SLOW', describeSlow(names, answer), { details: { volumeId } });
+}
+
+/** Nothing was sent to the provider in time. */
+export function notSent(
+  { providerId, volumeId }: VolumeRecord,
+  action: Pick<VolumeIntent, 'kind'>,
+): ApiError {
+  return new ApiError(
+    'PROVIDER_REFUSED',
+    `${providerId} was not reached for the ${nounOf(action)}; nothing changed.`,
+    { details: { volumeId } },
+  );
+}
+
+/** Null: it goes on. @throws {ApiError} where it is over and was not done */
+function isOver(
+  snapshot: VolumeSnapshot | null,
+  asked: AskedVolume,
+  { isDone, goesOn }: Awaited,
+): true | null {
+  if (snapshot === null) throw new Error(`the volume ${asked.id} is not there any more`);
+  const { refusal, action, providerId, volumeId } = snapshot.record;
+  if (refusal?.id === asked.action.id) throw fromRefusal(refusal);
+  if (isDone(snapshot)) return true;
+  if (action?.id === asked.action.id || goesOn?.(snapshot) === true) return null;
+  throw new ApiError(
+    'PROVIDER_REFUSED',
+    `${providerId} did not do the ${nounOf(asked.action)}; nothing changed.`,
+    { details: { volumeId } },
+  );
+}

@@ -1,0 +1,124 @@
+import { isActive } from '../model/deployment-record.ts';
+import type { Transaction } from '../model/store.ts';
+import type { VolumeIntent, VolumeRecord } from '../model/volume-record.ts';
+import { endVolumeAction, intentAfter, ofAttachments } from './intents.ts';
+import { dropAttachments } from './release.ts';
+import { type AttachmentSnapshot, type VolumeSnapshot, writeVolume } from './snapshot.ts';
+
+type UndoTransaction = Pick<Transaction, 'volumes' | 'deployments'>;
+
+/**
+ * Takes an intent back for which the provider has done nothing: all is as it was before. Returns false, and does nothing,
+ * where it has to go on. The volume and its deployments are locked.
+ */
+export async function undoIntent(
+  tx: UndoTransaction,
+  snapshot: VolumeSnapshot & { record: { action: VolumeIntent } },
+  at: number,
+): Promise<boolean> {
+  const { action } = snapshot.record;
+  if (action.isRepeated) return false;
+  switch (action.kind) {
+    case 'create':
+      return endUnmade(tx, snapshot, { status: 'deleted', deletedAt: at });
+    case 'attach':
+      for (const { deployment, state } of ofIntent(action, snapshot))
+        if (state === 'attaching') await undoAttach(tx, await again(tx, snapshot), deployment.id);
+      return true;
+    case 'detach':
+      return undoDetach(tx, snapshot, action.deploymentId ?? '');
+    case 'resize':
+      return endResize(tx, snapshot, at);
+    case 'delete':
+      return undoDeletion(tx, snapshot, at);
+  }
+}
+
+function ofIntent({ deploymentId }: VolumeIntent, { attachments }: VolumeSnapshot): AttachmentSnapshot[] {
+  return attachments.filter(({ deployment }) => deploymentId === undefined || deployment.id === deploymentId);
+}
+
+/** The volume as the writes of this transaction have left it. */
+async function again(tx: UndoTransaction, { record, attachments }: VolumeSnapshot): Promise<VolumeSnapshot> {
+  const states = new Map(
+    (await tx.volumes.attachmentsOf({ volumeId: record.id })).map((it) => [it.deploymentId, it.state]),
+  );
+  const left = attachments.flatMap(({ deployment }) => {
+    const state = states.get(deployment.id);
+    return state === undefined ? [] : [{ deployment, state }];
+  });
+  return { record: (await tx.volumes.byId(record.id)) ?? record, attachments: left };
+}
+
+/** Ends a volume that the provider has not made, and drops its attachments. */
+export async function endUnmade(
+  tx: UndoTransaction,
+  { record, attachments }: VolumeSnapshot,
+  end: { status: 'deleted'; deletedAt: number } | { status: 'error' },
+): Promise<boolean> {
+  if (record.providerVolumeId !== null || record.status !== 'creating') return false;
+  await writeVolume(tx, record, { ...end, action: null });
+  await dropAttachments(tx, record, attachments);
+  return true;
+}
+
+/** Removes an attachment that the provider does not have. */
+export async function undoAttach(
+  tx: UndoTransaction,
+  { record, attachments }: VolumeSnapshot,
+  deploymentId: string,
+): Promise<true> {
+  const isDropped = ({ deployment, state }: AttachmentSnapshot) =>
+    deployment.id === deploymentId && state !== 'attached';
+  const dropped = attachments.filter(isDropped);
+  const left = attachments.filter((attachment) => !isDropped(attachment));
+  if (dropped.length === 0) return true;
+  await writeVolume(tx, record, {
+    ...(left.length === 0 && record.status === 'attached' && { status: 'available' }),
+    ...(record.status !== 'creating' && { action: actionWith(record, left) }),
+  });
+  await dropAttachments(tx, record, dropped);
+  return true;
+}
+
+/** The volume stays attached; not where the deployment has ended: its volumes still have to be detached. */
+export async function undoDetach(
+  tx: UndoTransaction,
+  { record, attachments }: VolumeSnapshot,
+  deploymentId: string,
+): Promise<boolean> {
+  const kept = attachments.find(({ deployment }) => deployment.id === deploymentId);
+  if (kept === undefined || !isActive(kept.deployment)) return false;
+  const others = attachments.filter((attachment) => attachment !== kept);
+  await writeVolume(tx, record, { action: actionWith(record, others) });
+  await tx.volumes.putAttachment({ volumeId: record.id, deploymentId, state: 'attached' });
+  await endVolumeAction(tx, kept.deployment);
+  return true;
+}
+
+/** The intent that is left when only these attachments are pending. */
+function actionWith(record: VolumeRecord, attachments: readonly AttachmentSnapshot[]): VolumeIntent | null {
+  return intentAfter(record, ofAttachments, attachments, record.action?.since ?? 0);
+}
+
+/** The size stays as it is. */
+export async function endResize(
+  tx: Pick<Transaction, 'volumes'>,
+  { record, attachments }: VolumeSnapshot,
+  at: number,
+): Promise<true> {
+  await writeVolume(tx, record, { action: intentAfter(record, ['resize'], attachments, at) });
+  return true;
+}
+
+/** A creation or a resize that the deletion took the place of goes on. */
+async function undoDeletion(
+  tx: UndoTransaction,
+  { record, attachments }: VolumeSnapshot,
+  at: number,
+): Promise<boolean> {
+  if (record.status === 'deleting' || record.status === 'deleted') return false;
+  const before = record.action?.before;
+  await writeVolume(tx, record, { action: before ?? intentAfter(record, ['delete'], attachments, at) });
+  return true;
+}

@@ -1,0 +1,31 @@
+import type { Deps } from './deps.ts';
+
+/** A commit of another server whose notification was lost is noticed after this time. */
+const READ_AGAIN_MS = 2_000;
+
+/**
+ * Calls `read` now and after each write of a deployment or a volume, in whichever process, until it returns something.
+ * Null: it was not so by `deadline`.
+ */
+export async function whenWritten<T>(
+  { store, clock }: Pick<Deps, 'store' | 'clock'>,
+  subjectId: string,
+  deadline: number,
+  read: () => Promise<T | null>,
+): Promise<T | null> {
+  for (;;) {
+    // Watched before it is read, so that no write between the two is missed.
+    const written = Promise.withResolvers<void>();
+    const unwatch = store.watch(subjectId, written.resolve);
+    try {
+      const found = await read();
+      const leftMs = deadline - clock.now();
+      if (found !== null || leftMs <= 0) return found;
+      const timer = clock.setTimer(Math.min(leftMs, READ_AGAIN_MS), written.resolve);
+      await written.promise;
+      timer.cancel();
+    } finally {
+      unwatch();
+    }
+  }
+}

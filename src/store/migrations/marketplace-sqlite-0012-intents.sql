@@ -1,0 +1,18 @@
+DROP INDEX volumes_failed;
+DROP INDEX deployments_new_to_tend;
+ALTER TABLE deployments ADD COLUMN refusal TEXT;
+ALTER TABLE volumes ADD COLUMN refusal TEXT;
+CREATE INDEX deployments_by_instance ON deployments (provider_instance_id) WHERE provider_instance_id IS NOT NULL;
+CREATE INDEX deployments_new_to_tend ON deployments (provider_id)
+  WHERE status = 'deploying' OR cleanup = 'wanted' OR action IS NOT NULL;
+
+-- What an earlier version began was sent, or may have been, and its answer is not known.
+UPDATE deployments SET action = json_set(json_remove(action, '$.isSent'),
+  '$.id', revision, '$.by', user_id, '$.until', NULL, '$.attempt', 1, '$.sentAt', action ->> 'since', '$.answer', NULL)
+WHERE action IS NOT NULL;
+UPDATE volumes SET action = json_set(action,
+  '$.id', revision, '$.by', user_id, '$.until', NULL, '$.answer', NULL,
+  '$.attempt', CASE WHEN action ->> 'kind' = 'create' AND create_sent_at IS NULL THEN 0 ELSE 1 END,
+  '$.sentAt', CASE WHEN action ->> 'kind' = 'create' THEN create_sent_at ELSE action ->> 'since' END)
+WHERE action IS NOT NULL;
+ALTER TABLE volumes DROP COLUMN create_sent_at;
