@@ -140,7 +140,6 @@ describe('502: the provider refused, and nothing changed [provider-refused]', ()
     ['POST', 'pause', 'stopInstance', deploy],
     ['POST', 'restart', 'restartInstance', deploy],
     ['POST', 'resume', 'startInstance', deployStopped],
-    ['GET', 'reboot-status', 'restartStatus', deploy],
   ] as const)(
     '%s %s leaves all as it was [provider-refused-nothing-changed]',
     async (method, action, called, make) => {

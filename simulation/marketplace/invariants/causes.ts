@@ -44,5 +44,5 @@ export function causeOfVolume(before: VolumeRecord | undefined, after: VolumeRec
   if (after.deletedAt !== null) return { at: after.deletedAt, state: 'over', originalRate: 0 };
   return before.sizeGb === after.sizeGb
     ? undefined
-    : { at: after.observedAt ?? Number.NaN, state: 'stored', ...rate };
+    : { at: after.lastPriceUpdateAt, state: 'stored', ...rate };
 }

@@ -5,8 +5,8 @@ import { assertNoAction, type DeploymentIntent, type DeploymentRecord } from '..
 import { fromRefusal, isUnsent, newIntent } from '../model/intent.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
+import { whenWritten } from '../model/waiting.ts';
 import { describeSlow } from '../providers/capabilities.ts';
-import { whenWritten } from '../waiting.ts';
 
 type IntentDeps = Pick<Deps, 'store' | 'clock' | 'options'>;
 

@@ -4,9 +4,9 @@ import { toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import type { DeploymentIntent, DeploymentRecord } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
+import { whenWritten } from '../model/waiting.ts';
 import { restartUnsupportedReason } from '../providers/capabilities.ts';
 import { type Providers, requireProvider } from '../providers/provider.ts';
-import { whenWritten } from '../waiting.ts';
 import { ask, assertStatus, awaitIntent } from './intents.ts';
 import { showDeployment } from './to-deployment.ts';
 

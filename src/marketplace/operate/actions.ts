@@ -3,6 +3,7 @@ import type { Actor } from '../../operators/model.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { toDollars } from '../contract/values.ts';
 import { type Booked, book, type Credit } from '../ledger/credit.ts';
+import { type DeploymentRecord, isActive } from '../model/deployment-record.ts';
 import type { LedgerTransactionRecord, MailRecord } from '../model/ledger-records.ts';
 import { OperatorError } from '../model/own-rows.ts';
 import type { Store } from '../model/store.ts';
@@ -53,6 +54,32 @@ export function acceptProviderLosses(
     await acceptLosses({ store }, providerId, until);
     return until;
   });
+}
+
+/**
+ * Has the instance of a deployment deleted that ended because its provider answered 404 for it, and that is back.
+ *
+ * @throws {OperatorError}
+ */
+export function cleanUpLost(deps: Deps, actor: Actor, id: string): Promise<DeploymentRecord> {
+  return audited(deps, actor, { action: 'losses.clean_up', subject: id }, (store) =>
+    store.transact(async (tx) => {
+      const record = await tx.deployments.byId(id);
+      if (record === null)
+        throw new OperatorError(
+          `There is no deployment "${id}": see \`berth marketplace deployments ls\`.`,
+          'not_found',
+        );
+      if (isActive(record) || record.providerInstanceId === null || record.cleanup !== 'none')
+        throw new OperatorError(
+          `The deployment "${id}" did not end by a 404 of its provider: its instance is deleted without this.`,
+        );
+      const wanted: DeploymentRecord = { ...record, cleanup: 'wanted' };
+      await tx.deployments.update(wanted);
+      await tx.signals.wake(record.providerId, id);
+      return wanted;
+    }),
+  );
 }
 
 /** Has a mail that was given up, or waits, tried now; it is given up again three days later. @throws {OperatorError} */

@@ -1,4 +1,5 @@
 import type { Deps } from '../deps.ts';
+import { StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { Observations, type SyncContext } from './context.ts';
 import { ProviderHealth } from './provider-health.ts';
@@ -26,6 +27,17 @@ export function contextOf(deps: Deps, provider: Provider): SyncContext {
   };
 }
 
+type Run = (id: string) => Promise<number | null>;
+
+/** A test may close the store while something is under way. */
+function untilClosed(run: Run): Run {
+  return (id) =>
+    run(id).catch((error) => {
+      if (error instanceof StoreUnavailable) return null;
+      throw error;
+    });
+}
+
 /** A worker of a provider that does what it is woken for, and comes to rest: it polls nothing that does not change. */
 export class WokenWorker {
   readonly woken: string[] = [];
@@ -42,30 +54,30 @@ export class WokenWorker {
     const { clock, store } = deps;
     this.#deployments = new Schedule(clock, {
       concurrency: 8,
-      run: async (id) => {
+      run: untilClosed(async (id) => {
         const pause = await syncDeployment(context, id);
         const record = await store.read.deployments.byId(id);
         return record?.action == null ? null : pause;
-      },
+      }),
     });
     this.#intents = new Schedule(clock, {
       concurrency: 8,
-      run: async (id) => {
+      run: untilClosed(async (id) => {
         await sendIntent(context, id);
         const record = await store.read.deployments.byId(id);
         if (record?.action != null) this.#deployments.put(id, 0);
         return null;
-      },
+      }),
     });
     this.#volumes = new Schedule(clock, {
       concurrency: 8,
-      run: async (id) => {
+      run: untilClosed(async (id) => {
         const pause = await syncVolume(context, id);
         this.#ended.get(id)?.();
         this.#ended.delete(id);
         const record = await store.read.volumes.byId(id);
         return record !== null && (record.action !== null || isBeingDeleted(record)) ? pause : null;
-      },
+      }),
     });
     this.stop = store.onWake((providerId, id) => {
       if (providerId !== provider.id || id === undefined) return;

@@ -2,9 +2,9 @@ import { type Volume, type VolumeFilter, type VolumePage, volumeStatuses } from 
 import type { Deps } from '../deps.ts';
 import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
+import { whenWritten } from '../model/waiting.ts';
 import { volumeProviderOf } from '../providers/volume-provider.ts';
 import { resolveTeam } from '../teams/access.ts';
-import { whenWritten } from '../waiting.ts';
 import { showVolume, toVolume } from './to-volume.ts';
 
 /** How long a read waits for the worker to ask the provider. */

@@ -1,4 +1,5 @@
-import type { Deps } from './deps.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Store } from './store.ts';
 
 /** A commit of another server whose notification was lost is noticed after this time. */
 const READ_AGAIN_MS = 2_000;
@@ -8,7 +9,7 @@ const READ_AGAIN_MS = 2_000;
  * Null: it was not so by `deadline`.
  */
 export async function whenWritten<T>(
-  { store, clock }: Pick<Deps, 'store' | 'clock'>,
+  { store, clock }: { store: Pick<Store, 'watch'>; clock: Clock },
   subjectId: string,
   deadline: number,
   read: () => Promise<T | null>,
