@@ -251,9 +251,19 @@ export const orchestratorMutants: readonly Mutant[] = [
       },
       {
         file: 'src/orchestrator/instances/create.ts',
-        find: 'offerId: offer.id, region, capacity })',
+        find: '{ offer, region, instanceId: id });',
+        replace: '{ offer, region, instanceId: id, use } as any);',
+      },
+      {
+        file: 'src/orchestrator/capacity/claim-unit.ts',
+        find: '{ instanceId, ...wanted }: Wanted & { instanceId: string },',
+        replace: '{ instanceId, use: before, ...wanted }: any,',
+      },
+      {
+        file: 'src/orchestrator/capacity/claim-unit.ts',
+        find: 'capacity: sellableUnits(stock, wanted) })',
         replace:
-          'offerId: offer.id, region, capacity: (use.find((e: any) => e.offerId === offer.id && e.region === region)?.claimed ?? 0) < capacity ? 1_000 : 0 })',
+          'capacity: before === undefined ? sellableUnits(stock, wanted) : (before.find((e: any) => e.offerId === offer.id && e.region === region)?.claimed ?? 0) < sellableUnits(stock, wanted) ? 1_000 : 0 })',
       },
     ],
   },
@@ -314,8 +324,8 @@ export const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/orchestrator/instances/create.ts',
-        find: 'sellableUnits({ catalog, platform, cordons }, { offer, region })',
-        replace: 'sellableUnits({ catalog, platform, cordons: [] }, { offer, region })',
+        find: 'claimUnit(tx, { catalog, platform, cordons }, {',
+        replace: 'claimUnit(tx, { catalog, platform, cordons: [] }, {',
       },
     ],
   },

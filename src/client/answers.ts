@@ -51,8 +51,14 @@ export const tokenAnswerSchema = z.object({
   expires_in: z.number().positive(),
 });
 
-/** O: Errors. Which codes there are is "not shown": any text is one. */
-export const errorAnswerSchema = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
+/** O: Errors. Which codes there are is "not shown": any text is one. `details` are free: a `reason` in them is Berth's. */
+export const errorAnswerSchema = z.object({
+  error: z.object({
+    code: z.string(),
+    message: z.string(),
+    details: z.object({ reason: z.string() }).optional().catch(undefined),
+  }),
+});
 
 const MAX_LENGTH = 200;
 

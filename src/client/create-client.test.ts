@@ -174,6 +174,19 @@ describe('answers [client-answers]', () => {
     });
   });
 
+  it.each([
+    [{ reason: 'platform_silent', region: 'r' }, 'platform_silent'],
+    [{ reason: 7 }, null],
+    [['reason'], null],
+    [{ reason: 'a\nb' }, null],
+    [undefined, null],
+  ])('with details %j give the reason %j', async (details, reason) => {
+    const error = { code: 'capacity_unavailable', message: 'No.', details };
+    await using server = await startAnsweringServer((_, response) => answerJson(response, 409, { error }));
+    const problem = await problemOf(write(clientOf(server.baseUrl)));
+    expect(problem).toMatchObject({ problem: 'conflict', code: 'capacity_unavailable', reason });
+  });
+
   it('with a 404 that is not the orchestrator’s own say nothing about an instance', async () => {
     await using server = await startAnsweringServer((_, response) =>
       response.writeHead(404, { 'Content-Type': 'text/html' }).end('<h1>no such host</h1>'),

@@ -32,6 +32,8 @@ export class ProviderError extends Error {
   readonly status: number | null;
   /** The `error.code` of the answer. */
   readonly code: string | null;
+  /** `details.reason` of the answer, as a Berth orchestrator gives one with `capacity_unavailable`. */
+  readonly reason: string | null;
   /** The `error.message` of the answer, as one line. */
   readonly said: string | null;
   /** Whether what was asked for may have happened all the same. Always false for reads. */
@@ -43,12 +45,14 @@ export class ProviderError extends Error {
     {
       status = null,
       code = null,
+      reason = null,
       said = null,
       mayHaveHappened = false,
       cause,
     }: {
       status?: number | null;
       code?: string | null;
+      reason?: string | null;
       said?: string | null;
       mayHaveHappened?: boolean;
       cause?: unknown;
@@ -58,6 +62,7 @@ export class ProviderError extends Error {
     this.problem = problem;
     this.status = status;
     this.code = code;
+    this.reason = reason;
     this.said = said;
     this.mayHaveHappened = mayHaveHappened;
   }

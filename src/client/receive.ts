@@ -79,14 +79,21 @@ function unsuccessful(call: Call, answer: Answer): ProviderError {
   const body = errorAnswerSchema.safeParse(answer.isJson ? parseJson(answer.text) : undefined);
   // A proxy's own page is not the orchestrator's word that something is gone.
   if (status === 404 && !body.success) return invalidAnswer(call, status, 'expected an Error as its body');
-  const { code, message } = body.success ? body.data.error : { code: '', message: '' };
+  const { code, message, details } = body.success
+    ? body.data.error
+    : { code: '', message: '', details: undefined };
   const said = toLine(message, call.secrets);
   return new ProviderError(problemOf(status), [`${call.name}: ${status}`, said].filter(Boolean).join(', '), {
     status,
-    code: /^[\w.:-]{1,64}$/.test(code) ? code : null,
+    code: toToken(code),
+    reason: toToken(details?.reason ?? ''),
     said: said || null,
     mayHaveHappened: call.isWrite && status >= 500,
   });
+}
+
+function toToken(text: string): string | null {
+  return /^[\w.:-]{1,64}$/.test(text) ? text : null;
 }
 
 function problemOf(status: number): ProviderProblem {

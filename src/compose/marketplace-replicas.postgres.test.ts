@@ -2,8 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { until } from '../../test/support/clocks/until.ts';
 import { type PostgresServer, startPostgres } from '../../test/support/databases/postgres.ts';
 import { runMain } from '../../test/support/processes/run-main.ts';
+import { answerJson, configurationAnswer, startAnsweringServer } from '../client/answering-server.fixture.ts';
 import { loadMarketplaceConfig } from '../config/marketplace/load.ts';
 import { serveMarketplace } from './serve-marketplace.ts';
 
@@ -31,10 +33,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function serve() {
+async function serve(file = config) {
   const { env } = process;
   const serving = await serveMarketplace({
-    config: loadMarketplaceConfig({ file: config, flags: { port: '0' }, env }),
+    config: loadMarketplaceConfig({ file, flags: { port: '0' }, env }),
     env,
   });
   return { ...serving, [Symbol.asyncDispose]: () => serving.stop() };
@@ -60,4 +62,33 @@ it('two servers on one PostgreSQL share their limits and their keys', async () =
   expect(remaining).toEqual(['4', '3', '2', '1', '0']);
   expect((await fetch(`${second.baseUrl}/api/providers`)).status).toBe(429);
   expect(await run('verify-ledger')).toMatch('The books are right');
+});
+
+it('a server that starts sells what another one has read, and asks the provider nothing [catalog-shared-postgres]', async () => {
+  await using provider = await startAnsweringServer(({ url }, response) =>
+    answerJson(
+      response,
+      200,
+      url.includes('locations') ? { locations: [] } : { configurations: [configurationAnswer] },
+    ),
+  );
+  const file = join(folder, 'shared.yaml');
+  writeFileSync(
+    file,
+    `database: ${await postgres.createDatabase()}
+log: { level: silent }
+providers:
+- { id: provider-d, base_url: "${provider.baseUrl}", api_key_env: KEY_D, allow_private: true }
+`,
+  );
+  const sold = async (baseUrl: string) => {
+    const response = await fetch(`${baseUrl}/api/gpu-offers`);
+    return ((await response.json()) as { data: { offers: unknown[] }[] }).data;
+  };
+  await using first = await serve(file);
+  await until('the first has read it', async () => (await sold(first.baseUrl)).length > 0);
+  const asked = provider.received.length;
+  await using second = await serve(file);
+  expect(await sold(second.baseUrl)).toEqual(await sold(first.baseUrl));
+  expect(provider.received.length).toBe(asked);
 });

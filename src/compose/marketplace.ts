@@ -99,11 +99,12 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const providers = createProviders({
     providers: parts.providers,
     gpuTypes,
+    store,
     clock,
-    random,
     log,
-    catalogMs: options.polling.catalogMs,
   });
+  // What is sold is in the database: a process that has just started answers as the others do.
+  await providers.reread();
   const deps: Deps = {
     store,
     clock,
@@ -114,7 +115,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     installationId,
   };
   await logMissingProviders(deps);
-  const workers = new ProviderWorkers(deps);
+  const workers = new ProviderWorkers({ ...deps, refreshCatalog: providers.refresh });
   const accrual = new Accrual({ ...deps, enforce: createEnforcement(deps) });
   const rollUp = new RollUp(deps);
   const mail = new MailDispatcher({ ...deps, mailer });

@@ -7,6 +7,7 @@ import type { OrchestratorClient } from '../client/orchestrator-client.ts';
 import { bundledProfileFile, loadProfile } from '../config/marketplace/load-profile.ts';
 import type { MarketplaceConfig, ProviderEntry } from '../config/marketplace/schema.ts';
 import { packageRoot } from '../config/package-root.ts';
+import type { Store } from '../marketplace/model/store.ts';
 import {
   type ConfiguredProvider,
   createProviders,
@@ -20,7 +21,7 @@ import type { Log } from '../ports/log.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
 import type { Certificates } from '../runtime/certificates.ts';
 import { createLog } from '../runtime/log.ts';
-import { systemClock, systemRandom } from '../runtime/system.ts';
+import { systemClock } from '../runtime/system.ts';
 import { createSshProbe } from '../ssh/probe.ts';
 import { fileProblem } from '../store/sqlite/errors.ts';
 import { toMarkups } from './options.ts';
@@ -30,20 +31,21 @@ export function loadGpuTypes(): GpuTypes {
   return parseGpuTypes(readFileSync(join(packageRoot(), 'fixtures', 'gpu-types.yaml'), 'utf8'));
 }
 
-/** The providers of the configuration, each asked once what it sells; they are closed after `body`. @throws {Fatal} */
+/** The providers of the configuration, with their catalogs as the database has them; they are closed after `body`. @throws {Fatal} */
 export async function withProviders<T>(
   config: MarketplaceConfig,
+  store: Store,
   body: (providers: LiveProviders) => Promise<T>,
 ): Promise<T> {
-  const parts = { clock: systemClock, random: systemRandom, log: createLog('silent') };
+  const parts = { clock: systemClock, log: createLog('silent') };
   const providers = createProviders({
     ...parts,
     providers: createClients(config, { ...parts, env: process.env }),
     gpuTypes: loadGpuTypes(),
-    catalogMs: config.polling.catalog_s * 1000,
+    store,
   });
   try {
-    await providers.refresh();
+    await providers.reread();
     return await body(providers);
   } finally {
     await providers.close();

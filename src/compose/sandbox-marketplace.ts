@@ -154,7 +154,7 @@ async function open(parts: MarketplaceParts, keys: Keys, mails: SandboxMail[], s
       // Each account has an address of its own, and with it its own rate limits.
       trustedProxies: 1,
     });
-    await started.providers.refresh();
+    await started.workers.refreshCatalogs();
     return started;
   });
   return { deps, app, workers, close, opened, time, polls };

@@ -37,7 +37,8 @@ export const errorTable = {
   capacity_unavailable: {
     status: 409,
     retry: 'later',
-    meaning: 'The requested capacity is not available now.',
+    meaning:
+      'The requested capacity is not available now; details.reason is sold_out, platform_silent, maintenance or withheld.',
   },
   quota_exceeded: {
     status: 409,

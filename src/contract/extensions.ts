@@ -14,6 +14,25 @@ const maintenanceWindowSchema = z
 export type MaintenanceWindow = z.infer<typeof maintenanceWindowSchema>;
 
 /**
+ * Why nothing of an offer, or of a location's storage, can be had now: `details.reason` of a 409 `capacity_unavailable`.
+ * `sold_out`: all of it is taken · `platform_silent`: there is more of it, on a platform or on hosts that do not answer now ·
+ * `maintenance`: the provider works there · `withheld`: the provider does not sell it there now.
+ */
+export const unavailableReasons = ['sold_out', 'platform_silent', 'maintenance', 'withheld'] as const;
+export type UnavailableReason = (typeof unavailableReasons)[number];
+
+const unavailableRegionSchema = z
+  .object({
+    region: regionTokenSchema,
+    reason: z.enum(unavailableReasons).meta({
+      description:
+        'sold_out: all units are taken. platform_silent: a platform or hosts with more of them do not answer now. maintenance: the provider works there. withheld: the provider does not sell it there now.',
+    }),
+  })
+  .meta({ id: 'UnavailableRegion' });
+export type UnavailableRegion = z.infer<typeof unavailableRegionSchema>;
+
+/**
  * What Berth offers beyond O:, under /v1/x/…: an orchestrator that has it says so in `Configuration.extras.berth`. A
  * client of the contract needs none of it.
  */
@@ -29,6 +48,8 @@ export const berthExtrasSchema = z
     minimum_reservation_minutes: z.int().nonnegative().optional(),
     /** The provider's work on what the offer runs on: what is planned, and what is under way. */
     maintenance_windows: z.array(maintenanceWindowSchema).optional(),
+    /** Those of the offer's regions in which it cannot be deployed now. */
+    unavailable: z.array(unavailableRegionSchema).optional(),
   })
   .meta({ id: 'BerthExtras' });
 export type BerthExtras = z.infer<typeof berthExtrasSchema>;

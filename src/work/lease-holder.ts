@@ -40,6 +40,11 @@ export class LeaseHolder {
     return this.#lease !== null && this.#deps.clock.now() < this.#lease.until;
   }
 
+  /** Settles with the claim that is under way. */
+  get claimed(): Promise<void> {
+    return this.#claiming ?? Promise.resolve();
+  }
+
   start(): void {
     this.#claiming = this.#claim();
   }

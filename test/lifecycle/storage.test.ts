@@ -5,6 +5,7 @@ import type { PlatformDriver, VolumeDriver } from '../../src/orchestrator/model/
 import { until } from '../support/clocks/until.ts';
 import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
+import { backUp } from '../support/restored.ts';
 
 let orchestrator: TestOrchestrator;
 afterEach(() => orchestrator[Symbol.asyncDispose]());
@@ -43,7 +44,7 @@ describe('the storage of a location', () => {
     expect(replies.filter(({ status }) => status === 201)).toHaveLength(7);
     const refused = replies.filter(({ status }) => status !== 201);
     expect(new Set(refused.map(codeOf))).toEqual(new Set(['409 capacity_unavailable']));
-    expect(refused[0]?.body.error.details).toMatchObject({ size_gb: 100 });
+    expect(refused[0]?.body.error.details).toMatchObject({ size_gb: 100, reason: 'sold_out' });
     expect((await create(100, { region: 'eu-helsinki' })).status).toBe(201);
   });
 
@@ -82,6 +83,17 @@ describe('the storage of a location', () => {
     await start(undefined);
     for (let count = 0; count < 3; count++) expect((await create(16_000)).status).toBe(201);
     expect(await claimedGb()).toBe(48_000);
+  });
+
+  it('is refused as platform_silent after a restore, until the volumes were compared [unavailable-storage]', async () => {
+    await start(100);
+    const restore = await backUp(orchestrator);
+    await using restored = await restore({
+      wrapDriver: (driver) =>
+        withVolumes(driver, () => ({ list: async () => ({ answer: 'unknown', reason: 'no answer' }) })),
+    });
+    const refused = await restored.send('POST', '/volumes', volumeRequest({ size_gb: 50 })).catch(String);
+    expect(refused).toContain('"reason":"platform_silent"');
   });
 
   it('is claimed once by a create that is repeated with its Idempotency-Key', async () => {

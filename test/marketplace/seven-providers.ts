@@ -119,7 +119,7 @@ export class SevenProviders {
       },
     });
     this.#life = await this.drive(starting);
-    await this.drive(this.life.marketplace.providers.refresh());
+    await this.drive(this.life.marketplace.workers.refreshCatalogs());
     await this.settle();
   }
 

@@ -156,7 +156,7 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
     letSettle(clock, server.fetch(path, request));
 
   const user = await addTestUser(options.email ?? 'first@example.com');
-  await letSettle(clock, marketplace.providers.refresh());
+  await letSettle(clock, marketplace.workers.refreshCatalogs());
 
   /** Sends a request; its reply must keep the published contract. */
   async function request<Body = Record<string, unknown>>(

@@ -107,7 +107,7 @@ async function addAlert(
   flags: OutputFlag & { region?: string },
 ): Promise<void> {
   const { region = null } = flags;
-  await withProviders(deps.config, async (providers) => {
+  await withProviders(deps.config, deps.store, async (providers) => {
     const { id: userId } = await findUser(deps.store.read.users, email);
     const wanted = { userId, providerId, offerId, region };
     const action = {

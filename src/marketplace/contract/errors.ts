@@ -45,7 +45,8 @@ export const errorTable = {
   HEADERS_TOO_LARGE: { status: 431, meaning: 'The request headers are larger than the limit.' },
   UNAVAILABLE: {
     status: 503,
-    meaning: 'The server cannot use its database now; nothing is known to have changed.',
+    meaning:
+      'The server cannot use its database now, or does not know yet what the provider sells; nothing is known to have changed.',
   },
 } as const satisfies Record<string, { status: number; meaning: string }>;
 

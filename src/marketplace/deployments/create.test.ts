@@ -220,14 +220,16 @@ describe('what does not fit the offer is a 400 that names the field, and nothing
   });
 });
 
+it('of a provider whose catalog is not known yet is 503, and nothing is created [create-catalog-unknown]', async () => {
+  Object.assign(market.provider.catalog, { refreshedAt: null });
+  await expect(create(wanted)).rejects.toMatchObject({ status: 503, code: 'UNAVAILABLE' });
+  await expectNothing();
+});
+
 describe('out of stock is a 400 that says so, and nothing is created', () => {
   it.each([
     ['sold out in the region', () => changeOffer({ inStockRegions: ['us-two'] })],
     ['in maintenance', () => changeOffer({ maintenance: true })],
-    [
-      'of a provider that has not been heard',
-      () => Object.assign(market.provider.catalog, { refreshedAt: null }),
-    ],
   ])('%s', async (_, change) => {
     change();
     await expect(create(wanted)).rejects.toMatchObject({

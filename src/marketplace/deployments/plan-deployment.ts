@@ -4,6 +4,7 @@ import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import type { CreateDeployment, RequestedCloudInit } from '../contract/deployment.ts';
 import { invalid, invalidRequest } from '../contract/errors.ts';
 import type { InstanceType } from '../contract/values.ts';
+import { assertCatalogKnown } from '../providers/assert-catalog-known.ts';
 import { type CatalogOffer, deployableImages, type Provider, type Providers } from '../providers/provider.ts';
 
 /** What a create means, by the catalog as it was last heard. */
@@ -18,15 +19,14 @@ export interface DeploymentPlan {
  * Compares a create body with the offer that it names (M: Create body): `gpuType` and `instanceType` come from the offer
  * where they were not sent, and have to match it where they were.
  *
- * @throws {ApiError} VALIDATION_ERROR that names each field that does not fit
+ * @throws {ApiError} VALIDATION_ERROR that names each field that does not fit; UNAVAILABLE while the catalog is not known
  */
 export function planDeployment(providers: Providers, request: CreateDeployment): DeploymentPlan {
   const { region, operatingSystem } = request;
   const provider = providers.get(request.provider);
   if (provider === undefined)
     throw invalid('provider', `unknown; expected one of ${providers.ids().join(', ')}`);
-  if (provider.catalog.refreshedAt === null)
-    throw outOfStock(`${provider.id} has not said yet what it sells.`);
+  assertCatalogKnown(provider);
   const offer = provider.catalog.offers.get(request.offerId);
   if (offer === undefined)
     throw invalid('offerId', `${provider.id} has no such offer; see GET /api/gpu-offers`);

@@ -7,6 +7,7 @@ import type {
 import type { LeaseWriter as NamedLeases } from '../../work/lease.ts';
 import type { DeploymentStatus } from '../contract/deployment.ts';
 import type { VolumeStatus } from '../contract/volume.ts';
+import type { CatalogRecord } from './catalog-record.ts';
 import type { Cleanup, DeploymentRecord } from './deployment-record.ts';
 import type {
   LedgerEntryRecord,
@@ -438,6 +439,18 @@ export interface LossWriter extends LossReader {
   release(subjectId: string): Promise<void>;
 }
 
+/** What the providers sell, one row each. */
+export interface CatalogReader {
+  byProvider(providerId: string): Promise<CatalogRecord | null>;
+  /** Of all providers that were ever read. */
+  versions(): Promise<Pick<CatalogRecord, 'providerId' | 'version' | 'readAt'>[]>;
+}
+export interface CatalogWriter extends CatalogReader {
+  put(record: CatalogRecord): Promise<void>;
+  /** All of it was read again, and has not changed. */
+  confirm(providerId: string, readAt: number): Promise<void>;
+}
+
 /** The leases of providers and jobs. */
 export interface LeaseWriter extends NamedLeases {
   /** Frees every lease: for a process that knows that no other one runs. */
@@ -472,6 +485,7 @@ export interface Reader {
   ledger: LedgerReader;
   losses: LossReader;
   mail: MailReader;
+  catalogs: CatalogReader;
   settings: SettingReader;
   operatorKeys: OperatorKeyReader;
   audit: AuditReader;
@@ -490,6 +504,7 @@ export interface Transaction {
   ledger: LedgerWriter;
   losses: LossWriter;
   mail: MailWriter;
+  catalogs: CatalogWriter;
   leases: LeaseWriter;
   signals: SignalWriter;
   settings: SettingWriter;

@@ -1,4 +1,6 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
+import type { Configuration } from '../../contract/configuration.ts';
+import { berthExtrasSchema, type UnavailableReason } from '../../contract/extensions.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import type { InstanceType } from '../contract/values.ts';
 import type { Intent } from '../model/intent.ts';
@@ -31,6 +33,37 @@ export function shortageOf(error: unknown): Shortage | undefined {
   if (!(error instanceof ProviderError) || error.problem !== 'conflict') return undefined;
   if (error.code === 'capacity_unavailable') return 'out_of_stock';
   return error.code === 'quota_exceeded' ? 'quota_exceeded' : undefined;
+}
+
+/** Whether a provider refused because its platform does not answer now: the same call may succeed once it does. */
+export function isPlatformSilent(error: unknown): boolean {
+  return shortageOf(error) === 'out_of_stock' && (error as ProviderError).reason === SILENT;
+}
+
+const SILENT: UnavailableReason = 'platform_silent';
+
+/** Whether a provider says of an offer why it cannot be deployed; only Berth does. */
+export function announcesUnavailable(offer: Pick<CatalogOffer, 'extras'> | undefined): boolean {
+  return unavailableOf(offer) !== undefined;
+}
+
+/**
+ * Whether an offer that `/availability` left out may be there all the same: its platform does not answer now, or the offer
+ * can be deployed again by now.
+ */
+export function mayBeInStock(
+  configurations: readonly Configuration[],
+  { offerId, region }: { offerId: string; region: string },
+): boolean {
+  const offer = configurations.find(({ id }) => id === offerId);
+  const unavailable = unavailableOf(offer);
+  if (unavailable === undefined || offer?.regions.includes(region) !== true) return false;
+  const found = unavailable.find((one) => one.region === region);
+  return found === undefined || found.reason === SILENT;
+}
+
+function unavailableOf(offer: { extras?: Readonly<Record<string, unknown>> | undefined } | undefined) {
+  return berthExtrasSchema.safeParse(offer?.extras?.['berth']).data?.unavailable;
 }
 
 /** What a profile's selections look at. */

@@ -1,10 +1,13 @@
-import type { Clock, Random } from '../../ports/clock.ts';
+import type { CallOptions } from '../../client/orchestrator-client.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Store } from '../model/store.ts';
-import { CatalogFeed } from './catalog-feed.ts';
 import type { GpuTypes } from './gpu-types.ts';
 import { noMarkups } from './markup.ts';
 import type { Provider, Providers } from './provider.ts';
+import { readCatalog } from './read-catalog.ts';
+import { Rereading } from './rereading.ts';
+import { StoredCatalog } from './stored-catalog.ts';
 
 /** What the configuration makes of a provider. */
 export type ConfiguredProvider = Pick<Provider, 'profile' | 'client' | 'sshProbe'> &
@@ -14,54 +17,76 @@ export interface ProvidersOptions {
   /** In the order of the configuration. */
   providers: readonly ConfiguredProvider[];
   gpuTypes: GpuTypes;
+  /** Where the catalogs are. */
+  store: Store;
   clock: Clock;
-  random: Pick<Random, 'next'>;
   log: Log;
-  /** Between two refreshes of a catalog. */
-  catalogMs: number;
 }
 
 /** The providers of a marketplace, with their catalogs. */
 export interface LiveProviders extends Providers {
-  /** Refreshes each catalog now, and again and again. */
-  start(): void;
-  /** Asks all of them once; one that hangs ends with the client's timeout. */
-  refresh(): Promise<void>;
-  /** What was wrong when the catalog of a provider was read last. */
+  /** What was wrong when the catalog of a provider was read last, by whichever process. */
   problemsOf(id: string): readonly string[];
-  /** Stops refreshing, and lets the connections go. */
+  /** Shows the catalogs as the database has them now. */
+  reread(): Promise<void>;
+  /** Rereads every few seconds. */
+  start(): void;
+  /**
+   * Asks a provider what it sells, writes that through `within` and shows it: for the holder of the provider's lease. A
+   * provider that hangs ends with the timeout of the call.
+   */
+  refresh(id: string, within: Store, call?: CallOptions): Promise<void>;
+  /** Stops rereading, and lets the connections go. */
   close(): Promise<void>;
 }
 
 /** @throws {Error} for two providers of one id */
-export function createProviders({ providers, catalogMs, ...deps }: ProvidersOptions): LiveProviders {
-  const feedOf = new Map<string, CatalogFeed>();
+export function createProviders({ providers, ...deps }: ProvidersOptions): LiveProviders {
+  const catalogs = new Map<string, StoredCatalog>();
   const byId = new Map<string, Provider>();
   for (const { profile, client, sshProbe, markups = noMarkups } of providers) {
     if (byId.has(profile.id)) throw new Error(`There are two providers with the id ${profile.id}.`);
-    const catalog = new CatalogFeed({ ...deps, profile, client, markups, intervalMs: catalogMs });
-    feedOf.set(profile.id, catalog);
+    const catalog = new StoredCatalog({ ...deps, profile, markups });
+    catalogs.set(profile.id, catalog);
     byId.set(profile.id, { id: profile.id, profile, client, markups, catalog, sshProbe });
   }
   const ids = [...byId.keys()];
-  const feeds = [...feedOf.values()];
+  const rereading = new Rereading({ ...deps, catalogs });
+  const readings = new Set<Promise<void>>();
   return {
     ids: () => ids,
     get: (id) => byId.get(id),
-    start: () => {
-      for (const feed of feeds) feed.start();
+    problemsOf: (id) => catalogs.get(id)?.problems ?? [],
+    reread: () => rereading.once(),
+    start: () => rereading.start(),
+    refresh: async (id, within, call) => {
+      const provider = byId.get(id);
+      if (provider === undefined) return;
+      const reading = refresh(provider, within, { ...call, now: deps.clock.now() });
+      readings.add(reading);
+      await reading.finally(() => readings.delete(reading));
+      await rereading.once();
     },
-    refresh: async () => {
-      await Promise.all(feeds.map((feed) => feed.refresh()));
-    },
-    problemsOf: (id) => feedOf.get(id)?.problems ?? [],
     close: async () => {
+      await rereading.stop();
       // A call that hangs ends with its connection.
-      const stopped = feeds.map((feed) => feed.stop());
       await Promise.all([...byId.values()].map(({ client }) => client.close()));
-      await Promise.all(stopped);
+      await Promise.allSettled(readings);
     },
   };
+}
+
+async function refresh(
+  provider: Provider,
+  within: Store,
+  options: Parameters<typeof readCatalog>[2],
+): Promise<void> {
+  const before = await within.read.catalogs.byProvider(provider.id);
+  const found = await readCatalog(provider, before, options);
+  const { version, readAt } = found;
+  if (version !== before?.version) await within.transact((tx) => tx.catalogs.put(found));
+  else if (readAt !== null && readAt !== before.readAt)
+    await within.transact((tx) => tx.catalogs.confirm(provider.id, readAt));
 }
 
 /**

@@ -37,14 +37,16 @@ export interface OfferContext {
   onProblem: (message: string) => void;
 }
 
-/** Makes of what a provider publishes an offer of the marketplace; null: with a number or an id that cannot be meant. */
-export function toCatalogOffer(configuration: Configuration, context: OfferContext): CatalogOffer | null {
-  const { profile, onProblem } = context;
+/** Why a provider's configuration is not sold: a number or an id that cannot be meant; null: it is sold. */
+export function mistakeOf(configuration: Configuration): string | null {
   const problem = problemOf(configuration);
-  if (problem !== null) {
-    onProblem(`the offer ${JSON.stringify(toOneLine(configuration.id, 80))} is left out: ${problem}`);
-    return null;
-  }
+  if (problem === null) return null;
+  return `the offer ${JSON.stringify(toOneLine(configuration.id, 80))} is left out: ${problem}`;
+}
+
+/** Makes of what a provider publishes an offer of the marketplace; it has no {@link mistakeOf}. */
+export function toCatalogOffer(configuration: Configuration, context: OfferContext): CatalogOffer {
+  const { profile, onProblem } = context;
   const { id: offerId, instance_type: instanceType, extras = {} } = configuration;
   const gpus = toGpus(configuration, context.gpuTypes);
   const announced = readBerthExtras(configuration, onProblem);

@@ -43,7 +43,10 @@ export interface Unproved {
 export type SyncDeps = Pick<
   Deps,
   'store' | 'clock' | 'random' | 'log' | 'providers' | 'options' | 'installationId'
->;
+> & {
+  /** Asks a provider what it sells, and writes that through `within`. */
+  refreshCatalog: (providerId: string, within: Store, call: CallOptions) => Promise<void>;
+};
 
 /** What the steps of one provider use. */
 export interface SyncContext extends SyncDeps {

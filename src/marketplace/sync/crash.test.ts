@@ -77,7 +77,7 @@ async function everyDeath(
     const setup = await openProviderWorkers();
     const id = await prepare(setup);
     const mortal = new Mortal(setup, diesAt, isAfter);
-    new ProviderWorkers(mortal.deps).start();
+    new ProviderWorkers({ ...setup.deps, ...mortal.deps }).start();
     await setup.clock.advance(MINUTE_MS);
     const hasDied = mortal.isDead;
     mortal.isDead = true;

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { plainConfigurations } from '../../../test/support/fakes/plain-provider.ts';
 import type { ProviderFault } from '../../../test/support/fakes/provider-faults.ts';
 import { ProviderError, type ProviderProblem } from '../../client/orchestrator-client.ts';
+import type { UnavailableReason } from '../../contract/extensions.ts';
 import { toProviderName } from '../model/names.ts';
 import { launch } from './launch.ts';
 import {
@@ -133,6 +135,101 @@ describe('a create that the provider refuses', () => {
       cleanup: 'none',
     });
   });
+});
+
+/** What an offer in `eu-one` announces; undefined: that it can be deployed. */
+function announcing(reason: UnavailableReason | undefined) {
+  const unavailable = reason === undefined ? [] : [{ region: 'eu-one', reason }];
+  return plainConfigurations.map((offer) => ({ ...offer, extras: { berth: { unavailable } } }));
+}
+
+describe('a provider whose platform does not answer', () => {
+  const silent = () =>
+    new ProviderError('conflict', 'POST /instances: 409, no', {
+      status: 409,
+      code: 'capacity_unavailable',
+      reason: 'platform_silent',
+    });
+
+  /** Waits behind the gate: what `/availability` leaves out, `/configurations` explains. */
+  async function gated(reason: UnavailableReason | undefined, isClosed: () => boolean): Promise<string> {
+    const [published] = announcing(undefined);
+    Object.assign(setup.provider.catalog.offers.get('gpu-1') ?? {}, { extras: published?.extras });
+    setup.plain.faults.plan = (method) => {
+      if (method === 'listConfigurations') return { instead: announcing(reason) };
+      return method === 'listAvailability' && isClosed() ? { instead: [] } : 'none';
+    };
+    return accept(setup);
+  }
+
+  it('is asked again until it answers, before the create and after it [launch-silent]', async () => {
+    const startedAt = setup.clock.now();
+    const isClosed = () => setup.clock.now() < startedAt + 3 * MINUTE_MS;
+    const id = await gated('platform_silent', isClosed);
+    setup.workers.start();
+    await setup.clock.advance(2 * MINUTE_MS);
+    expect([(await read(setup, id)).status, setup.plain.faults.countOf('createInstance')]).toEqual([
+      'deploying',
+      0,
+    ]);
+    await setup.clock.advance(3 * MINUTE_MS);
+    expect((await read(setup, id)).status).toBe('running');
+  });
+
+  it('is sent the create again after a 409 that says so, and has made one machine', async () => {
+    setup.plain.faults.plan = (method, nth) =>
+      method === 'createInstance' && nth <= 6 ? { error: silent() } : 'none';
+    expect((await read(setup, await launched())).status).toBe('running');
+    expect(setup.plain.faults.countOf('createInstance')).toBe(7);
+    expect(setup.plain.instances).toHaveLength(1);
+  });
+
+  it('and may sell the offer again by now is asked again', async () => {
+    const startedAt = setup.clock.now();
+    const id = await gated(undefined, () => setup.clock.now() < startedAt + 30_000);
+    setup.workers.start();
+    await setup.clock.advance(2 * MINUTE_MS);
+    expect((await read(setup, id)).status).toBe('running');
+  });
+
+  it.each(['gate', 'create'])(
+    'until its time is over fails the deployment as late, at the %s',
+    async (at) => {
+      const id = at === 'gate' ? await gated('platform_silent', () => true) : await accept(setup);
+      if (at === 'create')
+        setup.plain.faults.plan = (method) => (method === 'createInstance' ? { error: silent() } : 'none');
+      setup.workers.start();
+      await setup.clock.advance(16 * MINUTE_MS);
+      expect(await read(setup, id)).toMatchObject({
+        status: 'failed',
+        failureReason: 'provisioning_timeout',
+        failureDetails: 'provider-x could not take the order within 15 minutes; no machine was made.',
+        cleanup: 'none',
+      });
+      expect(setup.plain.instances).toEqual([]);
+    },
+  );
+
+  it('or not: an offer that has left its region fails at once', async () => {
+    const elsewhere = announcing(undefined).map((offer) => ({ ...offer, regions: ['us-two'] }));
+    const id = await gated(undefined, () => true);
+    const { plan } = setup.plain.faults;
+    setup.plain.faults.plan = (method, ...rest) =>
+      method === 'listConfigurations' ? { instead: elsewhere } : plan(method, ...rest);
+    setup.workers.start();
+    await setup.clock.advance(10_000);
+    expect(await read(setup, id)).toMatchObject({ status: 'failed', failureReason: 'out_of_stock' });
+  });
+
+  it.each(['sold_out', 'maintenance', 'withheld'] as const)(
+    'or not: an offer that is %s fails at once',
+    async (reason) => {
+      const id = await gated(reason, () => true);
+      setup.workers.start();
+      await setup.clock.advance(10_000);
+      expect(await read(setup, id)).toMatchObject({ status: 'failed', failureReason: 'out_of_stock' });
+    },
+  );
 });
 
 const broken = { status: 502, mayHaveHappened: true };

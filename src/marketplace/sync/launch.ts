@@ -2,7 +2,13 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { CreateInstanceRequest, Instance } from '../../contract/instance.ts';
 import type { FailureReason } from '../contract/deployment.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
-import { deployTimeoutMinutes, shortageOf } from '../providers/capabilities.ts';
+import {
+  announcesUnavailable,
+  deployTimeoutMinutes,
+  isPlatformSilent,
+  mayBeInStock,
+  shortageOf,
+} from '../providers/capabilities.ts';
 import type { SyncContext } from './context.ts';
 import { unproved } from './prove-ssh.ts';
 import { holderOf } from './remove-instance.ts';
@@ -33,7 +39,10 @@ export async function launch(context: SyncContext, record: DeploymentRecord): Pr
 
 type Refusal = { reason: FailureReason; details: string };
 
-/** O: Availability contract, 3: "The client calls it immediately before provisioning; it is the deploy-time gate." */
+/**
+ * O: Availability contract, 3: "The client calls it immediately before provisioning; it is the deploy-time gate." `unknown`:
+ * the provider, or its platform, does not answer now.
+ */
 async function checkAvailability(
   { provider, health, call }: SyncContext,
   record: DeploymentRecord,
@@ -44,6 +53,8 @@ async function checkAvailability(
     health.answered(id);
     if (offers.some((offer) => offer.id === offerId && offer.available && offer.regions.includes(region)))
       return 'open';
+    const isTold = announcesUnavailable(provider.catalog.offers.get(offerId));
+    if (isTold && mayBeInStock(await provider.client.listConfigurations(call), record)) return 'unknown';
     return { reason: 'out_of_stock', details: soldOut(offerId, region) };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
@@ -82,7 +93,7 @@ async function send(
     if (!(error instanceof ProviderError)) throw error;
     health.failed(record, error);
     if (error.mayHaveHappened) return FIRST_SEARCH_MS;
-    if (!isAnswer(error)) return revertToWanted(context, record);
+    if (!isAnswer(error) || isPlatformSilent(error)) return revertToWanted(context, record);
     const sent = { ...record, launch: { ...record.launch, state: 'sent' as const } };
     const { reason, details } = toRefusal(error, record);
     await fail(context, sent, reason, details);
@@ -193,6 +204,9 @@ export function isOverdue(
 
 export async function failOverdue(context: SyncContext, record: DeploymentRecord): Promise<void> {
   const minutes = deployTimeoutMinutes(context.provider, record);
-  const details = `It was not reachable within ${minutes} minutes, and is removed.`;
+  const details =
+    record.launch.state === 'wanted'
+      ? `${record.providerId} could not take the order within ${minutes} minutes; no machine was made.`
+      : `It was not reachable within ${minutes} minutes, and is removed.`;
   await fail(context, record, 'provisioning_timeout', details);
 }

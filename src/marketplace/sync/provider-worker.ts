@@ -16,6 +16,8 @@ import { SETTLED_MS, syncVolume } from './volumes/sync-volume.ts';
 
 /** How often what other processes have changed is read. */
 const NEWS_MS = 5_000;
+/** Between two readings of the catalog: the interval, more or less a quarter of it. */
+const CATALOG_JITTER = 0.25;
 /** How often all deployments are read again, in case one was lost from the schedule. */
 const REREAD_MS = 60_000;
 const FLUSH_MS = 5_000;
@@ -26,10 +28,10 @@ const PROOFS_AT_ONCE = 32;
 /** What all steps have in common that break off while the database does not answer. */
 const STORE = 'store';
 
-type Chore = 'reread' | 'news' | 'flush' | 'sweep';
+type Chore = 'catalog' | 'reread' | 'news' | 'flush' | 'sweep';
 
 /**
- * Syncs the deployments and volumes at one provider while this process holds its lease. Independent of all other
+ * Syncs the deployments, the volumes and the catalog of one provider while this process holds its lease. Independent of all other
  * providers.
  */
 export class ProviderWorker {
@@ -47,6 +49,9 @@ export class ProviderWorker {
   readonly #proofs: Schedule;
   readonly #chores: Schedule;
   readonly #sweep = new Sweep();
+  /** The reading of the catalog that is under way. */
+  #catalog: Promise<void> | undefined;
+  readonly #stopped = Promise.withResolvers<void>();
   readonly #failing = new Set<string>();
 
   constructor(deps: SyncDeps, provider: Provider, holder: string) {
@@ -103,6 +108,12 @@ export class ProviderWorker {
     else this.#intents.put(subjectId, 0);
   }
 
+  /** Reads the provider's catalog now, where this process holds its lease. */
+  async refreshCatalog(): Promise<void> {
+    await this.#lease.claimed;
+    await this.#guard('catalog', (context) => this.#do(context, 'catalog'));
+  }
+
   /** The next polls of these deployments are so much later. */
   postpone(deploymentIds: Iterable<string>, byMs: number): void {
     this.#deployments.postpone(deploymentIds, byMs);
@@ -110,6 +121,7 @@ export class ProviderWorker {
 
   /** Waits for running steps, then releases the lease. */
   async stop(): Promise<void> {
+    this.#stopped.resolve();
     await this.#lease.stop();
     await Promise.all(this.#schedules.map((schedule) => schedule.stop()));
     await this.#context?.observations
@@ -138,7 +150,7 @@ export class ProviderWorker {
       beginProof: (id) => this.#proofs.put(id, 0),
       sshAlarm: this.#sshAlarm,
     };
-    for (const chore of ['reread', 'flush'] as const) this.#chores.put(chore, 0);
+    for (const chore of ['catalog', 'reread', 'flush'] as const) this.#chores.put(chore, 0);
     this.#chores.put('news', NEWS_MS);
     this.#chores.put('sweep', Math.round(options.polling.sweepMs * random.next()));
   }
@@ -168,6 +180,10 @@ export class ProviderWorker {
 
   async #do(context: SyncContext, chore: Chore): Promise<number> {
     switch (chore) {
+      case 'catalog':
+        // A provider that hangs delays no end: what is read after it is not written, since the lease is released.
+        await Promise.race([this.#readCatalog(context), this.#stopped.promise]);
+        return this.#nextCatalogMs();
       case 'reread':
         this.#take(context, await context.store.read.deployments.toSync(context.provider.id));
         this.#takeVolumes(await context.store.read.volumes.toSync(context.provider.id), SETTLED_MS);
@@ -183,6 +199,19 @@ export class ProviderWorker {
         await this.#sweep.run(context);
         return context.options.polling.sweepMs;
     }
+  }
+
+  /** Those that ask at the same time share one reading. */
+  #readCatalog({ store, provider, call, refreshCatalog }: SyncContext): Promise<void> {
+    this.#catalog ??= refreshCatalog(provider.id, store, call).finally(() => {
+      this.#catalog = undefined;
+    });
+    return this.#catalog;
+  }
+
+  #nextCatalogMs(): number {
+    const { options, random } = this.#deps;
+    return Math.round(options.polling.catalogMs * (1 - CATALOG_JITTER + 2 * CATALOG_JITTER * random.next()));
   }
 
   #take({ cleanups }: SyncContext, deployments: readonly DeploymentToSync[]): void {

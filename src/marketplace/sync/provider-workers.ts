@@ -27,6 +27,11 @@ export class ProviderWorkers {
     });
   }
 
+  /** Reads the catalogs of the providers whose lease this process holds. */
+  async refreshCatalogs(): Promise<void> {
+    await Promise.all([...this.#workers.values()].map((worker) => worker.refreshCatalog()));
+  }
+
   /** The next polls of these deployments, whoever provides them, are so much later. */
   postpone(deploymentIds: readonly string[], byMs: number): void {
     for (const worker of this.#workers.values()) worker.postpone(deploymentIds, byMs);

@@ -12,6 +12,7 @@ import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { toProviderName } from '../model/names.ts';
 import type { Store } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
+import type { SyncDeps } from './context.ts';
 import { ProviderWorkers } from './provider-workers.ts';
 
 export const MINUTE_MS = 60_000;
@@ -25,7 +26,7 @@ export interface Told {
 
 /** Providers in memory, `provider-x` and `provider-y`, and what tends them; `usr-1` of `team-1` deploys. */
 export interface Tended {
-  deps: Deps;
+  deps: SyncDeps & Deps;
   clock: VirtualClock;
   store: Store;
   /** `provider-x` */
@@ -52,13 +53,14 @@ export async function openProviderWorkers(options: PlainProviderOptions = {}): P
     sshProbe: new PlainSsh(other, clock).probe,
   };
   const told: Told[] = [];
-  const deps: Deps = {
+  const deps = {
     ...market.deps,
+    refreshCatalog: async () => undefined,
     random: seededRandom(1),
     log: toldTo(told),
     providers: {
       ids: () => [provider.id, second.id],
-      get: (id) => [provider, second].find((it) => it.id === id),
+      get: (id: string) => [provider, second].find((it) => it.id === id),
     },
   };
   const workers = new ProviderWorkers(deps);

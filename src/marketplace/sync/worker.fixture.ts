@@ -14,6 +14,7 @@ import { syncVolume } from './volumes/sync-volume.ts';
 export function contextOf(deps: Deps, provider: Provider): SyncContext {
   return {
     ...deps,
+    refreshCatalog: async () => undefined,
     provider,
     call: { timeoutMs: deps.options.polling.callTimeoutMs },
     cleanups: new Map(),

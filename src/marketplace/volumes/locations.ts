@@ -1,8 +1,9 @@
 import { usdFromMicroUsd } from '../../contract/values.ts';
-import { ApiError, invalid } from '../contract/errors.ts';
+import { invalid } from '../contract/errors.ts';
 import type { VolumePricing, VolumeRegion, VolumeRegions } from '../contract/volume.ts';
 import { type Price, priceFor } from '../discounts/price.ts';
 import type { Reader } from '../model/store.ts';
+import { assertCatalogKnown } from '../providers/assert-catalog-known.ts';
 import type { VolumeProfile } from '../providers/profile.ts';
 import type { CatalogOffer, Provider, ProviderCatalog, Providers } from '../providers/provider.ts';
 import { ratePerGb, requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
@@ -29,7 +30,7 @@ function volumePlaces({ provider, profile }: VolumeProvider): VolumePlace[] {
  * The place that a request names. `region` has no default, and `cloudId` is required where there are clouds (M:
  * Create body of a volume).
  *
- * @throws {ApiError} VALIDATION_ERROR; PROVIDER_REFUSED while the catalog of the provider has not been read
+ * @throws {ApiError} VALIDATION_ERROR; UNAVAILABLE while the catalog of the provider is not known
  */
 export function findPlace(
   volumeProvider: VolumeProvider,
@@ -39,8 +40,7 @@ export function findPlace(
   const name = provider.profile.name;
   if (region === undefined || region === '')
     throw invalid('region', `required for ${name}; GET /api/volumes/regions lists them`);
-  if (provider.catalog.refreshedAt === null)
-    throw new ApiError('PROVIDER_REFUSED', `${name} has not told yet where it has volumes; try again later.`);
+  assertCatalogKnown(provider);
   const places = volumePlaces(volumeProvider);
   const inRegion = places.filter(({ location }) => location.id === region);
   if (inRegion.length === 0)

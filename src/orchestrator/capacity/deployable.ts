@@ -1,3 +1,4 @@
+import type { UnavailableReason, UnavailableRegion } from '../../contract/extensions.ts';
 import type { Catalog, Offer } from '../catalog/catalog.ts';
 import type { CordonRecord } from '../model/cordon.ts';
 import type { PlacementUse } from '../model/store.ts';
@@ -11,6 +12,8 @@ export interface Sale {
   unclaimedUnits(offerId: string, region: string): number;
   /** Units that the platform itself has room for, the taken ones included; undefined: it does not limit them. */
   platformUnits(offer: Offer, region: string): number | undefined;
+  /** Whether {@link platformUnits} lacks the room of hosts that do not answer, or of all, since the platform does not count. */
+  isCountPartial(platform: string): boolean;
   /** Whether the storage claims say what the platform's volumes take, but for {@link unclaimedStorageGb}. */
   areStorageClaimsComplete(platform: string): boolean;
   /** GB of a location that volumes take which have no row to claim them. */
@@ -57,9 +60,14 @@ export function findObstacles({ catalog, platform, cordons }: Stock, wanted: Wan
 export function sellableUnits(stock: Stock, wanted: Wanted): number {
   const { offer, region } = wanted;
   if (!stock.catalog.regions.has(region) || findObstacles(stock, wanted).length > 0) return 0;
-  const units = offer.placements.find((placement) => placement.region === region)?.units ?? 0;
-  const ofCatalog = units - stock.platform.unclaimedUnits(offer.id, region);
+  const ofCatalog = unitsOfCatalog(stock, wanted);
   return Math.max(0, Math.min(ofCatalog, stock.platform.platformUnits(offer, region) ?? ofCatalog));
+}
+
+/** Units that the catalog has for claims: without those that machines take which no row claims. */
+function unitsOfCatalog({ platform }: Stock, { offer, region }: Wanted): number {
+  const units = offer.placements.find((placement) => placement.region === region)?.units ?? 0;
+  return units - platform.unclaimedUnits(offer.id, region);
 }
 
 /** What is claimed and what could be sold now of each offer in each of its regions. */
@@ -74,25 +82,56 @@ export function freeUnits(
   };
 }
 
+/** Whether the claims say what is taken of a location's storage: each platform that has some of its volumes counts. */
+export function isStorageKnown(catalog: Catalog, regionToken: string, sale: StorageSale): boolean {
+  const { volumeTypes = [] } = catalog.regions.get(regionToken) ?? {};
+  return volumeTypes.every(({ platform }) => sale.areStorageClaimsComplete(platform));
+}
+
 /**
  * GB of volumes that a location holds for claims; null: any number. 0 while the claims do not say what is taken.
  */
 export function sellableStorageGb(catalog: Catalog, regionToken: string, sale: StorageSale): number | null {
-  const { storageGb, volumeTypes = [] } = catalog.regions.get(regionToken) ?? {};
+  const { storageGb } = catalog.regions.get(regionToken) ?? {};
   if (storageGb === undefined) return null;
-  // The storage is the region's: each platform that has some of its volumes counts.
-  if (!volumeTypes.every(({ platform }) => sale.areStorageClaimsComplete(platform))) return 0;
+  if (!isStorageKnown(catalog, regionToken, sale)) return 0;
   return Math.max(0, storageGb - sale.unclaimedStorageGb(regionToken));
 }
 
-/** For each offer the regions in which a create would find a free unit now: a dry run for each placement, never a sum. */
-export function deployableRegions(stock: Stock, use: readonly PlacementUse[]): Map<string, string[]> {
+/** Why an offer cannot be had in a region; `claimed`: the units of it that instances hold there. */
+export function unavailableReason(stock: Stock, wanted: Wanted, claimed: number): UnavailableReason {
+  const obstacles = findObstacles(stock, wanted);
+  if (obstacles.some(isMaintenance)) return 'maintenance';
+  const isFrozen = obstacles.some(({ reason }) => reason === 'platform_frozen');
+  if (obstacles.length > (isFrozen ? 1 : 0)) return 'withheld';
+  if (claimed >= unitsOfCatalog(stock, wanted)) return 'sold_out';
+  const isSilent = isFrozen || stock.platform.isCountPartial(wanted.offer.platform);
+  return isSilent ? 'platform_silent' : 'sold_out';
+}
+
+function isMaintenance(obstacle: Obstacle): boolean {
+  if (obstacle.reason === 'cordoned') return obstacle.cordon.isMaintenance;
+  return obstacle.reason === 'region_maintenance' || obstacle.reason === 'offer_maintenance';
+}
+
+/** Of an offer: the regions in which a create would find a free unit now, and why it would find none in the others. */
+export interface OfferStock {
+  deployable: string[];
+  unavailable: UnavailableRegion[];
+}
+
+/** By offer: a dry run for each placement, never a sum. */
+export function stockOfOffers(stock: Stock, use: readonly PlacementUse[]): Map<string, OfferStock> {
   const unitsOf = freeUnits(stock, use);
-  const isFree = (offer: Offer, region: string): boolean => unitsOf({ offer, region }).free > 0;
   return new Map(
-    [...stock.catalog.offers.values()].map((offer) => [
-      offer.id,
-      offer.placements.map((placement) => placement.region).filter((region) => isFree(offer, region)),
-    ]),
+    [...stock.catalog.offers.values()].map((offer) => {
+      const found: OfferStock = { deployable: [], unavailable: [] };
+      for (const { region } of offer.placements) {
+        const { claimed, free } = unitsOf({ offer, region });
+        if (free > 0) found.deployable.push(region);
+        else found.unavailable.push({ region, reason: unavailableReason(stock, { offer, region }, claimed) });
+      }
+      return [offer.id, found];
+    }),
   );
 }

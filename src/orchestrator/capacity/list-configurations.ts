@@ -7,7 +7,7 @@ import { type CordonRecord, isOver, stands } from '../model/cordon.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import type { Reader } from '../model/store.ts';
 import { isInMaintenance, maintenanceWindows } from './cordons.ts';
-import { deployableRegions, type Sale } from './deployable.ts';
+import { type OfferStock, type Sale, stockOfOffers } from './deployable.ts';
 
 interface Deps {
   catalog: Catalog;
@@ -22,45 +22,38 @@ interface Shown extends Pick<Deps, 'catalog' | 'manifests'> {
   /** Those that stand, and those to come. */
   cordons: readonly CordonRecord[];
   standing: readonly CordonRecord[];
+  stock: ReadonlyMap<string, OfferStock>;
 }
 
 /** O: Availability contract, 1 and 2: every offer, deployable or not, with `available` set. */
 export async function listConfigurations(deps: Deps, instanceType?: InstanceType): Promise<Configuration[]> {
-  const { deployable, shown } = await readStock(deps);
+  const shown = await readStock(deps);
   return [...deps.catalog.offers.values()]
     .filter((offer) => instanceType === undefined || offer.instanceType === instanceType)
     .map((offer) => ({
       ...toConfiguration(shown, offer),
-      available: deployable.get(offer.id)?.length !== 0,
+      available: shown.stock.get(offer.id)?.deployable.length !== 0,
       regions: offer.placements.map((placement) => placement.region),
     }));
 }
 
 /** O: Availability contract, 3: only what can be deployed now, and of its regions only those where it can. */
 export async function listAvailable(deps: Deps, region?: string): Promise<Configuration[]> {
-  const { deployable, shown } = await readStock(deps);
+  const shown = await readStock(deps);
   return [...deps.catalog.offers.values()].flatMap((offer) => {
-    const regions = deployable.get(offer.id) ?? [];
+    const regions = shown.stock.get(offer.id)?.deployable ?? [];
     const isOffered = region === undefined ? regions.length > 0 : regions.includes(region);
     return isOffered ? [{ ...toConfiguration(shown, offer), available: true, regions }] : [];
   });
 }
 
-async function readStock({
-  catalog,
-  read,
-  clock,
-  manifests,
-  platform,
-}: Deps): Promise<{ deployable: Map<string, string[]>; shown: Shown }> {
+async function readStock({ catalog, read, clock, manifests, platform }: Deps): Promise<Shown> {
   const [use, all] = await Promise.all([read.claims.use(), read.cordons.list()]);
   const now = clock.now();
   const cordons = all.filter((cordon) => !isOver(cordon, now));
   const standing = cordons.filter((cordon) => stands(cordon, now));
-  return {
-    deployable: deployableRegions({ catalog, platform, cordons: standing }, use),
-    shown: { catalog, manifests, cordons, standing },
-  };
+  const stock = stockOfOffers({ catalog, platform, cordons: standing }, use);
+  return { catalog, manifests, cordons, standing, stock };
 }
 
 function toConfiguration(shown: Shown, offer: Offer): Omit<Configuration, 'available' | 'regions'> {
@@ -94,8 +87,9 @@ function toConfiguration(shown: Shown, offer: Offer): Omit<Configuration, 'avail
 }
 
 /** What this orchestrator offers beyond O: for the offer. */
-function toBerthExtras({ manifests, cordons }: Shown, offer: Offer): BerthExtras {
+function toBerthExtras({ manifests, cordons, stock }: Shown, offer: Offer): BerthExtras {
   const manifest = manifests.of(offer);
+  const { unavailable = [] } = stock.get(offer.id) ?? {};
   const windows = maintenanceWindows(cordons, offer);
   const { stoppedPriceMicroUsdPerHour: stoppedPrice, minimumReservationMinutes: minutes } = offer;
   return {
@@ -104,5 +98,6 @@ function toBerthExtras({ manifests, cordons }: Shown, offer: Offer): BerthExtras
     ...(stoppedPrice !== undefined && { stopped_price_per_hour: usdFromMicroUsd(stoppedPrice) }),
     ...(minutes !== undefined && { minimum_reservation_minutes: minutes }),
     ...(windows.length > 0 && { maintenance_windows: windows }),
+    unavailable,
   };
 }

@@ -103,6 +103,7 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
       isOpen: (platform) => platform === 'default',
       unclaimedUnits: () => 0,
       platformUnits: () => undefined,
+      isCountPartial: () => false,
       areStorageClaimsComplete: () => true,
       unclaimedStorageGb: () => 0,
     },

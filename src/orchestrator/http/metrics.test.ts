@@ -40,6 +40,7 @@ it('of a database that stands still are told after one wait, not after one for e
       isOpen: () => true,
       unclaimedUnits: () => 0,
       platformUnits: () => undefined,
+      isCountPartial: () => false,
       areStorageClaimsComplete: () => true,
       unclaimedStorageGb: () => 0,
     },

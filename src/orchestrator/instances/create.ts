@@ -1,12 +1,13 @@
-import { ApiError, invalidRequest } from '../../contract/errors.ts';
+import { invalidRequest } from '../../contract/errors.ts';
 import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { assertHasAccess, type Principal } from '../accounts/authenticate.ts';
 import { type Created, createOnce } from '../accounts/create-once.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
+import { claimUnit } from '../capacity/claim-unit.ts';
 import { standingCordons } from '../capacity/cordons.ts';
-import { type Sale, sellableUnits } from '../capacity/deployable.ts';
-import { type Catalog, effectivePriceMicroUsdPerHour, type Offer } from '../catalog/catalog.ts';
+import type { Sale } from '../capacity/deployable.ts';
+import { type Catalog, effectivePriceMicroUsdPerHour } from '../catalog/catalog.ts';
 import { refOf } from '../model/attempt.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
@@ -99,20 +100,8 @@ async function insertInstance(
   await assertWithinQuotas(tx, quotas, accountId, { instances: 1 }, now);
   await tx.instances.insert(record);
   const cordons = await standingCordons(tx, now);
-  const capacity = sellableUnits({ catalog, platform, cordons }, { offer, region });
-  if (!(await tx.claims.take({ instanceId: id, offerId: offer.id, region, capacity })))
-    throw noCapacity(offer, region);
+  await claimUnit(tx, { catalog, platform, cordons }, { offer, region, instanceId: id });
   await putInlineAttachments(tx, record, volumes);
   await putInstanceWork(tx, id, 'create', now, now + spec.onlineWithinMs);
   return record;
-}
-
-function noCapacity(offer: Offer, region: string): ApiError {
-  return new ApiError(
-    'capacity_unavailable',
-    `${offer.name} has no free capacity in ${region} now; see /availability.`,
-    {
-      details: { configuration_id: offer.id, region },
-    },
-  );
 }

@@ -1,7 +1,8 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
+import { claimUnit, noCapacity } from '../capacity/claim-unit.ts';
 import { standingCordons } from '../capacity/cordons.ts';
-import { type Sale, sellableUnits } from '../capacity/deployable.ts';
+import type { Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Manifests } from '../model/platform-driver.ts';
 import type { InstanceRecord } from '../model/records.ts';
@@ -62,14 +63,6 @@ async function reclaimCapacity(
   // The offer may be of another platform by now: the machine stays where it is.
   const offer = sold && { ...sold, platform: name };
   const cordons = await standingCordons(tx, clock.now());
-  const stock = { catalog, platform, cordons };
-  const capacity = offer === undefined ? 0 : sellableUnits(stock, { offer, region, host });
-  if (await tx.claims.take({ instanceId: id, offerId, region, capacity })) return;
-  throw new ApiError(
-    'capacity_unavailable',
-    `No capacity is free to start this instance in ${region} now; it stays STOPPED with its disk.`,
-    {
-      details: { configuration_id: offerId, region },
-    },
-  );
+  if (offer === undefined) throw noCapacity({ id: offerId, name: offerId }, region, 'withheld');
+  await claimUnit(tx, { catalog, platform, cordons }, { offer, region, host, instanceId: id });
 }

@@ -52,8 +52,7 @@ export class PlatformInventory {
   /** Units that claims of a placement may take; undefined: any number. */
   capacity(offerId: string, region: string): number | undefined {
     if (this.#deps.driver.inventory === undefined) return undefined;
-    // A clock that was set back makes no count younger.
-    return Math.abs(this.ageMs) <= COUNT_HOLDS_MS ? this.#capacity.get(`${offerId} ${region}`) : 0;
+    return this.#holds ? this.#capacity.get(`${offerId} ${region}`) : 0;
   }
 
   /** How old the last count is: 0 where nothing is counted, infinite before the first. */
@@ -61,6 +60,16 @@ export class PlatformInventory {
     const { driver, clock } = this.#deps;
     if (driver.inventory === undefined) return 0;
     return this.#countedAt === undefined ? Number.POSITIVE_INFINITY : clock.now() - this.#countedAt;
+  }
+
+  /** Whether the count is too old to hold, or hosts did not answer it: there may be more room than it says. */
+  get isPartial(): boolean {
+    return !this.#holds || this.hosts.some(({ state }) => state === 'silent');
+  }
+
+  /** A clock that was set back makes no count younger. */
+  get #holds(): boolean {
+    return Math.abs(this.ageMs) <= COUNT_HOLDS_MS;
   }
 
   /**

@@ -1,6 +1,7 @@
 import { ApiError, type Issue } from '../../contract/errors.ts';
+import type { UnavailableReason } from '../../contract/extensions.ts';
 import type { VolumeLocation } from '../../contract/volume.ts';
-import { type StorageSale, sellableStorageGb } from '../capacity/deployable.ts';
+import { isStorageKnown, type StorageSale, sellableStorageGb } from '../capacity/deployable.ts';
 import type { Catalog, VolumeType } from '../catalog/catalog.ts';
 import type { Manifests, ObservedVolume } from '../model/platform-driver.ts';
 import type { VolumeRecord } from '../model/records.ts';
@@ -56,7 +57,7 @@ export function withSize(record: VolumeRecord, { sizeGb = record.sizeGb }: Obser
  * Makes the volume's claim on the storage of its location one of `gb`. A claim is given back when the volume is proved
  * gone.
  *
- * @throws {ApiError} `capacity_unavailable` where the location has not that much left
+ * @throws {ApiError} `capacity_unavailable` where the location has not that much left; `details.reason` says why
  */
 export async function claimStorage(
   tx: Transaction,
@@ -66,10 +67,13 @@ export async function claimStorage(
 ): Promise<void> {
   const capacityGb = sellableStorageGb(catalog, region, platform);
   if (await tx.storageClaims.take({ volumeId: id, region, gb, capacityGb })) return;
+  const reason: UnavailableReason = isStorageKnown(catalog, region, platform)
+    ? 'sold_out'
+    : 'platform_silent';
   throw new ApiError(
     'capacity_unavailable',
     `${region} has not enough free storage for a volume of ${gb} GB now; try a smaller one or another location.`,
-    { details: { region, size_gb: gb } },
+    { details: { region, size_gb: gb, reason } },
   );
 }
 

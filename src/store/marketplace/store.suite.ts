@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { activeStatuses } from '../../marketplace/contract/deployment.ts';
+import type { CatalogRecord } from '../../marketplace/model/catalog-record.ts';
 import {
   type DeploymentSearch,
   Duplicate,
@@ -619,6 +620,52 @@ export function describeMarketplaceStore(
         await claim('a', now + 3 * 60 * 60 * 1000);
         expect(await claim('b', now)).toMatchObject({ token: 2, holder: 'b' });
       });
+    });
+
+    it('keeps the catalog of each provider as it was read', async () => {
+      const configuration = {
+        id: 'gpu-1',
+        name: 'a NUL \0, a lone surrogate \ud800',
+        instance_type: 'DEDICATED' as const,
+        vcpus: 8,
+        memory_gb: 64,
+        storage_gb: 500,
+        price_per_hour: 0.1,
+        available: true,
+        regions: ['eu-one'],
+        supports_cloud_init: true,
+        extras: { z: 1, a: { nested: null } },
+      };
+      const record: CatalogRecord = {
+        providerId,
+        version: 1,
+        readAt: null,
+        published: null,
+        problems: ['no answer'],
+      };
+      expect(await store.read.catalogs.byProvider(providerId)).toBeNull();
+      await write((tx) => tx.catalogs.put(record));
+      expect(await store.read.catalogs.byProvider(providerId)).toEqual(record);
+      const published = {
+        configurations: [configuration],
+        available: [],
+        withdrawn: [],
+        volumeLocations: [{ id: 'eu-one', name: 'EU One', types: ['ssd'] }],
+      };
+      const next: CatalogRecord = { ...record, version: 2, readAt: now, published, problems: [] };
+      await write((tx) => tx.catalogs.put(next));
+      await write((tx) => tx.catalogs.put({ ...record, providerId: 'other' }));
+      await write((tx) => tx.catalogs.confirm(providerId, now + 5));
+      const kept = await store.read.catalogs.byProvider(providerId);
+      expect(kept).toEqual({ ...next, readAt: now + 5 });
+      // Whether a catalog has changed is seen by its text.
+      expect(JSON.stringify(kept?.published)).toBe(JSON.stringify(published));
+      expect(new Set(await store.read.catalogs.versions())).toEqual(
+        new Set([
+          { providerId, version: 2, readAt: now + 5 },
+          { providerId: 'other', version: 1, readAt: null },
+        ]),
+      );
     });
 
     it('keeps settings, of which the first one stays unless it is put', async () => {

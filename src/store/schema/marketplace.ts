@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import type { PublishedCatalog } from '../../marketplace/model/catalog-record.ts';
 import type { MailClass } from '../../marketplace/model/ledger-records.ts';
 import { ledgerTables } from './marketplace-ledger.ts';
 import { peopleTables } from './marketplace-people.ts';
@@ -35,8 +36,8 @@ export function requestCountTables({ table, text, bigint, index }: Dialect) {
   return { requestCounts };
 }
 
-/** The mail outbox, the leases of jobs, and settings of the program. */
-function operationTables({ table, text, verbatim, integer, bigint, index }: Dialect) {
+/** The mail outbox, the catalogs of the providers, the leases of jobs, and settings of the program. */
+function operationTables({ table, text, verbatim, integer, bigint, json, index }: Dialect) {
   const mails = table(
     'mails',
     {
@@ -61,6 +62,14 @@ function operationTables({ table, text, verbatim, integer, bigint, index }: Dial
     ],
   );
 
+  const catalogs = table('provider_catalogs', {
+    providerId: text('provider_id').primaryKey(),
+    version: bigint('version').notNull(),
+    readAt: bigint('read_at'),
+    published: json('published').$type<PublishedCatalog>(),
+    problems: json('problems').$type<readonly string[]>().notNull(),
+  });
+
   const leases = table('leases', {
     name: text('name').primaryKey(),
     token: bigint('token').notNull(),
@@ -73,5 +82,5 @@ function operationTables({ table, text, verbatim, integer, bigint, index }: Dial
     value: text('value').notNull(),
   });
 
-  return { mails, leases, settings };
+  return { mails, catalogs, leases, settings };
 }

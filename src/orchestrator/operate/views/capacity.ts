@@ -188,6 +188,7 @@ export async function saleByRows(read: Pick<Reader, 'marks'>, platforms: Iterabl
     isOpen: (platform) => !down.has(platform),
     unclaimedUnits: () => 0,
     platformUnits: () => undefined,
+    isCountPartial: () => false,
     areStorageClaimsComplete: () => true,
     unclaimedStorageGb: () => 0,
   };

@@ -2,6 +2,7 @@ import type { Reader, Transaction } from '../../../marketplace/model/store.ts';
 import { auditReader, auditWriter, operatorKeyReader, operatorKeyWriter } from '../../queries/operators.ts';
 import { withErrors } from '../../queries/with-errors.ts';
 import { nothingTold, signalWriter, type Told } from '../row-signals.ts';
+import { catalogReader, catalogWriter } from './catalogs.ts';
 import type { Connection } from './connection.ts';
 import { deploymentReader, deploymentWriter } from './deployments.ts';
 import { leaseWriter, settingReader, settingWriter } from './leases.ts';
@@ -28,6 +29,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     ledger: translated(ledgerReader(connection)),
     losses: translated(lossReader(connection)),
     mail: translated(mailReader(connection)),
+    catalogs: translated(catalogReader(connection)),
     settings: translated(settingReader(connection)),
     operatorKeys: translated(operatorKeyReader(connection)),
     audit: translated(auditReader(connection)),
@@ -49,6 +51,7 @@ export function transactionOn(connection: Connection, told: Told = nothingTold()
     ledger: ledgerWriter(connection),
     losses: lossWriter(connection),
     mail: mailWriter(connection),
+    catalogs: catalogWriter(connection),
     leases: leaseWriter(connection),
     signals: signalWriter(told),
     settings: settingWriter(connection),
