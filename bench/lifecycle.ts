@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { printLine, printTable } from '../src/runtime/print.ts';
 import { type PostgresServer, startPostgres } from '../test/support/databases/postgres.ts';
 import type { Round } from './lifecycle/calls.ts';
-import { type Difference, differences, type Estimate, latencies } from './lifecycle/compare.ts';
+import { type Difference, differences, type Estimate, latencies, tooLong } from './lifecycle/compare.ts';
 import { startMarket } from './lifecycle/market.ts';
 
 /**
@@ -44,15 +44,15 @@ const MAX_DEPLOYMENTS = 100;
 const wanted = values.only === undefined ? cases : values.only.split(',').map(caseOf);
 let server: Promise<PostgresServer> | undefined;
 const results: object[] = [];
-const tooLong: string[] = [];
+const failures: string[] = [];
 try {
   for (const one of wanted) await measure(one);
 } finally {
   await (await server)?.[Symbol.asyncDispose]();
 }
-if (values.json) printLine(JSON.stringify({ rounds, results, tooLong }));
-for (const line of tooLong) printLine(`TOO LONG: ${line}`);
-process.exitCode = tooLong.length === 0 ? 0 : 1;
+if (values.json) printLine(JSON.stringify({ results, failures }));
+for (const line of failures) printLine(`TOO LONG: ${line}`);
+process.exitCode = failures.length === 0 ? 0 : 1;
 
 async function measure(one: Case): Promise<void> {
   process.stderr.write(`${one.name} …\n`);
@@ -68,42 +68,55 @@ async function measure(one: Case): Promise<void> {
     );
   const own = await open(here);
   const other = there === undefined ? undefined : await open(there);
-  const taken: Round[] = [];
-  const others: Round[] = [];
-  const both = [async () => taken.push(await own.calls.round())];
-  if (other !== undefined) both.push(async () => others.push(await other.calls.round()));
-  for (let number = 0; number < WARM_UP; number++) for (const take of both) await take();
-  taken.length = 0;
-  others.length = 0;
+  const taken: Taken = { here: [], there: [] };
+  const both = [async () => taken.here.push(await own.calls.round())];
+  if (other !== undefined) both.push(async () => taken.there.push(await other.calls.round()));
   // Each checkout is the first of a pair as often as the second.
-  for (let number = 0; number < rounds; number++)
-    for (const take of number % 2 === 0 ? both : both.toReversed()) await take();
-  report(one, taken, others);
+  const take = async (count: number): Promise<void> => {
+    for (let number = 0; number < count; number++)
+      for (const round of number % 2 === 0 ? both : both.toReversed()) await round();
+  };
+  await take(WARM_UP);
+  taken.here.length = 0;
+  taken.there.length = 0;
+  await take(rounds);
+  // As many rounds again where something is too long: only what is so in all of them counts.
+  if (tooLongIn(one, taken).length > 0) await take(rounds);
+  report(one, taken);
 }
 
-function report({ name, servers, mayTakeLongerMs }: Case, taken: Round[], others: Round[]): void {
+interface Taken {
+  here: Round[];
+  there: Round[];
+}
+
+function tooLongIn({ mayTakeLongerMs }: Case, taken: Taken): string[] {
+  return taken.there.length === 0 ? [] : tooLong(taken, mayTakeLongerMs);
+}
+
+function report(one: Case, taken: Taken): void {
+  const { name, servers } = one;
+  const { here: own, there: others } = taken;
   const isCompared = others.length > 0;
-  const own = latencies(taken);
-  const other = isCompared ? latencies(others) : [];
-  const compared = isCompared ? differences(taken, others) : [];
-  for (const { call, p50, p99 } of compared)
-    for (const [what, { value, low }] of Object.entries({ p50, p99 }))
-      if (low > mayTakeLongerMs)
-        tooLong.push(
-          `${name}, ${call}: its ${what} is ${value.toFixed(1)} ms longer, at least ${low.toFixed(1)}`,
-        );
-  results.push({ name, own, ...(isCompared && { other, differences: compared }) });
+  const found = {
+    own: latencies(own),
+    ...(isCompared && { other: latencies(others), differences: differences(own, others) }),
+  };
+  failures.push(...tooLongIn(one, taken).map((line) => `${name}, ${line}`));
+  results.push({ name, rounds: own.length, ...found });
   if (values.json) return;
   printLine('');
-  printLine(`${name}: ${rounds} rounds, each request to the next of ${servers} servers; milliseconds`);
+  printLine(
+    `${name}: ${own.length} rounds, each request to the next of ${servers} servers; milliseconds, with 99 % intervals`,
+  );
   const head = ['call', 'p50', 'p99'];
+  const compared = ['other p50', 'other p99', 'p50 longer by', 'p99 longer by'];
   printTable(
-    isCompared ? [...head, 'other p50', 'other p99', 'p50 longer by', 'p99 longer by'] : head,
-    own.map(({ call, p50, p99 }, index) => [
-      call,
-      ms(p50),
-      ms(p99),
-      ...(isCompared ? [ms(other[index]?.p50), ms(other[index]?.p99), ...toCells(compared[index])] : []),
+    isCompared ? [...head, ...compared] : head,
+    found.own.map(({ call, p50, p99 }, index) => [
+      ...[call, ms(p50), ms(p99)],
+      ...(isCompared ? [ms(found.other?.[index]?.p50), ms(found.other?.[index]?.p99)] : []),
+      ...toCells(found.differences?.[index]),
     ]),
   );
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { calls, type Round } from './calls.ts';
-import { differences, latencies, percentile } from './compare.ts';
+import { differences, latencies, percentile, tooLong } from './compare.ts';
 
 const round = (ms: number): Round => Object.fromEntries(calls.map((call) => [call, ms])) as Round;
 const rounds = (ms: (index: number) => number): Round[] =>
@@ -27,4 +27,15 @@ it('is not certain of a difference between two checkouts that take equally long'
   );
   expect(difference?.p50.low).toBeLessThan(0);
   expect(difference?.p99.low).toBeLessThanOrEqual(0);
+});
+
+it('names the calls that take longer by more than they may', () => {
+  const there = [...rounds((index) => 10 + (index % 7)), ...rounds((index) => 10 + (index % 7))];
+  const here = there.map((one) => ({ ...one, attach: one.attach + 12 }));
+  expect(tooLong({ here, there }, 10)).toEqual([
+    'attach: its p50 is 12.0 ms longer, at least 12.0 ms',
+    'attach: its p99 is 12.0 ms longer, at least 12.0 ms',
+  ]);
+  expect(tooLong({ here, there }, 12)).toEqual([]);
+  expect(tooLong({ here: here.slice(0, 100), there: there.slice(0, 100) }, 10)).toHaveLength(1);
 });

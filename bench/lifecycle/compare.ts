@@ -8,7 +8,7 @@ export interface Latency {
   p99: number;
 }
 
-/** How much longer a call takes here than in the other checkout, in milliseconds, with 95 % intervals. */
+/** How much longer a call takes here than in the other checkout, in milliseconds, with 99 % intervals. */
 export interface Difference {
   call: Call;
   p50: Estimate;
@@ -39,7 +39,7 @@ export function differences(here: readonly Round[], there: readonly Round[]): Di
       const drawn = Array.from({ length: RESAMPLES }, () =>
         of(pairs.map(() => pairs[Math.floor(random.next() * pairs.length)] ?? [Number.NaN, Number.NaN])),
       );
-      return { value: of(pairs), low: percentile(drawn, 0.025), high: percentile(drawn, 0.975) };
+      return { value: of(pairs), low: percentile(drawn, 0.005), high: percentile(drawn, 0.995) };
     };
     const p99 = (side: 0 | 1) => (sample: typeof pairs) =>
       percentile(
@@ -57,6 +57,27 @@ export function differences(here: readonly Round[], there: readonly Round[]): Di
       p99: estimate((sample) => p99(0)(sample) - p99(1)(sample)),
     };
   });
+}
+
+/** What is certainly longer: by more than it may be, and by more than this share of what it takes there. */
+const RESOLUTION = 0.05;
+/** Fewer say too little of the slowest hundredth. */
+const ROUNDS_OF_P99 = 200;
+
+/** The calls that take longer here by more than `mayTakeLongerMs`, as sentences. */
+export function tooLong(
+  { here, there }: { here: readonly Round[]; there: readonly Round[] },
+  mayTakeLongerMs: number,
+): string[] {
+  const others = latencies(there);
+  return differences(here, there).flatMap(({ call, ...difference }, index) =>
+    (here.length < ROUNDS_OF_P99 ? (['p50'] as const) : (['p50', 'p99'] as const)).flatMap((what) => {
+      const { value, low } = difference[what];
+      const limit = mayTakeLongerMs + RESOLUTION * (others[index]?.[what] ?? 0);
+      if (!(low > limit)) return [];
+      return [`${call}: its ${what} is ${value.toFixed(1)} ms longer, at least ${low.toFixed(1)} ms`];
+    }),
+  );
 }
 
 /** The least value that at least this share of all is not above. */
