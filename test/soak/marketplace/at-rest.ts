@@ -1,3 +1,4 @@
+import type { Volume } from '../../../src/contract/volume.ts';
 import type { ProviderTruth } from '../../support/fakes/journaled-provider.ts';
 import { isAccepted, type Order } from './orders.ts';
 import type { DeploymentRow, Rows } from './rows.ts';
@@ -13,21 +14,20 @@ export function disagreements(rows: Rows, truth: Pick<ProviderTruth, 'instances'
 function machineDisagreements({ deployments }: Rows, { instances }: Pick<ProviderTruth, 'instances'>) {
   const found: string[] = [];
   const machines = new Map(instances.map((instance) => [instance.id, instance]));
+  const owned = new Set<string>();
   for (const { id, status, providerInstanceId, cleanup } of deployments) {
     if (status === 'deploying') found.push(`${id} is still deploying`);
+    if (cleanup === 'wanted') found.push(`${id} is ${status}, and its machine is not cleaned up`);
     const wanted = STATUS[status];
-    if (wanted === undefined) {
-      if (cleanup === 'wanted') found.push(`${id} is ${status}, and its machine is not cleaned up`);
-      continue;
-    }
-    const machine = machines.get(providerInstanceId ?? '');
-    if (machine === undefined) found.push(`${id} is ${status}, and its machine is gone`);
-    else if (machine.status !== wanted) found.push(`${id} is ${status}, its machine ${machine.status}`);
-    if (!machines.delete(providerInstanceId ?? '') && machine !== undefined)
-      found.push(`two deployments have the machine ${providerInstanceId}`);
+    if (wanted === undefined || providerInstanceId === null) continue;
+    const machine = machines.get(providerInstanceId);
+    if (machine?.status !== wanted)
+      found.push(`${id} is ${status}, and its machine is ${machine?.status ?? 'gone'}`);
+    if (owned.has(providerInstanceId)) found.push(`two deployments have the machine ${providerInstanceId}`);
+    owned.add(providerInstanceId);
   }
-  for (const { id, name, status } of machines.values())
-    found.push(`the machine ${id} (${name}, ${status}) belongs to no live deployment`);
+  for (const { id, name, status } of instances)
+    if (!owned.has(id)) found.push(`the machine ${id} (${name}, ${status}) belongs to no live deployment`);
   return found;
 }
 
@@ -44,18 +44,21 @@ function volumeDisagreements(
     if (status === 'creating' || status === 'deleting') found.push(`${volumeId} is still ${status}`);
     if (cleanup === 'wanted') found.push(`${volumeId} is ${status}, and not cleaned up`);
     if (status !== 'available' && status !== 'attached') continue;
-    const disk = disks.get(providerVolumeId ?? '');
-    disks.delete(providerVolumeId ?? '');
     const own = attachments.filter((attachment) => attachment.volumeId === id);
-    const here = toText(own.map(({ deploymentId }) => machineOf.get(deploymentId) ?? ''));
-    const there = toText(disk?.attached_instance_ids ?? []);
-    if (disk === undefined) found.push(`${volumeId} is ${status}, and the provider does not have it`);
-    else if (disk.size_gb !== sizeGb)
-      found.push(`${volumeId} has ${sizeGb} GB, at the provider ${disk.size_gb}`);
-    else if (here !== there) found.push(`${volumeId} is on ${here}, at the provider on ${there}`);
+    const here = { sizeGb, on: toText(own.map(({ deploymentId }) => machineOf.get(deploymentId) ?? '')) };
+    const difference = differenceOf(here, disks.get(providerVolumeId ?? ''));
+    if (difference !== null) found.push(`${volumeId} ${difference}`);
+    disks.delete(providerVolumeId ?? '');
   }
   for (const { id, name } of disks.values()) found.push(`the volume ${id} (${name}) belongs to no row`);
   return found;
+}
+
+function differenceOf(here: { sizeGb: number; on: string }, disk: Volume | undefined): string | null {
+  if (disk === undefined) return 'is not at the provider';
+  if (disk.size_gb !== here.sizeGb) return `has ${here.sizeGb} GB, at the provider ${disk.size_gb}`;
+  const there = toText(disk.attached_instance_ids ?? []);
+  return here.on === there ? null : `is on ${here.on}, at the provider on ${there}`;
 }
 
 function toText(ids: readonly string[]): string {
