@@ -19,12 +19,13 @@ function machineDisagreements({ deployments }: Rows, { instances }: Pick<Provide
     if (status === 'deploying') found.push(`${id} is still deploying`);
     if (cleanup === 'wanted') found.push(`${id} is ${status}, and its machine is not cleaned up`);
     const wanted = STATUS[status];
-    if (wanted === undefined || providerInstanceId === null) continue;
-    const machine = machines.get(providerInstanceId);
+    if (wanted === undefined) continue;
+    const machine = machines.get(providerInstanceId ?? '');
     if (machine?.status !== wanted)
       found.push(`${id} is ${status}, and its machine is ${machine?.status ?? 'gone'}`);
-    if (owned.has(providerInstanceId)) found.push(`two deployments have the machine ${providerInstanceId}`);
-    owned.add(providerInstanceId);
+    if (machine === undefined) continue;
+    if (owned.has(machine.id)) found.push(`two deployments have the machine ${machine.id}`);
+    owned.add(machine.id);
   }
   for (const { id, name, status } of instances)
     if (!owned.has(id)) found.push(`the machine ${id} (${name}, ${status}) belongs to no live deployment`);

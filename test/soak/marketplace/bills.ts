@@ -4,8 +4,10 @@ import type { Order } from './orders.ts';
 import type { DeploymentRow, Rows, VolumeRow } from './rows.ts';
 
 const HOUR_MS = 3_600_000;
-/** Between the clocks of two processes, and between a stop at the provider and its row. */
+/** Between a stop at the provider and the end of what is billed for running. */
 const SLACK_MS = 1_000;
+/** Between the clocks of the processes, on a machine with other work. */
+const CLOCKS_MS = 3_000;
 /** A larger volume may be billed as one only when a server that is well again has seen it. */
 const RESIZE_SEEN_MS = 120_000;
 /** As in the profile of the provider. */
@@ -32,12 +34,12 @@ export function auditBills(
     orders.filter(({ verb }) => verb === 'terminate'),
     ({ subject }) => subject ?? '',
   );
-  const add = (id: string, billed: number, { least, most }: Range): void => {
+  const add = (id: string, billed: number, { least, exact, most }: Range): void => {
     bills.billedMicroUsd += billed;
-    bills.expectedMicroUsd += Math.min(Math.max(billed, least), most);
+    bills.expectedMicroUsd += exact;
     if (billed < least || billed > most)
       bills.findings.push(
-        `${id} was billed ${billed} µUSD, by the provider's journal ${toText({ least, most })}`,
+        `${id} was billed ${billed} µUSD, by the provider's journal ${Math.floor(least)} to ${Math.ceil(most)}`,
       );
   };
   const billed = new Set<string>();
@@ -58,10 +60,14 @@ export function auditBills(
   return bills;
 }
 
+/** What something costs, and between which bounds what is billed for it may be, in micro-USD. */
 interface Range {
   least: number;
+  exact: number;
   most: number;
 }
+
+const NOTHING: Range = { least: 0, exact: 0, most: 0 };
 
 /** Billed before it was there, after it was gone, or until another moment than that of its user's order. */
 function wrongTimes(
@@ -73,14 +79,14 @@ function wrongTimes(
   const found: string[] = [];
   const made = deeds.find(({ kind }) => kind === 'create');
   const deleted = deeds.find(({ kind }) => kind === 'delete');
-  if (startedAt !== null && made !== undefined && startedAt < made.doneAt - SLACK_MS)
+  if (startedAt !== null && made !== undefined && startedAt < made.doneAt - CLOCKS_MS)
     found.push(`${id} is billed from ${startedAt}, and its machine was ONLINE at ${made.doneAt}`);
   if (stoppedAt === null) return [...found, `${id} has not ended`];
-  if (deleted !== undefined && stoppedAt > deleted.at + SLACK_MS)
+  if (deleted !== undefined && stoppedAt > deleted.at + CLOCKS_MS)
     found.push(`${id} is billed until ${stoppedAt}, and its machine was deleted at ${deleted.at}`);
   const isOfAnOrder = ends.some(
     ({ sentAt, answeredAt }) =>
-      stoppedAt >= sentAt - SLACK_MS && stoppedAt <= (answeredAt ?? sentAt + boundMs) + SLACK_MS,
+      stoppedAt >= sentAt - CLOCKS_MS && stoppedAt <= (answeredAt ?? sentAt + boundMs) + CLOCKS_MS,
   );
   if (status === 'terminated' && !isOfAnOrder)
     found.push(`${id} ended at ${stoppedAt}, when nobody ordered that`);
@@ -90,7 +96,7 @@ function wrongTimes(
 /** From its start to its end, at the rate of what the machine was by the provider's journal. */
 function costOfDeployment(row: DeploymentRow, deeds: readonly Deed[]): Range {
   const { startedAt, stoppedAt, rateMicroUsd, stoppedRateMicroUsd } = row;
-  if (startedAt === null || stoppedAt === null) return { least: 0, most: 0 };
+  if (startedAt === null || stoppedAt === null) return NOTHING;
   const changes = deeds
     .filter(({ kind }) => kind === 'stop' || kind === 'start')
     .map(({ kind, doneAt }) => ({
@@ -99,12 +105,12 @@ function costOfDeployment(row: DeploymentRow, deeds: readonly Deed[]): Range {
     }));
   const { cost, parts } = integral({ from: startedAt, until: stoppedAt, rate: rateMicroUsd, changes });
   const slack = (parts - 1) * toCost(rateMicroUsd, SLACK_MS) + parts;
-  return { least: cost - slack, most: cost + slack };
+  return { least: cost - slack, exact: cost, most: cost + slack };
 }
 
 function costOfVolume(row: VolumeRow, deeds: readonly Deed[]): Range {
   const { startedAt, deletedAt } = row;
-  if (startedAt === null || deletedAt === null) return { least: 0, most: 0 };
+  if (startedAt === null || deletedAt === null) return NOTHING;
   const made = deeds.find(({ kind }) => kind === 'create volume');
   const resizes = deeds.filter(({ kind }) => kind === 'resize');
   const cost = (laterMs: number) =>
@@ -116,7 +122,11 @@ function costOfVolume(row: VolumeRow, deeds: readonly Deed[]): Range {
       })),
     });
   const parts = resizes.length + 1;
-  return { least: cost(RESIZE_SEEN_MS).cost - parts, most: cost(-SLACK_MS).cost + parts };
+  return {
+    least: cost(RESIZE_SEEN_MS).cost - parts,
+    exact: cost(0).cost,
+    most: cost(-SLACK_MS).cost + parts,
+  };
 }
 
 /** What something costs whose rate per hour changes at some moments. */
@@ -137,10 +147,6 @@ function integral(of: {
 
 function toCost(rateMicroUsdPerHour: number, ms: number): number {
   return (rateMicroUsdPerHour * ms) / HOUR_MS;
-}
-
-function toText({ least, most }: Range): string {
-  return `${Math.floor(least)} to ${Math.ceil(most)}`;
 }
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {

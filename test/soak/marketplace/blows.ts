@@ -3,7 +3,7 @@ import type { Journal } from '../journal.ts';
 import type { Server } from './setting.ts';
 
 /** How long a server is stopped, in seconds: within its lease of 30 s, beyond it, and until what it was doing was given up. */
-const STOPS_S = { 'short stop': [1, 8], 'stop beyond the lease': [32, 42], 'long stop': [55, 70] } as const;
+const STOPS_S = { 'short stop': [1, 8], 'stop beyond the lease': [32, 42], 'long stop': [62, 75] } as const;
 const WEIGHTS = { kill: 6, 'short stop': 4, 'stop beyond the lease': 3, 'long stop': 1 };
 const PAUSE_MS = [1_000, 6_000] as const;
 const DOWN_MS = [0, 5_000] as const;

@@ -13,9 +13,10 @@ import { type Setting, TIMES } from './setting.ts';
 const QUIET_WITHIN_MS = 240_000;
 const EVERY_MS = 1_000;
 const AT_ONCE = 16;
+const ENDED: readonly string[] = ['terminated', 'deleting', 'deleted'];
 
-/** After this nothing that was ordered may be sent any more, whatever became of its request. */
-const GIVEN_UP_AFTER_MS = 1000 * (TIMES.actionS + TIMES.lifecycleWaitS) + 2_000;
+/** After this nothing that was ordered may be carried out any more, with time for a provider on a busy machine. */
+const GIVEN_UP_AFTER_MS = 1000 * (TIMES.actionS + TIMES.lifecycleWaitS) + 8_000;
 
 interface Parts {
   setting: Setting;
@@ -69,6 +70,9 @@ export async function clear(
       }
       if (answer?.status === 200) return;
       last = answer;
+      // An answer that got lost may have ended it, and what has ended cannot be ended again.
+      const read = await client.send(dice, { team, method: 'GET', path });
+      if (read !== null && ENDED.includes(String(read.body['status']))) return;
       await sleep(EVERY_MS);
     }
     journal.lose('something cannot be ended', { verb, id, last });
