@@ -1,5 +1,5 @@
 import type { Deed, ProviderTruth } from '../../support/fakes/journaled-provider.ts';
-import { ownersOf } from './deeds.ts';
+import { isSpare, ownersOf } from './deeds.ts';
 import type { Order } from './orders.ts';
 import type { DeploymentRow, Rows, VolumeRow } from './rows.ts';
 
@@ -46,7 +46,7 @@ export function auditBills(
   for (const { kind, id } of truth.deeds) {
     const deeds = deedsOf.get(id) ?? [];
     const deployment = kind === 'create' ? owners.deploymentOf(id) : undefined;
-    if (deployment !== undefined) {
+    if (deployment !== undefined && !isSpare(deployment, id)) {
       billed.add(deployment.id);
       bills.findings.push(...wrongTimes(deployment, deeds, ends.get(deployment.id) ?? [], boundMs));
       add(deployment.id, deployment.totalCostMicroUsd, costOfDeployment(deployment, deeds));

@@ -33,6 +33,11 @@ export function ownersOf({ deeds }: Pick<ProviderTruth, 'deeds'>, rows: Rows): O
   return { deploymentOf: (id) => deployments.get(id), volumeOf: (id) => volumes.get(id) };
 }
 
+/** Whether a machine of a deployment's name is another than the one that it has. */
+export function isSpare({ providerInstanceId }: DeploymentRow, id: string): boolean {
+  return providerInstanceId !== null && providerInstanceId !== id;
+}
+
 /**
  * Deeds that are not right: a create that came twice, and whatever was done that nobody ordered, that was ordered and
  * answered with "nothing changed", or that was done more than `givenUpAfterMs` after it was ordered.
@@ -67,8 +72,9 @@ function unwantedEnd(deed: Deed, owners: Owners, orders: readonly Order[]): stri
   const { kind, id, at } = deed;
   if (kind === 'create' && owners.deploymentOf(id) === undefined) return [`no row has the machine ${id}`];
   if (kind === 'create volume' && owners.volumeOf(id) === undefined) return [`no row has the volume ${id}`];
-  if (kind === 'delete') {
-    const { id: own = '', stoppedAt = null } = owners.deploymentOf(id) ?? {};
+  const deployment = owners.deploymentOf(id);
+  if (kind === 'delete' && deployment !== undefined && !isSpare(deployment, id)) {
+    const { id: own, stoppedAt } = deployment;
     if (stoppedAt === null || stoppedAt > at + SLACK_MS)
       return [`the machine ${id} was deleted at ${at}, and ${own} had not ended (${stoppedAt})`];
   }
