@@ -1,6 +1,6 @@
 import type { Volume } from '../../../src/contract/volume.ts';
 import type { ProviderTruth } from '../../support/fakes/journaled-provider.ts';
-import { isAccepted, type Order } from './orders.ts';
+import { isAccepted, type Order, openUntil } from './orders.ts';
 import type { DeploymentRow, Rows } from './rows.ts';
 
 /** What the machine of a deployment is once nothing is under way. */
@@ -127,8 +127,8 @@ function lastCertain(
   const own = orders.filter(({ verb }) => verbs.includes(verb));
   const last = own.at(-1);
   if (last === undefined || !isAccepted(last)) return undefined;
-  const isOpen = ({ status, sentAt }: Order) =>
-    (status === null || status === 504) && sentAt + givenUpAfterMs > last.sentAt;
+  const isOpen = (order: Order) =>
+    (order.status === null || order.status === 504) && openUntil(order, givenUpAfterMs) > last.sentAt;
   return own.some(isOpen) ? undefined : last;
 }
 

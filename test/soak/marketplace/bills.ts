@@ -1,6 +1,6 @@
 import type { Deed, ProviderTruth } from '../../support/fakes/journaled-provider.ts';
 import { isSpare, ownersOf } from './deeds.ts';
-import type { Order } from './orders.ts';
+import { type Order, openUntil } from './orders.ts';
 import type { DeploymentRow, Rows, VolumeRow } from './rows.ts';
 
 const HOUR_MS = 3_600_000;
@@ -85,8 +85,9 @@ function wrongTimes(
   if (deleted !== undefined && stoppedAt > deleted.at + CLOCKS_MS)
     found.push(`${id} is billed until ${stoppedAt}, and its machine was deleted at ${deleted.at}`);
   const isOfAnOrder = ends.some(
-    ({ sentAt, answeredAt }) =>
-      stoppedAt >= sentAt - CLOCKS_MS && stoppedAt <= (answeredAt ?? sentAt + boundMs) + CLOCKS_MS,
+    (order) =>
+      stoppedAt >= order.sentAt - CLOCKS_MS &&
+      stoppedAt <= (order.answeredAt ?? openUntil(order, boundMs)) + CLOCKS_MS,
   );
   if (status === 'terminated' && !isOfAnOrder)
     found.push(`${id} ended at ${stoppedAt}, when nobody ordered that`);

@@ -8,11 +8,14 @@ const WEIGHTS = { kill: 6, 'short stop': 4, 'stop beyond the lease': 3, 'long st
 const PAUSE_MS = [1_000, 6_000] as const;
 const DOWN_MS = [0, 5_000] as const;
 
-/** Kills or stops one of the servers, again and again, until `until`; a stop that would last longer is a short one. */
+/**
+ * Kills or stops one of the servers, again and again, until `until`; a stop that would last longer is a short one.
+ * `wentOn` hears of the end of each stop.
+ */
 export async function strike(
   servers: readonly Server[],
   journal: Journal,
-  { seed, until }: { seed: string; until: number },
+  { seed, until, wentOn }: { seed: string; until: number; wentOn: (server: Server, from: number) => void },
 ): Promise<void> {
   const dice = new Dice(seed, 'blows');
   for (;;) {
@@ -36,9 +39,11 @@ export async function strike(
       await sleep(dice.between(...DOWN_MS));
       await server.start();
     } else {
+      const from = Date.now();
       server.signal('SIGSTOP');
       await sleep(lengthMs);
       server.signal('SIGCONT');
+      wentOn(server, from);
     }
   }
 }

@@ -175,7 +175,7 @@ export class Buyers {
   }
 
   async #ask(dice: Dice, order: Order, ask: Parameters<MarketClient['send']>[1]): Promise<Answer | null> {
-    const answer = await this.#parts.client.send(dice, ask);
+    const answer = await this.#parts.client.send(dice, ask, order);
     if (answer === null) return null;
     order.answeredAt = Date.now();
     order.status = answer.status;

@@ -1,6 +1,7 @@
 import { assertKeepsMarketplaceContract } from '../../support/http/contract.ts';
 import type { Dice } from '../dice.ts';
 import type { Journal } from '../journal.ts';
+import type { Order } from './orders.ts';
 import type { Server, Team } from './setting.ts';
 
 export interface Ask {
@@ -20,6 +21,8 @@ export interface Answer {
 const TIMEOUT_MS = 8_000;
 /** A server that did not answer is left out for a while, as a load balancer does. */
 const AVOID_MS = 5_000;
+/** What was sent shortly before a server was stopped may not have been read either. */
+const UNREAD_MS = 1_000;
 /** What the house answers where it is not itself that failed. */
 const EXPECTED_FAILURES = [502, 503, 504];
 
@@ -27,6 +30,7 @@ const EXPECTED_FAILURES = [502, 503, 504];
 export class MarketClient {
   readonly #servers: readonly Server[];
   readonly #journal: Journal;
+  readonly #lost: { order: Order; server: Server; sentAt: number }[] = [];
   readonly #avoidUntil = new Map<Server, number>();
 
   constructor(servers: readonly Server[], journal: Journal) {
@@ -36,9 +40,11 @@ export class MarketClient {
 
   /**
    * Sends a request once, to a server that accepts the connection. Null: it was sent, and what came of it is not known.
+   * `order` learns when a server that is stopped goes on.
    */
-  async send(dice: Dice, ask: Ask): Promise<Answer | null> {
+  async send(dice: Dice, ask: Ask, order?: Order): Promise<Answer | null> {
     const server = this.#pick(dice);
+    const sentAt = Date.now();
     const kind = `${ask.method} ${ask.path.replace(/[a-z]+-[0-9a-f]{8,}/, '{id}')}`;
     try {
       const response = await fetch(`${server.baseUrl}${ask.path}`, {
@@ -53,10 +59,18 @@ export class MarketClient {
       return { server: server.name, status: response.status, body: JSON.parse(text) };
     } catch (error) {
       this.#avoidUntil.set(server, Date.now() + AVOID_MS);
-      if (isRefused(error)) return this.send(dice, ask);
+      if (isRefused(error)) return this.send(dice, ask, order);
+      if (order !== undefined) this.#lost.push({ order, server, sentAt });
       this.#journal.reply(kind, 'lost');
       return null;
     }
+  }
+
+  /** To be called once a server goes on that was stopped since `from`: what was sent to it meanwhile is read only now. */
+  wentOn(server: Server, from: number): void {
+    const now = Date.now();
+    for (const lost of this.#lost)
+      if (lost.server === server && lost.sentAt >= from - UNREAD_MS) lost.order.heardAt ??= now;
   }
 
   #pick(dice: Dice): Server {

@@ -1,5 +1,5 @@
 import type { Deed, DeedKind, ProviderTruth } from '../../support/fakes/journaled-provider.ts';
-import { isAccepted, mayHappen, type Order, type Verb } from './orders.ts';
+import { isAccepted, mayHappen, type Order, openUntil, type Verb } from './orders.ts';
 import type { DeploymentRow, Rows, VolumeRow } from './rows.ts';
 
 /** Between the clocks of the processes, and between a moment and the row that says it. */
@@ -128,7 +128,7 @@ function unordered(
 
 /** What was accepted was done by then; what has no clear answer is given up some time after it was sent. */
 function limitOf(order: Order, givenUpAfterMs: number): number {
-  return isAccepted(order) ? (order.answeredAt ?? 0) + SLACK_MS : order.sentAt + givenUpAfterMs;
+  return isAccepted(order) ? (order.answeredAt ?? 0) + SLACK_MS : openUntil(order, givenUpAfterMs);
 }
 
 /** A volume leaves a deployment that has ended. */

@@ -23,11 +23,18 @@ export interface Order {
   /** Null: the client gave up, or the connection broke. */
   answeredAt: number | null;
   status: number | null;
+  /** When a server that was stopped when it was sent went on, and could read it. */
+  heardAt?: number;
 }
 
 /** Whether it may be carried out: it was accepted, or it is not known what became of it (M: 504, "the request went through"). */
 export function mayHappen({ status }: Order): boolean {
   return status === null || status === 504 || isAccepted({ status });
+}
+
+/** Until when an order without a clear answer may be carried out. */
+export function openUntil({ sentAt, heardAt = sentAt }: Order, givenUpAfterMs: number): number {
+  return heardAt + givenUpAfterMs;
 }
 
 export function isAccepted({ status }: Pick<Order, 'status'>): boolean {

@@ -66,7 +66,11 @@ async function soak(): Promise<void> {
   const buyers = new Buyers({ client, fleet, teams: setting.teams, journal, seed, deployments });
   await fill(buyers, dice);
   const buying = Array.from({ length: buyerCount }, (_, index) => buyers.buy(`buyer ${index}`));
-  await strike(setting.servers, journal, { seed, until: Date.now() + minutes * 60_000 });
+  await strike(setting.servers, journal, {
+    seed,
+    until: Date.now() + minutes * 60_000,
+    wentOn: (server, from) => client.wentOn(server, from),
+  });
   buyers.close();
   await Promise.all(buying);
   journal.say('the last blow is over, and nobody buys any more');

@@ -63,7 +63,7 @@ export async function clear(
     let last: unknown;
     while (Date.now() < deadline) {
       const order = fleet.order({ verb, subject: id });
-      const answer = await client.send(dice, { team, method: 'DELETE', path });
+      const answer = await client.send(dice, { team, method: 'DELETE', path }, order);
       if (answer !== null) {
         order.answeredAt = Date.now();
         order.status = answer.status;
