@@ -43,6 +43,8 @@ const MAX_DEPLOYMENTS = 100;
 
 const wanted = values.only === undefined ? cases : values.only.split(',').map(caseOf);
 let server: Promise<PostgresServer> | undefined;
+// What ends by itself takes its servers along.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 const results: object[] = [];
 const failures: string[] = [];
 try {
