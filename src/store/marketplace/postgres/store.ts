@@ -72,7 +72,6 @@ export async function openMarketplacePostgresStore(
       guarded(
         runTransaction({ pool, statementPool, schema }, inTransaction, async (connection) => ({
           result: await body(transactionOn(connection)),
-          last: '',
         })),
       ),
     snapshot: (body) =>
