@@ -1,15 +1,35 @@
 import { randomUUID } from 'node:crypto';
-import { Client, type QueryConfig, type QueryResult } from 'pg';
+import { Client, type ClientConfig, type QueryConfig, type QueryResult } from 'pg';
 import { Packet } from './packet.ts';
 
 /** How long, in milliseconds, closing a connection may take. */
 const GOODBYE_MS = 2_000;
 
+/** The server's function that waits until a synchronous standby has a commit. It warns if that wait was ended. */
+const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN';
+
+/** The wait for a synchronous standby was ended: the commit is on this server's disk alone. */
+class UnconfirmedCommit extends Error {
+  override readonly name = 'UnconfirmedCommit';
+  readonly code = 'UNCONFIRMED_COMMIT';
+}
+
 /**
  * A client that closes in time even if the server does not answer, that can search for text with a NUL, and that sends
- * what is asked of it at once in one packet: each packet wakes the server.
+ * what is asked of it at once in one packet: each packet wakes the server. A commit that no synchronous standby has is not
+ * taken for one that has succeeded: its answer counts as lost.
  */
 export class BerthClient extends Client {
+  constructor(config?: string | ClientConfig) {
+    super(config);
+    this.on('notice', ({ routine, message }) => {
+      if (routine !== WAIT_FOR_STANDBY) return;
+      // What follows in the same packet says that the commit succeeded: it must find no query.
+      this.connection.emit('error', new UnconfirmedCommit(message));
+      this.connection.stream.destroy();
+    });
+  }
+
   override end(): Promise<void>;
   override end(callback: (error: Error) => void): void;
   override end(callback?: (error: Error) => void): Promise<void> | void {

@@ -25,6 +25,9 @@ const PROOF_ROWS = 40_000;
 const BEGIN: QueryConfig = { name: 'berth_begin', text: 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE' };
 const COMMIT: QueryConfig = { name: 'berth_end', text: 'COMMIT' };
 
+/** Writes something, so that its commit is waited for, and changes nothing. */
+const CONFIRM = "SELECT pg_logical_emit_message(true, 'berth', '')";
+
 export interface Pools {
   /** For `TRANSACTIONS`. */
   pool: Pool;
@@ -151,22 +154,31 @@ async function commit(
 }
 
 /**
- * Returns if the transaction is committed.
+ * Returns if the transaction is committed, and synchronous standbys have it.
  *
- * @throws {RolledBack} if it is not
- * @throws {OutcomeUnknown} if nobody knows
+ * @throws {RolledBack} if it is not committed
+ * @throws {OutcomeUnknown} if that cannot be found out
  */
 async function settle(statementPool: Pool, id: string, lost: PostgresFailure): Promise<void> {
   const giveUpAt = performance.now() + ASK_FOR_MS;
   const unknown = new OutcomeUnknown(`${lost.code || 'connection'}: ${lost.message}`, { cause: lost });
   for (;;) {
     const status = await outcomeOf(statementPool, id).catch(() => Promise.reject(unknown));
-    if (status === 'committed') return;
+    if (status === 'committed') return confirm(statementPool).catch(() => Promise.reject(unknown));
     if (status === 'aborted')
       throw new RolledBack('the connection broke, and the transaction is rolled back', { cause: lost });
     if (status === null || performance.now() > giveUpAt) throw unknown;
     await pause(ASK_AGAIN_AFTER_MS);
   }
+}
+
+/**
+ * Returns when synchronous standbys have every commit of until now. A transaction whose wait for them was ended reads as
+ * committed, and is lost if one of them takes over; a standby that has a later commit has that one too.
+ */
+async function confirm(statementPool: Pool): Promise<void> {
+  const emptyCommit = { text: CONFIRM, query_timeout: ASK_FOR_MS };
+  await statementPool.query(emptyCommit);
 }
 
 /** Null: it was too long ago. */
