@@ -84,6 +84,7 @@ const asked: [string, Ask][] = [
   ['work that is made due', ({ tx }) => tx.work.makeDue('work-7', now)],
   ['whether a lease holds', ({ tx }) => tx.work.check(lease)],
   ['the end of a lease', ({ tx }) => tx.work.release(lease)],
+  ['a step that follows', ({ tx }) => tx.work.replace(lease, { ...work, kind: 'verify' })],
   ['the end of a step', ({ tx }) => tx.work.finish(lease)],
   ['what an account has', ({ tx }) => tx.accountUse.instances(accountId)],
   ['the volumes of an account', ({ tx }) => tx.accountUse.volumes(accountId)],

@@ -485,6 +485,28 @@ export function describeStore(
         expect([next?.kind, next?.attempt]).toEqual(['destroy', 1]);
       });
 
+      it('gives its place to another step, afresh and free, unless its lease was lost', async () => {
+        await put('a', { deadlineAt: now + 10 });
+        const [stale] = await store.claimWork({ ...claim, leaseUntil: now });
+        const [lease] = await store.claimWork(claim);
+        if (stale === undefined || lease === undefined) throw new Error('expected two claims');
+        const next = { kind: 'verify', notBefore: now + 5, deadlineAt: now + 20 } as const;
+        await store.transact((tx) => tx.work.replace(stale, { ...next, kind: 'destroy' }));
+        expect((await store.read.work.of('a'))?.kind).toBe('create');
+        await store.transact((tx) => tx.work.replace(lease, next));
+        expect(await store.read.work.of('a')).toMatchObject({
+          ...next,
+          attempt: 0,
+          cookie: null,
+          lastError: null,
+          leaseUntil: 0,
+        });
+        expect(await store.claimWork(claim)).toEqual([]);
+        expect(await store.claimWork({ ...claim, now: now + 5 })).toMatchObject([
+          { kind: 'verify', attempt: 1 },
+        ]);
+      });
+
       it('has its deadline as it is now once it was checked', async () => {
         await put('a', { deadlineAt: now + 10 });
         const [lease] = await store.claimWork(claim);

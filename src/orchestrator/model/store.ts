@@ -119,6 +119,8 @@ export interface InstanceReader {
 export interface InstanceWriter extends InstanceReader {
   insert(record: InstanceRecord): Promise<void>;
   update(record: InstanceRecord): Promise<void>;
+  /** Whether this transaction has written that row. */
+  hasWritten(id: string): boolean;
   /** Deletes tombstones. */
   prune(tombstones: PruneRequest): Promise<Pruned>;
 }
@@ -260,6 +262,8 @@ export interface WorkWriter extends WorkReader {
   ): Promise<void>;
   /** Moves the deadline of every open step on a platform by `byMs`, such as the length of its outage. */
   extendDeadlines(platform: string, byMs: number): Promise<void>;
+  /** Another step of the same resource takes the place of the one that `lease` holds, and the lease is released. */
+  replace(lease: Lease, next: Pick<Work, 'kind' | 'notBefore' | 'deadlineAt'>): Promise<void>;
   /** The step is over and nothing follows. */
   finish(lease: Lease): Promise<void>;
 }

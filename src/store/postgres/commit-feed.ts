@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { escapeLiteral, type QueryResult } from 'pg';
+import { escapeLiteral, type QueryConfig, type QueryResult } from 'pg';
+import { BerthClient } from './client.ts';
 import { toFailure } from './errors.ts';
-import { BerthClient, connectionOptions } from './pool.ts';
+import { connectionOptions } from './pool.ts';
 
 /** The application name of a feed's connection, as `pg_stat_activity` shows it. */
 export const FEED_NAME = 'berth commits';
@@ -53,11 +54,12 @@ interface Notice {
 export interface OwnCommit {
   number: number;
   /** The statements that notify of it, to be sent right before the COMMIT. */
-  notices: string;
+  notices: QueryConfig[];
 }
 
 /** The database's time in milliseconds since the Unix epoch; within a transaction it goes on. */
 export const ASK_TIME = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now';
+const NOTIFY = { name: 'berth_notify', text: 'SELECT pg_notify($1, $2)' };
 /** A heartbeat writes nothing that must be durable. */
 const PREPARE = `SET synchronous_commit = off; LISTEN ${CHANNEL}`;
 
@@ -131,12 +133,13 @@ export class CommitFeed {
   announce(instances: readonly string[]): OwnCommit {
     const number = ++this.#commits;
     if (instances.length > 0) this.#untold.add(number);
-    const statements: string[] = [];
+    const notices: QueryConfig[] = [];
     for (let start = 0; start < instances.length; start += IDS_PER_NOTICE) {
       const part = instances.slice(start, start + IDS_PER_NOTICE);
-      statements.push(toStatement({ from: this.#self, commit: number, instances: part }));
+      const payload = JSON.stringify({ from: this.#self, commit: number, instances: part } satisfies Notice);
+      notices.push({ ...NOTIFY, values: [CHANNEL, payload] });
     }
-    return { number, notices: statements.join('') };
+    return { number, notices };
   }
 
   async #run(): Promise<void> {

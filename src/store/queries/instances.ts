@@ -306,10 +306,7 @@ const prunable = prepared(
   },
 );
 
-export function instanceWriter(
-  connection: Connection,
-  onWrite: (record: InstanceRecord) => void,
-): InstanceWriter {
+export function instanceWriter(connection: Connection, written: Map<string, InstanceRecord>): InstanceWriter {
   const {
     db,
     tables: { instances, losses },
@@ -318,12 +315,13 @@ export function instanceWriter(
     ...instanceReader(connection),
     insert: async (record) => {
       await insertInstance(connection, toWritten(record));
-      onWrite(record);
+      written.set(record.id, record);
     },
     update: async (record) => {
       await updateInstance(connection, toWritten(record));
-      onWrite(record);
+      written.set(record.id, record);
     },
+    hasWritten: (id) => written.has(id),
     prune: async ({ platform, endedBefore, limit }) => {
       const found = await prunable(connection, { platform, endedBefore, limit });
       if (found.length === 0) return toPruned([]);

@@ -56,7 +56,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
 
 export function transactionOn(connection: Connection, changes: Changes): Transaction {
   return {
-    instances: instanceWriter(connection, (record) => changes.instances.set(record.id, record)),
+    instances: instanceWriter(connection, changes.instances),
     volumes: volumeWriter(connection),
     attempts: attemptWriter(connection),
     sightings: sightingWriter(connection),
