@@ -2,7 +2,7 @@ import { LeaseLost, type LeaseRecord } from '../../work/lease.ts';
 import { LeaseHolder } from '../../work/lease-holder.ts';
 import { logNames } from '../model/deployment-record.ts';
 import { fencedStore } from '../model/fenced-store.ts';
-import { type DeploymentToSync, StoreUnavailable } from '../model/store.ts';
+import { type DeploymentToSync, type Signal, StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { Observations, type SyncContext, type SyncDeps } from './context.ts';
 import { proveSsh } from './prove-ssh.ts';
@@ -100,12 +100,13 @@ export class ProviderWorker {
     this.#lease.start();
   }
 
-  /** There is something to do for a deployment or a volume; without an id: what is new is read. */
-  wake(subjectId?: string): void {
+  /** There is something to do; without a signal: what is new is read. */
+  wake(signal?: Signal): void {
     if (!this.#lease.isHeld) return;
-    if (subjectId === undefined) this.#chores.put('news', 0);
-    else if (subjectId.startsWith('vol-')) this.#volumes.put(subjectId, 0);
-    else this.#intents.put(subjectId, 0);
+    if (signal === undefined) this.#chores.put('news', 0);
+    else if (signal.kind === 'ask') this.#intents.put(signal.subjectId, 0);
+    else if (signal.subjectId.startsWith('vol-')) this.#volumes.put(signal.subjectId, 0);
+    else this.#deployments.put(signal.subjectId, 0);
   }
 
   /** Reads the provider's catalog now, where this process holds its lease. */

@@ -79,11 +79,12 @@ export class WokenWorker {
         return record !== null && (record.action !== null || isBeingDeleted(record)) ? pause : null;
       }),
     });
-    this.stop = store.onWake((providerId, id) => {
-      if (providerId !== provider.id || id === undefined) return;
+    this.stop = store.onWake((signal) => {
+      if (signal?.providerId !== provider.id) return;
+      const { kind, subjectId: id } = signal;
       this.woken.push(id);
-      if (id.startsWith('vol-')) this.#volumes.put(id, 0);
-      else this.#intents.put(id, 0);
+      if (kind === 'ask') this.#intents.put(id, 0);
+      else if (id.startsWith('vol-')) this.#volumes.put(id, 0);
     });
   }
 
