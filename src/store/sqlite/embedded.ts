@@ -78,6 +78,11 @@ export class EmbeddedDatabase {
     return outcome.promise;
   }
 
+  /** Runs a read of which no part may be rolled back later. */
+  readCommitted<T>(read: () => Promise<T>): Promise<T> {
+    return read();
+  }
+
   /**
    * Proves that the disk has room: allocates new pages, writes them and frees them. Pages that are already in use can be
    * written even on a full disk.
