@@ -127,14 +127,14 @@ export function describeStore(
       it('are what was written after a position, each resource once, with its version', async () => {
         await insert(instance('before'));
         const start = await end();
-        expect(await changesAfter(start)).toEqual({ listed: [], next: start });
+        expect((await changesAfter(start)).listed).toEqual([]);
         await insert(instance('a'));
         await insert(instance('b'));
         await store.transact((tx) => tx.instances.update(instance('a', { version: 2 })));
         await store.transact((tx) => tx.volumes.insert(volume('v')));
         const { listed, next } = await changesAfter(start);
         expect(listed).toEqual(['instance b 1', 'instance a 2', 'volume v 1']);
-        expect(await changesAfter(next)).toEqual({ listed: [], next });
+        expect((await changesAfter(next)).listed).toEqual([]);
       });
 
       it('of a volume are those of its attachments too', async () => {
