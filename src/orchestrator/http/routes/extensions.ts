@@ -7,6 +7,7 @@ import {
 } from '../../../contract/extensions.ts';
 import { instanceSchema } from '../../../contract/instance.ts';
 import { volumeSchema } from '../../../contract/volume.ts';
+import { untilClientLeaves } from '../../../http/api/client-left.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { listChanges } from '../../changes/list-changes.ts';
 import { toInstance } from '../../instances/list.ts';
@@ -124,7 +125,9 @@ export function extensionRoutes(deps: HttpDeps) {
       const { accountId } = context.get('principal');
       const { since, wait_s: waitS = 0 } = context.req.valid('query');
       const waitMs = context.req.method === 'HEAD' ? 0 : waitS * 1000;
-      const changes = await listChanges(deps, accountId, { since, waitMs, client: context.req.raw.signal });
+      const changes = await untilClientLeaves(context, (client) =>
+        listChanges(deps, accountId, { since, waitMs, client }),
+      );
       // Its key may be revoked by now.
       const authorization = context.req.header('authorization');
       if (waitMs > 0) await namingRefused(context, authenticator.authenticate(authorization));
