@@ -76,7 +76,7 @@ it('pauses longer and longer where each reply says reset', async () => {
   expect(pauses).toEqual([1, 2, 4, 1]);
 });
 
-it('says until when all is told: a moment before the request', async () => {
+it('gives the time of the request as that up to which the changes are complete', async () => {
   const { clock, asked, next } = follow([reset('1'), page('2')]);
   const before = clock.now();
   expect(await next()).toMatchObject({ asOf: before });

@@ -27,14 +27,14 @@ export interface FollowedChanges {
   changes: readonly Change[];
   /** To be stored once the changes are dealt with. */
   cursor: string;
-  /** All that was committed by then is told, in milliseconds since the epoch by the client's own clock. */
+  /** Everything that was committed by then is listed here or was listed before, in milliseconds since the epoch by the client's own clock. */
   asOf: number;
 }
 
 /**
  * Follows the changes of an orchestrator that announces `extras.berth.changes`, with one request at a time. The next one
  * is sent when the caller asks for more: it has dealt with the last reply then. A lost or repeated reply loses nothing,
- * since the cursor is the client's, and an answer to another cursor is refused. A change can be told more than once.
+ * since the cursor is the client's, and an answer to another cursor is refused. A change can be listed more than once.
  *
  * @throws {ProviderError} `not_found`: the orchestrator does not offer it
  */

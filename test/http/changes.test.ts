@@ -145,7 +145,7 @@ it('answers those that wait when the server begins to drain', async () => {
   expect((await ask({ since, wait_s: '30' })).status).toBe(200);
 });
 
-it('tells nothing to a key that was revoked while it waited', async () => {
+it('answers 401 to a key that was revoked while it waited', async () => {
   const clock = new VirtualClock();
   const { ask, cursor, store } = await still({ clock });
   const since = await cursor();

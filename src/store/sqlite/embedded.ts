@@ -78,7 +78,7 @@ export class EmbeddedDatabase {
     return outcome.promise;
   }
 
-  /** Runs a read of which no part may be rolled back later. */
+  /** Runs a read that must see only what is committed. */
   readCommitted<T>(read: () => Promise<T>): Promise<T> {
     return read();
   }
