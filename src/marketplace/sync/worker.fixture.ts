@@ -85,7 +85,15 @@ export class WokenWorker {
       this.woken.push(id);
       if (kind === 'ask') this.#intents.put(id, 0);
       else if (id.startsWith('vol-')) this.#volumes.put(id, 0);
+      else void this.#poll(id);
     });
+  }
+
+  /** What changes nothing is left alone: a test polls it where it needs that. */
+  async #poll(id: string): Promise<void> {
+    const { store } = this.#context;
+    const record = await store.read.deployments.byId(id).catch(() => null);
+    if (record?.action != null) this.#deployments.put(id, 0);
   }
 
   /** One sync of each volume that is not deleted, or still to be deleted at the provider. */
