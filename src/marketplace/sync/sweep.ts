@@ -1,7 +1,7 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { activeStatuses } from '../contract/deployment.ts';
-import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import { type DeploymentRecord, isLost, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, ownName } from '../model/names.ts';
 import type { SyncContext } from './context.ts';
 import { removeInstance } from './remove-instance.ts';
@@ -58,7 +58,7 @@ export class Sweep {
         log,
         'error',
         { ...fields, ...logNames(record) },
-        'an instance is back whose deployment ended because the provider answered 404 for it: it is kept and may cost money; `berth marketplace losses clean-up` deletes it',
+        'an instance is back whose deployment ended because the provider answered 404 for it: it is kept and may cost money; `berth marketplace losses clean-up` has it deleted',
       );
       return null;
     }
@@ -79,11 +79,6 @@ export class Sweep {
     if (!this.#logged.has(fields.instance)) log[level](fields, message);
     this.#logged.add(fields.instance);
   }
-}
-
-/** It ended by the absence of its instance: only an operator has that deleted. */
-function isLost({ status, providerInstanceId, cleanup }: DeploymentRecord): boolean {
-  return !activeStatuses.includes(status) && providerInstanceId !== null && cleanup === 'none';
 }
 
 async function remove(context: SyncContext, record: DeploymentRecord, instance: Instance): Promise<void> {
