@@ -4,12 +4,12 @@ import { activeStatuses } from '../contract/deployment.ts';
 import { type DeploymentRecord, isLost, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, ownName } from '../model/names.ts';
 import type { SyncContext } from './context.ts';
-import { removeInstance } from './remove-instance.ts';
+import { holderOf, removeInstance } from './remove-instance.ts';
 
 /**
  * Finds orphans: instances with our name that belong to no live deployment, in two phases (in one list, and still in
  * the next). An orphan whose deployment has ended, or has another instance, is deleted. One without any row, or whose
- * deployment ended by a 404, is only logged.
+ * deployment was lost, is only logged.
  */
 export class Sweep {
   #seen: ReadonlySet<string> = new Set();
@@ -67,7 +67,8 @@ export class Sweep {
       ? record.launch.state !== 'made' || isKnown
       : // Its own clean-up is under way.
         isKnown && record.cleanup === 'wanted';
-    return isNeeded ? null : record;
+    const isFree = !isNeeded && (await holderOf(store.read, provider.id, instance.id, record.id)) === null;
+    return isFree ? record : null;
   }
 
   #logOnce(
