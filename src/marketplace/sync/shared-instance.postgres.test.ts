@@ -26,7 +26,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-it('gives an instance to one of two deployments that adopt it at the same moment, and fails the other', async () => {
+it('gives an instance to one of two deployments that adopt it at the same moment, and fails the other [shared-instance-replicas]', async () => {
   const { plain, clock } = servers[0] as Market;
   for (let round = 0; round < ROUNDS; round++) {
     const instance = plain.create({ configuration_id: 'gpu-1', region: 'eu-one', ssh_keys: [publicKey] });

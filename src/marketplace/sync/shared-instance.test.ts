@@ -58,22 +58,22 @@ describe('a provider that gives two deployments one instance', () => {
   const asIs = (instanceId: string) => ({ instead: setup.plain.get(instanceId) });
 
   it.each([
-    ['in the answer to a create', answer(asIs)],
+    ['in the answer to a create [shared-instance-answer]', answer(asIs)],
     [
-      'in the answer to a create, under the name of the second',
+      'in the answer to a create, under the name of the second [shared-instance-renamed]',
       answer((instanceId) => {
         rename(instanceId);
         return asIs(instanceId);
       }),
     ],
     [
-      'in its list, after the answer to a create was lost',
+      'in its list, after the answer to a create was lost [shared-instance-listed]',
       answer((instanceId) => {
         rename(instanceId);
         return 'lose';
       }),
     ],
-  ])('%s: the second fails, with an alarm, and the first keeps it', async (_, fault) => {
+  ])('fails the second, with an alarm, and the first keeps it: %s', async (_, fault) => {
     const first = await running(setup);
     fault(first.instanceId);
     const second = await accept(setup, { number: 2 });
@@ -101,7 +101,7 @@ describe('a provider that gives two deployments one instance', () => {
     expect([(await read(setup, first.id)).cleanup, statuses(setup.plain)]).toEqual(['done', []]);
   });
 
-  it('while that of the first is being deleted: the second fails, since it would be deleted with it', async () => {
+  it('fails the second while the instance of the first is being deleted [shared-instance-deleted]', async () => {
     const first = await running(setup);
     setup.plain.faults.plan = (method) => {
       if (method === 'createInstance') return asIs(first.instanceId);
@@ -145,7 +145,7 @@ describe('an instance that two rows have', () => {
     expect(statuses(setup.plain)).toEqual([]);
   });
 
-  it('is kept when an operator cleans up the one that was lost', async () => {
+  it('is kept when an operator cleans up the one that was lost [shared-instance-clean-up]', async () => {
     const { id, instanceId } = await running(setup);
     const record = await read(setup, id);
     await setup.store.transact(async (tx) => {
