@@ -1,5 +1,5 @@
 import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.ts';
-import { postSlice } from '../../src/marketplace/ledger/segments.ts';
+import { postUntil } from '../../src/marketplace/ledger/segments.ts';
 import { systemClock as clock, systemRandom as random } from '../../src/runtime/system.ts';
 import { runningDeployment, seed, segment, teamId } from '../../src/store/marketplace/records.fixture.ts';
 import { multiplyRows, numbered } from '../support/multiply-rows.ts';
@@ -26,7 +26,7 @@ export async function storeBooks(database: string, days: number): Promise<void> 
       let open = segment({ startedAt, postedUntil: startedAt, ...rates });
       await tx.ledger.insertSegment(open);
       for (let end = startedAt + SLICE_MS; end <= endedAt; end += SLICE_MS)
-        open = await postSlice({ random }, tx, open, end);
+        open = await postUntil({ random }, tx, open, end);
       await tx.ledger.updateSegment({ ...open, endedAt });
       const record = await tx.deployments.byId('dep-1');
       if (record === null) throw new Error('the deployment is not there');

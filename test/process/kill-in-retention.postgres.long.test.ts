@@ -5,7 +5,7 @@ import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.t
 import { openStore } from '../../src/compose/open-store.ts';
 import { toDatabase } from '../../src/config/server-schema.ts';
 import { createSeededRandom } from '../../src/drivers/kit/seeded-random.ts';
-import { postSlice } from '../../src/marketplace/ledger/segments.ts';
+import { postUntil } from '../../src/marketplace/ledger/segments.ts';
 import { verifyLedger } from '../../src/marketplace/ledger/verify-ledger.ts';
 import type { Store as MarketplaceStore, Transaction } from '../../src/marketplace/model/store.ts';
 import { systemRandom as random } from '../../src/runtime/system.ts';
@@ -76,7 +76,7 @@ async function runDeployment(tx: Transaction, number: number): Promise<void> {
   let open = segment({ id: `seg-${number}`, subjectId: id, startedAt, postedUntil: startedAt, ...rates });
   await tx.ledger.insertSegment(open);
   for (let end = startedAt + HOUR_MS; end <= endedAt; end += HOUR_MS)
-    open = await postSlice({ random }, tx, open, end);
+    open = await postUntil({ random }, tx, open, end);
   await tx.ledger.updateSegment({ ...open, endedAt });
   const record = await tx.deployments.byId(id);
   if (record !== null)

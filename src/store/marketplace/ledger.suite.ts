@@ -261,7 +261,7 @@ export function describeLedger(storeOf: () => Store): void {
           await tx.ledger.insertSegment(segment());
           await tx.ledger.insertSegment(segment({ id: 'seg-2', subjectKind: 'volume', subjectId: 'vol-1' }));
         });
-        const found = await storeOf().read.ledger.billedSegments({ limit: 9 });
+        const found = await storeOf().read.ledger.billedSegmentsOfTeam(teamId);
         expect(found).toEqual([
           { segment: segment(), status: 'running', confirmedUntil: now + 3, discountPercentage: 10 },
           {
@@ -288,7 +288,9 @@ export function describeLedger(storeOf: () => Store): void {
         const taken = { transaction, entries, amountMicroUsd };
         return { segmentId: 'seg-1', startsAt: now, endsAt, slices: 3, usage: taken, ...changes };
       };
-      const rollUp = (wanted: ReturnType<typeof line>) => write((tx) => tx.ledger.rollUp(wanted));
+      const rollUp = (...wanted: ReturnType<typeof line>[]) => write((tx) => tx.ledger.rollUp(wanted));
+      const sumsOf = (from: number, to: number) =>
+        storeOf().read.ledger.sumSlices({ segmentIds: ['seg-1', 'seg-9'], startsAt: from, endsAt: to });
 
       beforeEach(async () => {
         await write(async (tx) => {
@@ -309,13 +311,13 @@ export function describeLedger(storeOf: () => Store): void {
         // Something may be posted in a longer period yet.
         expect(await ledger.toRollUp({ ...due, periodMs: 3 * DAY_MS })).toEqual([]);
         const sum = { from: now, until: endsAt, slices: 3, amountMicroUsd: 15 };
-        expect(await ledger.sumOfSlices('seg-1', now, endsAt)).toEqual(sum);
+        expect(await sumsOf(now, endsAt)).toMatchObject([{ segment: { id: 'seg-1' }, ...sum }]);
         const days = await ledger.daysOf('seg-1');
         await rollUp(line(15));
         expect(await ledger.slicesOf('seg-1')).toMatchObject([{ sliceEnd: endsAt + 1 }]);
         expect(await ledger.toRollUp(due)).toEqual([]);
-        expect(await ledger.sumOfSlices('seg-1', now, endsAt)).toBeNull();
-        expect(await ledger.sumOfSlices('seg-1', endsAt, endsAt + DAY_MS)).toMatchObject({ from: endsAt });
+        expect(await sumsOf(now, endsAt)).toEqual([]);
+        expect(await sumsOf(endsAt, endsAt + DAY_MS)).toMatchObject([{ from: endsAt, slices: 1 }]);
         expect(await ledger.balances()).toEqual(sums);
         expect(await balance()).toBe(-20);
         expect(await ledger.daysOf('seg-1')).toEqual(days);
@@ -357,12 +359,43 @@ export function describeLedger(storeOf: () => Store): void {
         ['that begin after slices that are left', time, line(5, { startsAt: now + 2, slices: 1 })],
         ['that end before they begin', time, line(15, { startsAt: endsAt + 1 })],
         ['of no slices', sum, line(15, { startsAt: now - DAY_MS, endsAt: now, slices: 0 })],
-        ['of no segment', time, line(15, { segmentId: 'seg-9' })],
+        [
+          'of no segment',
+          /is of a time that is over|day_lines_segment_id_fkey/,
+          line(15, { segmentId: 'seg-9' }),
+        ],
       ])('are refused %s, and nothing changes', async (_what, sentence, wanted) => {
         await expect(rollUp(wanted)).rejects.toThrow(sentence);
         expect(await storeOf().read.ledger.slicesOf('seg-1')).toHaveLength(4);
         expect(await storeOf().read.ledger.transactionsOf(teamId, 9)).toHaveLength(4);
         expect(await balance()).toBe(-20);
+      });
+
+      it('of many segments are written together, all of them or none', async () => {
+        const lineOf = (number: number, amountMicroUsd: number) => {
+          const booked = usage(amountMicroUsd, { id: `line-${number}`, at: endsAt });
+          return {
+            ...line(amountMicroUsd, { segmentId: `seg-${number}` }),
+            usage: { transaction: booked[0], entries: booked[1], amountMicroUsd },
+          };
+        };
+        await write(async (tx) => {
+          await tx.ledger.insertSegment(segment({ id: 'seg-2', subjectId: 'dep-2' }));
+          for (const end of [...ends, endsAt + 1]) await post(tx, 'seg-2', end, 7);
+        });
+        await expect(rollUp(lineOf(1, 15), lineOf(2, 22))).rejects.toThrow(sum);
+        expect(await storeOf().read.ledger.slicesOf('seg-1')).toHaveLength(4);
+        await rollUp(lineOf(1, 15), lineOf(2, 21));
+        const { ledger } = storeOf().read;
+        for (const [id, amountMicroUsd] of [
+          ['seg-1', 15],
+          ['seg-2', 21],
+        ] as const) {
+          expect(await ledger.slicesOf(id)).toHaveLength(1);
+          expect((await ledger.daysOf(id))[0]).toEqual({ day: now, amountMicroUsd });
+        }
+        expect(await ledger.malformed(9)).toEqual([]);
+        expect(await balance()).toBe(-20 - 28);
       });
 
       it('are written once, and no slice is added to their time', async () => {

@@ -246,6 +246,7 @@ export function segment(changes: Partial<SegmentRecord> = {}): SegmentRecord {
     endedAt: null,
     postedUntil: startedAt,
     postedMicroUsd: 0,
+    nextPostAt: startedAt,
     ...changes,
   };
 }

@@ -6,7 +6,7 @@ import type {
   SegmentRecord,
   SubjectKind,
 } from '../../../marketplace/model/ledger-records.ts';
-import type { BilledSegment, LedgerWriter } from '../../../marketplace/model/store.ts';
+import type { BilledSegment, DayLine } from '../../../marketplace/model/store.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 
@@ -115,10 +115,18 @@ async function updatePosted(
   { db, tables: { segments } }: Connection,
   postings: readonly Posting[],
 ): Promise<void> {
-  const rows = postings.map(({ segment }) => row(segment.id, segment.postedUntil, segment.postedMicroUsd));
+  // Of several slices of one segment the last says how far it was posted.
+  const last = new Map(postings.map(({ segment }) => [segment.id, segment]));
+  const rows = [...last.values()].map((segment) =>
+    row(segment.id, segment.postedUntil, segment.postedMicroUsd, segment.nextPostAt),
+  );
   await db
     .update(segments)
-    .set({ postedUntil: sql`posted.column2`, postedMicroUsd: sql`posted.column3` })
+    .set({
+      postedUntil: sql`posted.column2`,
+      postedMicroUsd: sql`posted.column3`,
+      nextPostAt: sql`posted.column4`,
+    })
     .from(sql`(VALUES ${sql.join(rows, sql`, `)}) AS posted`)
     .where(sql`${segments.id} = posted.column1`);
 }
@@ -198,14 +206,19 @@ export async function lockBilled(
   });
 }
 
-/** The database deletes what the line replaces, and refuses a line that is not its sum. */
-export async function rollUp(
-  connection: Connection,
-  { usage, ...line }: Parameters<LedgerWriter['rollUp']>[0],
-): Promise<void> {
-  const { transaction, amountMicroUsd } = usage;
-  await insertBookings(connection, [usage]);
-  await connection.db
-    .insert(connection.tables.dayLines)
-    .values({ ...line, sliceEnd: transaction.at, amountMicroUsd, transactionId: transaction.id });
+/** The database deletes what the lines replace, and refuses a line that is not the sum of it. */
+export async function rollUp(connection: Connection, lines: readonly DayLine[]): Promise<void> {
+  if (lines.length === 0) return;
+  await insertBookings(
+    connection,
+    lines.map(({ usage }) => usage),
+  );
+  await connection.db.insert(connection.tables.dayLines).values(
+    lines.map(({ usage: { transaction, amountMicroUsd }, ...line }) => ({
+      ...line,
+      sliceEnd: transaction.at,
+      amountMicroUsd,
+      transactionId: transaction.id,
+    })),
+  );
 }
