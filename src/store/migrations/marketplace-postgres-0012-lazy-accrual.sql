@@ -24,8 +24,10 @@ BEGIN
 END
 $$;
 
--- Of one segment a statement writes one line: a second one is not after the lines before it.
-CREATE FUNCTION replace_slices() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Of one segment a statement writes one line: a second one is not after the lines before it. The few rows of a statement
+-- are looked up by their keys, whatever the statistics say.
+CREATE FUNCTION replace_slices() RETURNS trigger LANGUAGE plpgsql
+  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
   replaced text[];
 BEGIN
@@ -70,7 +72,8 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE FUNCTION refuse_unless_replaced() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION refuse_unless_replaced() RETURNS trigger LANGUAGE plpgsql
+  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
   is_refused boolean;
 BEGIN
@@ -92,7 +95,8 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE FUNCTION refuse_replaced_slices() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION refuse_replaced_slices() RETURNS trigger LANGUAGE plpgsql
+  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
   IF EXISTS (SELECT 1 FROM added a
     WHERE EXISTS (SELECT 1 FROM day_lines d WHERE d.segment_id = a.segment_id AND d.ends_at >= a.slice_end))
