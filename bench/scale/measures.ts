@@ -138,6 +138,20 @@ export const measures: readonly Measure[] = [
     },
   },
   {
+    id: 'billing-hour',
+    what: 'an hour of billing, a deployment',
+    of: 'deployments',
+    n: { full: 1_000, quick: 100 },
+    rounds: { full: 2, quick: 1 },
+    on: BOTH,
+    load: () => import('./subjects/billing-hour.ts'),
+    figures: {
+      cpuMs: { what: 'CPU', unit: 'ms', mayGrow: FLAT },
+      coresAMillion: { what: 'cores for a million', unit: '', mayGrow: FLAT, aim: { atMost: 0.3 } },
+      slices: { what: 'slices', unit: '', mayGrow: FLAT },
+    },
+  },
+  {
     id: 'roll-up',
     what: 'a deployment-day of the ledger',
     of: 'deployment-days',
