@@ -11,6 +11,7 @@ import { verifyLedger } from './verify-ledger.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+const ROUND_MS = 30_000;
 const DOLLAR = 1_000_000;
 
 const nobody = {
@@ -209,6 +210,43 @@ it('warns the owner and the admins, each threshold once, and tells that the bala
   ]);
   expect(mails.filter(({ to }) => to === 'admin@example.com')).toHaveLength(8);
   expect(mails.filter(({ to }) => to === 'member@example.com')).toEqual([]);
+});
+
+/** Rounds of 30 s in which no provider says anything. */
+async function passInSilence(books: Books, accrual: Accrual, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += ROUND_MS) {
+    await books.clock.advance(ROUND_MS);
+    await accrual.run();
+  }
+}
+
+it('mails and stops for no time that is not confirmed, and within two rounds once it is [unconfirmed-neither-mails-nor-stops]', async () => {
+  const books = await openBooks(25 * DOLLAR);
+  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  await books.run();
+  const mailed = async () => (await books.store.read.mail.list({ limit: 9 })).map(({ kind }) => kind);
+  await passInSilence(books, accrual, 8 * HOUR_MS);
+  expect(await mailed()).toEqual([]);
+  await books.observe('dep-1');
+  await passInSilence(books, accrual, 2 * ROUND_MS);
+  expect(await mailed()).toEqual(['low_balance']);
+  await accrual.stop();
+});
+
+it('prices within a round what a discount changed while the provider was silent', async () => {
+  const books = await openBooks(1_000 * DOLLAR);
+  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  await books.run();
+  await assignDiscount(books.deps, { teamId, percentage: 50, startsAt: now + HOUR_MS });
+  await passInSilence(books, accrual, 3 * HOUR_MS);
+  const rates = async () =>
+    (await books.store.read.ledger.segmentsOf('deployment', 'dep-1')).map((each) => each.rateMicroUsdPerHour);
+  expect(await rates()).toEqual([2 * DOLLAR]);
+  expect(await books.store.read.deployments.byId('dep-1')).toMatchObject({ rateMicroUsd: DOLLAR });
+  await books.observe('dep-1');
+  await passInSilence(books, accrual, ROUND_MS);
+  expect(await rates()).toEqual([2 * DOLLAR, DOLLAR]);
+  await accrual.stop();
 });
 
 it('ends what runs once the grace is over, and leaves it alone after a top-up [grace-ends-what-runs]', async () => {

@@ -309,7 +309,7 @@ class Fates {
       if (dice.chance(0.006)) yield { do: 'turn', id: deployment, rate: this.#rate(), lagMs };
       if (dice.chance(0.006)) yield { do: 'reprice', id: deployment, rate: this.#rate(), lagMs };
       if (dice.chance(0.003)) yield { do: 'end', id: deployment, lagMs };
-      if (dice.chance(0.01)) this.#silentUntil.set(deployment, at + dice.between(1, 80) * MINUTE_MS);
+      if (dice.chance(0.03)) this.#silentUntil.set(deployment, at + dice.between(1, 80) * MINUTE_MS);
     }
     if (kept !== undefined && dice.chance(0.006)) yield { do: 'resize', id: kept, rate: this.#rate(10) };
     if (kept !== undefined && dice.chance(0.001)) yield { do: 'drop', id: kept };
@@ -324,7 +324,7 @@ class Fates {
 
   *#money(teamId: string): Iterable<Event> {
     const dice = this.#dice;
-    if (dice.chance(0.006))
+    if (dice.chance(0.012))
       yield {
         do: 'assign',
         teamId,

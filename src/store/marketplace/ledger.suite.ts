@@ -3,6 +3,7 @@ import type { LedgerAccount } from '../../marketplace/model/ledger-records.ts';
 import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 import {
   deployment,
+  discount,
   grant,
   now,
   posting,
@@ -103,6 +104,78 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await storeOf().read.ledger.segmentById('seg-1')).toMatchObject({ postedMicroUsd: 8 });
         expect(await storeOf().read.ledger.slicesOf('seg-1')).toHaveLength(8);
         expect(await balance()).toBe(-8);
+      });
+    });
+
+    describe('what is due', () => {
+      const dueTeams = async () =>
+        (await storeOf().read.teams.due({ now, limit: 9 })).map(({ id, at }) => [id, at]);
+      const scheduled = (at: number | null, work: (tx: Transaction) => Promise<unknown>) =>
+        write(async (tx) => {
+          await tx.teams.scheduleCheck(teamId, at);
+          await work(tx);
+        });
+
+      it('are segments by when they are looked at next, in pages of the open ones', async () => {
+        const at = (id: string, nextPostAt: number) => segment({ id, subjectId: id, nextPostAt });
+        const records = [at('a', now), at('b', now - 5), at('c', now + 1), at('d', now - 5)];
+        await write(async (tx) => {
+          for (const record of records) await tx.ledger.insertSegment(record);
+          await tx.ledger.insertSegment({ ...at('e', now - 9), endedAt: now });
+        });
+        const { ledger } = storeOf().read;
+        const [a, b, , d] = records;
+        expect(await ledger.dueSegments({ now, limit: 9 })).toEqual([b, d, a]);
+        expect(await ledger.dueSegments({ now, after: { at: now - 5, id: 'b' }, limit: 1 })).toEqual([d]);
+        await write((tx) =>
+          tx.ledger.post([
+            { segment: segment({ id: 'b', postedUntil: now + 1, nextPostAt: now + 7 }), usage: null },
+          ]),
+        );
+        expect(await ledger.segmentById('b')).toMatchObject({ postedUntil: now + 1, nextPostAt: now + 7 });
+      });
+
+      it('are teams by when they are looked at next, and not by their records', async () => {
+        await write((tx) => tx.teams.insert(team({ id: 'other' })));
+        expect(await dueTeams()).toEqual([]);
+        await scheduled(now - 2, (tx) => tx.teams.scheduleCheck('other', now - 3));
+        expect(await dueTeams()).toEqual([
+          ['other', now - 3],
+          [teamId, now - 2],
+        ]);
+        const after = { at: now - 3, id: 'other' };
+        expect(await storeOf().read.teams.due({ now, after, limit: 9 })).toEqual([
+          { at: now - 2, id: teamId },
+        ]);
+        await write(async (tx) => {
+          const found = await tx.teams.byId(teamId);
+          if (found !== null) await tx.teams.update(found);
+        });
+        expect(await dueTeams()).toHaveLength(2);
+        await scheduled(now + 1, (tx) => tx.teams.scheduleCheck('other', null));
+        expect(await dueTeams()).toEqual([]);
+      });
+
+      it.each<[string, (tx: Transaction) => Promise<unknown>]>([
+        ['a segment begins', (tx) => tx.ledger.insertSegment(segment({ id: 'seg-2', subjectId: 'dep-2' }))],
+        ['a segment ends', (tx) => tx.ledger.updateSegment(segment({ endedAt: now }))],
+        ['a segment is priced anew', (tx) => tx.ledger.updateSegment(segment({ rateMicroUsdPerHour: 5 }))],
+        ['it gets credit', (tx) => grant(tx, 5)],
+        ['it gets a discount', (tx) => tx.discounts.insert(discount())],
+        ['its discount changes', (tx) => tx.discounts.update(discount({ endsAt: now + 1 }))],
+      ])('is a team at once where %s', async (_when, work) => {
+        await write((tx) => tx.ledger.insertSegment(segment()));
+        await scheduled(now + 1, work);
+        expect(await dueTeams()).toEqual([[teamId, 0]]);
+      });
+
+      it('is no team by what is taken for use, and none that has nothing that is billed or watched', async () => {
+        await scheduled(null, (tx) => grant(tx, 5));
+        await write((tx) => tx.discounts.insert(discount()));
+        expect(await dueTeams()).toEqual([]);
+        await write((tx) => tx.ledger.insertSegment(segment()));
+        await scheduled(now + 1, (tx) => post(tx, 'seg-1', now + 1, 5));
+        expect(await dueTeams()).toEqual([]);
       });
     });
 
