@@ -4,7 +4,6 @@ import { remainingMinutes } from '../model/ledger-records.ts';
 import type { BalanceWatch } from '../model/people.ts';
 import {
   type BalanceNews,
-  isQuiet,
   lowBalanceMinutes,
   nextReadingAt,
   quietWatch,
@@ -58,7 +57,7 @@ it('begins another episode after half an hour well above every threshold, and no
   expect(follow([...low, ...wellAbove(60), ...low]).mailed).toEqual([720]);
   expect(follow([...low, ...wellAbove(61), ...low]).mailed).toEqual([720, 720]);
   expect(follow([...low, ...wellAbove(40), 899, ...wellAbove(40), ...low]).mailed).toEqual([720]);
-  expect(isQuiet(follow([...low, ...wellAbove(61)]).watch)).toBe(true);
+  expect(follow([...low, ...wellAbove(61)]).watch).toEqual(quietWatch);
 });
 
 it('tells once that the balance is used up, confirmed', () => {

@@ -25,11 +25,6 @@ export const quietWatch: BalanceWatch = {
 
 export type BalanceNews = { kind: 'low'; minutes: number } | { kind: 'exhausted' };
 
-/** Whether no mail is pending, so that readings can stop once nothing is used any more. */
-export function isQuiet(watch: BalanceWatch): boolean {
-  return Object.values(watch).every((value) => value === null);
-}
-
 /**
  * What a reading makes of the watch, and what is to be mailed. News is what two readings in a row say. A threshold is
  * mailed once in an episode, the lowest that was passed and no higher one after it; a reading that goes up and down

@@ -9,7 +9,7 @@ import { mailManagers } from '../mail/outbox.ts';
 import type { BalanceWatch, TeamRecord } from '../model/people.ts';
 import type { Transaction } from '../model/store.ts';
 import { accrueTogether } from './accrue.ts';
-import { isQuiet, readBalance } from './balance-watch.ts';
+import { readBalance } from './balance-watch.ts';
 import { takeReading } from './watch-team.ts';
 import { dueNotice } from './watch-volumes.ts';
 import { type Enforcement, ZeroBalance } from './zero-balance.ts';
@@ -96,4 +96,9 @@ async function teamOf({ teams }: Pick<Transaction, 'teams'>, teamId: string): Pr
   const team = await teams.byId(teamId);
   if (team === null) throw new Error(`there is no team ${teamId}`);
   return team;
+}
+
+/** Whether no mail is pending, so that readings can stop once nothing is used any more. */
+function isQuiet(watch: BalanceWatch): boolean {
+  return Object.values(watch).every((value) => value === null);
 }
