@@ -5,7 +5,8 @@ import { balanceExhaustedMessage, lowBalanceMessage } from '../mail/messages.ts'
 import { mailManagers } from '../mail/outbox.ts';
 import type { BalanceReading } from '../model/ledger-records.ts';
 import type { BalanceWatch, TeamRecord } from '../model/people.ts';
-import type { OpenDeploymentSegment, Reader, Transaction } from '../model/store.ts';
+import type { BilledSegment, Reader, Transaction } from '../model/store.ts';
+import { hasChanged } from './accrue.ts';
 import { readingOf } from './balance.ts';
 import { type BalanceNews, nextReadingAt, readBalance } from './balance-watch.ts';
 import { priceChange } from './price-change.ts';
@@ -17,7 +18,6 @@ import { stepDueAt } from './zero-balance.ts';
 const LOOK_AGAIN_MS = 3_600_000;
 
 type WatchDeps = Pick<Deps, 'clock' | 'random' | 'options'>;
-type Open = readonly Pick<OpenDeploymentSegment, 'segment' | 'confirmedUntil'>[];
 
 /** What a team has now, and how fast it is used. @throws {ApiError} NOT_FOUND */
 export async function takeReading(
@@ -43,7 +43,7 @@ export async function watchTeam(
   return deps.store.transact(async (tx) => {
     const team = await tx.teams.byId(teamId);
     if (team === null) return null;
-    const open = await tx.ledger.openSegmentsOfTeam(teamId);
+    const open = await tx.ledger.billedSegmentsOfTeam(teamId);
     const discounts = open.length === 0 ? [] : await tx.discounts.ofTeam(teamId);
     const reading = readingOf(team, open, discounts, now);
     const read = readBalance(team.watch, reading);
@@ -59,12 +59,12 @@ export async function watchTeam(
 
 /**
  * When a reading may tell something else, or a price changes. What may be so already, but for time that no provider has
- * confirmed, is looked at in every round until it is confirmed.
+ * confirmed, is looked at in every round until it is confirmed; so is what has changed since it was billed.
  */
 function nextCheckOf(
   watch: BalanceWatch,
   team: TeamRecord,
-  open: Open,
+  open: readonly BilledSegment[],
   discounts: Discounts,
   now: number,
 ): number {
@@ -72,8 +72,9 @@ function nextCheckOf(
   const least = readingOf(team, confirmed, discounts, now);
   const readAt = nextReadingAt(watch, least, open.length);
   if (open.length === 0) return readAt;
-  const isPriceOpen = open.some(({ segment }) => priceChange(segment, discounts, now + 1) !== null);
-  if (isPriceOpen) return now + NEXT_ROUND_MS;
+  const isPriceOpen = ({ segment }: BilledSegment) => priceChange(segment, discounts, now + 1) !== null;
+  if (open.some((billed) => isPriceOpen(billed) || hasChanged(billed, discounts, now)))
+    return now + NEXT_ROUND_MS;
   const [changesAt = Number.POSITIVE_INFINITY] = changesAfter(discounts, now);
   return Math.min(readAt, changesAt);
 }

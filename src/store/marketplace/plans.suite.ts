@@ -129,11 +129,15 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
     await mail.list({ limit: 50 });
     await mail.countGivenUpSince(now);
   },
-  'what is open to be billed': async ({ ledger }) => {
+  'what is open to be billed': async ({ ledger, teams }) => {
     await ledger.openSegments({ limit: 200 });
     await ledger.openSegments({ afterId: 'seg-1', limit: 200 });
     await ledger.openSegmentOf('deployment', 'dep-1');
     await ledger.openSegmentsOfTeam(teamId);
+    await ledger.billedSegmentsOfTeam(teamId);
+    await ledger.dueSegments({ now, limit: 200 });
+    await teams.due({ now, limit: 200 });
+    await teams.due({ now, after: { at: 1, id: teamId }, limit: 200 });
     await ledger.openSegmentsOfDeployments(['dep-1']);
     await ledger.segmentById('seg-1');
     await ledger.segmentsOf('deployment', 'dep-1');
