@@ -15,7 +15,7 @@ import { realTimeBalance } from './balance.ts';
 import { endBilling, startBilling } from './bill.ts';
 import { book, type CreditKind } from './credit.ts';
 import { FormerAccrual } from './former-accrual.fixture.ts';
-import { type Books, openBooks } from './ledger.fixture.ts';
+import { type BooksOfStore, openBooks } from './ledger.fixture.ts';
 import { verifyLedger } from './verify-ledger.ts';
 import type { Enforcement } from './zero-balance.ts';
 
@@ -52,18 +52,18 @@ interface Job {
   stop(): Promise<void>;
 }
 
-type MakeJob = (deps: Books['deps'] & { enforce: Enforcement }) => Job;
+type MakeJob = (deps: BooksOfStore['deps'] & { enforce: Enforcement }) => Job;
 
 /** A marketplace with one billing job, told what happens. */
 class World {
-  readonly #books: Books;
+  readonly #books: BooksOfStore;
   readonly #makeJob: MakeJob;
   readonly #ended: string[] = [];
   readonly #shown: object[] = [];
   #enforced: Promise<void>[] = [];
   #job: Job;
 
-  constructor(books: Books, makeJob: MakeJob) {
+  constructor(books: BooksOfStore, makeJob: MakeJob) {
     this.#books = books;
     this.#makeJob = makeJob;
     this.#job = this.#begin();
@@ -363,12 +363,19 @@ export interface Lives {
  * Random lives of teams by the job as it was and by the job as it is: rounds of 30 s, restarts, times in which no server
  * runs. Both mail and end the same at the same moments, and both show and charge the same.
  */
-export async function expectSameLives({ seed, rounds, teams, sliceMs }: Lives) {
+export async function expectSameLives(
+  { seed, rounds, teams, sliceMs }: Lives,
+  open: () => Promise<BooksOfStore> = () => openBooks(),
+) {
   const dice = new Dice(seed);
   const teamIds = Array.from({ length: teams }, (_, index) => `t${index}`);
   const worlds = [
-    await openWorld(teamIds, (deps) => new FormerAccrual({ ...deps, options: withSlices(300_000) })),
-    await openWorld(teamIds, (deps) => new Accrual({ ...deps, options: withSlices(sliceMs) })),
+    await openWorld(
+      teamIds,
+      await open(),
+      (deps) => new FormerAccrual({ ...deps, options: withSlices(300_000) }),
+    ),
+    await openWorld(teamIds, await open(), (deps) => new Accrual({ ...deps, options: withSlices(sliceMs) })),
   ] as const;
   const both = async (work: (world: World) => Promise<void> | void) => {
     for (const world of worlds) await work(world);
@@ -413,8 +420,7 @@ const withSlices = (sliceMs: number | null) => ({
   billing: { ...billing, sliceMs, zeroBalance },
 });
 
-async function openWorld(teamIds: readonly string[], makeJob: MakeJob): Promise<World> {
-  const books = await openBooks();
+async function openWorld(teamIds: readonly string[], books: BooksOfStore, makeJob: MakeJob): Promise<World> {
   await books.store.transact(async (tx) => {
     for (const id of teamIds) {
       await tx.users.insert(user({ id: `owner-${id}` }));
