@@ -24,6 +24,8 @@ export async function openBillingJob(database: string, deployments: number) {
     enforce: { stop: fails, terminate: fails, deleteVolume: fails },
   });
   const meter = await cpuMeter(database);
+  // Billing leaves revisions as they are.
+  const known = (await store.read.deployments.list({})).map(({ id, revision }) => ({ id, revision }));
   return {
     store,
     clock,
@@ -31,8 +33,7 @@ export async function openBillingJob(database: string, deployments: number) {
     confirm: () =>
       store.transact(async (tx) => {
         const at = clock.now();
-        const records = await tx.deployments.list({});
-        await tx.deployments.recordObservations(records.map(({ id, revision }) => ({ id, revision, at })));
+        await tx.deployments.recordObservations(known.map((each) => ({ ...each, at })));
       }),
     /** A round, in microseconds of CPU. */
     round: () => cpuOf(meter, () => accrual.run()),

@@ -141,7 +141,7 @@ export const measures: readonly Measure[] = [
     id: 'billing-hour',
     what: 'an hour of billing, a deployment',
     of: 'deployments',
-    n: { full: 1_000, quick: 100 },
+    n: { full: 500, quick: 100 },
     rounds: { full: 2, quick: 1 },
     on: BOTH,
     load: () => import('./subjects/billing-hour.ts'),
