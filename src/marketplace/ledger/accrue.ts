@@ -31,9 +31,11 @@ export async function accrueTogether(
     const postings: Posting[] = [];
     // Everything is posted at the end: that locks the teams in their order, whichever segments changed their price.
     const ledger = withOverrides(tx.ledger, { post: async (posted) => void postings.push(...posted) });
-    const discountsOf = rememberDiscounts(tx);
-    for (const billed of await tx.ledger.lockBilled(segments)) {
-      const discounts = await discountsOf(billed.segment.teamId);
+    const locked = await tx.ledger.lockBilled(segments);
+    const teamIds = [...new Set(locked.map(({ segment }) => segment.teamId))];
+    const discountsOf = Map.groupBy(await tx.discounts.ofTeams(teamIds), ({ teamId }) => teamId);
+    for (const billed of locked) {
+      const discounts = discountsOf.get(billed.segment.teamId) ?? [];
       const until = certainUntil(billed, now);
       const newest = await splitAtPriceChanges(deps, { ledger }, billed.segment, discounts, until);
       const slices = toPostings(deps, newest, sliceEnd(billing, newest, until, now));
@@ -47,18 +49,6 @@ export async function accrueTogether(
     }
     await tx.ledger.post(postings);
   });
-}
-
-/** Reads the discounts of each team once. */
-function rememberDiscounts({
-  discounts,
-}: Pick<Transaction, 'discounts'>): (teamId: string) => Promise<Discounts> {
-  const known = new Map<string, Discounts>();
-  return async (teamId) => {
-    const found = known.get(teamId) ?? (await discounts.ofTeam(teamId));
-    known.set(teamId, found);
-    return found;
-  };
 }
 
 /** Up to when nothing can turn out to have been otherwise: a deployment is billed as far as its provider confirmed it. */

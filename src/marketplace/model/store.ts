@@ -104,6 +104,8 @@ export interface DiscountReader {
   byId(id: string): Promise<DiscountRecord | null>;
   /** By `startsAt`; those that are over too. */
   ofTeam(teamId: string): Promise<DiscountRecord[]>;
+  /** The same of several teams. */
+  ofTeams(teamIds: readonly string[]): Promise<DiscountRecord[]>;
   list(): Promise<DiscountRecord[]>;
 }
 export interface DiscountWriter extends DiscountReader {

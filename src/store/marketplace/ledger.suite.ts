@@ -327,6 +327,27 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await ledger.slicesOf('seg-3')).toEqual([]);
       });
 
+      it('of several teams are each taken from its own balance, and from none where one team is not there', async () => {
+        const ofTeam = (id: string, number: number, amountMicroUsd: number) => {
+          const taken = { id: `txn-${number}`, teamId: id, subjectId: `dep-${number}` };
+          return posting(amountMicroUsd, now + 1, taken, `seg-${number}`);
+        };
+        await write(async (tx) => {
+          await tx.teams.insert(team({ id: 'other' }));
+          await tx.ledger.insertSegment(segment({ id: 'seg-2', subjectId: 'dep-2' }));
+          await tx.ledger.insertSegment(segment({ id: 'seg-3', subjectId: 'dep-3', teamId: 'other' }));
+          await tx.ledger.post([ofTeam(teamId, 2, 5), ofTeam('other', 3, 7)]);
+        });
+        const balances = async () => [
+          await balance(),
+          (await storeOf().read.teams.byId('other'))?.balanceMicroUsd,
+        ];
+        expect(await balances()).toEqual([-5, -7]);
+        const wrong = write((tx) => tx.ledger.post([ofTeam(teamId, 4, 5), ofTeam('nobody', 5, 7)]));
+        await expect(wrong).rejects.toThrow();
+        expect(await balances()).toEqual([-5, -7]);
+      });
+
       it('show with the open segments what their subjects say of them', async () => {
         await write(async (tx) => {
           await tx.deployments.insert(runningDeployment({ observedAt: now + 3, discountPercentage: 10 }));

@@ -106,7 +106,10 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
     await mail.byId('mail-1');
     await mail.deleteEnded(now, 20);
   },
-  'the prices of a team': ({ discounts }) => discounts.ofTeam(teamId),
+  'the prices of teams': async ({ discounts }) => {
+    await discounts.ofTeam(teamId);
+    await discounts.ofTeams([teamId, 'team-2']);
+  },
   'SSH keys': async ({ sshKeys }) => {
     await sshKeys.byId('ssh-1');
     await sshKeys.list({ teamIds: [teamId] });

@@ -303,7 +303,7 @@ export function posting(
   { id = 'txn-1', ...of }: Partial<SegmentRecord> & { id?: string } = {},
   segmentId = 'seg-1',
 ): Posting {
-  const [transaction, entries] = usage(amountMicroUsd, { id, at });
+  const [transaction, entries] = usage(amountMicroUsd, { id, at, teamId: of.teamId ?? teamId });
   return {
     segment: segment({ id: segmentId, postedUntil: at, postedMicroUsd: amountMicroUsd, ...of }),
     usage: { transaction, entries, amountMicroUsd },

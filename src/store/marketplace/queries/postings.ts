@@ -31,11 +31,41 @@ export async function book(connection: Connection, bookings: readonly Booking[])
   for (const { entries } of bookings)
     for (const { account, amountMicroUsd } of entries)
       if (account.startsWith('team:')) sums.set(account, (sums.get(account) ?? 0) + amountMicroUsd);
-  // Sorted, so that two transactions that write the same teams cannot deadlock.
-  for (const [account, amountMicroUsd] of [...sums].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const changed = await addToBalance(connection, { id: account.slice('team:'.length), amountMicroUsd });
-    if (changed.length === 0) throw new Error(`There is no team of the account ${account}.`);
-  }
+  await addToBalances(connection, sums);
+}
+
+async function addToBalances(connection: Connection, sums: ReadonlyMap<string, number>): Promise<void> {
+  const amounts = [...sums].map(([account, amount]) => [account.slice('team:'.length), amount] as const);
+  const [[first, amountMicroUsd] = ['', 0]] = amounts;
+  const changed =
+    amounts.length === 1
+      ? await addToBalance(connection, { id: first, amountMicroUsd })
+      : await addToMany(connection, amounts);
+  const known = new Set(changed.map(({ id }) => id));
+  const missing = amounts.find(([id]) => !known.has(id));
+  if (missing !== undefined) throw new Error(`There is no team of the account team:${missing[0]}.`);
+}
+
+async function addToMany(
+  { db, tables: { teams }, locking }: Connection,
+  amounts: readonly (readonly [id: string, amountMicroUsd: number])[],
+): Promise<{ id: string }[]> {
+  if (amounts.length === 0) return [];
+  const isNamed = inArray(
+    teams.id,
+    amounts.map(([id]) => id),
+  );
+  // In the order of their ids, so that two transactions that write the same teams cannot deadlock.
+  const found = await locking.rows(
+    db.select({ id: teams.id }).from(teams).where(isNamed).orderBy(asc(teams.id)),
+  );
+  const rows = amounts.map(([id, amountMicroUsd]) => row(id, amountMicroUsd));
+  await db
+    .update(teams)
+    .set({ balanceMicroUsd: sql`${teams.balanceMicroUsd} + added.column2` })
+    .from(sql`(VALUES ${sql.join(rows, sql`, `)}) AS added`)
+    .where(sql`${teams.id} = added.column1`);
+  return found;
 }
 
 async function insertBookings(

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, getTableColumns, gt, isNotNull, lte, or, sql } from 'drizzle-orm';
+import { and, asc, count, eq, getTableColumns, gt, inArray, isNotNull, lte, or, sql } from 'drizzle-orm';
 import type {
   DiscountReader,
   DiscountWriter,
@@ -173,6 +173,12 @@ export function discountReader(connection: Connection): DiscountReader {
     byId: async (id) =>
       (await locking.rows(db.select().from(discounts).where(eq(discounts.id, id))))[0] ?? null,
     ofTeam: (teamId) => discountsOfTeam(connection, { teamId }),
+    ofTeams: async (teamIds) =>
+      db
+        .select()
+        .from(discounts)
+        .where(inArray(discounts.teamId, [...teamIds]))
+        .orderBy(asc(discounts.startsAt), asc(discounts.id)),
     list: async () => db.select().from(discounts).orderBy(asc(discounts.startsAt), asc(discounts.id)),
   };
 }
