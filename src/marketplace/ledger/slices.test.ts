@@ -18,7 +18,7 @@ it('spreads the hourly slices of many segments over the hour', () => {
   expect(Math.max(...perMinute)).toBeLessThan(150);
 });
 
-it('are due after the moment that is asked for, and an hour or a slice apart', () => {
+it('the next slice is due after the moment that is asked for, and an hour or a slice before the one after it', () => {
   fc.assert(
     fc.property(
       fc.string(),
