@@ -120,6 +120,23 @@ describe('the times and the bill', () => {
     });
   });
 
+  it('show one discount, also where a stop counts from before it began [stop-before-discount]', async () => {
+    const id = await deploying();
+    const since = market.clock.now();
+    await move(id, { to: 'running', at: since });
+    await market.store.transact(async (tx) => {
+      await tx.discounts.insert(discount({ percentage: 25, startsAt: since + 500 }));
+      const running = (await tx.deployments.byId(id)) as DeploymentRecord;
+      await tx.deployments.update({ ...running, discountPercentage: 25, rateMicroUsd: 1_500_000 });
+    });
+    // The billing job shows the discount once the bill has it.
+    expect(await move(id, { to: 'stopped', at: since + 100 })).toMatchObject({
+      discountPercentage: 0,
+      rateMicroUsd: 2_000_000,
+      stoppedRateMicroUsd: 500_000,
+    });
+  });
+
   it('take another price of a spot instance from when it was seen', async () => {
     const id = await deploying({ instanceType: 'SPOT' });
     const since = market.clock.now();
