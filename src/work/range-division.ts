@@ -45,7 +45,8 @@ export function divide(
   const holders = new Map(taken.map((lease) => [lease.name, lease.holder]));
   const isMine = (name: string) => holders.get(name) === holder;
   const isFree = (name: string) => !holders.has(name);
-  const processes = new Set([holder, ...holders.values()]).size;
+  const seated = seats.flatMap((name) => holders.get(name) ?? []);
+  const processes = new Set([holder, ...seated]).size;
   const share = Math.ceil(ranges.length / processes);
   const numbers = [...ranges.keys()];
   const mine = numbers.filter((range) => isMine(ranges[range] ?? ''));

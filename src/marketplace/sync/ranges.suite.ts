@@ -25,6 +25,10 @@ interface Polls {
   open: Map<string, string>;
   overlaps: string[];
   times: Map<string, number[]>;
+  /** How many were under way at once. */
+  most: number;
+  /** How long one takes. */
+  takeMs: number;
 }
 
 /** One of several servers, which can stand still between any two calls. */
@@ -34,6 +38,8 @@ class Server {
   /** Writes of this server that the database refused, since it has the range no more. */
   refused = 0;
   launches = 0;
+  /** Reading these deployments throws. */
+  failing: (id: string) => boolean = () => false;
   #still: PromiseWithResolvers<void> | undefined;
 
   constructor(market: Omit<Market, 'close'>, store: Store, { name, polls }: { name: string; polls: Polls }) {
@@ -47,7 +53,10 @@ class Server {
       return answer;
     };
     const own = withOverrides(store, {
-      read: gated(store.read, through),
+      read: gated(store.read, async (call, id) => {
+        if (this.failing(id)) throw new Error(`${id} cannot be read`);
+        return through(call);
+      }),
       transact: (body) =>
         through(() => store.transact(body)).catch((error) => {
           if (error instanceof LeaseLost) this.refused += 1;
@@ -58,8 +67,9 @@ class Server {
     const poll: OrchestratorClient['getInstance'] = async (id, ...rest) => {
       if (polls.open.has(id)) polls.overlaps.push(`${id} by ${polls.open.get(id)} and ${name}`);
       polls.open.set(id, name);
+      polls.most = Math.max(polls.most, polls.open.size);
       polls.times.set(id, [...(polls.times.get(id) ?? []), clock.now()]);
-      await new Promise<void>((resolve) => void clock.setTimer(POLL_MS, resolve));
+      await new Promise<void>((resolve) => void clock.setTimer(polls.takeMs, resolve));
       polls.open.delete(id);
       const answer = structuredClone(await plain.client.getInstance(id, ...rest));
       await this.#still?.promise;
@@ -90,7 +100,7 @@ class Server {
   }
 }
 
-type Through = <T>(call: () => Promise<T>) => Promise<T>;
+type Through = <T>(call: () => Promise<T>, subject: string) => Promise<T>;
 
 function gated(read: Reader, through: Through): Reader {
   const reader = (part: object) =>
@@ -98,7 +108,7 @@ function gated(read: Reader, through: Through): Reader {
       get: (target, name) => {
         const method: unknown = Reflect.get(target, name);
         if (typeof method !== 'function') return method;
-        return (...args: unknown[]) => through(async () => method.apply(target, args));
+        return (...args: unknown[]) => through(async () => method.apply(target, args), String(args[0]));
       },
     });
   return new Proxy(read, { get: (target, name) => reader(Reflect.get(target, name) as object) });
@@ -119,7 +129,7 @@ export function describeRanges({ open, longestPauseMs }: Setup): void {
     await seed(store, 1_000_000_000);
     market = marketOn(store, { capacity: DEPLOYMENTS + 2 });
     market.worker.stop();
-    polls = { open: new Map(), overlaps: [], times: new Map() };
+    polls = { open: new Map(), overlaps: [], times: new Map(), most: 0, takeMs: POLL_MS };
     servers = opened.stores.map((its, index) => new Server(market, its, { name: `server ${index}`, polls }));
     living = [...servers];
     for (let number = 0; number < DEPLOYMENTS; number++) await insert(number);
@@ -258,6 +268,45 @@ export function describeRanges({ open, longestPauseMs }: Setup): void {
       polls.overlaps.length = 0;
       await clock.advance(2 * MINUTE_MS);
       expectPolled(since, 30_000 + POLL_MS);
+    });
+
+    it('have their troubles alone: one that another process takes, or whose steps fail, stops no other [range-trouble-isolated]', async () => {
+      await begin(1);
+      const { clock, deps } = market;
+      const [only] = servers as [Server];
+      only.workers.start();
+      await clock.advance(MINUTE_MS);
+      const [, takenName = ''] = NAMES.ranges;
+      const later = clock.now() + MINUTE_MS;
+      await deps.store.transact((tx) => tx.leases.claim([takenName], 'another', later, 9 * MINUTE_MS));
+      only.failing = (id) => id.endsWith('2');
+      const since = clock.now();
+      await clock.advance(3 * MINUTE_MS);
+      const rest = [...polls.times].flatMap(([, times]) =>
+        times.some((at) => at > since + MINUTE_MS) ? [1] : [],
+      );
+      // Two deployments in each range.
+      expect(rest).toHaveLength(DEPLOYMENTS - 2 - 2);
+      only.failing = () => false;
+      await clock.advance(10 * MINUTE_MS);
+      expectPolled(clock.now() - MINUTE_MS, 30_000 + POLL_MS);
+    });
+
+    it('have the calls of their provider at once in common, however many servers share them [ranges-concurrency]', async () => {
+      await begin(4);
+      const { clock, deps } = market;
+      deps.options = { ...deps.options, polling: { ...deps.options.polling, concurrency: 8 } };
+      servers = opened.stores.map(
+        (its, index) => new Server(market, its, { name: `server ${index}`, polls }),
+      );
+      living = [...servers];
+      for (const { workers } of servers) workers.start();
+      await clock.advance(MINUTE_MS);
+      expect(await shares()).toEqual([4, 4, 4, 4]);
+      polls.takeMs = 6_000;
+      polls.most = 0;
+      await clock.advance(3 * MINUTE_MS);
+      expect(polls.most).toBe(8);
     });
 
     it('are where the wake of a deployment is heard: it is made once [ranges-woken]', async () => {
