@@ -4,6 +4,7 @@ import { RangeLeases } from '../../work/range-leases.ts';
 import { fencedStore } from '../model/fenced-store.ts';
 import type { DeploymentToSync, Transaction } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
+import { CatalogReading } from './catalog-reading.ts';
 import { Observations, type SyncContext, type SyncDeps } from './context.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
@@ -17,8 +18,6 @@ import { SETTLED_MS, syncVolume } from './volumes/sync-volume.ts';
 
 /** How often what other processes have changed is read. */
 const NEWS_MS = 5_000;
-/** Between two readings of the catalog: the interval, more or less a quarter of it. */
-const CATALOG_JITTER = 0.25;
 /** How often all deployments are read again, in case one was lost from the schedule. */
 const REREAD_MS = 60_000;
 const FLUSH_MS = 5_000;
@@ -54,9 +53,7 @@ export class ProviderWorker {
   readonly #proofs: Schedule;
   readonly #chores: Schedule;
   readonly #sweep = new Sweep();
-  /** The reading of the catalog that is under way. */
-  #catalog: Promise<void> | undefined;
-  readonly #stopped = Promise.withResolvers<void>();
+  readonly #catalog: CatalogReading;
 
   constructor(deps: SyncDeps, provider: Provider, holder: string) {
     const { clock, options } = deps;
@@ -64,6 +61,7 @@ export class ProviderWorker {
     this.#provider = provider;
     this.#health = new ProviderHealth(deps, provider.id);
     this.#sshAlarm = new SshAlarm(deps, provider.id);
+    this.#catalog = new CatalogReading(deps);
     this.#failures = new StepFailures(deps, provider.id);
     const { concurrency } = options.polling;
     this.#deployments = new Schedule(clock, {
@@ -131,7 +129,7 @@ export class ProviderWorker {
 
   /** Waits for running steps, then releases the leases. */
   async stop(): Promise<void> {
-    this.#stopped.resolve();
+    this.#catalog.stop();
     await this.#leases.stop();
     await Promise.all([...this.#schedules, this.#chores].map((schedule) => schedule.stop()));
     await Promise.all([...this.#contexts.values()].map((context) => this.#flushLast(context)));
@@ -221,20 +219,15 @@ export class ProviderWorker {
   async #do(chore: Chore): Promise<number | null> {
     switch (chore) {
       case 'catalog':
-        return this.#guard(chore, CHORES_RANGE, async (context) => {
-          // A provider that hangs delays no end: what is read after it is not written, since the lease is released.
-          await Promise.race([this.#readCatalog(context), this.#stopped.promise]);
-          return this.#nextCatalogMs();
-        });
+        return this.#guard(chore, CHORES_RANGE, (context) => this.#catalog.run(context));
       case 'sweep':
         return this.#guard(chore, CHORES_RANGE, async (context) => {
           await this.#sweep.run(context);
           return context.options.polling.sweepMs;
         });
       case 'reread':
-        return this.#read(chore, REREAD_MS, SETTLED_MS);
       case 'news':
-        return this.#read(chore, NEWS_MS, 0);
+        return this.#read(chore);
       case 'flush':
         await Promise.all(
           [...this.#contexts.keys()].map((range) =>
@@ -245,29 +238,27 @@ export class ProviderWorker {
     }
   }
 
+  /** In which the ids of these ranges end; undefined: this process has all. */
+  get #digits(): string | undefined {
+    if (this.#contexts.size === RANGES) return undefined;
+    return [...this.#contexts.keys()].map((range) => range.toString(RANGES)).join('');
+  }
+
   /** Once for all ranges. What is read may belong to others, or by now. */
-  async #read(chore: 'reread' | 'news', everyMs: number, volumesWithinMs: number): Promise<number | null> {
+  async #read(chore: 'reread' | 'news'): Promise<number | null> {
     const [anyRange] = this.#contexts.keys();
     if (anyRange === undefined) return null;
     return this.#guard(chore, anyRange, async ({ store: { read }, provider }) => {
-      const list = chore === 'reread' ? 'toSync' : 'newToSync';
-      this.#take(await read.deployments[list](provider.id));
-      this.#takeVolumes(await read.volumes[list](provider.id), volumesWithinMs);
-      return everyMs;
+      const { deployments, volumes } = read;
+      if (chore === 'reread') {
+        this.#take(await deployments.toSync(provider.id, this.#digits));
+        this.#takeVolumes(await volumes.toSync(provider.id), SETTLED_MS);
+        return REREAD_MS;
+      }
+      this.#take(await deployments.newToSync(provider.id));
+      this.#takeVolumes(await volumes.newToSync(provider.id), 0);
+      return NEWS_MS;
     });
-  }
-
-  /** Those that ask at the same time share one reading. */
-  #readCatalog({ store, provider, call, refreshCatalog }: SyncContext): Promise<void> {
-    this.#catalog ??= refreshCatalog(provider.id, store, call).finally(() => {
-      this.#catalog = undefined;
-    });
-    return this.#catalog;
-  }
-
-  #nextCatalogMs(): number {
-    const { options, random } = this.#deps;
-    return Math.round(options.polling.catalogMs * (1 - CATALOG_JITTER + 2 * CATALOG_JITTER * random.next()));
   }
 
   #take(deployments: readonly DeploymentToSync[]): void {

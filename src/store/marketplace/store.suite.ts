@@ -299,6 +299,10 @@ export function describeMarketplaceStore(
           { providerId, count: 3 },
           { providerId: 'provider-b', count: 1 },
         ]);
+        const endsIn = async (digits: string) => ids(await store.read.deployments.toSync(providerId, digits));
+        expect([await endsIn('0g'), await endsIn('gt'), await endsIn('0123')]).toEqual([
+          ...[['deploying', 'running'], ['deploying', 'running', 'left'], []],
+        ]);
         const setupNew = async () => ids(await store.read.deployments.newToSync(providerId));
         expect(await setupNew()).toEqual(['deploying', 'left']);
         await write((tx) => tx.deployments.setCleanup('left', 'done'));
