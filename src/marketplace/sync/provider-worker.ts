@@ -103,6 +103,11 @@ export class ProviderWorker {
     return this.#health.failingMs;
   }
 
+  /** How many ranges of the provider this process syncs. */
+  get ranges(): number {
+    return this.#contexts.size;
+  }
+
   start(): void {
     this.#leases.start();
   }
