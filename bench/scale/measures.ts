@@ -65,6 +65,7 @@ export const measures: readonly Measure[] = [
     load: () => import('./subjects/lifetimes.ts'),
     figures: {
       cpuMs: { what: 'CPU', unit: 'ms', mayGrow: FLAT, aim: { atMost: 5 } },
+      berthCpuMs: { what: 'CPU without PostgreSQL', unit: 'ms', mayGrow: FLAT },
       fsyncs: { what: 'fsyncs', unit: '', mayGrow: FLAT, aim: { atMost: 4 } },
       perSecond: { what: 'a second', unit: '', of: 'most', mayGrow: null, aim: { atLeast: 120 } },
     },
@@ -113,6 +114,25 @@ export const measures: readonly Measure[] = [
     },
   },
   {
+    id: 'idle-sync',
+    what: 'following deployments that do not change',
+    of: 'deployments',
+    n: { full: 10_000, quick: 300 },
+    rounds: { full: 1, quick: 1 },
+    on: BOTH,
+    load: () => import('./subjects/idle-sync.ts'),
+    figures: {
+      corePercentOf1000: {
+        ...{ what: 'CPU of 1,000, with the database, of a core', unit: '%', mayGrow: FLAT },
+        aim: { atMost: 0.5 },
+      },
+      // 50 where the interval is 10 to 30 s; fewer: it does not keep up.
+      pollsPerSOf1000: { what: 'polls a second of 1,000', unit: '', mayGrow: null },
+      writesPerS: { what: 'write transactions a second', unit: '', mayGrow: LINEAR },
+      kibADay: { what: 'written a day for each', unit: 'KiB', mayGrow: FLAT },
+    },
+  },
+  {
     id: 'create-deployment',
     what: '`POST /api/deployments`',
     of: 'live ones',
@@ -138,15 +158,31 @@ export const measures: readonly Measure[] = [
     },
   },
   {
+    id: 'billing-hour',
+    what: 'an hour of billing, a deployment',
+    of: 'deployments',
+    n: { full: 500, quick: 100 },
+    rounds: { full: 2, quick: 1 },
+    on: BOTH,
+    load: () => import('./subjects/billing-hour.ts'),
+    figures: {
+      cpuMs: { what: 'CPU', unit: 'ms', mayGrow: FLAT },
+      coresAMillion: { what: 'cores for a million', unit: '', mayGrow: FLAT, aim: { atMost: 0.3 } },
+      slices: { what: 'slices', unit: '', mayGrow: FLAT },
+      // Of many deployments, each slice is on pages of its own.
+      kib: { what: 'written', unit: 'KiB', mayGrow: 4 },
+    },
+  },
+  {
     id: 'roll-up',
     what: 'a deployment-day of the ledger',
     of: 'deployment-days',
-    n: { full: 200, quick: 20 },
+    n: { full: 1_000, quick: 100 },
     rounds: { full: 1, quick: 1 },
-    on: SQLITE,
+    on: BOTH,
     load: () => import('./subjects/roll-up.ts'),
     figures: {
-      beforeKib: { what: 'as slices', unit: 'KiB', mayGrow: null },
+      beforeKib: { what: 'as a slice an hour', unit: 'KiB', mayGrow: null },
       kib: { what: 'rolled up', unit: 'KiB', mayGrow: FLAT, aim: { atMost: 10 } },
       // Its rows stand beside those of all others of the time: the more there are, the fewer of them are in the cache.
       cpuMs: { what: 'CPU to roll it up', unit: 'ms', mayGrow: 4 },

@@ -2,7 +2,7 @@ import { LeaseLost, type LeaseRecord } from '../../work/lease.ts';
 import { RANGES, rangeOf } from '../../work/range-division.ts';
 import { RangeLeases } from '../../work/range-leases.ts';
 import { fencedStore } from '../model/fenced-store.ts';
-import type { DeploymentToSync, Transaction } from '../model/store.ts';
+import type { DeploymentToSync, Signal, Transaction } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { CatalogReading } from './catalog-reading.ts';
 import { Observations, type SyncContext, type SyncDeps } from './context.ts';
@@ -112,13 +112,14 @@ export class ProviderWorker {
     this.#leases.start();
   }
 
-  /** There is something to do for a deployment or a volume; without an id: what is new is read. */
-  wake(subjectId?: string): void {
-    if (subjectId === undefined) this.#chores.put('news', 0);
-    else if (subjectId === RANGES_CHANGED) this.#leases.balance();
-    else if (!this.#leases.isHeld(rangeOf(subjectId))) return;
-    else if (subjectId.startsWith('vol-')) this.#volumes.put(subjectId, 0);
-    else this.#intents.put(subjectId, 0);
+  /** There is something to do; without a signal: what is new is read. */
+  wake(signal?: Signal): void {
+    if (signal === undefined) this.#chores.put('news', 0);
+    else if (signal.subjectId === RANGES_CHANGED) this.#leases.balance();
+    else if (!this.#leases.isHeld(rangeOf(signal.subjectId))) return;
+    else if (signal.kind === 'ask') this.#intents.put(signal.subjectId, 0);
+    else if (signal.subjectId.startsWith('vol-')) this.#volumes.put(signal.subjectId, 0);
+    else this.#deployments.put(signal.subjectId, 0);
   }
 
   /** Reads the provider's catalog now, where this process is the one that does. */
