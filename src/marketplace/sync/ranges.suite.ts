@@ -211,6 +211,18 @@ export function describeRanges({ open, longestPauseMs }: Setup): void {
       },
     );
 
+    it('are handed over once the calls in them have ended [ranges-calls-ended]', async () => {
+      await begin(2);
+      const { clock } = market;
+      polls.takeMs = 9_000;
+      servers[0]?.workers.start();
+      await clock.advance(MINUTE_MS);
+      servers[1]?.workers.start();
+      await clock.advance(MINUTE_MS);
+      expect([await shares(), polls.overlaps]).toEqual([[8, 8], []]);
+      polls.takeMs = POLL_MS;
+    });
+
     it('go over at once when a server ends [ranges-handed-over]', async () => {
       await begin(2);
       const { clock } = market;
