@@ -163,7 +163,17 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     log,
   });
   const app = createApp(
-    { ...deps, store: asked, authenticator, rateLimits, metrics, maxBodyBytes, trustedProxies, tracing },
+    {
+      ...deps,
+      store: asked,
+      sender: workers,
+      authenticator,
+      rateLimits,
+      metrics,
+      maxBodyBytes,
+      trustedProxies,
+      tracing,
+    },
     { nextId, findProblem, hasDocs: parts.hasDocs ?? true },
   );
   const admin = adminApp(

@@ -55,8 +55,13 @@ export class RangeLeases<Tx extends LeaseTransaction> {
   }
 
   isHeld(range: number): boolean {
+    return this.leaseOf(range) !== null;
+  }
+
+  /** Null: it is not held, or has run out. */
+  leaseOf(range: number): LeaseRecord | null {
     const lease = this.#leases.get(range);
-    return lease !== undefined && this.#deps.clock.now() < lease.until;
+    return lease !== undefined && this.#deps.clock.now() < lease.until ? lease : null;
   }
 
   /** Settles with the claim that is under way. */

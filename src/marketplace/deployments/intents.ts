@@ -2,16 +2,14 @@ import type { DeploymentStatus } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { assertNoAction, type DeploymentIntent, type DeploymentRecord } from '../model/deployment-record.ts';
-import { fromRefusal, isUnsent, newIntent } from '../model/intent.ts';
+import { fromRefusal, isUnsent, newIntent, withAttempt } from '../model/intent.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
+import type { Asked } from '../model/sender.ts';
 import type { Transaction } from '../model/store.ts';
 import { whenWritten } from '../model/waiting.ts';
 import { describeSlow } from '../providers/capabilities.ts';
 
-type IntentDeps = Pick<Deps, 'store' | 'clock' | 'options'>;
-
-/** A deployment with the intent that was written into it. */
-export type Asked = DeploymentRecord & { action: DeploymentIntent };
+type IntentDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'sender'>;
 
 type Kind = Exclude<DeploymentIntent['kind'], 'volume'>;
 
@@ -23,36 +21,51 @@ export function verbOf({ kind }: Pick<DeploymentIntent, 'kind'>): string {
 }
 
 /**
- * Writes what the owner asks for and wakes the provider's worker. `assertPossible` gets the deployment locked.
+ * Writes what the owner asks for, and has it sent: by this process if it can at once. `assertPossible` gets the deployment locked.
  *
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, CHANGE_IN_PROGRESS, or what `assertPossible` throws; then nothing is written
  */
 export async function ask(
-  { store, clock, options }: IntentDeps,
+  { store, clock, options, sender }: IntentDeps,
   caller: Caller,
   id: string,
   kind: Kind,
   assertPossible: (record: DeploymentRecord, tx: Transaction) => void | Promise<void>,
 ): Promise<Asked> {
   const until = clock.now() + options.lifecycleWaitMs;
-  return store.transact(async (tx) => {
+  const asked = await store.transact(async (tx) => {
     const record = await ownDeployment(tx, caller, id);
     assertNoAction(record, clock.now(), options);
     await assertPossible(record, tx);
-    return writeIntent(tx, record, { kind, by: caller.userId, since: clock.now(), until });
+    const wanted = { kind, by: caller.userId, since: clock.now(), until };
+    const lease = sender?.leaseFor(record) ?? null;
+    if (lease === null || !(await tx.leases.isHeld(lease))) return writeIntent(tx, record, wanted);
+    return write(tx, record, withAttempt(newIntent(record, wanted), clock.now()));
   });
+  if (!isUnsent(asked.action)) sender?.send(asked);
+  return asked;
 }
 
-/** Writes the intent. The deployment is locked, and has no other. */
+/** Writes the intent, and wakes the provider's worker. The deployment is locked, and has no other. */
 export async function writeIntent(
   tx: Pick<Transaction, 'deployments' | 'signals'>,
   record: DeploymentRecord,
   wanted: Pick<DeploymentIntent, 'kind' | 'by' | 'since' | 'until'>,
 ): Promise<Asked> {
-  const asked = { ...record, action: newIntent(record, wanted), refusal: null };
-  await tx.deployments.update(asked);
+  const asked = await write(tx, record, newIntent(record, wanted));
   await tx.signals.ask(record.providerId, record.id);
   return asked;
+}
+
+/** Returns the deployment as it is once it is committed. */
+async function write(
+  tx: Pick<Transaction, 'deployments'>,
+  record: DeploymentRecord,
+  action: DeploymentIntent,
+): Promise<Asked> {
+  const asked = { ...record, action, refusal: null };
+  await tx.deployments.update(asked);
+  return { ...asked, revision: record.revision + 1 };
 }
 
 /**

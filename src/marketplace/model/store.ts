@@ -556,8 +556,7 @@ export interface Store {
    */
   watch(subjectId: string, changed: () => void): () => void;
   /**
-   * Calls `listener` for each signal; without one: some may have been missed. In the process that wrote it, an intent may
-   * be heard of before its commit: a transaction that begins then sees it, and is committed no sooner.
+   * Calls `listener` for each signal; without one: some may have been missed.
    */
   onWake(listener: (signal?: Signal) => void): () => void;
   /** Reads of which each sees what was committed at the same moment, for audits over several pages. */

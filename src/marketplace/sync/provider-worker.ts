@@ -2,6 +2,7 @@ import { LeaseLost, type LeaseRecord } from '../../work/lease.ts';
 import { RANGES, rangeOf } from '../../work/range-division.ts';
 import { RangeLeases } from '../../work/range-leases.ts';
 import { fencedStore } from '../model/fenced-store.ts';
+import type { Asked } from '../model/sender.ts';
 import type { DeploymentToSync, Signal, Transaction } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { CatalogReading } from './catalog-reading.ts';
@@ -9,7 +10,7 @@ import { Observations, type SyncContext, type SyncDeps } from './context.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
-import { sendIntent } from './send-intent.ts';
+import { sendAsked, sendIntent } from './send-intent.ts';
 import { SshAlarm } from './ssh-alarm.ts';
 import { StepFailures } from './step-failures.ts';
 import { Sweep } from './sweep.ts';
@@ -49,6 +50,8 @@ export class ProviderWorker {
   readonly #deployments: Schedule;
   /** Beside the polls, so that a request does not wait for polls that hang. */
   readonly #intents: Schedule;
+  /** What requests of this process asked for, with the first attempt written. */
+  readonly #asked = new Map<string, Asked>();
   readonly #volumes: Schedule;
   readonly #proofs: Schedule;
   readonly #chores: Schedule;
@@ -120,6 +123,17 @@ export class ProviderWorker {
     else if (signal.kind === 'ask') this.#intents.put(signal.subjectId, 0);
     else if (signal.subjectId.startsWith('vol-')) this.#volumes.put(signal.subjectId, 0);
     else this.#deployments.put(signal.subjectId, 0);
+  }
+
+  leaseFor(id: string): LeaseRecord | null {
+    return this.#contexts.has(rangeOf(id)) && this.#intents.isFree(id)
+      ? this.#leases.leaseOf(rangeOf(id))
+      : null;
+  }
+
+  send(asked: Asked): void {
+    this.#asked.set(asked.id, asked);
+    this.#intents.put(asked.id, 0);
   }
 
   /** Reads the provider's catalog now, where this process is the one that does. */
@@ -211,7 +225,9 @@ export class ProviderWorker {
 
   /** Sends what is asked for, and has the deployment synced at once. */
   async #send(context: SyncContext, id: string): Promise<null> {
-    await sendIntent(context, id);
+    const asked = this.#asked.get(id);
+    this.#asked.delete(id);
+    await (asked === undefined ? sendIntent(context, id) : sendAsked(context, asked));
     this.#deployments.put(id, 0);
     return null;
   }

@@ -1,3 +1,5 @@
+import type { LeaseRecord } from '../../work/lease.ts';
+import type { Asked, Sender } from '../model/sender.ts';
 import type { SyncDeps } from './context.ts';
 import type { ProviderWideProblem } from './provider-health.ts';
 import { ProviderWorker } from './provider-worker.ts';
@@ -6,7 +8,7 @@ import { ProviderWorker } from './provider-worker.ts';
  * One worker per provider: a provider that hangs delays no other. Several processes share the deployments of each
  * provider by ranges.
  */
-export class ProviderWorkers {
+export class ProviderWorkers implements Sender {
   readonly #store: SyncDeps['store'];
   readonly #workers: ReadonlyMap<string, ProviderWorker>;
   #unsubscribe = (): void => undefined;
@@ -28,6 +30,14 @@ export class ProviderWorkers {
       if (signal !== undefined) this.#workers.get(signal.providerId)?.wake(signal);
       else for (const worker of this.#workers.values()) worker.wake();
     });
+  }
+
+  leaseFor({ providerId, id }: Parameters<Sender['leaseFor']>[0]): LeaseRecord | null {
+    return this.#workers.get(providerId)?.leaseFor(id) ?? null;
+  }
+
+  send(asked: Asked): void {
+    this.#workers.get(asked.providerId)?.send(asked);
   }
 
   /** Reads the catalogs that this process is the one to read. */

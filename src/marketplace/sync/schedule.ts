@@ -28,6 +28,11 @@ export class Schedule {
     return this.#due.has(key) || this.#running.has(key);
   }
 
+  /** Whether the key would run at once if it was put now. */
+  isFree(key: string): boolean {
+    return !this.#isStopped && !this.has(key) && this.#running.size < this.#concurrency();
+  }
+
   /** The key is due then at the latest. */
   put(key: string, afterMs: number): void {
     if (this.#isStopped) return;

@@ -5,11 +5,12 @@ import { applyObservation } from '../deployments/apply-observation.ts';
 import { notSent, verbOf } from '../deployments/intents.ts';
 import { type DeploymentIntent, type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isExpired, isLastAttempt, isUnsent, toRefusal, withAttempt } from '../model/intent.ts';
+import type { Asked } from '../model/sender.ts';
 import { shortageOf } from '../providers/capabilities.ts';
 import type { SyncContext } from './context.ts';
 
 /** A deployment with an intent that is sent now; both are as they were committed. */
-type Sent = DeploymentRecord & { action: DeploymentIntent; providerInstanceId: string };
+type Sent = Asked & { providerInstanceId: string };
 
 /**
  * Sends the intent of a deployment: once, since a stop, a start or a restart without an answer "usually means it was
@@ -18,12 +19,29 @@ type Sent = DeploymentRecord & { action: DeploymentIntent; providerInstanceId: s
  */
 export async function sendIntent(context: SyncContext, id: string): Promise<void> {
   const sent = await beginAttempt(context, id);
+  if (sent !== null) await sendAttempt(context, sent);
+}
+
+/** Sends the first attempt that the request wrote together with the intent. */
+export async function sendAsked(context: SyncContext, asked: Asked): Promise<void> {
+  const { providerInstanceId } = asked;
+  const { until } = asked.action;
+  if (providerInstanceId !== null && (until === null || context.clock.now() < until))
+    return sendAttempt(context, { ...asked, providerInstanceId });
+  await onLastAttempt(context, asked, (record, action) => ({
+    ...record,
+    action: null,
+    refusal: toRefusal(action, notSent(asked)),
+  }));
+}
+
+async function sendAttempt(context: SyncContext, sent: Sent): Promise<void> {
   // Another process may have the lease, and may have seen the attempt.
-  if (sent === null || !context.isLeaseHeld()) return;
+  if (!context.isLeaseHeld()) return;
   const begunAt = context.clock.now();
   try {
     const instance = await call(context, sent);
-    context.health.answered(id);
+    context.health.answered(sent.id);
     await accept(context, sent, instance, begunAt);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
@@ -119,7 +137,7 @@ function writeAnswer(context: SyncContext, sent: Sent, answer: DeploymentIntent[
 /** Writes what `change` returns, if the attempt is still the last one. */
 async function onLastAttempt(
   { store }: SyncContext,
-  sent: Sent,
+  sent: Asked,
   change: (record: DeploymentRecord, action: DeploymentIntent) => DeploymentRecord | null,
 ): Promise<void> {
   await store.transact(async (tx) => {

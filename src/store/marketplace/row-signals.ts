@@ -47,14 +47,10 @@ export class RowSignals {
     return () => void this.#workers.delete(listener);
   };
 
-  /** After a commit of this process. `signals`: those of its kinds that were not told before. */
+  /** After a commit of this process. */
   tell({ changed, signals }: Told): void {
     for (const id of changed) this.#changed(id);
-    this.wake(signals);
-  }
-
-  wake(signals: readonly Signal[]): void {
-    for (const signal of signals) for (const listener of [...this.#workers]) listener(signal);
+    for (const signal of signals) this.#wake(signal);
   }
 
   /** After a commit of another process: its {@link toTexts}. */
@@ -62,7 +58,7 @@ export class RowSignals {
     for (const text of texts) {
       const [kind = '', subjectId, providerId] = text.split(SEPARATOR);
       if (subjectId === undefined || providerId === undefined) this.#changed(kind);
-      else this.wake([{ kind: kind === 'ask' ? 'ask' : 'wake', providerId, subjectId }]);
+      else this.#wake({ kind: kind === 'ask' ? 'ask' : 'wake', providerId, subjectId });
     }
   }
 
@@ -70,6 +66,10 @@ export class RowSignals {
   missed(): void {
     for (const id of [...this.#watching.keys()]) this.#changed(id);
     for (const listener of [...this.#workers]) listener();
+  }
+
+  #wake(signal: Signal): void {
+    for (const listener of [...this.#workers]) listener(signal);
   }
 
   #changed(id: string): void {

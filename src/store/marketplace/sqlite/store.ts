@@ -44,13 +44,8 @@ function storeOn(database: StoreDatabase, openSnapshot: () => Database.Database)
       const told = nothingTold();
       return database
         .transact(
-          async () => {
-            const value = await body(transactionOn(connection, told));
-            // The worker's own transaction joins this commit.
-            signals.wake(told.signals.filter(({ kind }) => kind === 'ask'));
-            return value;
-          },
-          () => signals.tell({ ...told, signals: told.signals.filter(({ kind }) => kind === 'wake') }),
+          () => body(transactionOn(connection, told)),
+          () => signals.tell(told),
         )
         .catch((error) => Promise.reject(toCoreError(error)));
     },
