@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { caller } from '../deployments/market.fixture.ts';
+import { pauseDeployment } from '../deployments/pause.ts';
+import type { Sender } from '../model/sender.ts';
+import { ProviderWorkers } from './provider-workers.ts';
+import {
+  HOUR_MS,
+  openProviderWorkers,
+  read,
+  running,
+  seededRandom,
+  stopped,
+  type Tended,
+} from './sync.fixture.ts';
+
+let setup: Tended;
+let id: string;
+beforeEach(async () => {
+  setup = await openProviderWorkers();
+  ({ id } = await running(setup));
+});
+afterEach(() => setup.close());
+
+const stops = () => setup.plain.faults.countOf('stopInstance');
+
+/** The answer to a stop, or the code of its refusal. */
+async function pause(sender?: Sender): Promise<string> {
+  const answer = pauseDeployment({ ...setup.deps, ...(sender && { sender }) }, caller, id).then(
+    ({ status }) => status,
+    ({ code }) => code,
+  );
+  await setup.clock.advance(HOUR_MS);
+  return answer;
+}
+
+describe('a request of the process that sends', () => {
+  it('writes the attempt with the intent: no other transaction is between it and the call', async () => {
+    const { transact } = setup.store;
+    let commits = 0;
+    const before: number[] = [];
+    setup.store.transact = (body) =>
+      transact(async (tx) => {
+        const value = await body(tx);
+        commits++;
+        return value;
+      });
+    setup.plain.faults.plan = (method) => {
+      if (method === 'stopInstance') before.push(commits);
+      return 'none';
+    };
+    const answer = pauseDeployment({ ...setup.deps, sender: setup.workers }, caller, id);
+    await setup.clock.advance(1);
+    expect(before).toEqual([1]);
+    await setup.clock.advance(HOUR_MS);
+    expect((await answer).status).toBe('stopped');
+    expect(stops()).toBe(1);
+  });
+
+  it('leaves it to the process that has the lease by now', async () => {
+    const { leaseFor, send } = setup.workers;
+    const before = setup.workers;
+    const lease = leaseFor.call(before, await read(setup, id));
+    await stopped(setup.clock, before);
+    const heir = new ProviderWorkers({ ...setup.deps, random: seededRandom(2) });
+    heir.start();
+    await setup.clock.advance(1_000);
+    const stale: Sender = { leaseFor: () => lease, send: send.bind(before) };
+    expect(await pause(stale)).toBe('stopped');
+    expect(stops()).toBe(1);
+    await stopped(setup.clock, heir);
+  });
+
+  it('has nothing sent after its end: what was asked for is withdrawn', async () => {
+    const { deps, workers, clock } = setup;
+    const late: Sender = {
+      leaseFor: (record) => workers.leaseFor(record),
+      send: (asked) => void clock.setTimer(deps.options.lifecycleWaitMs, () => workers.send(asked)),
+    };
+    expect(await pause(late)).toBe('PROVIDER_REFUSED');
+    expect(stops()).toBe(0);
+    expect(await read(setup, id)).toMatchObject({ status: 'running', action: null });
+  });
+
+  it('waits for its turn where as many calls are under way as may be', async () => {
+    const busy: Sender = { leaseFor: () => null, send: () => expect.unreachable() };
+    expect(await pause(busy)).toBe('stopped');
+    expect(stops()).toBe(1);
+  });
+});
