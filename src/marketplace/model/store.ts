@@ -213,8 +213,13 @@ export interface DeploymentWriter extends DeploymentReader {
   insert(record: DeploymentRecord): Promise<void>;
   /** Also raises `revision`. Whose it is, where and when it was made, and what it has cost are left as they are. */
   update(record: DeploymentRecord): Promise<void>;
-  /** Writes `observedAt` only, and only where the revision is still this one; leaves the revision. */
-  recordObservations(observations: readonly { id: string; revision: number; at: number }[]): Promise<void>;
+  /**
+   * Writes `observedAt` only, and only where the revision is still this one and `observedAt` is earlier; leaves the
+   * revision. Returns the ids of those that were not written.
+   */
+  recordObservations(
+    observations: readonly { id: string; revision: number; at: number }[],
+  ): Promise<string[]>;
   setCleanup(id: string, cleanup: Cleanup): Promise<void>;
 }
 

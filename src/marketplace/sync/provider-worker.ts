@@ -5,6 +5,7 @@ import { fencedStore } from '../model/fenced-store.ts';
 import { type DeploymentToSync, StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { Observations, type SyncContext, type SyncDeps } from './context.ts';
+import { LastAnswers } from './last-answers.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
@@ -20,7 +21,8 @@ const NEWS_MS = 5_000;
 const CATALOG_JITTER = 0.25;
 /** How often all deployments are read again, in case one was lost from the schedule. */
 const REREAD_MS = 60_000;
-const FLUSH_MS = 5_000;
+/** How often confirmed times are written. A crash loses this much, which is billed later or not at all. */
+const FLUSH_MS = 30_000;
 const AFTER_FAILURE_MS = 5_000;
 const VOLUMES_AT_ONCE = 8;
 /** SSH connections to new machines at the same time: beside the calls, since a host that hangs holds its slot for long. */
@@ -137,12 +139,14 @@ export class ProviderWorker {
   #begin(lease: LeaseRecord): void {
     const { options, random } = this.#deps;
     const store = fencedStore(this.#deps.store, lease);
+    const answers = new LastAnswers(this.#deps);
     this.#context = {
       ...this.#deps,
       store,
       provider: this.#provider,
       health: this.#health,
-      observations: new Observations(store),
+      observations: new Observations(store, answers),
+      answers,
       isLeaseHeld: () => this.#lease.isHeld,
       call: { timeoutMs: options.polling.callTimeoutMs },
       cleanups: new Map(),
@@ -214,11 +218,13 @@ export class ProviderWorker {
     return Math.round(options.polling.catalogMs * (1 - CATALOG_JITTER + 2 * CATALOG_JITTER * random.next()));
   }
 
-  #take({ cleanups }: SyncContext, deployments: readonly DeploymentToSync[]): void {
+  #take({ cleanups, answers }: SyncContext, deployments: readonly DeploymentToSync[]): void {
     for (const { id, stoppedAt, launchState, isAsked } of deployments) {
       if (isAsked) this.#intents.put(id, 0);
-      if (stoppedAt !== null && !cleanups.has(id)) this.#deployments.put(id, 0);
-      else if (!this.#deployments.has(id))
+      if (stoppedAt !== null && !cleanups.has(id)) {
+        answers.rowChanged(id);
+        this.#deployments.put(id, 0);
+      } else if (!this.#deployments.has(id))
         this.#deployments.put(id, launchState === 'made' ? this.#firstPollMs() : 0);
     }
   }

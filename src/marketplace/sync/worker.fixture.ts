@@ -2,6 +2,7 @@ import type { Deps } from '../deps.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { Observations, type SyncContext } from './context.ts';
+import { LastAnswers } from './last-answers.ts';
 import { ProviderHealth } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
 import { sendIntent } from './send-intent.ts';
@@ -12,6 +13,7 @@ import { syncVolume } from './volumes/sync-volume.ts';
 
 /** What a step of a provider is given. */
 export function contextOf(deps: Deps, provider: Provider): SyncContext {
+  const answers = new LastAnswers(deps);
   return {
     ...deps,
     refreshCatalog: async () => undefined,
@@ -23,7 +25,8 @@ export function contextOf(deps: Deps, provider: Provider): SyncContext {
     isLeaseHeld: () => true,
     sshAlarm: new SshAlarm(deps, provider.id),
     health: new ProviderHealth(deps, provider.id),
-    observations: new Observations(deps.store),
+    observations: new Observations(deps.store, answers),
+    answers,
   };
 }
 
