@@ -14,6 +14,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'capacity',
     'volumes',
     'instances',
+    'changes',
     'platform',
     'steps',
     'reconciliation',

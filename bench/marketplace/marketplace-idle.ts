@@ -1,4 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { isPostgres } from '../../src/config/server-schema.ts';
+import { cpuMeter } from '../support/cpu.ts';
+import { writeMeter } from '../support/writes.ts';
 import { withMarketplace } from './measured-marketplace.ts';
 
 export interface Idle {
@@ -36,5 +39,57 @@ export function measureIdle(
       corePercent: (ended.cpuUs - begun.cpuUs) / 10 / tookMs,
       pollsPerS: (1000 * (ended.polls - begun.polls)) / tookMs,
     };
+  });
+}
+
+export interface IdleSync {
+  /** Of one core, with what the database takes, for 1,000 deployments. */
+  corePercentOf1000: number;
+  pollsPerSOf1000: number;
+  /** Transactions that wrote. */
+  writesPerS: number;
+  bytesADayOfOne: number;
+}
+
+/** So long that no slice falls into the measure, unless an hour begins. */
+const NO_SLICE_S = 3_600;
+const DAY_S = 86_400;
+
+/** What it costs to follow so many deployments that run and do not change, on either database. */
+export function measureIdleSync(
+  deployments: number,
+  {
+    createDatabase,
+    forMs,
+    warmUpMs,
+  }: { createDatabase: () => Promise<string>; forMs: number; warmUpMs: number },
+): Promise<IdleSync> {
+  const stored = { live: deployments, teams: Math.ceil(deployments / TEAM_SIZE), createDatabase };
+  const options = { ...stored, intervalS: [10, 30], sliceS: NO_SLICE_S } as const;
+  return withMarketplace(options, async ({ server, database, polls }) => {
+    const meter = await cpuMeter(database);
+    const writes = await writeMeter(database, server.pid);
+    try {
+      await pause(warmUpMs);
+      const read = async () => ({
+        at: performance.now(),
+        polls: await polls(),
+        cpuUs: (await server.usage()).cpuUs + (isPostgres(database) ? meter() : 0),
+        ...(await writes.read()),
+      });
+      const begun = await read();
+      await pause(forMs);
+      const ended = await read();
+      const tookS = (ended.at - begun.at) / 1_000;
+      const thousands = deployments / 1_000;
+      return {
+        corePercentOf1000: (ended.cpuUs - begun.cpuUs) / 1e4 / tookS / thousands,
+        pollsPerSOf1000: (ended.polls - begun.polls) / tookS / thousands,
+        writesPerS: (ended.transactions - begun.transactions) / tookS,
+        bytesADayOfOne: ((ended.bytes - begun.bytes) / tookS / deployments) * DAY_S,
+      };
+    } finally {
+      await writes.close();
+    }
   });
 }

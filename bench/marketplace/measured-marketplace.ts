@@ -7,6 +7,7 @@ import { storeDeployments, type WantedDeployments } from './stored-deployments.t
 
 export interface MeasuredMarketplace {
   server: ServerProcess;
+  database: string;
   apiKey: string;
   /** How often its provider was asked for a machine. */
   polls(): Promise<number>;
@@ -16,18 +17,20 @@ interface Options extends WantedDeployments {
   /** Between two polls of a deployment, in seconds. */
   intervalS: readonly [number, number];
   sliceS: number;
+  /** Makes an empty database; absent: a SQLite file. */
+  createDatabase?: () => Promise<string>;
 }
 
 /** Runs `body` with a marketplace of so many deployments, which has one provider: both in processes of their own. */
 export async function withMarketplace<T>(
-  { intervalS, sliceS, ...stored }: Options,
+  { intervalS, sliceS, createDatabase, ...stored }: Options,
   body: (marketplace: MeasuredMarketplace) => Promise<T>,
 ): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
   let provider: ServerProcess | undefined;
   let server: ServerProcess | undefined;
   try {
-    const database = `sqlite:${join(folder, 'marketplace.db')}`;
+    const database = (await createDatabase?.()) ?? `sqlite:${join(folder, 'marketplace.db')}`;
     const { apiKey } = await storeDeployments(database, stored);
     provider = await ServerProcess.start(new URL('./provider-server.ts', import.meta.url), []);
     const providerUrl = `http://127.0.0.1:${provider.port}/v1`;
@@ -48,7 +51,7 @@ log: { level: error }
     );
     server = await ServerProcess.start(new URL('./marketplace-server.ts', import.meta.url), [file]);
     await catalogRead(server.port);
-    return await body({ server, apiKey, polls: () => pollsAt(providerUrl) });
+    return await body({ server, database, apiKey, polls: () => pollsAt(providerUrl) });
   } finally {
     await server?.stop();
     await provider?.stop();

@@ -4,13 +4,17 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { BenchClient, CREATE_BODY } from '../support/client.ts';
 import { countFsyncs } from '../support/count-fsyncs.ts';
+import { postgresMeter } from '../support/cpu.ts';
 import { median } from '../support/paired-rounds.ts';
 import { ServerProcess } from '../support/server-process.ts';
 import { onlineInstance, storeInstances } from './stored-instances.ts';
 
 /** What one instance costs from its create until it reads 404, on a platform that takes no time. */
 export interface LifetimeCost {
+  /** Of Berth and of the PostgreSQL that it is on. */
   cpuMs: number;
+  /** Of Berth alone. */
+  berthCpuMs: number;
   /** Null: they cannot be counted here, or the database is another process. */
   fsyncs: number | null;
   perSecond: number;
@@ -38,20 +42,25 @@ export async function measureLifetimes(
   try {
     const live = (count: number) => liveAll(server.port, apiKey, count, atOnce);
     await live(lifetimes);
+    const postgres = await postgresMeter(database);
     const cpuMs: number[] = [];
+    const berthCpuMs: number[] = [];
     const perSecond: number[] = [];
     for (let round = 0; round < rounds; round++) {
-      const before = await server.usage();
+      const before = { berth: (await server.usage()).cpuUs, postgres: postgres() };
       const begunAt = performance.now();
       await live(lifetimes);
       perSecond.push((lifetimes * 1000) / (performance.now() - begunAt));
-      cpuMs.push(((await server.usage()).cpuUs - before.cpuUs) / 1000 / lifetimes);
+      const berthUs = (await server.usage()).cpuUs - before.berth;
+      berthCpuMs.push(berthUs / 1000 / lifetimes);
+      cpuMs.push((berthUs + postgres() - before.postgres) / 1000 / lifetimes);
     }
     const fsyncs = database.startsWith('sqlite:')
       ? await countFsyncs(server.pid, () => live(lifetimes))
       : null;
     return {
       cpuMs: median(cpuMs),
+      berthCpuMs: median(berthCpuMs),
       perSecond: median(perSecond),
       fsyncs: fsyncs === null ? null : fsyncs / lifetimes,
     };

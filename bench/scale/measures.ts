@@ -65,6 +65,7 @@ export const measures: readonly Measure[] = [
     load: () => import('./subjects/lifetimes.ts'),
     figures: {
       cpuMs: { what: 'CPU', unit: 'ms', mayGrow: FLAT, aim: { atMost: 5 } },
+      berthCpuMs: { what: 'CPU without PostgreSQL', unit: 'ms', mayGrow: FLAT },
       fsyncs: { what: 'fsyncs', unit: '', mayGrow: FLAT, aim: { atMost: 4 } },
       perSecond: { what: 'a second', unit: '', of: 'most', mayGrow: null, aim: { atLeast: 120 } },
     },
@@ -110,6 +111,25 @@ export const measures: readonly Measure[] = [
     figures: {
       corePercent: { what: 'CPU, of a core', unit: '%', mayGrow: LINEAR, aim: { atMost: 4 } },
       pollsPerS: { what: 'polls that it sends a second', unit: '', mayGrow: null },
+    },
+  },
+  {
+    id: 'idle-sync',
+    what: 'following deployments that do not change',
+    of: 'deployments',
+    n: { full: 10_000, quick: 300 },
+    rounds: { full: 1, quick: 1 },
+    on: BOTH,
+    load: () => import('./subjects/idle-sync.ts'),
+    figures: {
+      corePercentOf1000: {
+        ...{ what: 'CPU of 1,000, with the database, of a core', unit: '%', mayGrow: FLAT },
+        aim: { atMost: 0.5 },
+      },
+      // 50 where the interval is 10 to 30 s; fewer: it does not keep up.
+      pollsPerSOf1000: { what: 'polls a second of 1,000', unit: '', mayGrow: null },
+      writesPerS: { what: 'write transactions a second', unit: '', mayGrow: LINEAR },
+      kibADay: { what: 'written a day for each', unit: 'KiB', mayGrow: FLAT },
     },
   },
   {

@@ -13,9 +13,15 @@ export async function cpuMeter(database: string): Promise<CpuMeter> {
     const { user, system } = process.cpuUsage();
     return user + system;
   };
-  if (!isPostgres(database)) return own;
+  const postgres = await postgresMeter(database);
+  return () => own() + postgres();
+}
+
+/** The time of the PostgreSQL alone that `database` is on; 0 where it is on none. */
+export async function postgresMeter(database: string): Promise<CpuMeter> {
+  if (!isPostgres(database)) return () => 0;
   const postmaster = await findPostmaster(database);
-  return () => own() + US_PER_TICK * ticksOfTree(postmaster);
+  return () => US_PER_TICK * ticksOfTree(postmaster);
 }
 
 /** CPU µs that `body` takes. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { configurationSchema } from '../contract/configuration.ts';
-import { restartStatusSchema } from '../contract/extensions.ts';
+import { changesSchema, restartStatusSchema } from '../contract/extensions.ts';
 import { instanceSchema } from '../contract/instance.ts';
 import { toOneLine } from '../contract/values.ts';
 import { volumeLocationListSchema, volumeSchema } from '../contract/volume.ts';
@@ -44,6 +44,12 @@ export const volumeLocationAnswerSchema = volumeLocationListSchema.shape.locatio
 });
 
 export const restartStatusAnswerSchema = restartStatusSchema.extend({ since: timestampSchema.optional() });
+
+export const changesAnswerSchema = changesSchema.extend({
+  // It is sent back in a URL.
+  cursor: z.string().regex(/^[\x21-\x7e]{1,8192}$/, 'expected a cursor that fits into a URL'),
+  changes: z.array(changesSchema.shape.changes.element.extend({ id: idSchema })),
+});
 
 /** O: POST /auth/token. `token_type` may be left out. */
 export const tokenAnswerSchema = z.object({

@@ -21,6 +21,7 @@ export interface Request {
   /** Its parts below the base URL, ids as they are. */
   path: readonly string[];
   region?: string;
+  query?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   body?: object;
   idempotencyKey?: string;
@@ -37,9 +38,14 @@ export class Caller {
   }
 
   /** With the bearer; where a token was refused, once more with a new one: what a 401 answers did not happen. */
-  call<T>(request: Request, read: ReadAnswer<T>, { timeoutMs }: CallOptions = {}): Promise<T> {
+  call<T>(
+    request: Request,
+    read: ReadAnswer<T>,
+    { timeoutMs, signal }: CallOptions & { signal?: AbortSignal | undefined } = {},
+  ): Promise<T> {
     const { bearers } = this.#options;
-    return this.#bounded(request, timeoutMs, request.method !== 'GET', async (call, send) => {
+    const limits = { timeoutMs, signal };
+    return this.#bounded(request, limits, request.method !== 'GET', async (call, send) => {
       const bearer = await bearers.bearer();
       const answer = await send(bearer);
       if (answer.status !== 401 || !bearers.replace(bearer)) return read(call(), answer);
@@ -50,12 +56,12 @@ export class Caller {
 
   /** For the exchange of a credential: it changes nothing that anybody would have to look for. */
   callWithoutBearer<T>(request: Request, read: ReadAnswer<T>): Promise<T> {
-    return this.#bounded(request, undefined, false, async (call, send) => read(call(), await send(null)));
+    return this.#bounded(request, {}, false, async (call, send) => read(call(), await send(null)));
   }
 
   async #bounded<T>(
     request: Request,
-    timeoutMs = this.#options.timeoutMs,
+    limits: { timeoutMs?: number | undefined; signal?: AbortSignal | undefined },
     isWrite: boolean,
     work: (call: () => Call, send: (bearer: string | null) => Promise<Answer>) => Promise<T>,
   ): Promise<T> {
@@ -65,18 +71,23 @@ export class Caller {
       isWrite,
       secrets: bearers.secrets(),
     });
+    const { timeoutMs = this.#options.timeoutMs } = limits;
     // Whether there is a request out there of which nothing is known.
     let isOpen = false;
     try {
-      return await withDeadline(clock, timeoutMs, (signal) =>
-        work(call, async (bearer) => {
-          const outgoing = this.#toOutgoing(request, bearer);
-          isOpen = true;
-          const incoming = await transport.send(outgoing, signal);
-          const answer = await readWhole(call(), incoming, maxBodyBytes);
-          isOpen = false;
-          return answer;
-        }),
+      return await withDeadline(
+        clock,
+        timeoutMs,
+        (signal) =>
+          work(call, async (bearer) => {
+            const outgoing = this.#toOutgoing(request, bearer);
+            isOpen = true;
+            const incoming = await transport.send(outgoing, signal);
+            const answer = await readWhole(call(), incoming, maxBodyBytes);
+            isOpen = false;
+            return answer;
+          }),
+        limits.signal,
       );
     } catch (error) {
       throw toProviderError(call(), error, isOpen);
@@ -84,14 +95,16 @@ export class Caller {
   }
 
   #toOutgoing(
-    { method, path, region, body, idempotencyKey, ifNoneMatch }: Request,
+    { method, path, region, query = {}, body, idempotencyKey, ifNoneMatch }: Request,
     bearer: string | null,
   ): OutgoingRequest {
     const below = path.map((part) => `/${toSegment(part)}`).join('');
-    const query = region === undefined ? '' : `?region=${encodeURIComponent(region)}`;
+    const parameters = Object.entries({ ...(region !== undefined && { region }), ...query })
+      .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+      .join('&');
     return {
       method,
-      url: `${this.#options.baseUrl}${below}${query}`,
+      url: `${this.#options.baseUrl}${below}${parameters && `?${parameters}`}`,
       headers: {
         accept: 'application/json',
         ...(bearer !== null && { authorization: `Bearer ${bearer}` }),

@@ -1,8 +1,10 @@
+import type { Changes } from '../contract/extensions.ts';
 import type { Instance } from '../contract/instance.ts';
 import type { CertificateSeen } from '../ports/certificates.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ResolveAll } from './addresses.ts';
 import {
+  changesAnswerSchema,
   configurationAnswerSchema,
   instanceAnswerSchema,
   restartStatusAnswerSchema,
@@ -17,11 +19,12 @@ import { elementsOf, type OnProblem, type ReadAnswer, readAs, readOne } from './
 import { etagOf, hasMark, markOf } from './mark.ts';
 import {
   type CallOptions,
+  type ChangesOptions,
   type MarkedInstance,
   type OrchestratorClient,
   ProviderError,
 } from './orchestrator-client.ts';
-import { readNothing } from './receive.ts';
+import { invalidAnswer, readNothing } from './receive.ts';
 import { createFetchTransport, createWireTransport, type Fetch } from './transport.ts';
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -80,7 +83,13 @@ export function createClient(options: ClientOptions): OrchestratorClient {
   };
   const bearers = createBearerSource(credential, clock, exchange);
   const caller = new Caller({ baseUrl, transport, bearers, clock, timeoutMs, maxBodyBytes });
-  return { ...offersOf(caller, onProblem), ...instancesOf(caller), ...volumesOf(caller, onProblem), close };
+  return {
+    ...offersOf(caller, onProblem),
+    ...instancesOf(caller),
+    ...volumesOf(caller, onProblem),
+    ...changesOf(caller, timeoutMs),
+    close,
+  };
 
   function close(): Promise<void> {
     return transport.close();
@@ -189,6 +198,35 @@ function readUnlessMarked(
   return (call, answer) => {
     if (mark !== null && hasMark(mark, answer)) return 'unchanged';
     return { instance: read(call, answer), mark: markOf(answer) };
+  };
+}
+
+function changesOf(caller: Caller, callTimeoutMs: number) {
+  return {
+    listChanges: (
+      since: string | null,
+      { timeoutMs = callTimeoutMs, waitMs = 0, signal }: ChangesOptions = {},
+    ) => {
+      const query = {
+        ...(since !== null && { since }),
+        ...(waitMs > 0 && { wait_s: String(waitMs / 1000) }),
+      };
+      return caller.call({ method: 'GET', path: ['x', 'changes'], query }, readChanges(since), {
+        timeoutMs: timeoutMs + waitMs,
+        signal,
+      });
+    },
+  };
+}
+
+/** An answer about another cursor would skip what is between the two. */
+function readChanges(since: string | null): ReadAnswer<Changes> {
+  const read = readAs(changesAnswerSchema);
+  return (call, answer) => {
+    const changes = read(call, answer);
+    if ((changes.since ?? null) !== since || (since === null && !changes.reset))
+      throw invalidAnswer(call, answer.status, 'expected the changes since the cursor that was sent');
+    return changes;
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Configuration } from '../contract/configuration.ts';
-import type { RestartStatus } from '../contract/extensions.ts';
+import type { Changes, RestartStatus } from '../contract/extensions.ts';
 import type { CreateInstanceRequest, Instance } from '../contract/instance.ts';
 import type { CreateVolumeRequest, Volume, VolumeLocation } from '../contract/volume.ts';
 
@@ -79,6 +79,13 @@ export interface MarkedInstance {
   mark: string;
 }
 
+export interface ChangesOptions extends CallOptions {
+  /** How long the orchestrator may wait for a change, in milliseconds, at most 30 s. It is added to `timeoutMs`. */
+  waitMs?: number;
+  /** Ends the call. */
+  signal?: AbortSignal;
+}
+
 /**
  * One orchestrator that keeps O:. Each answer is validated; every method rejects with a {@link ProviderError}. `region`
  * is always sent (O: Instances, rule 1).
@@ -116,10 +123,12 @@ export interface OrchestratorClient {
   deleteVolume(id: string, options?: CallOptions): Promise<boolean>;
   attachVolume(id: string, instanceIds: readonly string[], options?: CallOptions): Promise<Volume>;
   detachVolume(id: string, instanceIds: readonly string[], options?: CallOptions): Promise<Volume>;
-  /** Only where `extras.berth` announces it, as the two below. */
+  /** Only where `extras.berth` announces it, as the three below. */
   restartInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;
   restartStatus(id: string, region: string, options?: CallOptions): Promise<RestartStatus>;
   resizeVolume(id: string, sizeGb: number, options?: CallOptions): Promise<Volume>;
+  /** What changed since the cursor of an earlier answer; null: only where the changes end now. */
+  listChanges(since: string | null, options?: ChangesOptions): Promise<Changes>;
   /** Lets the connections go. */
   close(): Promise<void>;
 }

@@ -14,6 +14,7 @@ import { type CheckPassword, PasswordChecks } from '../orchestrator/accounts/pas
 import { Alarms } from '../orchestrator/alarms/alarms.ts';
 import { checkDisk } from '../orchestrator/alarms/disk-low.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
+import { ChangeWaits } from '../orchestrator/changes/change-waits.ts';
 import { createApp, createListener } from '../orchestrator/http/app.ts';
 import type { HttpDeps } from '../orchestrator/http/deps.ts';
 import { FailedLogins } from '../orchestrator/http/failed-logins.ts';
@@ -215,11 +216,13 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
     beginDrain: () => {
       isServing = false;
       http.failedLogins.close();
+      http.changeWaits.close();
       // Beside the requests, so that both have all of drain_s. It rejects in `close`.
       stopWorks().catch(() => undefined);
     },
     close: async () => {
       http.failedLogins.close();
+      http.changeWaits.close();
       http.passwordChecks.close();
       // Side by side: a platform that does not answer uses up the time to close.
       await Promise.all([housekeeping.stop(), stopWorks()]);
@@ -336,6 +339,7 @@ function composeHttp(
           { retryAfterSeconds },
         ),
     ),
+    changeWaits: new ChangeWaits({ store, clock }),
     passwordChecks: new PasswordChecks(random, checkPassword),
     failedLogins: new FailedLogins(clock, limits),
     metrics: new Metrics({

@@ -42,6 +42,8 @@ export const berthExtrasSchema = z
     restart: z.boolean().optional(),
     /** POST /x/volumes/{volumeId}/resize works. */
     volume_resize: z.boolean().optional(),
+    /** GET /x/changes works. It concerns the whole account, so all offers say the same. */
+    changes: z.boolean().optional(),
     /** What a stopped instance of this offer costs. */
     stopped_price_per_hour: usdPerHourSchema.optional(),
     /** The shortest time for which an instance of this offer is rented out. */
@@ -67,3 +69,31 @@ export type RestartStatus = z.infer<typeof restartStatusSchema>;
 export const resizeVolumeRequestSchema = z
   .object({ size_gb: z.number().positive().max(1_000_000) })
   .meta({ id: 'ResizeVolumeRequest' });
+
+/** The longest wait of GET /x/changes, in seconds. */
+export const MAX_WAIT_S = 30;
+
+const changeSchema = z
+  .object({
+    kind: z.enum(['instance', 'volume']),
+    id: z.string().min(1),
+    version: z
+      .int()
+      .positive()
+      .meta({ description: 'Grows with each write: what was seen with this version was seen as it is now.' }),
+  })
+  .meta({ id: 'Change' });
+export type Change = z.infer<typeof changeSchema>;
+
+/** GET /x/changes */
+export const changesSchema = z
+  .object({
+    since: z.string().optional().meta({ description: 'The cursor that was asked with, if any.' }),
+    cursor: z.string().min(1).meta({ description: 'What to ask with next.' }),
+    reset: z.boolean().meta({
+      description: 'Anything may have changed: read all again, after the reply, and go on from `cursor`.',
+    }),
+    changes: z.array(changeSchema).meta({ description: 'Each instance or volume at most once.' }),
+  })
+  .meta({ id: 'Changes' });
+export type Changes = z.infer<typeof changesSchema>;

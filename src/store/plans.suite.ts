@@ -46,6 +46,7 @@ const claim = {
   resourceKind: 'instance',
 } as const;
 const place = { id: 'instance-7', createdAt: now };
+const after = { from: 20, afterId: 'instance-7', open: [3, 4] };
 const live = { ...place, accountId } as never;
 const digest = Buffer.alloc(32);
 
@@ -69,6 +70,11 @@ const asked: [string, Ask][] = [
   ['how many instances each account has', ({ reader }) => reader.instances.countByAccount()],
   ['how many instances each status has', ({ reader }) => reader.instances.countByStatus()],
   ['a write of an instance', ({ tx }) => tx.instances.update(instance('instance-7'))],
+  ['the changes of an account', ({ reader }) => reader.changes.page({ accountId, after, limit: 500 })],
+  [
+    'where the changes of an account end',
+    ({ tx }) => tx.changes.page({ accountId, after: null, limit: 500 }),
+  ],
   ['a volume by its id', ({ reader }) => reader.volumes.byId('volume-7')],
   ['a volume by its ref', ({ reader }) => reader.volumes.byOwnerRef('volume-7')],
   ['the attachments of a volume', ({ reader }) => reader.volumes.attachmentsOfVolume('volume-7')],
@@ -84,6 +90,7 @@ const asked: [string, Ask][] = [
   ['work that is made due', ({ tx }) => tx.work.makeDue('work-7', now)],
   ['whether a lease holds', ({ tx }) => tx.work.check(lease)],
   ['the end of a lease', ({ tx }) => tx.work.release(lease)],
+  ['a step that follows', ({ tx }) => tx.work.replace(lease, { ...work, kind: 'verify' })],
   ['the end of a step', ({ tx }) => tx.work.finish(lease)],
   ['what an account has', ({ tx }) => tx.accountUse.instances(accountId)],
   ['the volumes of an account', ({ tx }) => tx.accountUse.volumes(accountId)],
@@ -180,12 +187,14 @@ async function fill({ connect, bytes, run }: PlannedDatabase): Promise<void> {
       owner_ref: "'instance-' || number",
       status: `CASE WHEN ${isGone} THEN 'DESTROYED' ELSE 'ONLINE' END`,
       created_at: 'created_at + number',
+      changed_in: 'number',
     }),
   );
   await run(
     copyOf('volumes', tables.volumes, {
       id: "'volume-' || number",
       owner_ref: "'volume-' || number",
+      changed_in: 'number',
       deleted_at: `CASE WHEN ${isGone} THEN created_at + number ELSE NULL END`,
     }),
   );

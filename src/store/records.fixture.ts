@@ -1,5 +1,5 @@
 import { CREATE_IS_OPEN } from '../orchestrator/model/platform-resource.ts';
-import type { InstanceRecord } from '../orchestrator/model/records.ts';
+import type { InstanceRecord, VolumeRecord } from '../orchestrator/model/records.ts';
 
 export const accountId = 'acct-1';
 export const account = { id: accountId, name: 'one', passwordHash: null, createdAt: 0 };
@@ -41,6 +41,29 @@ export function instance(id: string, changes: Partial<InstanceRecord> = {}): Ins
     host: null,
     createOpenUntil: CREATE_IS_OPEN,
     destroyOrder: null,
+    ...changes,
+  };
+}
+
+/** A volume of the account, as a create writes it. */
+export function volume(id: string, changes: Partial<VolumeRecord> = {}): VolumeRecord {
+  return {
+    id,
+    accountId,
+    ownerRef: `berth-${id}`,
+    name: id,
+    sizeGb: 1,
+    region: 'here',
+    type: null,
+    status: 'CREATING',
+    priceMicroUsdPerHour: 1,
+    createdAt: now,
+    platform: 'default',
+    deletedAt: null,
+    createOpenUntil: null,
+    host: null,
+    destroyOrder: null,
+    requestId: null,
     ...changes,
   };
 }

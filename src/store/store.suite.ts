@@ -1,10 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eachLiveInstance } from '../orchestrator/instances/list.ts';
 import { CREATE_IS_OPEN } from '../orchestrator/model/platform-resource.ts';
-import type { InstanceRecord, VolumeRecord } from '../orchestrator/model/records.ts';
-import type { ListedInstance, LiveInstance, Store, Transaction } from '../orchestrator/model/store.ts';
+import type { InstanceRecord } from '../orchestrator/model/records.ts';
+import type {
+  ChangePosition,
+  ListedInstance,
+  LiveInstance,
+  Store,
+  Transaction,
+} from '../orchestrator/model/store.ts';
+import { nextTurn } from '../ports/clock.ts';
 import { describeOperators } from './operators.suite.ts';
-import { accountId, claim, dueWork, instance, now } from './records.fixture.ts';
+import { accountId, claim, dueWork, instance, now, volume } from './records.fixture.ts';
 
 interface StoreOfSuite {
   setup: () => Promise<Store>;
@@ -104,6 +111,114 @@ export function describeStore(
         unsubscribe();
         await insert(instance('c'));
         expect(told).toEqual(['a PROVISIONING', 'a STOPPING']);
+      });
+    });
+
+    describe('changes', () => {
+      const page = (after: ChangePosition | null, limit = 100) =>
+        store.read.changes.page({ accountId, after, limit });
+      const end = async () => (await page(null)).next;
+      /** As `id version`, in their order, and where they end. */
+      const changesAfter = async (after: ChangePosition, limit?: number) => {
+        const { changes, next } = await page(after, limit);
+        return { next, listed: changes.map(({ kind, id, version }) => `${kind} ${id} ${version}`) };
+      };
+
+      it('are what was written after a position, each resource once, with its version', async () => {
+        await insert(instance('before'));
+        const start = await end();
+        expect((await changesAfter(start)).listed).toEqual([]);
+        await insert(instance('a'));
+        await insert(instance('b'));
+        await store.transact((tx) => tx.instances.update(instance('a', { version: 2 })));
+        await store.transact((tx) => tx.volumes.insert(volume('v')));
+        const { listed, next } = await changesAfter(start);
+        expect(listed).toEqual(['instance b 1', 'instance a 2', 'volume v 1']);
+        expect((await changesAfter(next)).listed).toEqual([]);
+      });
+
+      it('of a volume are those of its attachments too', async () => {
+        await insert(instance('a'));
+        await store.transact((tx) => tx.volumes.insert(volume('v')));
+        const listed: string[] = [];
+        let after = await end();
+        for (const write of [
+          (tx: Transaction) =>
+            tx.volumes.putAttachment({ volumeId: 'v', instanceId: 'a', state: 'attaching' }),
+          (tx: Transaction) => tx.volumes.update(volume('v', { sizeGb: 9 })),
+          (tx: Transaction) => tx.volumes.removeAttachment('v', 'a'),
+        ]) {
+          await store.transact(write);
+          const changed = await changesAfter(after);
+          listed.push(...changed.listed);
+          after = changed.next;
+        }
+        expect(listed).toEqual(['volume v 2', 'volume v 3', 'volume v 4']);
+      });
+
+      it('of another account are not listed', async () => {
+        const other = { id: 'acct-2', name: 'two', passwordHash: null, createdAt: now };
+        await store.transact((tx) => tx.credentials.insertAccount(other));
+        const start = await end();
+        await insert(instance('a'));
+        await insert(instance('b', { accountId: 'acct-2' }));
+        expect((await changesAfter(start)).listed).toEqual(['instance a 1']);
+        const { changes } = await store.read.changes.page({ accountId: 'acct-2', after: start, limit: 9 });
+        expect(changes.map(({ id }) => id)).toEqual(['b']);
+      });
+
+      it('are listed page by page, also those of one transaction', async () => {
+        const start = await end();
+        const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+        await store.transact(async (tx) => {
+          for (const id of ids) await tx.instances.insert(instance(id));
+        });
+        const listed: string[] = [];
+        let after = start;
+        for (let count = 2; count === 2; ) {
+          const changed = await changesAfter(after, 2);
+          count = changed.listed.length;
+          listed.push(...changed.listed);
+          after = changed.next;
+        }
+        expect(listed).toEqual(ids.map((id) => `instance ${id} 1`));
+      });
+
+      it('do not include what is rolled back, and include what is written after it', async () => {
+        const start = await end();
+        let seen: Promise<{ listed: string[]; next: ChangePosition }> | undefined;
+        await store
+          .transact(async (tx) => {
+            await tx.instances.insert(instance('a'));
+            seen = changesAfter(start);
+            await nextTurn();
+            throw new Error('no');
+          })
+          .catch(() => undefined);
+        expect((await seen)?.listed).toEqual([]);
+        await insert(instance('b'));
+        expect((await changesAfter((await seen)?.next ?? start)).listed).toEqual(['instance b 1']);
+      });
+
+      it('still follow a position after the row of the last one is pruned', async () => {
+        await insert(instance('a', { status: 'DESTROYED', createOpenUntil: null }));
+        const after = await end();
+        const pruned = { platform: 'default', endedBefore: now + 1, limit: 9 };
+        expect((await store.transact((tx) => tx.instances.prune(pruned))).ids).toEqual(['a']);
+        await insert(instance('b'));
+        await store.transact((tx) => tx.volumes.insert(volume('v')));
+        expect((await changesAfter(after)).listed).toEqual(['instance b 1', 'volume v 1']);
+      });
+
+      it('of volumes are told to listeners, by their account', async () => {
+        const told: string[] = [];
+        store.subscribe({ volumesChanged: (accountIds) => told.push(...accountIds) });
+        await insert(instance('a'));
+        await store.transact((tx) => tx.volumes.insert(volume('v')));
+        await store.transact((tx) =>
+          tx.volumes.putAttachment({ volumeId: 'v', instanceId: 'a', state: 'attached' }),
+        );
+        expect(told).toEqual([accountId, accountId]);
       });
     });
 
@@ -272,26 +387,6 @@ export function describeStore(
     });
 
     describe('storage claims', () => {
-      const volume = (id: string): VolumeRecord => ({
-        id,
-        accountId,
-        ownerRef: `berth-${id}`,
-        name: id,
-        sizeGb: 1,
-        region: 'here',
-        type: null,
-        ...{
-          status: 'CREATING',
-          priceMicroUsdPerHour: 1,
-          createdAt: now,
-          platform: 'default',
-          deletedAt: null,
-          createOpenUntil: null,
-          host: null,
-          destroyOrder: null,
-          requestId: null,
-        },
-      });
       const takeGb = (volumeId: string, gb: number, capacityGb: number | null = 100) =>
         store.transact(async (tx) => {
           if ((await tx.volumes.byId(volumeId)) === null) await tx.volumes.insert(volume(volumeId));
@@ -485,6 +580,28 @@ export function describeStore(
         expect([next?.kind, next?.attempt]).toEqual(['destroy', 1]);
       });
 
+      it('gives its place to another step, afresh and free, unless its lease was lost', async () => {
+        await put('a', { deadlineAt: now + 10 });
+        const [stale] = await store.claimWork({ ...claim, leaseUntil: now });
+        const [lease] = await store.claimWork(claim);
+        if (stale === undefined || lease === undefined) throw new Error('expected two claims');
+        const next = { kind: 'verify', notBefore: now + 5, deadlineAt: now + 20 } as const;
+        await store.transact((tx) => tx.work.replace(stale, { ...next, kind: 'destroy' }));
+        expect((await store.read.work.of('a'))?.kind).toBe('create');
+        await store.transact((tx) => tx.work.replace(lease, next));
+        expect(await store.read.work.of('a')).toMatchObject({
+          ...next,
+          attempt: 0,
+          cookie: null,
+          lastError: null,
+          leaseUntil: 0,
+        });
+        expect(await store.claimWork(claim)).toEqual([]);
+        expect(await store.claimWork({ ...claim, now: now + 5 })).toMatchObject([
+          { kind: 'verify', attempt: 1 },
+        ]);
+      });
+
       it('has its deadline as it is now once it was checked', async () => {
         await put('a', { deadlineAt: now + 10 });
         const [lease] = await store.claimWork(claim);
@@ -578,39 +695,24 @@ export function describeStore(
 
     describe('volumes', () => {
       it('keep their attachments apart', async () => {
-        const volume: VolumeRecord = {
-          ...{
-            id: 'v',
-            accountId,
-            ownerRef: 'berth-v',
-            name: 'data',
-            sizeGb: 12.5,
-            region: 'here',
-            type: null,
-          },
-          ...{
-            status: 'CREATING' as const,
-            priceMicroUsdPerHour: 3,
-            createdAt: now,
-            platform: 'default',
-            deletedAt: null,
-            createOpenUntil: 7,
-            host: null,
-            destroyOrder: null,
-            requestId: 'req-1',
-          },
-        };
+        const data = volume('v', {
+          name: 'data',
+          sizeGb: 12.5,
+          priceMicroUsdPerHour: 3,
+          createOpenUntil: 7,
+          requestId: 'req-1',
+        });
         await insert(instance('a'));
         await store.transact(async (tx) => {
-          await tx.volumes.insert(volume);
+          await tx.volumes.insert(data);
           await tx.volumes.putAttachment({ volumeId: 'v', instanceId: 'a', state: 'attaching' });
           await tx.volumes.putAttachment({ volumeId: 'v', instanceId: 'a', state: 'attached' });
         });
         expect(await store.read.volumes.countByPlatform()).toMatchObject([{ platform: 'default', count: 1 }]);
-        await store.transact((tx) => tx.volumes.update({ ...volume, status: 'ATTACHED', deletedAt: now }));
+        await store.transact((tx) => tx.volumes.update({ ...data, status: 'ATTACHED', deletedAt: now }));
         expect(await store.read.volumes.countByPlatform()).toEqual([]);
         expect(await store.read.volumes.endedByPlatform()).toEqual([{ platform: 'default', count: 1 }]);
-        expect(await store.read.volumes.byId('v')).toEqual({ ...volume, status: 'ATTACHED', deletedAt: now });
+        expect(await store.read.volumes.byId('v')).toEqual({ ...data, status: 'ATTACHED', deletedAt: now });
         expect(await store.read.volumes.byOwnerRef('berth-v')).not.toBeNull();
         expect(await store.read.volumes.attachmentsOfVolume('v')).toEqual([
           { volumeId: 'v', instanceId: 'a', state: 'attached' },
@@ -738,24 +840,8 @@ export function describeStore(
     describe('tombstones', () => {
       const ended = (id: string, at: number, changes: Partial<InstanceRecord> = {}) =>
         instance(id, { status: 'DESTROYED', updatedAt: at, createOpenUntil: null, ...changes });
-      const deleted = (id: string, at: number | null): VolumeRecord => ({
-        id,
-        accountId,
-        ownerRef: `berth-${id}`,
-        name: id,
-        sizeGb: 1,
-        region: 'here',
-        type: null,
-        status: 'DELETING',
-        priceMicroUsdPerHour: 1,
-        createdAt: now - 100,
-        platform: 'default',
-        deletedAt: at,
-        createOpenUntil: null,
-        host: null,
-        destroyOrder: null,
-        requestId: null,
-      });
+      const deleted = (id: string, at: number | null) =>
+        volume(id, { status: 'DELETING', createdAt: now - 100, deletedAt: at });
       const prune = (limit = 10) =>
         store.transact(async (tx) => ({
           instances: await tx.instances.prune({ platform: 'default', endedBefore: now, limit }),

@@ -14,6 +14,10 @@ function downgrade(path: string, change: (db: Database.Database) => void): void 
   const db = new Database(path);
   try {
     db.exec(`
+      DROP INDEX instances_by_change; DROP INDEX volumes_by_change;
+      ALTER TABLE instances DROP COLUMN changed_in;
+      ALTER TABLE volumes DROP COLUMN changed_in;
+      ALTER TABLE volumes DROP COLUMN version;
       DROP TABLE attempts; DROP TABLE listings; DROP TABLE sightings;
       ALTER TABLE instances DROP COLUMN destroy_order;
       ALTER TABLE volumes DROP COLUMN host;

@@ -10,15 +10,22 @@ const SECRETS = {
 };
 
 /** A `berth` over many lives, with one log for all of them. */
-class Lives {
+export class Lives {
   readonly name: string;
   readonly #args: () => readonly string[];
   readonly #log: string;
+  readonly #env: Record<string, string>;
   #process: BerthProcess | undefined;
 
-  constructor(name: string, folder: string, args: () => readonly string[]) {
+  constructor(
+    name: string,
+    folder: string,
+    args: () => readonly string[],
+    env: Record<string, string> = SECRETS,
+  ) {
     this.name = name;
     this.#args = args;
+    this.#env = env;
     this.#log = join(folder, `${name}.log`);
   }
 
@@ -28,7 +35,7 @@ class Lives {
 
   /** Starts it; what it prints when it is ready. */
   async start(): Promise<Record<string, string>> {
-    const started = new BerthProcess(this.#args(), { env: SECRETS });
+    const started = new BerthProcess(this.#args(), { env: this.#env });
     this.#process = started;
     void started.ended.then(({ stderr, code, signal }) =>
       appendFileSync(this.#log, `${stderr}{"msg":"ended","code":${code},"signal":"${signal}"}\n`),

@@ -20,7 +20,14 @@ export interface RequestVariables {
 
 /** What @hono/node-server gives beside the request. */
 export interface NodeBindings {
-  incoming?: { socket: { remoteAddress?: string | undefined } };
+  incoming?: {
+    socket: {
+      remoteAddress?: string | undefined;
+      readableEnded?: boolean;
+      once?(event: 'end', listener: () => void): unknown;
+      off?(event: 'end', listener: () => void): unknown;
+    };
+  };
   outgoing?: { destroy(): unknown };
 }
 

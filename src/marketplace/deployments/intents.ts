@@ -51,7 +51,7 @@ export async function writeIntent(
 ): Promise<Asked> {
   const asked = { ...record, action: newIntent(record, wanted), refusal: null };
   await tx.deployments.update(asked);
-  await tx.signals.wake(record.providerId, record.id);
+  await tx.signals.ask(record.providerId, record.id);
   return asked;
 }
 

@@ -462,10 +462,20 @@ export interface LeaseWriter extends NamedLeases {
   releaseAll(): Promise<void>;
 }
 
+/** Something to do at a provider. */
+export interface Signal {
+  kind: 'wake' | 'ask';
+  providerId: string;
+  /** Of a deployment or a volume. */
+  subjectId: string;
+}
+
 /** What a commit tells the processes on the database. */
 export interface SignalWriter {
   /** There is something to do for a deployment or a volume: its provider's worker begins at once, wherever it runs. */
   wake(providerId: string, subjectId: string): Promise<void>;
+  /** A deployment has an intent: the same, for the worker to send it. */
+  ask(providerId: string, deploymentId: string): Promise<void>;
 }
 
 /** Names of single values, such as the installation's id. */
@@ -531,8 +541,11 @@ export interface Store {
    * been missed. Returns what ends it.
    */
   watch(subjectId: string, changed: () => void): () => void;
-  /** Calls `woken` for each {@link SignalWriter.wake}; without arguments: some may have been missed. */
-  onWake(woken: (providerId?: string, subjectId?: string) => void): () => void;
+  /**
+   * Calls `listener` for each signal; without one: some may have been missed. In the process that wrote it, an intent may
+   * be heard of before its commit: a transaction that begins then sees it, and is committed no sooner.
+   */
+  onWake(listener: (signal?: Signal) => void): () => void;
   /** Reads of which each sees what was committed at the same moment, for audits over several pages. */
   snapshot<T>(body: (read: Reader) => Promise<T>): Promise<T>;
   /**

@@ -2,7 +2,7 @@ import { LeaseLost, type LeaseRecord } from '../../work/lease.ts';
 import { LeaseHolder } from '../../work/lease-holder.ts';
 import { logNames } from '../model/deployment-record.ts';
 import { fencedStore } from '../model/fenced-store.ts';
-import { type DeploymentToSync, StoreUnavailable } from '../model/store.ts';
+import { type DeploymentToSync, type Signal, StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { Observations, type SyncContext, type SyncDeps } from './context.ts';
 import { LastAnswers } from './last-answers.ts';
@@ -102,12 +102,13 @@ export class ProviderWorker {
     this.#lease.start();
   }
 
-  /** There is something to do for a deployment or a volume; without an id: what is new is read. */
-  wake(subjectId?: string): void {
+  /** There is something to do; without a signal: what is new is read. */
+  wake(signal?: Signal): void {
     if (!this.#lease.isHeld) return;
-    if (subjectId === undefined) this.#chores.put('news', 0);
-    else if (subjectId.startsWith('vol-')) this.#volumes.put(subjectId, 0);
-    else this.#intents.put(subjectId, 0);
+    if (signal === undefined) this.#chores.put('news', 0);
+    else if (signal.kind === 'ask') this.#intents.put(signal.subjectId, 0);
+    else if (signal.subjectId.startsWith('vol-')) this.#volumes.put(signal.subjectId, 0);
+    else this.#syncRow(signal.subjectId);
   }
 
   /** Reads the provider's catalog now, where this process holds its lease. */
@@ -218,15 +219,19 @@ export class ProviderWorker {
     return Math.round(options.polling.catalogMs * (1 - CATALOG_JITTER + 2 * CATALOG_JITTER * random.next()));
   }
 
-  #take({ cleanups, answers }: SyncContext, deployments: readonly DeploymentToSync[]): void {
+  #take({ cleanups }: SyncContext, deployments: readonly DeploymentToSync[]): void {
     for (const { id, stoppedAt, launchState, isAsked } of deployments) {
       if (isAsked) this.#intents.put(id, 0);
-      if (stoppedAt !== null && !cleanups.has(id)) {
-        answers.rowChanged(id);
-        this.#deployments.put(id, 0);
-      } else if (!this.#deployments.has(id))
+      if (stoppedAt !== null && !cleanups.has(id)) this.#syncRow(id);
+      else if (!this.#deployments.has(id))
         this.#deployments.put(id, launchState === 'made' ? this.#firstPollMs() : 0);
     }
+  }
+
+  /** The row of the deployment may have changed. */
+  #syncRow(id: string): void {
+    this.#context?.answers.rowChanged(id);
+    this.#deployments.put(id, 0);
   }
 
   /** Those that are not known are due within this time. */

@@ -21,8 +21,8 @@ export class ProviderWorkers {
 
   start(): void {
     for (const worker of this.#workers.values()) worker.start();
-    this.#unsubscribe = this.#store.onWake((providerId, subjectId) => {
-      if (providerId !== undefined) this.#workers.get(providerId)?.wake(subjectId);
+    this.#unsubscribe = this.#store.onWake((signal) => {
+      if (signal !== undefined) this.#workers.get(signal.providerId)?.wake(signal);
       else for (const worker of this.#workers.values()) worker.wake();
     });
   }

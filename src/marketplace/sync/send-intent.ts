@@ -17,8 +17,8 @@ type Sent = DeploymentRecord & { action: DeploymentIntent; providerInstanceId: s
  * do it ends the intent here; otherwise polls do.
  */
 export async function sendIntent(context: SyncContext, id: string): Promise<void> {
-  context.answers.rowChanged(id);
   const sent = await beginAttempt(context, id);
+  context.answers.rowChanged(id);
   // Another process may have the lease, and may have seen the attempt.
   if (sent === null || !context.isLeaseHeld()) return;
   const begunAt = context.clock.now();

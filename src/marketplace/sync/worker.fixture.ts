@@ -82,12 +82,21 @@ export class WokenWorker {
         return record !== null && (record.action !== null || isBeingDeleted(record)) ? pause : null;
       }),
     });
-    this.stop = store.onWake((providerId, id) => {
-      if (providerId !== provider.id || id === undefined) return;
+    this.stop = store.onWake((signal) => {
+      if (signal?.providerId !== provider.id) return;
+      const { kind, subjectId: id } = signal;
       this.woken.push(id);
-      if (id.startsWith('vol-')) this.#volumes.put(id, 0);
-      else this.#intents.put(id, 0);
+      if (kind === 'ask') this.#intents.put(id, 0);
+      else if (id.startsWith('vol-')) this.#volumes.put(id, 0);
+      else void this.#poll(id);
     });
+  }
+
+  /** What changes nothing is left alone: a test polls it where it needs that. */
+  async #poll(id: string): Promise<void> {
+    const { store } = this.#context;
+    const record = await store.read.deployments.byId(id).catch(() => null);
+    if (record?.action != null) this.#deployments.put(id, 0);
   }
 
   /** One sync of each volume that is not deleted, or still to be deleted at the provider. */

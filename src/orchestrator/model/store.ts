@@ -119,6 +119,8 @@ export interface InstanceReader {
 export interface InstanceWriter extends InstanceReader {
   insert(record: InstanceRecord): Promise<void>;
   update(record: InstanceRecord): Promise<void>;
+  /** Whether this transaction has written that row. */
+  hasWritten(id: string): boolean;
   /** Deletes tombstones. */
   prune(tombstones: PruneRequest): Promise<Pruned>;
 }
@@ -155,6 +157,38 @@ export interface VolumeWriter extends VolumeReader {
   prune(tombstones: PruneRequest): Promise<Pruned>;
   putAttachment(attachment: Attachment): Promise<void>;
   removeAttachment(volumeId: string, instanceId: string): Promise<void>;
+}
+
+/** A place among the changes of an account. What follows it: each change with a higher number, and those of `open`. */
+export interface ChangePosition {
+  /** Changes with this number follow if their id is after `afterId`. */
+  from: number;
+  afterId: string;
+  /** Lower numbers whose transactions had not ended. */
+  open: readonly number[];
+}
+/** An instance or volume that was written, and how often it was written by then. */
+export interface ResourceChange {
+  kind: ResourceKind;
+  id: string;
+  version: number;
+}
+export interface ChangesPage {
+  /** A restore changes it: positions of another epoch mean nothing. */
+  epoch: string;
+  /** At most `limit`, each resource at most once, as it is now. Ended ones are listed, until they are pruned. */
+  changes: ResourceChange[];
+  /** Where the next page begins. */
+  next: ChangePosition;
+  /** The position that was asked for is behind all that exist. */
+  isAhead: boolean;
+}
+export interface ChangeReader {
+  /**
+   * The changes of an account after a position, with all that is committed when it is read. What is committed later, in
+   * whatever order, follows `next`. `after` null: no changes, only where they end now.
+   */
+  page(of: { accountId: string; after: ChangePosition | null; limit: number }): Promise<ChangesPage>;
 }
 
 /** Units of a placement that are taken. */
@@ -260,6 +294,8 @@ export interface WorkWriter extends WorkReader {
   ): Promise<void>;
   /** Moves the deadline of every open step on a platform by `byMs`, such as the length of its outage. */
   extendDeadlines(platform: string, byMs: number): Promise<void>;
+  /** Another step of the same resource takes the place of the one that `lease` holds, and the lease is released. */
+  replace(lease: Lease, next: Pick<Work, 'kind' | 'notBefore' | 'deadlineAt'>): Promise<void>;
   /** The step is over and nothing follows. */
   finish(lease: Lease): Promise<void>;
 }
@@ -283,6 +319,8 @@ export type MarkName =
   | PlatformMark
   | `${PlatformMark}:${string}`
   | 'reload_requested_at'
+  /** Of the changes whose rows were pruned, the highest number: numbers are not given out again. SQLite only. */
+  | 'changes_pruned_until'
   /** The account that BERTH_API_KEY opens was deleted for good. */
   | 'default_account_closed'
   /** Of a machine, by its ref. */
@@ -402,6 +440,7 @@ export interface CredentialWriter extends CredentialReader {
 export interface Reader {
   instances: InstanceReader;
   volumes: VolumeReader;
+  changes: ChangeReader;
   attempts: AttemptReader;
   sightings: SightingReader;
   claims: ClaimReader;
@@ -456,6 +495,8 @@ export interface Transaction extends Reader {
 export interface CommitListener {
   /** The instances that the commit wrote, as they are now. */
   instancesChanged?(records: readonly InstanceRecord[]): void;
+  /** The accounts whose volumes the commit wrote. */
+  volumesChanged?(accountIds: ReadonlySet<string>): void;
   /** The commit wrote work that may be due. */
   workChanged?(): void;
   /** Commits of other processes may have been missed: everything cached may be outdated. */

@@ -166,8 +166,7 @@ export async function endInstance(
 ): Promise<Next> {
   const now = clock.now();
   machines.seenBeside.removed(record.ownerRef);
-  await dropAttachmentsOf(tx, record.id, now);
-  await tx.claims.release(record.id);
+  await Promise.all([dropAttachmentsOf(tx, record.id, now), tx.claims.release(record.id)]);
   const spec = { ...record.spec, cloudInit: undefined };
   if (record.status === 'DESTROYING') await transition(tx, record, 'DESTROYED', now, { spec });
   log.info(

@@ -7,7 +7,8 @@ import { account, claim, dueWork, instance, now } from '../../store/records.fixt
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import { transition } from '../instances/transition.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
-import type { Store } from '../model/store.ts';
+import type { InstanceRecord } from '../model/records.ts';
+import type { Store, Transaction } from '../model/store.ts';
 import type { Lease, Work } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
@@ -126,6 +127,21 @@ describe('a step that comes back', () => {
     expect(await store.read.instances.byId('a')).toMatchObject({
       status: 'PROVISIONING',
       createOpenUntil: 7,
+    });
+  });
+
+  it.each<[string, (tx: Transaction, record: InstanceRecord) => Promise<unknown>, Partial<InstanceRecord>]>([
+    ['its outcome', (tx, record) => transition(tx, record, 'ERROR', now), { status: 'ERROR' }],
+    ['nothing else', async () => undefined, { status: 'PROVISIONING' }],
+  ])('writes what it found about the visibility once, with %s', async (_what, write, written) => {
+    await put();
+    const { version = 0 } = (await store.read.instances.byId('a')) ?? {};
+    const decide = (tx: Transaction, record: InstanceRecord) => write(tx, record).then(() => finish);
+    await settleInstance(context(), await claimed(), decide, { visibility: () => 7 });
+    expect(await store.read.instances.byId('a')).toMatchObject({
+      ...written,
+      createOpenUntil: 7,
+      version: version + 1,
     });
   });
 

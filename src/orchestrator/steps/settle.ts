@@ -79,13 +79,15 @@ export async function settleInstance(
     const [rows, found] = await Promise.all([lockInstances(tx, [lease.resourceId]), tx.work.check(lease)]);
     const record = rows.get(lease.resourceId);
     if (record === undefined) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
+    const createOpenUntil = visibility(record.createOpenUntil);
+    const isChanged = createOpenUntil !== record.createOpenUntil;
+    const row = isChanged ? { ...record, createOpenUntil } : record;
     return {
       found,
       names: instanceLogNames(record),
-      updateVisibility: async () => {
-        const createOpenUntil = visibility(record.createOpenUntil);
-        if (createOpenUntil === record.createOpenUntil) return record;
-        return amend(tx, record, context.clock.now(), { createOpenUntil });
+      row,
+      write: async () => {
+        if (isChanged && !tx.instances.hasWritten(row.id)) await amend(tx, row, context.clock.now(), {});
       },
     };
   });
@@ -102,17 +104,12 @@ export async function settleVolume(
     await lockInstances(tx, instanceIds);
     const record = (await lockVolumesOf(tx, instanceIds, lease.resourceId)).get(lease.resourceId);
     if (record === undefined) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
-    return {
-      found: await tx.work.check(lease),
-      names: volumeLogNames(record),
-      updateVisibility: async () => {
-        const createOpenUntil = visibility(record.createOpenUntil);
-        if (createOpenUntil === record.createOpenUntil) return record;
-        const changed = { ...record, createOpenUntil };
-        await tx.volumes.update(changed);
-        return changed;
-      },
-    };
+    const createOpenUntil = visibility(record.createOpenUntil);
+    const isChanged = createOpenUntil !== record.createOpenUntil;
+    const row = isChanged ? { ...record, createOpenUntil } : record;
+    const found = await tx.work.check(lease);
+    if (isChanged && found !== 'lost') await tx.volumes.update(row);
+    return { found, names: volumeLogNames(record), row };
   });
 }
 
@@ -128,7 +125,7 @@ export async function settleAttempt(
     return {
       found: await tx.work.check(lease),
       names: { ref: attempt.ref, [attempt.resourceKind]: attempt.resourceId },
-      updateVisibility: async () => attempt,
+      row: attempt,
     };
   });
 }
@@ -154,8 +151,10 @@ interface Locked<Row> {
   found: LeaseState;
   /** What its lines in the log have in common. */
   names: object;
-  /** Writes what was found about the row, whichever work follows. */
-  updateVisibility(): Promise<Row>;
+  /** The row, with what was found about its visibility. */
+  row: Row;
+  /** Writes it, whichever work follows, unless that was done together with the outcome. */
+  write?(): Promise<void>;
 }
 
 const nothing: VisibilityUpdate = (known) => known;
@@ -178,7 +177,7 @@ async function settle<Row>(
     const { found } = locked;
     names = locked.names;
     if (found === 'lost') return found;
-    const row = await locked.updateVisibility();
+    const { row, write } = locked;
     if (found === 'superseded') await tx.work.release(lease);
     else {
       const next = await decide(tx, row);
@@ -196,6 +195,7 @@ async function settle<Row>(
           isAlarm: next.isAlarm === true,
         };
     }
+    await write?.();
     return found;
   });
   const state = await writing.catch(async (error) => {
@@ -275,10 +275,8 @@ async function applyNext(
   const now = clock.now();
   if (next.step === 'finish') return tx.work.finish(lease);
   if (next.step !== 'again') {
-    const { resourceId, resourceKind } = lease;
     const { step: kind, afterMs = 0, deadlineAt = null } = next;
-    await tx.work.put({ resourceId, resourceKind, kind, notBefore: now + afterMs, deadlineAt });
-    return tx.work.release(lease);
+    return tx.work.replace(lease, { kind, notBefore: now + afterMs, deadlineAt });
   }
   const { cookie = null, afterMs, problem = null, waitedAttempt = null, isHeld = false } = next;
   // A call that made progress is no failed attempt: the pause after a failure starts anew.

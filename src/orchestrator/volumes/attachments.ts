@@ -109,6 +109,7 @@ export async function dropAttachments(
 /** Detaches the volumes of an instance that has ended. The caller has locked the instance. */
 export async function dropAttachmentsOf(tx: Transaction, instanceId: string, now: number): Promise<void> {
   const volumes = await lockVolumesOf(tx, [instanceId]);
+  if (volumes.size === 0) return;
   for (const attachment of await tx.volumes.attachmentsOfInstance(instanceId)) {
     const volume = volumes.get(attachment.volumeId);
     if (volume !== undefined) await dropAttachments(tx, volume, [attachment], now);

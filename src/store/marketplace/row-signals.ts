@@ -1,29 +1,31 @@
-import type { SignalWriter, Store } from '../../marketplace/model/store.ts';
+import type { Signal, SignalWriter, Store } from '../../marketplace/model/store.ts';
 
 /** What one transaction tells once it is committed. */
 export interface Told {
   /** Ids of deployments and volumes that it wrote. */
   changed: Set<string>;
-  woken: Map<string, { providerId: string; subjectId: string }>;
+  signals: Signal[];
 }
 
-/** As one text a process, which another process can take apart. */
+/** Between the parts of a signal as text, which begins with its kind. */
 const SEPARATOR = '@';
 
 export function nothingTold(): Told {
-  return { changed: new Set(), woken: new Map() };
+  return { changed: new Set(), signals: [] };
 }
 
-export function signalWriter({ woken }: Told): SignalWriter {
-  return {
-    wake: async (providerId, subjectId) =>
-      void woken.set(`${subjectId}${SEPARATOR}${providerId}`, { providerId, subjectId }),
-  };
+export function signalWriter({ signals }: Told): SignalWriter {
+  const add = (kind: Signal['kind']) => async (providerId: string, subjectId: string) =>
+    void signals.push({ kind, providerId, subjectId });
+  return { wake: add('wake'), ask: add('ask') };
 }
 
 /** The texts by which other processes learn of it. */
-export function toTexts({ changed, woken }: Told): string[] {
-  return [...changed, ...woken.keys()];
+export function toTexts({ changed, signals }: Told): string[] {
+  return [
+    ...changed,
+    ...signals.map(({ kind, subjectId, providerId }) => [kind, subjectId, providerId].join(SEPARATOR)),
+  ];
 }
 
 /** Tells those in this process who watch a row or do a provider's work. */
@@ -40,37 +42,37 @@ export class RowSignals {
     };
   };
 
-  readonly onWake: Store['onWake'] = (woken) => {
-    this.#workers.add(woken);
-    return () => void this.#workers.delete(woken);
+  readonly onWake: Store['onWake'] = (listener) => {
+    this.#workers.add(listener);
+    return () => void this.#workers.delete(listener);
   };
 
-  /** After a commit of this process. */
-  tell({ changed, woken }: Told): void {
+  /** After a commit of this process. `signals`: those of its kinds that were not told before. */
+  tell({ changed, signals }: Told): void {
     for (const id of changed) this.#changed(id);
-    for (const { providerId, subjectId } of woken.values()) this.#wake(providerId, subjectId);
+    this.wake(signals);
+  }
+
+  wake(signals: readonly Signal[]): void {
+    for (const signal of signals) for (const listener of [...this.#workers]) listener(signal);
   }
 
   /** After a commit of another process: its {@link toTexts}. */
   hear(texts: readonly string[]): void {
     for (const text of texts) {
-      const at = text.indexOf(SEPARATOR);
-      if (at === -1) this.#changed(text);
-      else this.#wake(text.slice(at + 1), text.slice(0, at));
+      const [kind = '', subjectId, providerId] = text.split(SEPARATOR);
+      if (subjectId === undefined || providerId === undefined) this.#changed(kind);
+      else this.wake([{ kind: kind === 'ask' ? 'ask' : 'wake', providerId, subjectId }]);
     }
   }
 
   /** Commits of other processes may have been missed. */
   missed(): void {
     for (const id of [...this.#watching.keys()]) this.#changed(id);
-    for (const woken of [...this.#workers]) woken();
+    for (const listener of [...this.#workers]) listener();
   }
 
   #changed(id: string): void {
     for (const changed of [...(this.#watching.get(id) ?? [])]) changed();
-  }
-
-  #wake(providerId: string, subjectId: string): void {
-    for (const woken of [...this.#workers]) woken(providerId, subjectId);
   }
 }

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { escapeLiteral, type QueryResult } from 'pg';
+import { escapeLiteral, type QueryConfig, type QueryResult } from 'pg';
+import { BerthClient } from './client.ts';
 import { toFailure } from './errors.ts';
-import { BerthClient, connectionOptions } from './pool.ts';
+import { connectionOptions } from './pool.ts';
 
 /** The application name of a feed's connection, as `pg_stat_activity` shows it. */
 export const FEED_NAME = 'berth commits';
@@ -24,10 +25,10 @@ export const defaultTiming: FeedTiming = { heartbeatMs: 1_000, believedForMs: 3_
 
 export interface FeedListener {
   /**
-   * Instances that another process has written, or this one in a commit whose answer has not come. The next heartbeat
+   * Instances, and accounts whose volumes, another process has written, or this one in a commit whose answer has not come. The next heartbeat
    * waits for it.
    */
-  changed(ids: readonly string[]): Promise<void>;
+  changed(ids: readonly string[], volumesOf: ReadonlySet<string>): Promise<void>;
   /** Commits may have been missed. */
   missed(): void;
   /** Commits are not heard any more. Called once, until {@link found}. */
@@ -43,6 +44,8 @@ export interface FeedListener {
 interface Notice {
   from: string;
   instances: string[];
+  /** Accounts whose volumes were written. */
+  volumes_of?: string[];
   /** The number of the commit in its process. */
   commit?: number;
   /** The number of an echo, by which a process checks that notifications arrive. */
@@ -53,11 +56,12 @@ interface Notice {
 export interface OwnCommit {
   number: number;
   /** The statements that notify of it, to be sent right before the COMMIT. */
-  notices: string;
+  notices: QueryConfig[];
 }
 
 /** The database's time in milliseconds since the Unix epoch; within a transaction it goes on. */
 export const ASK_TIME = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now';
+const NOTIFY = { name: 'berth_notify', text: 'SELECT pg_notify($1, $2)' };
 /** A heartbeat writes nothing that must be durable. */
 const PREPARE = `SET synchronous_commit = off; LISTEN ${CHANNEL}`;
 
@@ -76,6 +80,7 @@ export class CommitFeed {
   #running: Promise<void> | undefined;
   #heardAt = Number.NEGATIVE_INFINITY;
   #pending = new Set<string>();
+  #pendingVolumesOf = new Set<string>();
   #told: Promise<void> = Promise.resolve();
   /** Commits of this process whose changes the listeners do not know yet. */
   readonly #untold = new Set<number>();
@@ -128,15 +133,18 @@ export class CommitFeed {
   }
 
   /** For a transaction that is about to commit. Until {@link told}, its notification counts here as well. */
-  announce(instances: readonly string[]): OwnCommit {
+  announce(instances: readonly string[], volumesOf: readonly string[] = []): OwnCommit {
     const number = ++this.#commits;
-    if (instances.length > 0) this.#untold.add(number);
-    const statements: string[] = [];
-    for (let start = 0; start < instances.length; start += IDS_PER_NOTICE) {
-      const part = instances.slice(start, start + IDS_PER_NOTICE);
-      statements.push(toStatement({ from: this.#self, commit: number, instances: part }));
-    }
-    return { number, notices: statements.join('') };
+    const parts = [
+      ...inParts(instances).map((part) => ({ instances: part })),
+      ...inParts(volumesOf).map((part) => ({ instances: [], volumes_of: part })),
+    ];
+    if (parts.length > 0) this.#untold.add(number);
+    const notices = parts.map((part): QueryConfig => {
+      const notice: Notice = { from: this.#self, commit: number, ...part };
+      return { ...NOTIFY, values: [CHANNEL, JSON.stringify(notice)] };
+    });
+    return { number, notices };
   }
 
   async #run(): Promise<void> {
@@ -238,9 +246,10 @@ export class CommitFeed {
     await this.#told;
   }
 
-  #notifyListeners({ instances }: Notice): void {
-    if (instances.length === 0) return;
+  #notifyListeners({ instances, volumes_of: volumesOf = [] }: Notice): void {
+    if (instances.length === 0 && volumesOf.length === 0) return;
     for (const id of instances) this.#pending.add(id);
+    for (const accountId of volumesOf) this.#pendingVolumesOf.add(accountId);
     this.#told = this.#told.then(() => this.#tell());
     // Whoever awaits it next gets the rejection; until then it must not count as unhandled.
     this.#told.catch(() => undefined);
@@ -249,9 +258,18 @@ export class CommitFeed {
   /** Notifies the listeners of all that arrived during the notification before. */
   async #tell(): Promise<void> {
     const ids = [...this.#pending];
+    const volumesOf = this.#pendingVolumesOf;
     this.#pending = new Set();
-    if (ids.length > 0) await this.#listener.changed(ids);
+    this.#pendingVolumesOf = new Set();
+    if (ids.length > 0 || volumesOf.size > 0) await this.#listener.changed(ids, volumesOf);
   }
+}
+
+function inParts(ids: readonly string[]): string[][] {
+  const count = Math.ceil(ids.length / IDS_PER_NOTICE);
+  return Array.from({ length: count }, (_, part) =>
+    ids.slice(part * IDS_PER_NOTICE, (part + 1) * IDS_PER_NOTICE),
+  );
 }
 
 function toStatement(notice: Notice): string {

@@ -7,7 +7,7 @@ import { orchestratorTables } from '../schema/orchestrator.ts';
 import { postgres } from '../schema/postgres.ts';
 import { lockingConnections, toConnection } from './connection.ts';
 import { prepareDatabase } from './open-database.ts';
-import { createPool } from './pool.ts';
+import { createPool, TRANSACTIONS } from './pool.ts';
 
 const tables = orchestratorTables(postgres);
 const markByName = prepared(
@@ -41,4 +41,39 @@ it('the server prepares a query once for each connection, and once more where it
     expect.stringMatching(/^select .* from "marks" where "marks"."name" = \$1$/),
     expect.stringMatching(/^select .* from "marks" where "marks"."name" = \$1 for no key update$/),
   ]);
+});
+
+it('of the statements of a packet those after the one that fails fail with it, and each can be asked again', async () => {
+  const pool = createPool(url, 1, TRANSACTIONS);
+  const client = await pool.connect();
+  const ask = (name: string, text: string, ...values: unknown[]) => client.query({ name, text, values });
+  const askAll = (divisor: number) =>
+    Promise.allSettled([
+      ask('first', 'SELECT 1 AS found'),
+      ask('second', 'SELECT 1 / $1::int AS found', divisor),
+      ask('third', 'SELECT 3 AS found'),
+    ]);
+  const [first, ...failed] = await askAll(0);
+  expect(first).toMatchObject({ value: { rows: [{ found: 1 }] } });
+  expect(failed).toMatchObject([{ reason: { code: '22012' } }, { reason: { code: '22012' } }]);
+  for (let again = 0; again < 2; again++)
+    expect(await askAll(1)).toMatchObject([1, 1, 3].map((found) => ({ value: { rows: [{ found }] } })));
+  client.release();
+  await pool.end();
+});
+
+it('a packet with a value that cannot be sent is not sent at all', async () => {
+  const pool = createPool(url, 1, TRANSACTIONS);
+  const client = await pool.connect();
+  const loop: { self?: unknown } = {};
+  loop.self = loop;
+  const asked = await Promise.allSettled([
+    client.query({ text: 'BEGIN READ WRITE' }),
+    client.query({ text: 'SELECT $1::json', values: [loop] }),
+    client.query({ text: 'COMMIT' }),
+  ]);
+  expect(asked.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  expect((await client.query({ text: 'SELECT 1 AS found' })).rows).toEqual([{ found: 1 }]);
+  client.release();
+  await pool.end();
 });

@@ -3,6 +3,7 @@ import { drizzle } from 'drizzle-orm/node-postgres';
 import type { Pool, PoolClient } from 'pg';
 import {
   awaitWrite,
+  type ChangeNumbers,
   type Connection,
   type Lockable,
   type Locking,
@@ -19,13 +20,23 @@ export const skippingLocked: Locking = {
 /** Without the locale of the database, which knows other letters. */
 const lower: Connection['lower'] = (text) => sql`lower(${text} COLLATE "C")`;
 
+/** The id of a transaction. It has one from its `BEGIN` on. */
+const changes: ChangeNumbers = {
+  next: () => sql`pg_current_xact_id()::text::bigint`,
+  snapshot: () => sql`pg_current_snapshot()::text`,
+  // A dump gives the row another xmin. Whatever else restores a database starts the server anew, and a standby is another server.
+  epoch: sql`concat((SELECT concat(id, ' ', xmin) FROM installation), ' ', extract(epoch FROM pg_postmaster_start_time()))`,
+  isAmong: (column, list) => sql`${column} = ANY (${list}::bigint[])`,
+  isBelowEnd: (column) => sql`${column} < pg_snapshot_xmax(pg_current_snapshot())::text::bigint`,
+};
+
 /** A pool as the shared queries see it: for statements outside of a transaction. */
 export function toConnection<Schema>(
   pool: Pool,
   tables: Schema,
   locking: Locking = noLocking,
 ): Connection<Schema> {
-  return { db: drizzle(pool), tables, locking, lower, write: awaitWrite };
+  return { db: drizzle(pool), tables, locking, lower, changes, write: awaitWrite };
 }
 
 /** A client in a transaction. */
@@ -62,7 +73,7 @@ function connectionsOf<Schema>(
       sent.catch(() => undefined);
       unanswered.push(sent);
     };
-    const connection = { db, tables, locking: toLocking({ db, write }), lower, write, unanswered };
+    const connection = { db, tables, locking: toLocking({ db, write }), lower, changes, write, unanswered };
     connections.set(client, connection);
     return connection;
   };

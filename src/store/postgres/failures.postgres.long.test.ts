@@ -54,7 +54,7 @@ describe('a connection that breaks at the commit [connection-breaks-at-commit]',
     ['before the server heard of it: it is done again', 'before', 2],
     ['while the server has yet to commit: it is waited for, and done once', 'late', 1],
   ])('%s', async (_what, when, runs) => {
-    wire.breakAt(';COMMIT', when);
+    wire.breakAt('berth_end', when);
     const { counted, done } = insertCounted();
     await done;
     expect(counted).toEqual({ runs, told: 1 });
@@ -81,7 +81,7 @@ it('a commit of which nobody knows is heard when it comes, and what was told bef
     instancesChanged: (records) => told.push(...records.map(({ id, version }) => `${id} ${version}`)),
     commitsMissed: () => told.push('missed'),
   });
-  wire.breakAt(';COMMIT', 'hidden');
+  wire.breakAt('berth_end', 'hidden');
   const unknown = store.transact((tx) => tx.instances.update(instance('a', { version: 2 })));
   await expect(unknown).rejects.toThrow(StoreUnavailable);
   expect(told).toContain('missed');

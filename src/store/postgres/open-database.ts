@@ -1,6 +1,7 @@
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { DatabaseRefused, refusedOwner, refusedVersion } from '../database-refused.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
+import { BerthClient } from './client.ts';
 import { type DatabaseFormat, type KnownSchema, orchestratorFormat, ownerOf } from './database-format.ts';
 import { asFailure, refusalOf, toAddress } from './errors.ts';
 import { connectionOptions } from './pool.ts';
@@ -37,7 +38,7 @@ export async function prepareDatabase(
   format: DatabaseFormat = orchestratorFormat,
 ): Promise<KnownSchema> {
   const migrations = given ?? readMigrations(format.migrations);
-  const client = new Client({ ...connectionOptions(url), query_timeout: 0 });
+  const client = new BerthClient({ ...connectionOptions(url), query_timeout: 0 });
   client.on('error', () => undefined);
   try {
     await asFailure(client.connect());
@@ -69,7 +70,7 @@ export async function prepareDatabase(
  */
 export async function tryMigrations(url: string, format: DatabaseFormat): Promise<number> {
   const migrations = readMigrations(format.migrations);
-  const client = new Client({ ...connectionOptions(url), query_timeout: 0 });
+  const client = new BerthClient({ ...connectionOptions(url), query_timeout: 0 });
   client.on('error', () => undefined);
   try {
     await asFailure(client.connect());

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
-import { Client, type ClientBase, Pool, type PoolConfig, type QueryResult } from 'pg';
+import { type ClientBase, Pool, type PoolConfig } from 'pg';
+import { BerthClient, TransactionClient } from './client.ts';
 
 /** Timeouts, in milliseconds. */
 const CONNECT_MS = 5_000;
@@ -30,19 +30,25 @@ interface Use {
   answerMs: number;
   /** Whether a statement outside of a transaction may write. */
   mayWriteAlone: boolean;
+  Client: typeof BerthClient;
 }
 
 /** For statements that are a transaction each. */
-const STATEMENTS: Use = { statementMs: STATEMENT_MS, answerMs: ANSWER_MS, mayWriteAlone: true };
+const STATEMENTS: Use = {
+  statementMs: STATEMENT_MS,
+  answerMs: ANSWER_MS,
+  mayWriteAlone: true,
+  Client: BerthClient,
+};
 
 /**
  * Statements are sent before BEGIN is answered. Where that is refused, each is a transaction of its own, which the server
  * then lets read only.
  */
-export const TRANSACTIONS: Use = { ...STATEMENTS, mayWriteAlone: false };
+export const TRANSACTIONS: Use = { ...STATEMENTS, mayWriteAlone: false, Client: TransactionClient };
 
 /** A statement that reads all that there is takes longer the more there is. */
-export const AUDITS: Use = { statementMs: 0, answerMs: 0, mayWriteAlone: false };
+export const AUDITS: Use = { statementMs: 0, answerMs: 0, mayWriteAlone: false, Client: BerthClient };
 
 /** A pool of connections to a server that is no standby. They wait for a commit to be on disk. */
 export function createPool(url: string, max: number, use = STATEMENTS): Pool {
@@ -51,7 +57,7 @@ export function createPool(url: string, max: number, use = STATEMENTS): Pool {
     query_timeout: use.answerMs,
     pipeline: true,
     max,
-    Client: BerthClient,
+    Client: use.Client,
     // The pool awaits it, though its type does not say so.
     onConnect: ((client: ClientBase) => prepareSession(client, use)) as unknown as (
       client: ClientBase,
@@ -75,44 +81,3 @@ async function prepareSession(client: ClientBase, { statementMs, mayWriteAlone }
     SET idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS};
     SELECT pg_current_xact_id()`);
 }
-
-/** How long, in milliseconds, closing a connection may take. */
-const GOODBYE_MS = 2_000;
-
-/**
- * A client that closes in time even if the server does not answer, that can search for text with a NUL, and that sends
- * what is asked of it at once in one packet: each packet wakes the server.
- */
-export class BerthClient extends Client {
-  override end(): Promise<void>;
-  override end(callback: (error: Error) => void): void;
-  override end(callback?: (error: Error) => void): Promise<void> | void {
-    const limit = setTimeout(() => this.connection.stream.destroy(), GOODBYE_MS);
-    limit.unref();
-    this.once('end', () => clearTimeout(limit));
-    return callback === undefined ? super.end() : super.end(callback);
-  }
-
-  override query(text: string): Promise<QueryResult>;
-  override query(...args: never[]): never;
-  override query(...args: unknown[]): unknown {
-    const [query, values, ...rest] = args;
-    const { stream } = this.connection;
-    stream.cork();
-    process.nextTick(() => stream.uncork());
-    return Reflect.apply(super.query, this, [query, findable(query, values), ...rest]);
-  }
-}
-
-/**
- * PostgreSQL stores no text with a NUL and refuses it as a parameter. A SELECT gets a random text instead, which finds
- * nothing either. A write is left as it is, and refused.
- */
-function findable(query: unknown, values: unknown): unknown {
-  if (!Array.isArray(values) || !values.some(hasNul)) return values;
-  const text = typeof query === 'string' ? query : (query as { text?: unknown }).text;
-  if (typeof text !== 'string' || !/^\s*select/i.test(text)) return values;
-  return values.map((value) => (hasNul(value) ? randomUUID() : value));
-}
-
-const hasNul = (value: unknown): boolean => typeof value === 'string' && value.includes('\0');

@@ -94,7 +94,7 @@ describe('a replica hears', () => {
       return replies.map(({ body }) => (JSON.parse(body) as { status: string }).status);
     };
     expect(await shown()).toEqual(['PROVISIONING', 'PROVISIONING']);
-    wire.breakAt(';COMMIT', 'stalled');
+    wire.breakAt('berth_end', 'stalled');
     let isAnswered = false;
     const committing = far
       .transact((tx) => tx.instances.update(instance('x', { status: 'ONLINE', version: 2 })))

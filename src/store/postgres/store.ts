@@ -56,8 +56,9 @@ export async function openPostgresStore(
   const feed = new CommitFeed(
     url,
     {
-      changed: async (ids) => {
-        notifyListeners(listeners, await instancesByIds(outside, ids));
+      changed: async (ids, volumesOf) => {
+        const records = ids.length === 0 ? [] : await instancesByIds(outside, ids);
+        notifyListeners(listeners, records, { volumesOf });
       },
       missed: () => {
         for (const listener of listeners) listener.commitsMissed?.();
@@ -101,7 +102,7 @@ export async function openPostgresStore(
           const changes = new Changes();
           const value = await body(transactionOn(connection, changes));
           await writeHistory(connection, changes.history);
-          commit = feed.announce([...changes.instances.keys()]);
+          commit = feed.announce([...changes.instances.keys()], [...changes.volumesOf]);
           return { result: { value, changes }, last: commit.notices };
         },
       ).catch((error) => {
@@ -109,7 +110,7 @@ export async function openPostgresStore(
         else ended();
         throw error;
       });
-      notifyListeners(listeners, changes.instances.values(), changes.work);
+      notifyListeners(listeners, changes.instances.values(), changes);
       ended();
       return value;
     },

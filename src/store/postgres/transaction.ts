@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Pool, PoolClient, QueryResult } from 'pg';
+import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 import { StoreUnavailable } from '../../ports/errors.ts';
 import { SchemaChanged } from '../database-refused.ts';
 import type { Connection } from '../queries/connection.ts';
@@ -21,6 +21,13 @@ const ASK_AGAIN_AFTER_MS = 100;
 /** More than any transaction writes: about 1.5 MiB. */
 const PROOF_ROWS = 40_000;
 
+/** Prepared: otherwise the server would read and plan them anew each time. */
+const BEGIN: QueryConfig = { name: 'berth_begin', text: 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE' };
+const COMMIT: QueryConfig = { name: 'berth_end', text: 'COMMIT' };
+
+/** Writes something, so that its commit is waited for, and changes nothing. */
+const CONFIRM = "SELECT pg_logical_emit_message(true, 'berth', '')";
+
 export interface Pools {
   /** For `TRANSACTIONS`. */
   pool: Pool;
@@ -32,8 +39,8 @@ export interface Pools {
 
 export interface Outcome<T> {
   result: T;
-  /** Statements that are sent with the commit, in one round trip. */
-  last: string;
+  /** Statements that are sent right before the commit, in its packet. */
+  last?: readonly QueryConfig[];
 }
 
 /** The connection broke at the commit, and the transaction is rolled back. */
@@ -81,7 +88,7 @@ async function runOnce<T, Schema>(
   try {
     const begun = begin(client, schema);
     void connection.write(begun);
-    const { result, last } = await body(connection);
+    const { result, last = [] } = await body(connection);
     const id = await begun;
     const lost = await commit(client, last);
     if (lost !== undefined) {
@@ -113,21 +120,28 @@ async function failureOfWrites({
  * @throws {SchemaChanged}
  */
 async function begin(client: PoolClient, schema: KnownSchema): Promise<string> {
-  const results = (await asFailure(
-    client.query(
-      `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_current_xact_id()::text AS id, version FROM ${schema.versionTable} LIMIT 1`,
-    ),
-  )) as unknown as QueryResult<{ id: string; version: number | null }>[];
-  const { id = '', version = null } = results[1]?.rows[0] ?? {};
+  const [, { rows }] = await asFailure(
+    Promise.all([
+      client.query(BEGIN),
+      client.query<{ id: string; version: number | null }>({
+        name: 'berth_schema',
+        text: `SELECT pg_current_xact_id()::text AS id, version FROM ${schema.versionTable} LIMIT 1`,
+      }),
+    ]),
+  );
+  const { id = '', version = null } = rows[0] ?? {};
   if (version !== schema.version) throw new SchemaChanged(version, schema.version);
   return id;
 }
 
 /** The failure if the answer was lost. @throws {PostgresFailure} if the transaction is rolled back for sure */
-async function commit(client: PoolClient, last: string): Promise<PostgresFailure | undefined> {
+async function commit(
+  client: PoolClient,
+  last: readonly QueryConfig[],
+): Promise<PostgresFailure | undefined> {
   try {
-    const results: unknown = await asFailure(client.query(`${last}COMMIT`));
-    const { command } = [results].flat().at(-1) as QueryResult;
+    const answers = [...last, COMMIT].map((statement) => client.query(statement));
+    const { command } = (await asFailure(Promise.all(answers))).at(-1) as QueryResult;
     // PostgreSQL answers ROLLBACK to the COMMIT of a transaction in which a statement failed.
     if (command !== 'COMMIT')
       throw new Error('a statement of the transaction failed, and its error was lost');
@@ -140,22 +154,31 @@ async function commit(client: PoolClient, last: string): Promise<PostgresFailure
 }
 
 /**
- * Returns if the transaction is committed.
+ * Returns if the transaction is committed, and synchronous standbys have it.
  *
- * @throws {RolledBack} if it is not
- * @throws {OutcomeUnknown} if nobody knows
+ * @throws {RolledBack} if it is not committed
+ * @throws {OutcomeUnknown} if that cannot be found out
  */
 async function settle(statementPool: Pool, id: string, lost: PostgresFailure): Promise<void> {
   const giveUpAt = performance.now() + ASK_FOR_MS;
   const unknown = new OutcomeUnknown(`${lost.code || 'connection'}: ${lost.message}`, { cause: lost });
   for (;;) {
     const status = await outcomeOf(statementPool, id).catch(() => Promise.reject(unknown));
-    if (status === 'committed') return;
+    if (status === 'committed') return confirm(statementPool).catch(() => Promise.reject(unknown));
     if (status === 'aborted')
       throw new RolledBack('the connection broke, and the transaction is rolled back', { cause: lost });
     if (status === null || performance.now() > giveUpAt) throw unknown;
     await pause(ASK_AGAIN_AFTER_MS);
   }
+}
+
+/**
+ * Returns when synchronous standbys have every commit of until now. A transaction whose wait for them was ended reads as
+ * committed, and is lost if one of them takes over; a standby that has a later commit has that one too.
+ */
+async function confirm(statementPool: Pool): Promise<void> {
+  const emptyCommit = { text: CONFIRM, query_timeout: ASK_FOR_MS };
+  await statementPool.query(emptyCommit);
 }
 
 /** Null: it was too long ago. */

@@ -1,17 +1,27 @@
 import { and, asc, eq, inArray, lt, notExists, sql } from 'drizzle-orm';
 import type { AttemptReader, AttemptWriter } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
+import { prepared } from './prepared.ts';
 
-export function attemptReader({ db, tables: { attempts }, locking }: Connection): AttemptReader {
+const attemptsOf = prepared(
+  ({ db, tables: { attempts } }: Connection, { resourceId }: { resourceId: string }) =>
+    db
+      .select()
+      .from(attempts)
+      .where(eq(attempts.resourceId, resourceId))
+      .orderBy(asc(attempts.openedAt), asc(attempts.ref)),
+);
+
+export function attemptReader(connection: Connection): AttemptReader {
+  const {
+    db,
+    tables: { attempts },
+    locking,
+  } = connection;
   return {
     byRef: async (ref) =>
       (await locking.rows(db.select().from(attempts).where(eq(attempts.ref, ref))))[0] ?? null,
-    of: async (resourceId) =>
-      db
-        .select()
-        .from(attempts)
-        .where(eq(attempts.resourceId, resourceId))
-        .orderBy(asc(attempts.openedAt), asc(attempts.ref)),
+    of: (resourceId) => attemptsOf(connection, { resourceId }),
   };
 }
 

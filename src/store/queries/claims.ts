@@ -1,4 +1,4 @@
-import { and, count, eq, ne, type SQL, sum } from 'drizzle-orm';
+import { and, count, eq, ne, type SQL, sql, sum } from 'drizzle-orm';
 import type {
   ClaimReader,
   ClaimWriter,
@@ -6,24 +6,26 @@ import type {
   StorageClaimWriter,
 } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
-import { prepared, preparedWrite } from './prepared.ts';
+import { prepared } from './prepared.ts';
 
 const claimsOfInstance = prepared(
   ({ db, tables: { claims } }: Connection, { instanceId }: { instanceId: string }) =>
     db.select().from(claims).where(eq(claims.instanceId, instanceId)),
 );
 
-const countOfPlacement = prepared(
-  ({ db, tables: { claims } }: Connection, placement: { offerId: string; region: string }) =>
-    db
-      .select({ claimed: count() })
-      .from(claims)
-      .where(and(eq(claims.offerId, placement.offerId), eq(claims.region, placement.region))),
-);
+type Claim = Parameters<ClaimWriter['take']>[0];
 
-const insertClaim = preparedWrite(
-  ({ db, tables: { claims } }: Connection, claim: { instanceId: string; offerId: string; region: string }) =>
-    db.insert(claims).values(claim),
+/** A row if there was a unit and the instance held none. */
+const insertClaim = prepared(
+  ({ db, tables: { claims } }: Connection, { instanceId, offerId, region, capacity }: Claim) => {
+    const isThere = and(eq(claims.offerId, offerId), eq(claims.region, region));
+    const taken = db.select({ count: count() }).from(claims).where(isThere);
+    return db
+      .insert(claims)
+      .select(sql`SELECT ${instanceId}, ${offerId}, ${region} WHERE ${taken} < ${capacity}`)
+      .onConflictDoNothing()
+      .returning({ instanceId: claims.instanceId });
+  },
 );
 
 const deleteClaim = prepared(
@@ -80,14 +82,8 @@ export function claimWriter(connection: Connection): ClaimWriter {
     take: async ({ instanceId, offerId, region, capacity }) => {
       // Two transactions that count at once would both find the last unit free: one counts at a time.
       await locking.name(`placement ${JSON.stringify([offerId, region])}`);
-      const [isHeld, [found]] = await Promise.all([
-        reader.isHeldBy(instanceId),
-        countOfPlacement(connection, { offerId, region }),
-      ]);
-      if (isHeld) return true;
-      if ((found?.claimed ?? 0) >= capacity) return false;
-      await insertClaim(connection, { instanceId, offerId, region });
-      return true;
+      const inserted = await insertClaim(connection, { instanceId, offerId, region, capacity });
+      return inserted.length > 0 || reader.isHeldBy(instanceId);
     },
     release: async (instanceId) => (await deleteClaim(connection, { instanceId })).length === 1,
   };

@@ -38,6 +38,25 @@ export const noLocking: Locking = {
   sharedName: async () => undefined,
 };
 
+/** How a database numbers the changes of instances and volumes: see queries/changes.ts. */
+export interface ChangeNumbers {
+  /** The number of what a transaction writes for an account. */
+  next(accountId: unknown): SQL;
+  /**
+   * What the statement sees, in the form of `pg_current_snapshot()`: `first:end:open,open…`. It sees each committed
+   * change with a number below `end`, except those of the open transactions.
+   */
+  snapshot(accountId: unknown): SQL;
+  /** A text that differs after a restore. */
+  epoch: SQL;
+  /** Whether a number is in a list. Absent: transactions never overlap, so none is ever open. */
+  isAmong?(column: SQL, list: unknown): SQL;
+  /** A condition that leaves out numbers which a restored row has from another server. Absent: there are none. */
+  isBelowEnd?(column: SQL): SQL;
+  /** Keeps numbers from being given out again after the rows that had them are pruned. Absent: that cannot happen. */
+  keepAbove?(connection: Pick<Connection, 'db' | 'tables'>, number: number): Promise<void>;
+}
+
 /** What the queries of both stores run on. It lasts as long as what it connects to: statements are prepared on it. */
 export interface Connection<Schema = Tables> {
   db: Db;
@@ -45,6 +64,7 @@ export interface Connection<Schema = Tables> {
   locking: Locking;
   /** A text with A to Z in lower case, and no other letter: alike in each database, whatever its locale. */
   lower(text: Column | SQL): SQL;
+  changes: ChangeNumbers;
   /**
    * Awaits a write whose answer nobody needs. A transaction of PostgreSQL does not wait for it: it is sent together with
    * what follows, and if it fails, so does the transaction.

@@ -22,16 +22,19 @@ import type {
   InstanceWriter,
   Pruned,
 } from '../../orchestrator/model/store.ts';
+import { instanceColumns } from './changes.ts';
 import { type Connection, contains } from './connection.ts';
 import { prepared, preparedWrite } from './prepared.ts';
 
 const instanceById = prepared(({ db, tables: { instances }, locking }: Connection, { id }: { id: string }) =>
-  locking.rows(db.select().from(instances).where(eq(instances.id, id))),
+  locking.rows(db.select(instanceColumns(instances)).from(instances).where(eq(instances.id, id))),
 );
 
 const instanceByOwnerRef = prepared(
   ({ db, tables: { instances }, locking }: Connection, { ownerRef }: { ownerRef: string }) =>
-    locking.rows(db.select().from(instances).where(eq(instances.ownerRef, ownerRef))),
+    locking.rows(
+      db.select(instanceColumns(instances)).from(instances).where(eq(instances.ownerRef, ownerRef)),
+    ),
 );
 
 /** The same text as the condition of the partial indexes, so that they are used. */
@@ -143,7 +146,7 @@ export function instanceReader(connection: Connection): InstanceReader {
       if (accountId !== undefined) conditions.push(eq(instances.accountId, accountId));
       if (region !== undefined) conditions.push(eq(instances.region, region));
       return db
-        .select()
+        .select(instanceColumns(instances))
         .from(instances)
         .where(and(...conditions))
         .orderBy(asc(instances.createdAt), asc(instances.id));
@@ -152,7 +155,7 @@ export function instanceReader(connection: Connection): InstanceReader {
       const { createdAt, id } = instances;
       const [by, comparison] = order === 'oldest' ? [asc, sql`>`] : [desc, sql`<`];
       return db
-        .select()
+        .select(instanceColumns(instances))
         .from(instances)
         .where(
           and(
@@ -247,7 +250,7 @@ export async function instancesByIds(
   ids: readonly string[],
 ): Promise<InstanceRecord[]> {
   return db
-    .select()
+    .select(instanceColumns(instances))
     .from(instances)
     .where(inArray(instances.id, [...ids]));
 }
@@ -263,15 +266,25 @@ function toWritten({ endpoint, destroyOrder, ...row }: InstanceRecord): Written 
 }
 
 const insertInstance = preparedWrite(
-  ({ db, tables: { instances } }: Connection, { endpoint, destroyOrder, ...row }: Written) =>
-    db.insert(instances).values({ ...row, endpoint: endpoint ?? null, destroyOrder: destroyOrder ?? null }),
+  ({ db, tables: { instances }, changes }: Connection, { endpoint, destroyOrder, ...row }: Written) =>
+    db.insert(instances).values({
+      ...row,
+      endpoint: endpoint ?? null,
+      destroyOrder: destroyOrder ?? null,
+      changedIn: changes.next(row.accountId),
+    }),
 );
 
 const updateInstance = preparedWrite(
-  ({ db, tables: { instances } }: Connection, { id, endpoint, destroyOrder, ...row }: Written) =>
+  ({ db, tables: { instances }, changes }: Connection, { id, endpoint, destroyOrder, ...row }: Written) =>
     db
       .update(instances)
-      .set({ ...row, endpoint: endpoint ?? null, destroyOrder: destroyOrder ?? null })
+      .set({
+        ...row,
+        endpoint: endpoint ?? null,
+        destroyOrder: destroyOrder ?? null,
+        changedIn: changes.next(row.accountId),
+      })
       .where(eq(instances.id, id)),
 );
 
@@ -306,10 +319,7 @@ const prunable = prepared(
   },
 );
 
-export function instanceWriter(
-  connection: Connection,
-  onWrite: (record: InstanceRecord) => void,
-): InstanceWriter {
+export function instanceWriter(connection: Connection, written: Map<string, InstanceRecord>): InstanceWriter {
   const {
     db,
     tables: { instances, losses },
@@ -318,25 +328,23 @@ export function instanceWriter(
     ...instanceReader(connection),
     insert: async (record) => {
       await insertInstance(connection, toWritten(record));
-      onWrite(record);
+      written.set(record.id, record);
     },
     update: async (record) => {
       await updateInstance(connection, toWritten(record));
-      onWrite(record);
+      written.set(record.id, record);
     },
+    hasWritten: (id) => written.has(id),
     prune: async ({ platform, endedBefore, limit }) => {
       const found = await prunable(connection, { platform, endedBefore, limit });
-      if (found.length === 0) return toPruned([]);
+      if (found.length === 0) return toPruned(connection, []);
       // They are locked: what another transaction wrote for one of them until then is seen now.
       const isFree = and(inArray(instances.id, ids(found)), ...unneeded(connection));
       const free = await db.select({ id: instances.id }).from(instances).where(isFree);
       await db.delete(losses).where(inArray(losses.instanceId, ids(free)));
-      return toPruned(
-        await db
-          .delete(instances)
-          .where(inArray(instances.id, ids(free)))
-          .returning({ id: instances.id, createdAt: instances.createdAt }),
-      );
+      const { id, createdAt, changedIn } = instances;
+      const deleted = db.delete(instances).where(inArray(id, ids(free)));
+      return toPruned(connection, await deleted.returning({ id, createdAt, changedIn }));
     },
   };
 }
@@ -356,7 +364,12 @@ function unneeded({ db, tables: { attachments, claims, idempotency, instances, w
   ];
 }
 
-export function toPruned(deleted: readonly { id: string; createdAt: number }[]): Pruned {
+export async function toPruned(
+  connection: Connection,
+  deleted: readonly { id: string; createdAt: number; changedIn: number }[],
+): Promise<Pruned> {
+  const numbers = deleted.map(({ changedIn }) => changedIn);
+  if (numbers.length > 0) await connection.changes.keepAbove?.(connection, Math.max(...numbers));
   const newestCreatedAt =
     deleted.length === 0 ? null : Math.max(...deleted.map(({ createdAt }) => createdAt));
   return { ids: ids(deleted), newestCreatedAt };

@@ -3,6 +3,7 @@ import type { CommitListener, Reader, Transaction } from '../../orchestrator/mod
 import { accountUse, credentialReader, credentialWriter, idempotencyWriter } from './accounts.ts';
 import { alarmReader, alarmWriter } from './alarms.ts';
 import { attemptReader, attemptWriter } from './attempts.ts';
+import { changeReader } from './changes.ts';
 import { claimReader, claimWriter, storageClaimReader, storageClaimWriter } from './claims.ts';
 import type { Connection } from './connection.ts';
 import { cordonReader, cordonWriter } from './cordons.ts';
@@ -25,6 +26,8 @@ import { workReader, workWriter } from './work.ts';
 /** What a transaction has written: listeners are told of it after the commit. */
 export class Changes {
   readonly instances = new Map<string, InstanceRecord>();
+  /** The accounts whose volumes it wrote. */
+  readonly volumesOf = new Set<string>();
   work = false;
   /** Written by `writeHistory`. */
   readonly history: AddedHistory = new Map();
@@ -37,6 +40,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
   return {
     instances: translated(instanceReader(connection)),
     volumes: translated(volumeReader(connection)),
+    changes: translated(changeReader(connection)),
     attempts: translated(attemptReader(connection)),
     sightings: translated(sightingReader(connection)),
     claims: translated(claimReader(connection)),
@@ -56,8 +60,9 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
 
 export function transactionOn(connection: Connection, changes: Changes): Transaction {
   return {
-    instances: instanceWriter(connection, (record) => changes.instances.set(record.id, record)),
-    volumes: volumeWriter(connection),
+    instances: instanceWriter(connection, changes.instances),
+    volumes: volumeWriter(connection, (accountId) => changes.volumesOf.add(accountId)),
+    changes: changeReader(connection),
     attempts: attemptWriter(connection),
     sightings: sightingWriter(connection),
     claims: claimWriter(connection),
@@ -83,11 +88,12 @@ export function transactionOn(connection: Connection, changes: Changes): Transac
 export function notifyListeners(
   listeners: Iterable<CommitListener>,
   instances: Iterable<InstanceRecord>,
-  work = false,
+  { volumesOf, work }: { volumesOf?: ReadonlySet<string>; work?: boolean },
 ): void {
   const records = [...instances];
   for (const listener of listeners) {
     if (records.length > 0) listener.instancesChanged?.(records);
+    if (volumesOf !== undefined && volumesOf.size > 0) listener.volumesChanged?.(volumesOf);
     if (work) listener.workChanged?.();
   }
 }

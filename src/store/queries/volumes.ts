@@ -13,17 +13,18 @@ import {
   sql,
 } from 'drizzle-orm';
 import type { VolumeReader, VolumeWriter } from '../../orchestrator/model/store.ts';
+import { volumeColumns } from './changes.ts';
 import type { Connection } from './connection.ts';
 import { toPruned } from './instances.ts';
 import { prepared } from './prepared.ts';
 
 const volumeById = prepared(({ db, tables: { volumes }, locking }: Connection, { id }: { id: string }) =>
-  locking.rows(db.select().from(volumes).where(eq(volumes.id, id))),
+  locking.rows(db.select(volumeColumns(volumes)).from(volumes).where(eq(volumes.id, id))),
 );
 
 const volumeByOwnerRef = prepared(
   ({ db, tables: { volumes }, locking }: Connection, { ownerRef }: { ownerRef: string }) =>
-    locking.rows(db.select().from(volumes).where(eq(volumes.ownerRef, ownerRef))),
+    locking.rows(db.select(volumeColumns(volumes)).from(volumes).where(eq(volumes.ownerRef, ownerRef))),
 );
 
 const attachmentsOfVolume = prepared(
@@ -96,42 +97,64 @@ const prunable = prepared(
   },
 );
 
-export function volumeWriter(connection: Connection): VolumeWriter {
+/** `onWrite` hears of the account whose volume is written. */
+export function volumeWriter(connection: Connection, onWrite: (accountId: string) => void): VolumeWriter {
   const {
     db,
     tables: { attachments, volumes },
+    changes,
   } = connection;
+  const nextVersion = sql`${volumes.version} + 1`;
+  /** A volume is shown with its attachments. */
+  const attachmentsChanged = async (id: string): Promise<void> => {
+    const changed = { version: nextVersion, changedIn: changes.next(volumes.accountId) };
+    const { accountId } = volumes;
+    for (const written of await db
+      .update(volumes)
+      .set(changed)
+      .where(eq(volumes.id, id))
+      .returning({ accountId }))
+      onWrite(written.accountId);
+  };
   return {
     ...volumeReader(connection),
-    insert: async (record) => void (await db.insert(volumes).values(record)),
-    update: async (record) => void (await db.update(volumes).set(record).where(eq(volumes.id, record.id))),
+    insert: async (record) => {
+      await db.insert(volumes).values({ ...record, version: 1, changedIn: changes.next(record.accountId) });
+      onWrite(record.accountId);
+    },
+    update: async (record) => {
+      const changed = { ...record, version: nextVersion, changedIn: changes.next(record.accountId) };
+      await db.update(volumes).set(changed).where(eq(volumes.id, record.id));
+      onWrite(record.accountId);
+    },
     prune: async ({ platform, endedBefore, limit }) => {
       const found = await prunable(connection, { platform, endedBefore, limit });
-      if (found.length === 0) return toPruned([]);
+      if (found.length === 0) return toPruned(connection, []);
       // They are locked: what another transaction wrote for one of them until then is seen now.
       const among = inArray(
         volumes.id,
         found.map(({ id }) => id),
       );
-      return toPruned(
-        await db
-          .delete(volumes)
-          .where(and(among, ...unneeded(connection)))
-          .returning({ id: volumes.id, createdAt: volumes.createdAt }),
-      );
+      const { id, createdAt, changedIn } = volumes;
+      const deleted = db.delete(volumes).where(and(among, ...unneeded(connection)));
+      return toPruned(connection, await deleted.returning({ id, createdAt, changedIn }));
     },
-    putAttachment: async (attachment) =>
-      void (await db
+    putAttachment: async (attachment) => {
+      await db
         .insert(attachments)
         .values(attachment)
         .onConflictDoUpdate({
           target: [attachments.volumeId, attachments.instanceId],
           set: { state: attachment.state },
-        })),
-    removeAttachment: async (volumeId, instanceId) =>
-      void (await db
+        });
+      await attachmentsChanged(attachment.volumeId);
+    },
+    removeAttachment: async (volumeId, instanceId) => {
+      await db
         .delete(attachments)
-        .where(and(eq(attachments.volumeId, volumeId), eq(attachments.instanceId, instanceId)))),
+        .where(and(eq(attachments.volumeId, volumeId), eq(attachments.instanceId, instanceId)));
+      await attachmentsChanged(volumeId);
+    },
   };
 }
 

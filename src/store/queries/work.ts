@@ -99,14 +99,32 @@ export function workReader(connection: Connection): WorkReader {
 }
 
 const noWait = { waitedAttempt: null, isHeld: false };
+const newStep = { cookie: null, attempt: 0, lastError: null, ...noWait };
 const noLease = { leaseToken: null, leaseOwner: null, leaseUntil: 0 };
+
+const replaceWork = preparedWrite(
+  (
+    { db, tables: { work } }: Connection,
+    {
+      resourceId,
+      token,
+      ...next
+    }: Pick<Lease, 'resourceId' | 'token'> & Pick<Work, 'kind' | 'notBefore' | 'deadlineAt'>,
+  ) => {
+    const step = { ...next, ...newStep, waitsSince: next.notBefore };
+    return db
+      .update(work)
+      .set({ ...step, ...noLease })
+      .where(isHeldBy(work, { resourceId, token }));
+  },
+);
 
 type Put = Pick<Work, 'resourceId' | 'resourceKind' | 'kind' | 'notBefore' | 'deadlineAt' | 'cookie'>;
 
 const putWork = preparedWrite(
   ({ db, tables }: Connection, { resourceId, resourceKind, notBefore, ...put }: Put) => {
     const { attempts, instances, volumes, work } = tables;
-    const step = { ...put, notBefore, attempt: 0, lastError: null, waitsSince: notBefore, ...noWait };
+    const step = { ...newStep, ...put, notBefore, waitsSince: notBefore };
     // The resource's own, so that nobody can give another one.
     const platform = sql<string>`coalesce(
       (SELECT ${instances.platform} FROM ${instances} WHERE ${instances.id} = ${resourceId}),
@@ -168,6 +186,10 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
         resourceId,
         token,
       });
+      onWrite();
+    },
+    replace: async ({ resourceId, token }, { kind, notBefore, deadlineAt }) => {
+      await replaceWork(connection, { resourceId, token, kind, notBefore, deadlineAt });
       onWrite();
     },
     extendDeadlines: async (platform, byMs) =>

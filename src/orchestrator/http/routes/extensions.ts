@@ -1,15 +1,22 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { resizeVolumeRequestSchema, restartStatusSchema } from '../../../contract/extensions.ts';
+import {
+  changesSchema,
+  MAX_WAIT_S,
+  resizeVolumeRequestSchema,
+  restartStatusSchema,
+} from '../../../contract/extensions.ts';
 import { instanceSchema } from '../../../contract/instance.ts';
 import { volumeSchema } from '../../../contract/volume.ts';
+import { untilClientLeaves } from '../../../http/api/client-left.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { listChanges } from '../../changes/list-changes.ts';
 import { toInstance } from '../../instances/list.ts';
 import { restartInstance, restartStatus } from '../../instances/restart.ts';
 import { resizeVolume } from '../../volumes/resize.ts';
 import { toVolume } from '../../volumes/transition.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
-import { asked } from '../who.ts';
+import { asked, namingRefused } from '../who.ts';
 
 const shared = {
   tags: ['Beyond the contract'],
@@ -72,9 +79,31 @@ const resizeRoute = createRoute({
   ]),
 });
 
+const changesRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/x/changes',
+  operationId: 'listChanges',
+  summary: 'Which instances and volumes of the account have changed since the cursor of an earlier reply',
+  description:
+    'Where `extras.berth.changes` is true. Without `since` it answers `reset: true` and a cursor. With one it lists every change that was committed after that reply, or answers `reset: true`. The same cursor may be asked with again.',
+  request: {
+    query: z.object({
+      since: z.string().optional().meta({ description: '`cursor` of an earlier reply.' }),
+      wait_s: z.coerce
+        .number()
+        .min(0)
+        .max(MAX_WAIT_S)
+        .optional()
+        .meta({ description: 'How many seconds to wait for a change if there is none; default 0.' }),
+    }),
+  },
+  responses: errors.replies(200, 'The changes, at most 1,000.', changesSchema, ['unauthorized']),
+});
+
 /** What is ours beside O:, announced in `Configuration.extras.berth`. */
 export function extensionRoutes(deps: HttpDeps) {
-  const { store } = deps;
+  const { store, authenticator } = deps;
   return createRouter()
     .openapi(restartRoute, async (context) => {
       const { accountId } = context.get('principal');
@@ -91,6 +120,18 @@ export function extensionRoutes(deps: HttpDeps) {
         await restartStatus(store.read, accountId, context.req.valid('param').instanceId),
         200,
       );
+    })
+    .openapi(changesRoute, async (context) => {
+      const { accountId } = context.get('principal');
+      const { since, wait_s: waitS = 0 } = context.req.valid('query');
+      const waitMs = context.req.method === 'HEAD' ? 0 : waitS * 1000;
+      const changes = await untilClientLeaves(context, (client) =>
+        listChanges(deps, accountId, { since, waitMs, client }),
+      );
+      // Its key may be revoked by now.
+      const authorization = context.req.header('authorization');
+      if (waitMs > 0) await namingRefused(context, authenticator.authenticate(authorization));
+      return context.json(changes, 200);
     })
     .openapi(resizeRoute, async (context) => {
       const { accountId } = context.get('principal');

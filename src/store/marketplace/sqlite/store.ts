@@ -44,8 +44,13 @@ function storeOn(database: StoreDatabase, openSnapshot: () => Database.Database)
       const told = nothingTold();
       return database
         .transact(
-          () => body(transactionOn(connection, told)),
-          () => signals.tell(told),
+          async () => {
+            const value = await body(transactionOn(connection, told));
+            // The worker's own transaction joins this commit.
+            signals.wake(told.signals.filter(({ kind }) => kind === 'ask'));
+            return value;
+          },
+          () => signals.tell({ ...told, signals: told.signals.filter(({ kind }) => kind === 'wake') }),
         )
         .catch((error) => Promise.reject(toCoreError(error)));
     },

@@ -1,0 +1,51 @@
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { Client } from 'pg';
+import { isPostgres, sqlitePath } from '../../src/config/server-schema.ts';
+
+/** What was written to a database until now, counted from a moment of no meaning. */
+export interface Written {
+  /** Transactions that wrote. */
+  transactions: number;
+  /** To the log of PostgreSQL; to the files of SQLite, checkpoints included. */
+  bytes: number;
+}
+
+export interface WriteMeter {
+  read(): Promise<Written>;
+  close(): Promise<void>;
+}
+
+/** Reads beside the server, whose process id is `pid`: it is not asked. */
+export async function writeMeter(database: string, pid: number): Promise<WriteMeter> {
+  return isPostgres(database) ? postgresMeter(database) : sqliteMeter(sqlitePath(database), pid);
+}
+
+async function postgresMeter(url: string): Promise<WriteMeter> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  return {
+    read: async () => {
+      const { rows } = await client.query<{ transactions: string; bytes: string }>(
+        "SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS transactions, pg_current_wal_insert_lsn() - '0/0' AS bytes",
+      );
+      return { transactions: Number(rows[0]?.transactions), bytes: Number(rows[0]?.bytes) };
+    },
+    close: () => client.end(),
+  };
+}
+
+/** In the header of the index of the WAL: the counter that each write transaction increments. */
+const CHANGES_AT = 8;
+
+function sqliteMeter(path: string, pid: number): WriteMeter {
+  const index = openSync(`${path}-shm`, 'r');
+  return {
+    read: async () => {
+      const header = Buffer.alloc(4);
+      readSync(index, header, 0, header.length, CHANGES_AT);
+      const [, bytes = 'NaN'] = /^write_bytes: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8')) ?? [];
+      return { transactions: header.readUInt32LE(), bytes: Number(bytes) };
+    },
+    close: async () => closeSync(index),
+  };
+}

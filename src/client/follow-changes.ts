@@ -1,0 +1,85 @@
+import type { Change } from '../contract/extensions.ts';
+import type { Clock } from '../ports/clock.ts';
+import { type OrchestratorClient, ProviderError } from './orchestrator-client.ts';
+
+const WAIT_MS = 30_000;
+const EVERY_MS = 1_000;
+const MAX_PAUSE_MS = 60_000;
+
+export interface FollowOptions {
+  /** Where to go on: the last cursor that was dealt with. Null: from now on. */
+  cursor: string | null;
+  clock: Clock;
+  /** Ends it, also while it waits. */
+  signal: AbortSignal;
+  /** How long the orchestrator may wait for a change before it answers, in milliseconds; default and maximum: 30 s. */
+  waitMs?: number;
+  /** The shortest time between two requests, in milliseconds; default: 1 s. Changes within it come together. */
+  everyMs?: number;
+  /** Hears of each request that failed. It is sent again, after a pause that grows to a minute. */
+  onProblem?: (error: ProviderError) => void;
+}
+
+/** What one reply says. */
+export interface FollowedChanges {
+  /** Anything may have changed: read all instances and volumes again. */
+  reset: boolean;
+  changes: readonly Change[];
+  /** To be stored once the changes are dealt with. */
+  cursor: string;
+  /** Everything that was committed by then is listed here or was listed before, in milliseconds since the epoch by the client's own clock. */
+  asOf: number;
+}
+
+/**
+ * Follows the changes of an orchestrator that announces `extras.berth.changes`, with one request at a time. The next one
+ * is sent when the caller asks for more: it has dealt with the last reply then. A lost or repeated reply loses nothing,
+ * since the cursor is the client's, and an answer to another cursor is refused. A change can be listed more than once.
+ *
+ * @throws {ProviderError} `not_found`: the orchestrator does not offer it
+ */
+export async function* followChanges(
+  client: Pick<OrchestratorClient, 'listChanges'>,
+  {
+    clock,
+    signal,
+    waitMs = WAIT_MS,
+    everyMs = EVERY_MS,
+    onProblem = () => undefined,
+    ...from
+  }: FollowOptions,
+): AsyncGenerator<FollowedChanges, void> {
+  let { cursor } = from;
+  /** Requests in a row that brought nothing: they failed, or each said reset again. */
+  let vain = 0;
+  while (!signal.aborted) {
+    const asOf = clock.now();
+    try {
+      const page = await client.listChanges(cursor, { waitMs, signal });
+      yield { reset: page.reset, changes: page.changes, cursor: page.cursor, asOf };
+      vain = page.reset && cursor !== null ? vain + 1 : 0;
+      cursor = page.cursor;
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof ProviderError) || error.problem === 'not_found') throw error;
+      onProblem(error);
+      vain += 1;
+      // It does not know its own cursor any more.
+      if (error.problem === 'refused') cursor = null;
+    }
+    const pauseMs = vain === 0 ? everyMs : Math.min(everyMs * 2 ** vain, MAX_PAUSE_MS);
+    await pause(clock, asOf + pauseMs - clock.now(), signal);
+  }
+}
+
+function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  if (ms <= 0 || signal.aborted) return Promise.resolve();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = clock.setTimer(ms, resolve);
+  const end = (): void => {
+    timer.cancel();
+    resolve();
+  };
+  signal.addEventListener('abort', end, { once: true });
+  return promise.finally(() => signal.removeEventListener('abort', end));
+}

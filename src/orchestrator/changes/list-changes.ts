@@ -1,0 +1,69 @@
+import { invalidRequest } from '../../contract/errors.ts';
+import type { Changes } from '../../contract/extensions.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Store } from '../model/store.ts';
+import type { ChangeWaits } from './change-waits.ts';
+import { fromCursor, type ReadCursor, toCursor } from './cursor.ts';
+
+/** Changes of one reply. */
+const LIMIT = 1_000;
+
+interface Deps {
+  store: Pick<Store, 'read'>;
+  clock: Pick<Clock, 'now'>;
+  changeWaits: ChangeWaits;
+}
+
+interface Asked {
+  /** Absent: the client only asks where the changes end now. */
+  since?: string | undefined;
+  /** How long to wait for a change where there is none, in milliseconds. */
+  waitMs: number;
+  /** Aborted when the client has gone. */
+  client: AbortSignal;
+}
+
+/**
+ * GET /x/changes: the instances and volumes of an account that were written after a cursor, or that it has to start again.
+ *
+ * @throws {ApiError} `invalid_request` for a text that is not a cursor, `too_many_requests` if too many requests wait
+ */
+export async function listChanges(
+  { store, clock, changeWaits }: Deps,
+  accountId: string,
+  { since, waitMs, client }: Asked,
+): Promise<Changes> {
+  let cursor = since === undefined ? undefined : readCursor(since);
+  const wait = changeWaits.open(accountId, cursor === undefined ? 0 : waitMs, client);
+  try {
+    for (;;) {
+      // Before the read: a commit during it is waited for no longer.
+      const woken = wait.next();
+      const after = cursor?.position ?? null;
+      const { epoch, changes, next, isAhead } = await store.read.changes.page({
+        accountId,
+        after,
+        limit: LIMIT,
+      });
+      const scope = { accountId, epoch, now: clock.now() };
+      if (cursor !== undefined && (isAhead || !cursor.isOf(scope))) {
+        // Read again without it, for where the changes end.
+        cursor = undefined;
+        continue;
+      }
+      const reset = cursor === undefined;
+      if (reset || changes.length > 0 || wait.isOver)
+        return { ...(since !== undefined && { since }), cursor: toCursor(scope, next), reset, changes };
+      await woken;
+    }
+  } finally {
+    wait.close();
+  }
+}
+
+function readCursor(text: string): ReadCursor {
+  const cursor = fromCursor(text);
+  if (cursor === undefined)
+    throw invalidRequest([{ path: 'since', message: 'expected a cursor of an earlier reply' }]);
+  return cursor;
+}

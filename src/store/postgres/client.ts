@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import { Client, type ClientConfig, type QueryConfig, type QueryResult } from 'pg';
+import { Packet } from './packet.ts';
+
+/** How long, in milliseconds, closing a connection may take. */
+const GOODBYE_MS = 2_000;
+
+/** The server's function that waits until a synchronous standby has a commit. It warns if that wait was ended. */
+const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN';
+
+/** The wait for a synchronous standby was ended: the commit is on this server's disk alone. */
+class UnconfirmedCommit extends Error {
+  override readonly name = 'UnconfirmedCommit';
+  readonly code = 'UNCONFIRMED_COMMIT';
+}
+
+/**
+ * A client that closes in time even if the server does not answer, that can search for text with a NUL, and that sends
+ * what is asked of it at once in one packet: each packet wakes the server. A commit that no synchronous standby has is not
+ * taken for one that has succeeded: its answer counts as lost.
+ */
+export class BerthClient extends Client {
+  constructor(config?: string | ClientConfig) {
+    super(config);
+    this.on('notice', ({ routine, message }) => {
+      if (routine !== WAIT_FOR_STANDBY) return;
+      // What follows in the same packet says that the commit succeeded: it must find no query.
+      this.connection.emit('error', new UnconfirmedCommit(message));
+      this.connection.stream.destroy();
+    });
+  }
+
+  override end(): Promise<void>;
+  override end(callback: (error: Error) => void): void;
+  override end(callback?: (error: Error) => void): Promise<void> | void {
+    const limit = setTimeout(() => this.connection.stream.destroy(), GOODBYE_MS);
+    limit.unref();
+    this.once('end', () => clearTimeout(limit));
+    return callback === undefined ? super.end() : super.end(callback);
+  }
+
+  override query(query: string | QueryConfig): Promise<QueryResult>;
+  override query(...args: never[]): never;
+  override query(...args: unknown[]): unknown {
+    const [query, values, ...rest] = args;
+    const { stream } = this.connection;
+    stream.cork();
+    process.nextTick(() => stream.uncork());
+    return Reflect.apply(super.query, this, [query, findable(query, values), ...rest]);
+  }
+}
+
+/** For transactions. Its statements fail where one before them has failed, so what is asked at once is one `Packet`. */
+export class TransactionClient extends BerthClient {
+  #packet: Packet | undefined;
+
+  override query(query: string | QueryConfig): Promise<QueryResult>;
+  override query(...args: never[]): never;
+  override query(...args: unknown[]): unknown {
+    const [query, values] = args;
+    if (typeof query === 'string') {
+      this.#sendNow();
+      return super.query(query);
+    }
+    if (this.#packet === undefined) {
+      this.#packet = new Packet();
+      process.nextTick(() => this.#sendNow());
+    }
+    return this.#packet.add(query as QueryConfig, findable(query, values) as unknown[] | undefined);
+  }
+
+  #sendNow(): void {
+    const packet = this.#packet;
+    this.#packet = undefined;
+    if (packet !== undefined) super.query(packet as never);
+  }
+}
+
+/**
+ * PostgreSQL stores no text with a NUL and refuses it as a parameter. A SELECT gets a random text instead, which finds
+ * nothing either. A write is left as it is, and refused.
+ */
+function findable(query: unknown, values: unknown): unknown {
+  if (!Array.isArray(values) || !values.some(hasNul)) return values;
+  const text = typeof query === 'string' ? query : (query as { text?: unknown }).text;
+  if (typeof text !== 'string' || !/^\s*select/i.test(text)) return values;
+  return values.map((value) => (hasNul(value) ? randomUUID() : value));
+}
+
+const hasNul = (value: unknown): boolean => typeof value === 'string' && value.includes('\0');

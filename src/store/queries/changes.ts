@@ -1,0 +1,106 @@
+import { getTableColumns, sql } from 'drizzle-orm';
+import type { ChangePosition, ChangeReader } from '../../orchestrator/model/store.ts';
+import type { ResourceKind } from '../../orchestrator/model/work.ts';
+import type { Connection, Tables } from './connection.ts';
+import { prepared } from './prepared.ts';
+
+// Each instance and volume has the number of its last change in its row, so the rows are the list of changes. PostgreSQL
+// numbers a change with the id of its transaction. Ids follow the first writes, not the commits, so a position also names
+// the transactions that were open. See docs/decisions/0031-changes.md.
+
+/** A position names at most this many open transactions. If there are more, some changes are listed again. */
+const MOST_OPEN = 500;
+
+/** What is in an instance's record. */
+export function instanceColumns(instances: Tables['instances']) {
+  const { changedIn, ...columns } = getTableColumns(instances);
+  return columns;
+}
+
+/** What is in a volume's record. */
+export function volumeColumns(volumes: Tables['volumes']) {
+  const { changedIn, version, ...columns } = getTableColumns(volumes);
+  return columns;
+}
+
+interface PageValues {
+  accountId: string;
+  from: number;
+  afterId: string;
+  open: number[];
+  limit: number;
+}
+
+const pageOfChanges = prepared(
+  (
+    { db, tables: { instances, volumes }, changes }: Connection,
+    { accountId, from, afterId, open, limit }: PageValues,
+  ) => {
+    /** A query for each range of the index: one with OR might read all rows of the account. */
+    const listed = (kind: ResourceKind, table: Tables['instances'] | Tables['volumes']) => {
+      const range = sql`(changed_in, id) > (${from}, ${afterId})`;
+      const known = changes.isBelowEnd && sql` AND ${changes.isBelowEnd(sql`changed_in`)}`;
+      const select = sql`SELECT '${sql.raw(kind)}' AS kind, id, version, changed_in FROM ${table} WHERE account_id = ${accountId} AND `;
+      const earlier = changes.isAmong && sql` UNION ALL ${select} ${changes.isAmong(sql`changed_in`, open)}`;
+      return sql`${select} ${range} ${known} ${earlier}`;
+    };
+    const page = sql`(${listed('instance', instances)} UNION ALL ${listed('volume', volumes)} ORDER BY changed_in, id LIMIT ${limit}) AS page`;
+    return db
+      .select({
+        epoch: sql<string>`${changes.epoch}`,
+        snapshot: sql<string>`${changes.snapshot(accountId)}`,
+        kind: sql<ResourceKind | null>`page.kind`,
+        id: sql<string>`page.id`,
+        version: sql<number>`page.version`.mapWith(Number),
+        changedIn: sql<number>`page.changed_in`.mapWith(Number),
+      })
+      .from(sql`(SELECT 1) AS one`)
+      .leftJoin(page, sql`true`)
+      .orderBy(sql`page.changed_in`, sql`page.id`);
+  },
+);
+
+export function changeReader(connection: Connection): ChangeReader {
+  return {
+    page: async ({ accountId, after, limit }) => {
+      const { from, afterId, open } = after ?? { from: 0, afterId: '', open: [] };
+      const rows = await pageOfChanges(connection, {
+        accountId,
+        from,
+        afterId,
+        open: [...open],
+        limit: after === null ? 0 : limit,
+      });
+      const { epoch = '', snapshot = '' } = rows[0] ?? {};
+      const listed = rows.filter(({ kind }) => kind !== null);
+      const end = endOf(snapshot);
+      const last = after !== null && listed.length === limit ? listed.at(-1) : undefined;
+      return {
+        epoch,
+        changes: listed.map(({ kind, id, version }) => ({ kind: kind as ResourceKind, id, version })),
+        next: last === undefined ? atEnd(end) : atLast(last, end),
+        isAhead: from > end.from,
+      };
+    },
+  };
+}
+
+type End = Pick<ChangePosition, 'from' | 'open'>;
+
+/** What a statement saw: all before `from`, except what open transactions may have written. */
+function endOf(snapshot: string): End {
+  const [, end = '', open = ''] = snapshot.split(':');
+  return { from: Number(end), open: open === '' ? [] : open.split(',').map(Number) };
+}
+
+function atEnd({ from, open }: End): ChangePosition {
+  return { from: open[MOST_OPEN] ?? from, afterId: '', open: open.slice(0, MOST_OPEN) };
+}
+
+/** After the last change of a page that was cut. What lies behind it was not seen, whether it was open or not. */
+function atLast({ changedIn, id }: { changedIn: number; id: string }, { open }: End): ChangePosition {
+  const earlier = open.filter((number) => number < changedIn);
+  return earlier.length > MOST_OPEN
+    ? atEnd({ from: changedIn, open: earlier })
+    : { from: changedIn, afterId: id, open: earlier };
+}

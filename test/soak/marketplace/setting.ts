@@ -1,0 +1,112 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ProviderTruth } from '../../support/fakes/journaled-provider.ts';
+import {
+  addRichTeam,
+  MARKETPLACE_ENV,
+  startProvider,
+  writeMarketplaceConfig,
+} from '../../support/processes/marketplace.ts';
+import { embeddedPostgres } from '../database.ts';
+import { Lives } from '../processes.ts';
+
+/** Short, so that a run of some minutes sees what is given up. Seconds. */
+export const TIMES = { actionS: 45, lifecycleWaitS: 5, findCreateS: 30, blinkS: 20 };
+
+const CONFIG = `polling:
+  interval_s: [10, 20]
+  blink_s: ${TIMES.blinkS}
+  sweep_s: 20
+  catalog_s: 10
+  find_create_s: ${TIMES.findCreateS}
+  action_s: ${TIMES.actionS}
+  lifecycle_wait_s: ${TIMES.lifecycleWaitS}
+billing: { slice_s: 10, minimum_runtime_minutes: 0 }
+log: { level: info }
+`;
+
+export interface Team {
+  id: string;
+  apiKey: string;
+}
+
+/** One `berth marketplace` of several, over many lives. */
+export class Server extends Lives {
+  /** Of its present or last life. */
+  baseUrl = '';
+
+  constructor(name: string, folder: string, config: string) {
+    const args = ['marketplace', '--json', '--port', '0', '--config', config];
+    super(name, folder, () => args, MARKETPLACE_ENV);
+  }
+
+  override async start(): Promise<Record<string, string>> {
+    const ready = await super.start();
+    this.baseUrl = ready['base_url'] ?? '';
+    return ready;
+  }
+}
+
+export interface Setting extends AsyncDisposable {
+  /** Of the database. */
+  url: string;
+  /** For commands. */
+  config: string;
+  servers: readonly Server[];
+  teams: readonly Team[];
+  /** Where the logs are; removed at the end unless `keep` was called. */
+  folder: string;
+  keep(): void;
+  truth(): Promise<ProviderTruth>;
+}
+
+/** A PostgreSQL, a provider and servers, all of them started, and teams with money. */
+export async function startSetting(given: {
+  servers: number;
+  teams: number;
+  seed: string;
+}): Promise<Setting> {
+  await using stack = new AsyncDisposableStack();
+  const folder = mkdtempSync(join(tmpdir(), 'berth-soak-'));
+  let isKept = false;
+  stack.defer(() => {
+    if (!isKept) rmSync(folder, { recursive: true, force: true });
+  });
+  const database = stack.use(await embeddedPostgres());
+  const provider = stack.use(
+    await startProvider({
+      ...{ bootMs: 300, stopMs: 200, startMs: 300, restartMs: 500, deleteMs: 200, volumeMs: 100 },
+      ...{ delayMs: 20, seed: given.seed },
+    }),
+  );
+  const config = writeMarketplaceConfig(folder, {
+    database: database.url,
+    providerUrl: provider.baseUrl,
+    more: CONFIG,
+  });
+  const servers = Array.from(
+    { length: given.servers },
+    (_, index) => new Server(`server-${index + 1}`, folder, config),
+  );
+  stack.defer(async () => {
+    await Promise.all(servers.map((server) => server.end('SIGKILL')));
+  });
+  for (const server of servers) await server.start();
+  const baseUrl = servers[0]?.baseUrl ?? '';
+  const teams: Team[] = [];
+  for (let number = 0; number < given.teams; number++) {
+    const { apiKey, teamId } = await addRichTeam({ config, baseUrl }, `user-${number}@example.com`);
+    teams.push({ id: teamId, apiKey });
+  }
+  const truthUrl = new URL('/control/truth', provider.baseUrl);
+  const owned = stack.move();
+  return {
+    ...{ url: database.url, config, servers, teams, folder },
+    keep: () => {
+      isKept = true;
+    },
+    truth: async () => (await (await fetch(truthUrl)).json()) as ProviderTruth,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
