@@ -327,6 +327,15 @@ const RECORDERS = [
   'src/drivers/simulator/remote/protocol.ts',
 ];
 
+it('only a worker of the marketplace calls a provider', () => {
+  const root = join(import.meta.dirname, '..');
+  const callers = globSync('src/marketplace/**/*.ts', { cwd: root })
+    .filter((file) => !/\.(test|suite|fixture)\.ts$/.test(file) && !file.startsWith('src/marketplace/sync/'))
+    .filter((file) => /\bclient\s*\.\s*(?!close\b)\w+\(/.test(readFileSync(join(root, file), 'utf8')));
+  // Its worker reads the catalog through this.
+  expect(callers).toEqual(['src/marketplace/providers/read-catalog.ts']);
+});
+
 it('an order to destroy is made only where a request for it is recorded [order-names-request]', () => {
   const isTest = /\.(test|suite|fixture)\.ts$/;
   const root = join(import.meta.dirname, '..');

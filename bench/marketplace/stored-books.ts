@@ -1,5 +1,5 @@
 import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.ts';
-import { postSlice } from '../../src/marketplace/ledger/segments.ts';
+import { postUntil } from '../../src/marketplace/ledger/segments.ts';
 import { systemClock as clock, systemRandom as random } from '../../src/runtime/system.ts';
 import { runningDeployment, seed, segment, teamId } from '../../src/store/marketplace/records.fixture.ts';
 import { multiplyRows, numbered } from '../support/multiply-rows.ts';
@@ -7,13 +7,15 @@ import { multiplyRows, numbered } from '../support/multiply-rows.ts';
 const SLICE_MS = 300_000;
 const DAY_MS = 86_400_000;
 export const SLICES_A_DAY = DAY_MS / SLICE_MS;
+/** As slices are by default. */
+export const HOURLY_MS = 3_600_000;
 const RATE = 2_400_000;
 
 /**
- * Makes the books of a marketplace in which so many teams had a deployment for a day each, billed by slices of five minutes:
- * the first through the ledger, the others as copies of it. The books are in order.
+ * Makes the books of a marketplace in which so many teams had a deployment for a day each, billed by slices of five minutes
+ * or of `sliceMs`: the first through the ledger, the others as copies of it. The books are in order.
  */
-export async function storeBooks(database: string, days: number): Promise<void> {
+export async function storeBooks(database: string, days: number, sliceMs = SLICE_MS): Promise<void> {
   const store = await openMarketplaceStore(database, () => undefined);
   const startedAt = Math.floor(clock.now() / DAY_MS - 3) * DAY_MS;
   const endedAt = startedAt + DAY_MS;
@@ -25,8 +27,8 @@ export async function storeBooks(database: string, days: number): Promise<void> 
       const rates = { rateMicroUsdPerHour: RATE, originalRateMicroUsdPerHour: RATE };
       let open = segment({ startedAt, postedUntil: startedAt, ...rates });
       await tx.ledger.insertSegment(open);
-      for (let end = startedAt + SLICE_MS; end <= endedAt; end += SLICE_MS)
-        open = await postSlice({ random }, tx, open, end);
+      for (let end = startedAt + sliceMs; end <= endedAt; end += sliceMs)
+        open = await postUntil({ random }, tx, open, end);
       await tx.ledger.updateSegment({ ...open, endedAt });
       const record = await tx.deployments.byId('dep-1');
       if (record === null) throw new Error('the deployment is not there');

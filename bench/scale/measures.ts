@@ -158,15 +158,31 @@ export const measures: readonly Measure[] = [
     },
   },
   {
+    id: 'billing-hour',
+    what: 'an hour of billing, a deployment',
+    of: 'deployments',
+    n: { full: 500, quick: 100 },
+    rounds: { full: 2, quick: 1 },
+    on: BOTH,
+    load: () => import('./subjects/billing-hour.ts'),
+    figures: {
+      cpuMs: { what: 'CPU', unit: 'ms', mayGrow: FLAT },
+      coresAMillion: { what: 'cores for a million', unit: '', mayGrow: FLAT, aim: { atMost: 0.3 } },
+      slices: { what: 'slices', unit: '', mayGrow: FLAT },
+      // Of many deployments, each slice is on pages of its own.
+      kib: { what: 'written', unit: 'KiB', mayGrow: 4 },
+    },
+  },
+  {
     id: 'roll-up',
     what: 'a deployment-day of the ledger',
     of: 'deployment-days',
-    n: { full: 200, quick: 20 },
+    n: { full: 1_000, quick: 100 },
     rounds: { full: 1, quick: 1 },
-    on: SQLITE,
+    on: BOTH,
     load: () => import('./subjects/roll-up.ts'),
     figures: {
-      beforeKib: { what: 'as slices', unit: 'KiB', mayGrow: null },
+      beforeKib: { what: 'as a slice an hour', unit: 'KiB', mayGrow: null },
       kib: { what: 'rolled up', unit: 'KiB', mayGrow: FLAT, aim: { atMost: 10 } },
       // Its rows stand beside those of all others of the time: the more there are, the fewer of them are in the cache.
       cpuMs: { what: 'CPU to roll it up', unit: 'ms', mayGrow: 4 },

@@ -114,7 +114,7 @@ function drawOptions(chance: Chance): MarketplaceOptions {
     spending: { ...defaultOptions.spending, balanceForMs: 60_000 },
     billing: {
       ...defaultOptions.billing,
-      sliceMs: chance.pick([10_000, 60_000]),
+      sliceMs: chance.pick([10_000, 60_000, null]),
       rollUp: chance.pick([
         { afterMs: 60_000, periodMs: 120_000 },
         { afterMs: 0, periodMs: 50_000 },

@@ -252,8 +252,8 @@ export const marketplaceMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/marketplace/ledger/roll-up.ts',
-        find: 'const until = Math.floor((clock.now() - afterMs) / periodMs) * periodMs;',
-        replace: 'const until = clock.now();',
+        find: 'const until = Math.floor((startedAt - afterMs) / periodMs) * periodMs;',
+        replace: 'const until = startedAt;',
       },
       {
         file: 'src/store/marketplace/queries/roll-up.ts',
@@ -269,8 +269,8 @@ export const marketplaceMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/store/marketplace/queries/postings.ts',
-        find: 'await insertBookings(connection, [usage]);',
-        replace: 'await book(connection, [usage]);',
+        find: 'if (lines.length === 0) return;\n  await insertBookings(',
+        replace: 'if (lines.length === 0) return;\n  await book(',
       },
     ],
   },

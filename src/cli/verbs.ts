@@ -23,6 +23,7 @@ export const verbs: Readonly<Record<string, readonly string[]>> = {
   // alarms, losses, maintenance
   ack: [],
   accept: [],
+  'clean-up': [],
   plan: [],
   cancel: [],
   // money and mail

@@ -78,7 +78,7 @@ export function toMarketplaceOptions({
       },
     },
     billing: {
-      sliceMs: billing.slice_s * SECOND_MS,
+      sliceMs: billing.slice_s === null ? null : billing.slice_s * SECOND_MS,
       rollUp: {
         afterMs: billing.roll_up_after_days === null ? null : billing.roll_up_after_days * DAY_MS,
         periodMs: DAY_MS,

@@ -6,11 +6,8 @@ export interface Job<S> {
   /** Of the lease, and in the log. */
   name: string;
   everyMs: number;
-  /**
-   * One round; `isNewHolder`: another process may have done the one before. All that it writes goes through `store`,
-   * which refuses it once another process has the lease.
-   */
-  work(store: S, isNewHolder: boolean): Promise<void>;
+  /** One round. All that it writes goes through `store`, which refuses it once another process has the lease. */
+  work(store: S): Promise<void>;
 }
 
 export interface LeasedJobDeps<S> {
@@ -80,9 +77,8 @@ export class LeasedJob<S extends LeasingStore> {
     try {
       const ttlMs = Math.max(MIN_LEASE_MS, 3 * everyMs);
       const lease = await store.transact((tx) => tx.leases.claim(name, this.#holder, clock.now(), ttlMs));
-      const isNewHolder = lease?.token !== this.#token;
       this.#token = lease?.token;
-      if (lease !== null) await work(fence(store, lease), isNewHolder);
+      if (lease !== null) await work(fence(store, lease));
     } catch (err) {
       if (err instanceof LeaseLost) return log.warn({ job: name }, LOST);
       log.error({ err, job: name }, 'a round of a job failed; it will be retried');

@@ -137,6 +137,7 @@ const marketAdmin: Routes = {
   'POST /operator/v1/providers/:provider/losses/accept': 'operators',
   'GET /operator/v1/deployments': 'operators',
   'GET /operator/v1/deployments/:deploymentId': 'operators',
+  'POST /operator/v1/deployments/:deploymentId/clean-up': 'operators',
   'GET /operator/v1/teams': 'operators',
   'GET /operator/v1/teams/:team': 'operators',
   'POST /operator/v1/teams/:team/credit': 'operators',
@@ -251,6 +252,7 @@ const onUnknown: Readonly<Record<string, object | null>> = {
   'POST /operator/v1/losses/accept': { platform: 'unknown' },
   'POST /operator/v1/platforms/:platform/thaw': done,
   'POST /operator/v1/providers/:provider/losses/accept': {},
+  'POST /operator/v1/deployments/:deploymentId/clean-up': {},
   'POST /operator/v1/teams/:team/credit': { kind: 'grant', amount_usd: 1, reference: 'r' },
   'POST /operator/v1/mails/:mailId/resend': {},
 };

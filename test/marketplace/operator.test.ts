@@ -194,6 +194,51 @@ it('has a mail that was given up sent again, and a sent one not', async () => {
   ]);
 });
 
+it('has the instance of a lost deployment deleted, once, and no other [operator-clean-up]', async () => {
+  const cleanUp = (id: string) => ask(`/deployments/${id}/clean-up`, {});
+  const running = await cleanUp('dep-1');
+  expect([running.status, JSON.stringify(running.body)]).toEqual([
+    400,
+    expect.stringContaining('is running'),
+  ]);
+  await market.store.transact(async (tx) => {
+    const record = await tx.deployments.byId('dep-1');
+    if (record === null) throw new Error('there is no dep-1');
+    await tx.deployments.update({ ...record, status: 'terminated-provider', stoppedAt: clock.now() });
+  });
+  expect((await ask('/deployments/dep-1')).body).toMatchObject({ lost: true, cleanup: 'none' });
+  expect(await cleanUp('dep-1')).toEqual({
+    status: 200,
+    body: {
+      id: 'dep-1',
+      provider: 'provider-x',
+      provider_instance_id: 'inst-dep-1',
+      cleanup: 'wanted',
+    },
+  });
+  expect((await ask('/deployments/dep-1')).body).toMatchObject({ lost: false, cleanup: 'wanted' });
+  for (const [id, status, reason] of [
+    ['dep-1', 400, 'is being deleted already'],
+    ['dep-2', 400, 'never had an instance'],
+    ['dep-9', 404, 'There is no deployment'],
+  ] as const) {
+    const reply = await cleanUp(id);
+    expect([id, reply.status, JSON.stringify(reply.body)]).toEqual([
+      id,
+      status,
+      expect.stringContaining(reason),
+    ]);
+  }
+  const rows = await market.store.read.audit.page({ limit: 9 });
+  expect(rows.map(({ action, subject, outcome }) => [action, subject, outcome])).toEqual([
+    ['losses.clean_up', 'dep-9', 'refused'],
+    ['losses.clean_up', 'dep-2', 'refused'],
+    ['losses.clean_up', 'dep-1', 'refused'],
+    ['losses.clean_up', 'dep-1', 'done'],
+    ['losses.clean_up', 'dep-1', 'refused'],
+  ]);
+});
+
 it('ends the key of an operator at once, writes when it was used, and prunes the audit log', async () => {
   await ask('/mails/mail-1/resend', {});
   const old = { at: clock.now() - 366 * 24 * HOUR_MS, actor: 'mara', source: 'cli', address: null } as const;

@@ -5,8 +5,9 @@ import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.t
 import { openStore } from '../../src/compose/open-store.ts';
 import { toDatabase } from '../../src/config/server-schema.ts';
 import { createSeededRandom } from '../../src/drivers/kit/seeded-random.ts';
-import { postSlice } from '../../src/marketplace/ledger/segments.ts';
+import { toPostings } from '../../src/marketplace/ledger/segments.ts';
 import { verifyLedger } from '../../src/marketplace/ledger/verify-ledger.ts';
+import type { Posting } from '../../src/marketplace/model/ledger-records.ts';
 import type { Store as MarketplaceStore, Transaction } from '../../src/marketplace/model/store.ts';
 import { systemRandom as random } from '../../src/runtime/system.ts';
 import { runningDeployment, seed, segment, teamId } from '../../src/store/marketplace/records.fixture.ts';
@@ -17,7 +18,8 @@ import { BerthProcess, type Ended, temporaryFolder } from '../support/processes/
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const DAYS = 3;
-const DEPLOYMENTS = 60;
+/** Many more transactions than all lives together have: fifty of their days are rolled up in one. */
+const DEPLOYMENTS = 600;
 const TOMBSTONES = 1_500;
 const LIVES = 8;
 const RATE = 2_400_000;
@@ -56,7 +58,7 @@ async function live(
 /** Some lives end before the commit of one of their first transactions, the others whenever they are killed. */
 async function liveAndDie(subject: string, database: string, at: (life: number) => number): Promise<void> {
   for (let life = 0; life < LIVES; life++) {
-    const dieAt = 1 + Math.floor(chance.next() * 20);
+    const dieAt = 1 + Math.floor(chance.next() * 4);
     const end =
       life % 2 === 0
         ? await live([subject, database, at(life), dieAt])
@@ -75,8 +77,13 @@ async function runDeployment(tx: Transaction, number: number): Promise<void> {
   );
   let open = segment({ id: `seg-${number}`, subjectId: id, startedAt, postedUntil: startedAt, ...rates });
   await tx.ledger.insertSegment(open);
+  const postings: Posting[] = [];
   for (let end = startedAt + HOUR_MS; end <= endedAt; end += HOUR_MS)
-    open = await postSlice({ random }, tx, open, end);
+    for (const posting of toPostings({ random }, open, end)) {
+      postings.push(posting);
+      open = posting.segment;
+    }
+  await tx.ledger.post(postings);
   await tx.ledger.updateSegment({ ...open, endedAt });
   const record = await tx.deployments.byId(id);
   if (record !== null)

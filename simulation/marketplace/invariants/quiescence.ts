@@ -8,6 +8,8 @@ import type { CheckedWorld } from './inspector.ts';
 /** A poll is due every 30 s; the rest is for a slow call. */
 const POLLED_WITHIN_MS = 35_000;
 
+const HOUR_MS = 3_600_000;
+
 /** A round of the roll-up is due every 60 s, and another process may have to take over its lease. */
 const ROLLED_UP_WITHIN_MS = 400_000;
 
@@ -147,7 +149,7 @@ export async function mailsAreSent({ inspector, database }: CheckedWorld): Promi
 
 /** I24: usage is posted to the balances in time. */
 export async function billsAreFresh({ database, scheduler, scenario }: CheckedWorld): Promise<void> {
-  const latest = scheduler.now - scenario.options.billing.sliceMs - 3 * POLLED_WITHIN_MS;
+  const latest = scheduler.now - (scenario.options.billing.sliceMs ?? HOUR_MS) - 3 * POLLED_WITHIN_MS;
   const open = await database.store.read.ledger.openSegments({ limit: 10_000 });
   for (const { subjectId, postedUntil, startedAt } of open)
     hold(

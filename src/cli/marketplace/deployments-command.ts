@@ -7,7 +7,7 @@ import {
 } from '../../marketplace/contract/deployment.ts';
 import { toDollars } from '../../marketplace/contract/values.ts';
 import { costsOf } from '../../marketplace/ledger/balance.ts';
-import type { DeploymentRecord } from '../../marketplace/model/deployment-record.ts';
+import { type DeploymentRecord, isLost } from '../../marketplace/model/deployment-record.ts';
 import { findTeam } from '../../marketplace/model/own-rows.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
@@ -135,6 +135,15 @@ const facts: readonly Column<DeploymentRecord>[] = [
     },
   },
   { head: 'Clean-up at the provider', key: 'cleanup', value: ({ cleanup }) => cleanup },
+  {
+    head: 'Lost',
+    key: 'lost',
+    value: isLost,
+    text: (record) =>
+      isLost(record)
+        ? `yes: its instance is kept if it turns up again; to delete it: berth marketplace losses clean-up ${record.id}`
+        : 'no',
+  },
   { head: 'Started', key: 'started_at', value: ({ startedAt }) => toJsonTime(startedAt) },
   { head: 'Stopped', key: 'paused_at', value: ({ pausedAt }) => toJsonTime(pausedAt) },
   { head: 'Ended', key: 'ended_at', value: ({ stoppedAt }) => toJsonTime(stoppedAt) },

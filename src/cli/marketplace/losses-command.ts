@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { toLossCap } from '../../compose/options.ts';
 import type { LossRecord } from '../../marketplace/model/ledger-records.ts';
-import { acceptProviderLosses } from '../../marketplace/operate/actions.ts';
+import { acceptProviderLosses, cleanUpLost } from '../../marketplace/operate/actions.ts';
 import { countLosses, type LossCount } from '../../marketplace/providers/loss-cap.ts';
 import { printLine } from '../../runtime/print.ts';
 import { localActor } from '../local-actor.ts';
@@ -38,6 +38,9 @@ export function marketplaceLossesCommand(): Command {
   withAcceptance(withOutput(onMarketplaceDatabase(losses.command('accept <provider>'), accept))).description(
     'accept the losses: for this long, what the provider answers 404 for is ended',
   );
+  withOutput(onMarketplaceDatabase(losses.command('clean-up <deployment>'), cleanUp)).description(
+    'have the instance of a deployment deleted that ended because its provider answered 404 for it',
+  );
   return losses;
 }
 
@@ -52,6 +55,16 @@ async function accept(
     { provider, accepted_until: toJsonTime(until) },
     `Until ${toTime(until)} what ${provider} answers 404 for is ended, by a running server within a minute. It stays ended, ` +
       `even if it turns up again. To stop accepting earlier: berth marketplace losses accept ${provider} --for 1m`,
+  );
+}
+
+async function cleanUp(deps: CommandDeps, id: string, flags: OutputFlag): Promise<void> {
+  const { providerId: provider, providerInstanceId, cleanup } = await cleanUpLost(deps, localActor(), id);
+  printDone(
+    flags,
+    { id, provider, provider_instance_id: providerInstanceId, cleanup },
+    `The instance ${providerInstanceId} of ${id} is deleted at ${provider} with its data, by a running server within ` +
+      `seconds; if it turns up only later, by the sweep. The clean-up is done when it reads so in: berth marketplace deployments show ${id}`,
   );
 }
 

@@ -204,6 +204,39 @@ describe('the commands for the operator of a marketplace', () => {
     expect(JSON.stringify(rows)).not.toContain(key);
   });
 
+  it('losses clean-up: has the instance of a lost deployment deleted, says what follows, and only once', async () => {
+    const lost = { status: 'terminated-provider', stoppedAt: now + 5, createdAt: now - 1 } as const;
+    const store = openMarketplaceSqliteStore(join(folder, 'm.db'));
+    for (const id of ['dep-lost-1', 'dep-lost-2'])
+      await store.transact((tx) => tx.deployments.insert(runningDeployment({ id, ...lost })));
+    const shown = (id: string, ...flags: string[]) => run('deployments', 'show', id, ...flags);
+    expect(await shown('dep-lost-1')).toMatch(
+      /\nlost +yes: .* berth marketplace losses clean-up dep-lost-1\n/,
+    );
+    expect(await run('losses', 'clean-up', 'dep-lost-1')).toBe(
+      'The instance inst-dep-lost-1 of dep-lost-1 is deleted at provider-a with its data, by a running server within ' +
+        'seconds; if it turns up only later, by the sweep. The clean-up is done when it reads so in: ' +
+        'berth marketplace deployments show dep-lost-1\n',
+    );
+    expect(JSON.parse(await run('losses', 'clean-up', 'dep-lost-2', '--json'))).toEqual({
+      id: 'dep-lost-2',
+      provider: 'provider-a',
+      provider_instance_id: 'inst-dep-lost-2',
+      cleanup: 'wanted',
+    });
+    expect(JSON.parse(await shown('dep-lost-1', '--json'))).toMatchObject({ cleanup: 'wanted', lost: false });
+    await store.transact((tx) => tx.deployments.setCleanup('dep-lost-2', 'done'));
+    await store.close();
+    for (const [id, reason] of [
+      ['dep-lost-1', 'is being deleted already'],
+      ['dep-lost-2', 'was deleted already'],
+      ['dep-1', 'is running: it has not ended'],
+      ['dep-3', 'never had an instance'],
+      ['dep-9', 'There is no deployment'],
+    ] as const)
+      expect(await sentenceOf('losses', 'clean-up', id)).toContain(reason);
+  });
+
   it('providers health: what failed there, and why', async () => {
     expect(JSON.parse(await run('providers', 'health', '--json'))).toMatchObject([
       { provider: 'provider-a', state: 'unknown', running: 1, catalog_read_at: null },

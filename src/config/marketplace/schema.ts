@@ -146,12 +146,8 @@ const pollingSchema = z
 
 const billingSchema = z
   .strictObject({
-    /** Slices end at multiples of it. */
-    slice_s: z
-      .int()
-      .min(1)
-      .max(3600)
-      .default(billing.sliceMs / 1000),
+    /** Slices end at multiples of it; null: once an hour for each deployment and volume, at a time of its own. */
+    slice_s: z.int().min(1).max(3600).nullable().default(null),
     /** Slices become one line for each day and segment so long after; null: never. Volume discounts read 30 days. */
     roll_up_after_days: z.number().min(32).max(3650).nullable().default(35),
     /** The account minimum before a terminate. */

@@ -3,7 +3,7 @@ import { auditPageOf } from '../../operators/console/audit-page.ts';
 import type { ConsoleParts } from '../../operators/console/deps.ts';
 import type { Look } from '../../operators/console/layout.ts';
 import { operatorsPage } from '../../operators/console/operators-page.ts';
-import { resendMail } from '../operate/actions.ts';
+import { cleanUpLost, resendMail } from '../operate/actions.ts';
 import type { Action, ConsoleDeps } from './deps.ts';
 import { billPage, booksPage } from './pages/books.ts';
 import { deploymentPage, deploymentsPage } from './pages/deployments.ts';
@@ -38,6 +38,11 @@ const resend: Action = async (deps, { actor, field }) => {
   return '/console/mails?state=waiting';
 };
 
+const cleanUp: Action = async (deps, { actor, field }) => {
+  const { id } = await cleanUpLost(deps, actor, field('id') ?? '');
+  return `/console/deployments/${encodeURIComponent(id)}`;
+};
+
 /** Every page below `/console`, by its path. */
 export const pages: ConsoleParts<ConsoleDeps>['pages'] = [
   ['/', overviewPage],
@@ -59,7 +64,10 @@ export function createConsole(deps: ConsoleDeps): Console {
   return assembleConsole(deps, {
     look,
     pages,
-    forms: [['/mails/resend', resend]],
+    forms: [
+      ['/mails/resend', resend],
+      ['/deployments/clean-up', cleanUp],
+    ],
     markTab: async ({ store: { read } }) => {
       const held = await read.losses.countHeld();
       return {

@@ -99,6 +99,37 @@ describe('the console of the marketplace', () => {
     expect(bill).toContain('$18.40');
   });
 
+  it('says of a lost deployment that its instance is kept, and has that deleted by a form, once', async () => {
+    const path = `/console/deployments/${TRAINING.id}`;
+    expect(await read(path)).not.toContain('It is lost');
+    await shown.store.transact(async (tx) => {
+      const record = await tx.deployments.byId(TRAINING.id);
+      if (record === null) throw new Error('it is there');
+      await tx.deployments.update({ ...record, status: 'terminated-provider', stoppedAt: shown.clock.now() });
+    });
+    const page = await read(path);
+    expect(page).toContain(`berth marketplace losses clean-up ${TRAINING.id}`);
+    const csrf = /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? '';
+    const [, action = ''] = /action="([^"]+clean-up)"/.exec(page) ?? [];
+    const send = (fields: Record<string, string>) =>
+      shown.request(action, { method: 'POST', headers: { cookie }, body: new URLSearchParams(fields) });
+    expect((await send({ id: TRAINING.id })).status).toBe(403);
+    const done = await send({ id: TRAINING.id, csrf });
+    expect([done.status, done.headers.get('location')]).toEqual([303, path]);
+    expect(await shown.store.read.deployments.byId(TRAINING.id)).toMatchObject({ cleanup: 'wanted' });
+    expect(await read(path)).not.toContain('It is lost');
+    const again = await send({ id: TRAINING.id, csrf });
+    expect([again.status, await again.text()]).toEqual([
+      409,
+      expect.stringContaining('is being deleted already'),
+    ]);
+    const rows = await shown.store.read.audit.page({ limit: 2 });
+    expect(rows.map(({ actor, source, subject, outcome }) => [actor, source, subject, outcome])).toEqual([
+      ['mara', 'console', TRAINING.id, 'refused'],
+      ['mara', 'console', TRAINING.id, 'done'],
+    ]);
+  });
+
   it('has a mail tried again by a form of its session alone, in the name of who is logged in', async () => {
     const page = await read('/console/mails?state=given_up');
     const csrf = /name="csrf" value="([^"]+)"/.exec(page)?.[1] ?? '';
@@ -142,11 +173,12 @@ it('answers no hostile request with a 5xx or an error line [market-console-hosti
     'subject',
     'next',
   ];
+  const forms = ['/console/mails/resend', '/console/deployments/clean-up'];
   const pagePaths = pages.map(([path]) => `/console${path}`);
   const requests = [
     ...hostileReads([...pagePaths, '/console/assets/:name', '/console/login', '/console/:none'], names),
-    ...brokenForms(['/console/login', '/console/mails/resend', '/console/none']),
-    ...hostileForms(['/console/mails/resend', '/console/login', '/console/none'], names, csrf),
+    ...brokenForms(['/console/login', ...forms, '/console/none']),
+    ...hostileForms([...forms, '/console/login', '/console/none'], names, csrf),
     ...hostileForms(['/console/logout'], names, 'x'),
   ];
   for (const { path, init } of requests) {

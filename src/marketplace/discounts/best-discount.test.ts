@@ -55,6 +55,7 @@ it('prices a rate for a team, and says until when it holds [discounted-rate-hold
   const discounts = {
     ofTeam: async () =>
       records.map((record) => ({ ...record, id: 'disc-1', teamId: 'team-1', source: 'admin' as const })),
+    ofTeams: async () => [],
     byId: async () => null,
     list: async () => [],
   };

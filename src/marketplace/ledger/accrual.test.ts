@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { DAY_MS } from '../../ports/clock.ts';
 import { member, now, teamId, user } from '../../store/marketplace/records.fixture.ts';
 import { assignDiscount, endDiscount } from '../discounts/discounts.ts';
 import type { Store, Transaction } from '../model/store.ts';
@@ -10,6 +11,7 @@ import { verifyLedger } from './verify-ledger.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+const ROUND_MS = 30_000;
 const DOLLAR = 1_000_000;
 
 const nobody = {
@@ -22,6 +24,13 @@ async function balanceOf({ store }: Books): Promise<number | undefined> {
   return (await store.read.teams.byId(teamId))?.balanceMicroUsd;
 }
 
+/** The job with slices of five minutes. */
+function accrualOnGrid({ deps }: Books): Accrual {
+  const { options } = deps;
+  const billing = { ...options.billing, sliceMs: 5 * MINUTE_MS };
+  return new Accrual({ ...deps, options: { ...options, billing }, enforce: nobody });
+}
+
 /** Lets time pass with a round of billing, and an observation, every `stepMs`. */
 async function pass(books: Books, accrual: Accrual, ms: number, stepMs = MINUTE_MS): Promise<void> {
   for (let passed = 0; passed < ms; passed += stepMs) {
@@ -32,9 +41,9 @@ async function pass(books: Books, accrual: Accrual, ms: number, stepMs = MINUTE_
   }
 }
 
-it('takes slices that end on the grid, as far as the provider has confirmed [slices-end-on-the-grid]', async () => {
+it('takes slices that end on the grid of slice_s, as far as the provider has confirmed [slices-end-on-the-grid]', async () => {
   const books = await openBooks(10 * DOLLAR);
-  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  const accrual = accrualOnGrid(books);
   await books.run();
   await books.clock.advance(12 * MINUTE_MS);
   await books.observe('dep-1');
@@ -54,6 +63,59 @@ it('takes slices that end on the grid, as far as the provider has confirmed [sli
   expect(usage?.memo).toBe(
     'dep-1 running from 2026-11-21T00:00:00.000Z to 2026-11-21T00:10:00.000Z at $2.00 per hour',
   );
+});
+
+it('puts off a slice of the grid by the time of the silence, and by a slice at most', async () => {
+  const books = await openBooks(10 * DOLLAR);
+  const accrual = accrualOnGrid(books);
+  await books.run();
+  const looksAt = async () => {
+    await accrual.run();
+    const open = await books.store.read.ledger.openSegmentOf('deployment', 'dep-1');
+    return (open?.nextPostAt ?? 0) - books.clock.now();
+  };
+  await books.clock.advance(5 * MINUTE_MS - 1);
+  await books.observe('dep-1');
+  expect(await looksAt()).toBe(1);
+  await books.clock.advance(1);
+  expect(await looksAt()).toBe(29_000);
+  await books.clock.advance(MINUTE_MS);
+  expect(await looksAt()).toBe(MINUTE_MS + 1);
+  await books.clock.advance(HOUR_MS);
+  expect(await looksAt()).toBe(5 * MINUTE_MS);
+});
+
+it('posts each segment once an hour at a time of its own, cut at midnight, and otherwise reads nothing of it [slices-hourly]', async () => {
+  const books = await openBooks(1_000 * DOLLAR);
+  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  // Rounds do not fall on midnight.
+  await books.clock.advance(7_001);
+  const ids = Array.from({ length: 8 }, (_, index) => `vol-${index}`);
+  for (const id of ids) await books.keep({ id, volumeId: `v-${id}`, name: id, providerName: id });
+  await pass(books, accrual, 49 * HOUR_MS, 10 * MINUTE_MS);
+  const { ledger } = books.store.read;
+  const moments = new Set<number>();
+  for (const id of ids) {
+    const open = await ledger.openSegmentOf('volume', id);
+    const ends = (await ledger.slicesOf(open?.id ?? '')).map(({ sliceEnd }) => sliceEnd - now);
+    expect(ends).toHaveLength(49 + 2);
+    expect(ends.filter((end) => end % (24 * HOUR_MS) === 0)).toHaveLength(2);
+    expect((await ledger.daysOf(open?.id ?? ''))[1]).toEqual({ day: now + DAY_MS, amountMicroUsd: 240_000 });
+    moments.add((ends[0] ?? 0) % HOUR_MS);
+  }
+  expect(moments.size).toBeGreaterThan(3);
+  const asked: string[] = [];
+  const counted = new Proxy(books.store.read.ledger, {
+    get: (target, name, receiver) => {
+      asked.push(String(name));
+      return Reflect.get(target, name, receiver);
+    },
+  });
+  await books.clock.advance(1);
+  const store = { ...books.store, read: { ...books.store.read, ledger: counted } };
+  await accrual.stop();
+  await new Accrual({ ...books.deps, store, enforce: nobody }).run();
+  expect(asked).toEqual(['dueSegments']);
 });
 
 it('bills a volume by the hour up to now, whatever its provider says', async () => {
@@ -103,7 +165,7 @@ it('goes on as another segment where a discount starts or ends, and shows the ne
 
 it('keeps the locked rate of a volume under a better discount, and goes back to the standard one when it ends [volume-rate-locked]', async () => {
   const books = await openBooks(100 * DOLLAR);
-  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  const accrual = accrualOnGrid(books);
   const { id } = await assignDiscount(books.deps, { teamId, percentage: 10 });
   await books.keep();
   await assignDiscount(books.deps, {
@@ -148,6 +210,43 @@ it('warns the owner and the admins, each threshold once, and tells that the bala
   ]);
   expect(mails.filter(({ to }) => to === 'admin@example.com')).toHaveLength(8);
   expect(mails.filter(({ to }) => to === 'member@example.com')).toEqual([]);
+});
+
+/** Rounds of 30 s in which no provider says anything. */
+async function passInSilence(books: Books, accrual: Accrual, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += ROUND_MS) {
+    await books.clock.advance(ROUND_MS);
+    await accrual.run();
+  }
+}
+
+it('mails and stops for no time that is not confirmed, and within two rounds once it is [unconfirmed-neither-mails-nor-stops]', async () => {
+  const books = await openBooks(25 * DOLLAR);
+  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  await books.run();
+  const mailed = async () => (await books.store.read.mail.list({ limit: 9 })).map(({ kind }) => kind);
+  await passInSilence(books, accrual, 8 * HOUR_MS);
+  expect(await mailed()).toEqual([]);
+  await books.observe('dep-1');
+  await passInSilence(books, accrual, 2 * ROUND_MS);
+  expect(await mailed()).toEqual(['low_balance']);
+  await accrual.stop();
+});
+
+it('prices within a round what a discount changed while the provider was silent', async () => {
+  const books = await openBooks(1_000 * DOLLAR);
+  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  await books.run();
+  await assignDiscount(books.deps, { teamId, percentage: 50, startsAt: now + HOUR_MS });
+  await passInSilence(books, accrual, 3 * HOUR_MS);
+  const rates = async () =>
+    (await books.store.read.ledger.segmentsOf('deployment', 'dep-1')).map((each) => each.rateMicroUsdPerHour);
+  expect(await rates()).toEqual([2 * DOLLAR]);
+  expect(await books.store.read.deployments.byId('dep-1')).toMatchObject({ rateMicroUsd: DOLLAR });
+  await books.observe('dep-1');
+  await passInSilence(books, accrual, ROUND_MS);
+  expect(await rates()).toEqual([2 * DOLLAR, DOLLAR]);
+  await accrual.stop();
 });
 
 it('ends what runs once the grace is over, and leaves it alone after a top-up [grace-ends-what-runs]', async () => {

@@ -5,29 +5,28 @@ import type { Deps } from '../deps.ts';
 import { assessVolumeDiscounts } from '../discounts/assess-volume.ts';
 import { leasedJob } from '../model/fenced-store.ts';
 import type { SegmentRecord } from '../model/ledger-records.ts';
-import { type Store, StoreUnavailable } from '../model/store.ts';
-import { accrue, accrueTogether, isDue, rememberDiscounts } from './accrue.ts';
-import { isQuiet } from './balance-watch.ts';
+import { type PageEnd, type Store, StoreUnavailable } from '../model/store.ts';
+import { accrue, accrueTogether, hasChanged } from './accrue.ts';
 import { watchTeam } from './watch-team.ts';
 import { type Enforcement, ZeroBalance } from './zero-balance.ts';
 
 const EVERY_MS = 30_000;
-const PAGE = 500;
-/** How many slices are posted in one transaction. */
+/** How many teams are looked at, and how many segments are posted in one transaction. */
 const AT_ONCE = 200;
+/** A round ends long before its lease does, however much is due; the next one goes on. */
+const BUSY_MS = 25_000;
 
 type AccrualDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
 /**
  * The billing job: takes what is used from the balances, slice by slice, watches how long they last, and ends what
- * runs without one. Costs are exact whether it runs or not: what ends is posted in full by whoever ends it.
+ * runs without one. A round reads only the teams and segments that are due; each look says when the next one is. Costs
+ * are exact whether it runs or not: they are computed, and what ends is posted in full where it ends.
  */
 export class Accrual {
   readonly #deps: AccrualDeps;
   readonly #job: LeasedJob<Store>;
   readonly #zeroBalance: ZeroBalance;
-  /** Teams whose balance is watched although nothing of theirs may run any more. */
-  #watched = new Set<string>();
 
   constructor({ enforce, ...deps }: AccrualDeps & { enforce: Enforcement }) {
     this.#deps = deps;
@@ -35,7 +34,7 @@ export class Accrual {
     this.#job = leasedJob(deps, {
       name: 'billing',
       everyMs: EVERY_MS,
-      work: (store, isNewHolder) => this.#work({ ...this.#deps, store }, isNewHolder),
+      work: (store) => this.#work({ ...this.#deps, store }),
     });
   }
 
@@ -54,42 +53,49 @@ export class Accrual {
     return this.#job.run();
   }
 
-  async #work(deps: AccrualDeps, isNewHolder: boolean): Promise<void> {
-    const { store, clock } = deps;
-    const now = clock.now();
+  async #work(deps: AccrualDeps): Promise<void> {
+    const now = deps.clock.now();
+    const { teams, ledger } = deps.store.read;
     await this.#attempt({ job: 'discounts' }, () => assessVolumeDiscounts(deps, now));
-    if (isNewHolder) {
-      const teams = await store.read.teams.list();
-      this.#watched = new Set(teams.filter(({ watch }) => !isQuiet(watch)).map(({ id }) => id));
-    }
-    for (const teamId of await this.#accrueAll(deps, now)) this.#watched.add(teamId);
-    for (const teamId of [...this.#watched])
-      await this.#attempt({ team: teamId }, () => this.#watch(deps, teamId, now));
+    for await (const due of this.#pages((after) => teams.due({ now, after, limit: AT_ONCE }), toSelf))
+      for (const { id } of due) await this.#attempt({ team: id }, () => this.#check(deps, id, now));
+    const segments = this.#pages((after) => ledger.dueSegments({ now, after, limit: AT_ONCE }), toDue);
+    for await (const due of segments) await this.#accrue(deps, due, now);
   }
 
-  /** Accrues every open segment, and returns whose they are. */
-  async #accrueAll(deps: AccrualDeps, now: number): Promise<Set<string>> {
-    const { read } = deps.store;
-    const teams = new Set<string>();
-    const discountsOf = rememberDiscounts(read);
-    let afterId: string | undefined;
-    for (;;) {
-      const page = await read.ledger.billedSegments({
-        limit: PAGE,
-        ...(afterId !== undefined && { afterId }),
-      });
-      const due: SegmentRecord[] = [];
-      for (const billed of page) {
-        const { teamId } = billed.segment;
-        teams.add(teamId);
-        if (isDue(billed, await discountsOf(teamId), now, deps.options.billing.sliceMs))
-          due.push(billed.segment);
-      }
-      for (let from = 0; from < due.length; from += AT_ONCE)
-        await this.#accrue(deps, due.slice(from, from + AT_ONCE), now);
-      if (page.length < PAGE) return teams;
-      afterId = page.at(-1)?.segment.id;
+  /** Pages of what is due, each read once those before it are done. What was looked at in vain is not seen again. */
+  async *#pages<T>(
+    readPage: (after: PageEnd | undefined) => Promise<T[]>,
+    endOf: (item: T) => PageEnd,
+  ): AsyncIterable<T[]> {
+    const { clock } = this.#deps;
+    const startedAt = clock.now();
+    let after: PageEnd | undefined;
+    while (clock.now() - startedAt < BUSY_MS) {
+      const page = await readPage(after);
+      const last = page.at(-1);
+      if (last === undefined) return;
+      yield page;
+      if (page.length < AT_ONCE) return;
+      after = endOf(last);
     }
+  }
+
+  /** What has changed is billed first, so that the reading is of the prices that hold. */
+  async #check(deps: AccrualDeps, teamId: string, now: number): Promise<void> {
+    const { read } = deps.store;
+    const open = await read.ledger.billedSegmentsOfTeam(teamId);
+    const discounts = open.length === 0 ? [] : await read.discounts.ofTeam(teamId);
+    const changed = open.filter((billed) => hasChanged(billed, discounts, now));
+    if (changed.length > 0)
+      await this.#accrue(
+        deps,
+        changed.map(({ segment }) => segment),
+        now,
+      );
+    const watch = await watchTeam(deps, teamId, now);
+    if (watch !== null && watch.exhaustedAt !== null)
+      await this.#zeroBalance.check(deps.store, teamId, watch.exhaustedAt, now);
   }
 
   /** In one transaction; where that fails, one by one, so that a failure of one does not stop the others. */
@@ -111,14 +117,6 @@ export class Accrual {
     }
   }
 
-  async #watch(deps: AccrualDeps, teamId: string, now: number): Promise<void> {
-    const watch = await watchTeam(deps, teamId, now);
-    const hasSegments = ((await deps.store.read.teams.load(teamId))?.openSegments ?? 0) > 0;
-    if ((watch === null || isQuiet(watch)) && !hasSegments) this.#watched.delete(teamId);
-    if (watch !== null && watch.exhaustedAt !== null)
-      await this.#zeroBalance.check(deps.store, teamId, watch.exhaustedAt, now);
-  }
-
   /** A failure of one does not stop the others. */
   async #attempt(fields: object, work: () => Promise<void>): Promise<void> {
     try {
@@ -129,3 +127,6 @@ export class Accrual {
     }
   }
 }
+
+const toSelf = (due: PageEnd): PageEnd => due;
+const toDue = ({ id, nextPostAt }: SegmentRecord): PageEnd => ({ at: nextPostAt, id });

@@ -4,7 +4,8 @@ import { bestDiscount, type Discounts, discounted } from '../discounts/price.ts'
 import type { Posting, SegmentRecord } from '../model/ledger-records.ts';
 import type { BilledSegment, Transaction } from '../model/store.ts';
 import { priceChange } from './price-change.ts';
-import { splitAtPriceChanges, toPosting } from './segments.ts';
+import { splitAtPriceChanges, toPostings } from './segments.ts';
+import { nextLookAt, sliceEnd } from './slices.ts';
 
 /** {@link accrueTogether} of one segment. */
 export async function accrue(
@@ -16,45 +17,38 @@ export async function accrue(
 }
 
 /**
- * Takes what open segments have cost from the balances, up to the newest slice end that is certain, all in one
- * transaction; where a price changed meanwhile, a segment goes on as another one from that moment on, and the subject
- * shows the new rates. Doing it twice, or twice at once, is doing it once.
+ * Takes the slices of open segments that are due from the balances, as far as they are certain, all in one transaction,
+ * and schedules the next ones; where a price changed meanwhile, a segment goes on as another one from that moment on,
+ * and the subject shows the new rates. Doing it twice, or twice at once, is doing it once.
  */
 export async function accrueTogether(
   { store, ...deps }: Pick<Deps, 'store' | 'random' | 'options'>,
   segments: readonly SegmentRecord[],
   now: number,
 ): Promise<void> {
-  const { sliceMs } = deps.options.billing;
+  const { billing } = deps.options;
   await store.transact(async (tx) => {
     const postings: Posting[] = [];
     // Everything is posted at the end: that locks the teams in their order, whichever segments changed their price.
     const ledger = withOverrides(tx.ledger, { post: async (posted) => void postings.push(...posted) });
-    const discountsOf = rememberDiscounts(tx);
-    for (const billed of await tx.ledger.lockBilled(segments)) {
-      const discounts = await discountsOf(billed.segment.teamId);
+    const locked = await tx.ledger.lockBilled(segments);
+    const teamIds = [...new Set(locked.map(({ segment }) => segment.teamId))];
+    const discountsOf = Map.groupBy(await tx.discounts.ofTeams(teamIds), ({ teamId }) => teamId);
+    for (const billed of locked) {
+      const discounts = discountsOf.get(billed.segment.teamId) ?? [];
       const until = certainUntil(billed, now);
       const newest = await splitAtPriceChanges(deps, { ledger }, billed.segment, discounts, until);
-      const posting = toPosting(deps, newest, lastSliceEnd(until, sliceMs));
-      if (posting !== null) postings.push(posting);
-      await showRates(tx, billed, posting?.segment ?? newest, discounts, now);
+      const slices = toPostings(deps, newest, sliceEnd(billing, newest, until, now));
+      const segment = slices.at(-1)?.segment ?? newest;
+      const nextPostAt = nextLookAt(billing, segment, until, now);
+      postings.push(...slices.slice(0, -1), {
+        segment: { ...segment, nextPostAt },
+        usage: slices.at(-1)?.usage ?? null,
+      });
+      await showRates(tx, billed, segment, discounts, now);
     }
     await tx.ledger.post(postings);
   });
-}
-
-/** Reads the discounts of each team once. */
-export function rememberDiscounts({
-  discounts,
-}: Pick<Transaction, 'discounts'> | Pick<Deps['store']['read'], 'discounts'>): (
-  teamId: string,
-) => Promise<Discounts> {
-  const known = new Map<string, Discounts>();
-  return async (teamId) => {
-    const found = known.get(teamId) ?? (await discounts.ofTeam(teamId));
-    known.set(teamId, found);
-    return found;
-  };
 }
 
 /** Up to when nothing can turn out to have been otherwise: a deployment is billed as far as its provider confirmed it. */
@@ -64,18 +58,11 @@ function certainUntil({ segment, status, confirmedUntil }: BilledSegment, now: n
   return Math.min(now, confirmedUntil ?? Number.NEGATIVE_INFINITY);
 }
 
-/** Slices end on a grid, so that whoever posts them means the same ones. */
-function lastSliceEnd(until: number, sliceMs: number): number {
-  return Math.floor(until / sliceMs) * sliceMs;
-}
-
-/** Whether something is to be written of a segment. */
-export function isDue(billed: BilledSegment, discounts: Discounts, now: number, sliceMs: number): boolean {
+/** Whether the price of a segment has changed, by what is certain, or its subject shows another one than now holds. */
+export function hasChanged(billed: BilledSegment, discounts: Discounts, now: number): boolean {
   const { segment, discountPercentage } = billed;
-  const until = certainUntil(billed, now);
   return (
-    lastSliceEnd(until, sliceMs) > segment.postedUntil ||
-    priceChange(segment, discounts, until) !== null ||
+    priceChange(segment, discounts, certainUntil(billed, now)) !== null ||
     percentageToShow(segment, discounts, now) !== discountPercentage
   );
 }

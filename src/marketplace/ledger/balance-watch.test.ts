@@ -4,8 +4,8 @@ import { remainingMinutes } from '../model/ledger-records.ts';
 import type { BalanceWatch } from '../model/people.ts';
 import {
   type BalanceNews,
-  isQuiet,
   lowBalanceMinutes,
+  nextReadingAt,
   quietWatch,
   readBalance,
   readCredit,
@@ -57,7 +57,7 @@ it('begins another episode after half an hour well above every threshold, and no
   expect(follow([...low, ...wellAbove(60), ...low]).mailed).toEqual([720]);
   expect(follow([...low, ...wellAbove(61), ...low]).mailed).toEqual([720, 720]);
   expect(follow([...low, ...wellAbove(40), 899, ...wellAbove(40), ...low]).mailed).toEqual([720]);
-  expect(isQuiet(follow([...low, ...wellAbove(61)]).watch)).toBe(true);
+  expect(follow([...low, ...wellAbove(61)]).watch).toEqual(quietWatch);
 });
 
 it('tells once that the balance is used up, confirmed', () => {
@@ -92,6 +92,52 @@ it('goes on being exhausted after a top-up that does not reach zero, and ends wh
 it('has no end in sight where nothing is used', () => {
   expect(remainingMinutes({ ...reading(1), burnMicroUsdPerHour: 0 })).toBe(Number.POSITIVE_INFINITY);
   expect(remainingMinutes({ ...reading(-1), burnMicroUsdPerHour: 0 })).toBe(0);
+});
+
+/** Reads each tick, or only those from the next reading on that the one before says. */
+function readAll(
+  chapters: readonly { balance: number; burn: number; ticks: number }[],
+  isLazy: boolean,
+): { told: unknown[]; readings: number } {
+  const told: unknown[] = [];
+  let watch = quietWatch;
+  let [tick, readings] = [0, 0];
+  for (const { balance, burn, ticks } of chapters) {
+    let nextAt = 0;
+    for (let passed = 0; passed < ticks; passed++, tick++) {
+      const at = tick * TICK_MS;
+      // Rounded up, as that of one segment may be.
+      const balanceMicroUsd = balance - Math.floor((burn * passed * TICK_MS) / 3_600_000);
+      const reading = { at, balanceMicroUsd, burnMicroUsdPerHour: burn };
+      if (isLazy && at < nextAt) continue;
+      readings += 1;
+      const read = readBalance(watch, reading);
+      watch = read.watch;
+      if (read.news !== null) told.push([at, read.news]);
+      nextAt = nextReadingAt(watch, reading, 1);
+    }
+    told.push(watch);
+  }
+  return { told, readings };
+}
+
+it('tells the same by the readings that are scheduled as by one every 30 s, whatever the balance and what is used', () => {
+  let [eager, lazy] = [0, 0];
+  const chapter = fc.record({
+    balance: fc.oneof(fc.integer({ min: -5, max: 5 }), fc.integer({ min: 0, max: 60_000_000 })),
+    burn: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 30_000_000 })),
+    ticks: fc.integer({ min: 1, max: 600 }),
+  });
+  fc.assert(
+    fc.property(fc.array(chapter, { minLength: 1, maxLength: 6 }), (chapters) => {
+      const [all, scheduled] = [readAll(chapters, false), readAll(chapters, true)];
+      expect(scheduled.told).toEqual(all.told);
+      eager += all.readings;
+      lazy += scheduled.readings;
+    }),
+    { numRuns: 300 },
+  );
+  expect(lazy).toBeLessThan(eager / 20);
 });
 
 it('never mails a threshold twice or one above another in an episode, whatever the readings', () => {

@@ -1,5 +1,6 @@
 import { type BalanceReading, remainingMinutes } from '../model/ledger-records.ts';
 import type { BalanceWatch } from '../model/people.ts';
+import { NEXT_ROUND_MS } from './slices.ts';
 
 /** M: Events: "at about 12, 6, 3 hours, 1 hour, 30, 15 and 5 minutes", in minutes, the lowest first. */
 export const lowBalanceMinutes = [5, 15, 30, 60, 180, 360, 720] as const;
@@ -23,11 +24,6 @@ export const quietWatch: BalanceWatch = {
 };
 
 export type BalanceNews = { kind: 'low'; minutes: number } | { kind: 'exhausted' };
-
-/** Whether no mail is pending, so that readings can stop once nothing is used any more. */
-export function isQuiet(watch: BalanceWatch): boolean {
-  return Object.values(watch).every((value) => value === null);
-}
 
 /**
  * What a reading makes of the watch, and what is to be mailed. News is what two readings in a row say. A threshold is
@@ -66,6 +62,40 @@ export function readCredit(watch: BalanceWatch, reading: BalanceReading): Balanc
     ...quietWatch,
     mailedMinutes: mailedMinutes === null || under === null ? null : Math.max(mailedMinutes, under),
   };
+}
+
+/**
+ * When the next reading may tell something else than the one that led to `watch`: the balance falls as fast as `reading`
+ * says, nothing that it depends on changes meanwhile, and `reading` is as if all of its time was confirmed, so that the
+ * balance is no lower at any time. `slackMicroUsd`: by how much it was rounded up. Infinite: never.
+ */
+export function nextReadingAt(
+  watch: BalanceWatch,
+  { at, balanceMicroUsd, burnMicroUsdPerHour }: BalanceReading,
+  slackMicroUsd: number,
+): number {
+  if (watch.exhaustedAt !== null) return Number.POSITIVE_INFINITY;
+  if (awaitsSecondReading(watch)) return at + NEXT_ROUND_MS;
+  const recoveredAt =
+    watch.recoveredSince === null ? Number.POSITIVE_INFINITY : watch.recoveredSince + RECOVERED_AFTER_MS;
+  const left = balanceMicroUsd - slackMicroUsd - (nextBoundary(watch) * burnMicroUsdPerHour) / 60;
+  const passesAt =
+    burnMicroUsdPerHour === 0
+      ? Number.POSITIVE_INFINITY
+      : at + Math.floor((left * 3_600_000) / burnMicroUsdPerHour) - 1;
+  return Math.max(at + NEXT_ROUND_MS, Math.min(recoveredAt, passesAt));
+}
+
+/** Whether the next reading is news if it says the same. */
+function awaitsSecondReading({ pendingMinutes, mailedMinutes }: BalanceWatch): boolean {
+  if (pendingMinutes === null) return false;
+  return pendingMinutes === EXHAUSTED || mailedMinutes === null || pendingMinutes < mailedMinutes;
+}
+
+/** The highest remaining time, in minutes, at which a falling balance changes the watch. */
+function nextBoundary({ pendingMinutes, recoveredSince }: BalanceWatch): number {
+  if (recoveredSince !== null) return WELL_ABOVE * HIGHEST;
+  return lowBalanceMinutes.findLast((minutes) => pendingMinutes === null || minutes < pendingMinutes) ?? 0;
 }
 
 function readExhausted(

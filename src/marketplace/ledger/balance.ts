@@ -1,7 +1,8 @@
 import { notFound } from '../contract/errors.ts';
 import type { Discounts } from '../discounts/price.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
-import type { TeamLoad } from '../model/people.ts';
+import type { BalanceReading } from '../model/ledger-records.ts';
+import type { TeamLoad, TeamRecord } from '../model/people.ts';
 import type { OpenDeploymentSegment, Reader } from '../model/store.ts';
 import { unpostedOf } from './price-change.ts';
 
@@ -45,11 +46,23 @@ export async function costsOf(
   return ({ id, totalCostMicroUsd }) => costs.get(id) ?? totalCostMicroUsd;
 }
 
-function unposted(
-  { segment, confirmedUntil }: Pick<OpenDeploymentSegment, 'segment' | 'confirmedUntil'>,
+/** What a team has at `at`, and how fast it is used, by its row and its open segments. */
+export function readingOf(
+  { balanceMicroUsd }: Pick<TeamRecord, 'balanceMicroUsd'>,
+  open: readonly OpenSegment[],
   discounts: Discounts,
   at: number,
-): number {
+): BalanceReading {
+  return {
+    at,
+    balanceMicroUsd: balanceMicroUsd - open.reduce((sum, each) => sum + unposted(each, discounts, at), 0),
+    burnMicroUsdPerHour: open.reduce((sum, { segment }) => sum + segment.rateMicroUsdPerHour, 0),
+  };
+}
+
+type OpenSegment = Pick<OpenDeploymentSegment, 'segment' | 'confirmedUntil'>;
+
+function unposted({ segment, confirmedUntil }: OpenSegment, discounts: Discounts, at: number): number {
   const until = Math.min(at, confirmedUntil ?? at);
   return until > segment.postedUntil ? unpostedOf(segment, discounts, until) : 0;
 }
@@ -74,7 +87,8 @@ export async function leastBalance(
   return team.balanceMicroUsd - mostAccrued(load, now);
 }
 
-function mostAccrued(
+/** At least what {@link accrued} is, by the sums of the team alone. */
+export function mostAccrued(
   { openSegments, openRateMilliUsd, openPosted, postedUntil }: TeamLoad,
   now: number,
 ): number {

@@ -45,6 +45,8 @@ export async function startBilling(
     endedAt: null,
     postedUntil: startedAt,
     postedMicroUsd: 0,
+    // The next round finds out when its first slice is due.
+    nextPostAt: startedAt,
   };
   await tx.ledger.insertSegment(segment);
   return segment;

@@ -11,6 +11,7 @@ import type { Deps } from '../deps.ts';
 import { priceFor } from '../discounts/price.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { defaultOptions } from '../model/options.ts';
+import type { Store } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { startBilling } from './bill.ts';
 
@@ -19,6 +20,11 @@ export type LogLine = { level: string; fields: object; message: string };
 
 /** A marketplace's store with `team-1`, and what use cases take beside it; gone when the test is over. */
 export async function openBooks(balanceMicroUsd = 0) {
+  const { store, file } = await openFile();
+  return { ...(await booksOf(store, balanceMicroUsd)), file };
+}
+
+async function openFile(): Promise<{ store: Store; file: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-books-'));
   const file = join(folder, 'marketplace.db');
   await putEmptyDatabase('marketplace', file);
@@ -27,6 +33,11 @@ export async function openBooks(balanceMicroUsd = 0) {
     await store.close();
     rmSync(folder, { recursive: true });
   });
+  return { store, file };
+}
+
+/** {@link openBooks} in an empty database that the caller closes. */
+export async function booksOf(store: Store, balanceMicroUsd = 0) {
   const lines: LogLine[] = [];
   const write = (level: string) => (fields: object, message: string) =>
     void lines.push({ level, fields, message });
@@ -43,7 +54,6 @@ export async function openBooks(balanceMicroUsd = 0) {
     ...deps,
     deps,
     lines,
-    file,
     /** A deployment that runs, and is billed, since the clock's now. */
     run: (changes: Partial<DeploymentRecord> = {}) => runDeployment(deps, changes),
     /** A volume that is there, and is billed, since the clock's now. */
@@ -54,6 +64,7 @@ export async function openBooks(balanceMicroUsd = 0) {
 }
 
 export type Books = Awaited<ReturnType<typeof openBooks>>;
+export type BooksOfStore = Awaited<ReturnType<typeof booksOf>>;
 type BookDeps = Pick<Deps, 'store' | 'random' | 'log' | 'options'> & { clock: VirtualClock };
 
 async function runDeployment(deps: BookDeps, changes: Partial<DeploymentRecord>): Promise<DeploymentRecord> {

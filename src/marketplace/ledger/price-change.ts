@@ -42,6 +42,7 @@ export function continued(segment: SegmentRecord, { at, price }: PriceChange): S
     endedAt: null,
     postedUntil: at,
     postedMicroUsd: 0,
+    nextPostAt: at,
   };
 }
 

@@ -7,15 +7,18 @@ import { type SliceEnd, type Store, StoreUnavailable } from '../model/store.ts';
 import { toUsage } from './segments.ts';
 
 const EVERY_MS = 60_000;
-const PAGE = 50;
+/** How many slices are looked at in one read. */
+const PAGE = 500;
+/** How many lines are written in one transaction: what waits for a file's database waits some milliseconds only. */
+const AT_ONCE = 50;
 /** A round ends long before its lease does; the next one goes on. */
-const MOST_A_ROUND = 500;
+const BUSY_MS = 20_000;
 
 type RollUpDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
 /**
  * Keeps the ledger small: what a segment took on one day, in many slices, becomes one line of that day, once the day is
- * long over. Each line is a transaction of its own; the database refuses one by which any sum would change.
+ * long over. The lines of many segments are one transaction; the database refuses it if any sum would change.
  */
 export class RollUp {
   readonly #deps: RollUpDeps;
@@ -47,57 +50,87 @@ export class RollUp {
     const { store, clock, options } = deps;
     const { afterMs, periodMs } = options.billing.rollUp;
     if (afterMs === null) return;
-    const until = Math.floor((clock.now() - afterMs) / periodMs) * periodMs;
+    const startedAt = clock.now();
+    const until = Math.floor((startedAt - afterMs) / periodMs) * periodMs;
     let after: SliceEnd | undefined;
     // What fails once fails with each of its slices: a later day waits for the one before it.
     const failed = new Set<string>();
-    for (let done = 0; done < MOST_A_ROUND; ) {
+    while (clock.now() - startedAt < BUSY_MS) {
       const page = await store.read.ledger.toRollUp({
         until,
         periodMs,
         limit: PAGE,
         ...(after !== undefined && { after }),
       });
-      for (const slice of page)
-        if (!failed.has(slice.segmentId)) done += (await this.#attempt(deps, slice, failed)) ? 1 : 0;
+      for (const { startsAt, segmentIds } of daysOf(page, periodMs)) {
+        const wanted = segmentIds.filter((id) => !failed.has(id));
+        for (let from = 0; from < wanted.length; from += AT_ONCE)
+          await this.#attempt(deps, startsAt, wanted.slice(from, from + AT_ONCE), failed);
+      }
       if (page.length < PAGE) return;
       after = page.at(-1);
     }
   }
 
-  /** Whether it was rolled up. What fails is passed over, so that it does not stop the others. */
-  async #attempt(deps: RollUpDeps, slice: SliceEnd, failed: Set<string>): Promise<boolean> {
+  /** Where it fails, each half by itself, so that a failure of one does not stop the others. */
+  async #attempt(
+    deps: RollUpDeps,
+    startsAt: number,
+    segmentIds: readonly string[],
+    failed: Set<string>,
+  ): Promise<void> {
     // What waits meanwhile is done between two transactions.
     await nextTurn();
     try {
-      return await rollUp(deps, slice);
+      await rollUp(deps, startsAt, segmentIds);
     } catch (err) {
       if (err instanceof StoreUnavailable || err instanceof LeaseLost) throw err;
-      failed.add(slice.segmentId);
+      const [segment = ''] = segmentIds;
+      if (segmentIds.length > 1) {
+        const half = Math.ceil(segmentIds.length / 2);
+        for (const part of [segmentIds.slice(0, half), segmentIds.slice(half)])
+          await this.#attempt(deps, startsAt, part, failed);
+        return;
+      }
+      failed.add(segment);
       deps.log.error(
-        { err, segment: slice.segmentId },
+        { err, segment },
         'the slices of a day could not be rolled up and stay as they are; see `berth marketplace verify-ledger`',
       );
-      return false;
     }
   }
 }
 
-/** Rolls up the period that a slice is in. Whether there was anything: another one may have been first. */
+/** The days in which these slices are, the oldest first, each with the segments that have one of them. */
+function daysOf(
+  slices: readonly SliceEnd[],
+  periodMs: number,
+): { startsAt: number; segmentIds: readonly string[] }[] {
+  const days = new Map<number, Set<string>>();
+  for (const { segmentId, sliceEnd } of slices) {
+    const startsAt = Math.floor((sliceEnd - 1) / periodMs) * periodMs;
+    days.set(startsAt, (days.get(startsAt) ?? new Set()).add(segmentId));
+  }
+  return [...days].map(([startsAt, ids]) => ({ startsAt, segmentIds: [...ids] }));
+}
+
+/** Rolls up the day that begins at `startsAt`; passes over what another process has rolled up meanwhile. */
 async function rollUp(
   { store, ...deps }: Pick<Deps, 'store' | 'random' | 'options'>,
-  { segmentId, sliceEnd }: SliceEnd,
-): Promise<boolean> {
-  const { periodMs } = deps.options.billing.rollUp;
-  const startsAt = Math.floor((sliceEnd - 1) / periodMs) * periodMs;
-  const endsAt = startsAt + periodMs;
-  return store.transact(async (tx) => {
-    const segment = await tx.ledger.segmentById(segmentId);
-    const sum = await tx.ledger.sumOfSlices(segmentId, startsAt, endsAt);
-    if (segment === null || sum === null) return false;
-    const { from, until, slices, amountMicroUsd } = sum;
-    const usage = toUsage(deps, segment, from, until, amountMicroUsd);
-    await tx.ledger.rollUp({ segmentId, startsAt, endsAt, slices, usage });
-    return true;
+  startsAt: number,
+  segmentIds: readonly string[],
+): Promise<void> {
+  const endsAt = startsAt + deps.options.billing.rollUp.periodMs;
+  await store.transact(async (tx) => {
+    const sums = await tx.ledger.sumSlices({ segmentIds, startsAt, endsAt });
+    await tx.ledger.rollUp(
+      sums.map(({ segment, from, until, slices, amountMicroUsd }) => ({
+        segmentId: segment.id,
+        startsAt,
+        endsAt,
+        slices,
+        usage: toUsage(deps, segment, from, until, amountMicroUsd),
+      })),
+    );
   });
 }

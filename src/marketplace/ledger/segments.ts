@@ -5,6 +5,7 @@ import type { Posting, SegmentRecord, Usage } from '../model/ledger-records.ts';
 import { newIdAt } from '../model/names.ts';
 import type { Transaction } from '../model/store.ts';
 import { continued, owedOf, priceChange } from './price-change.ts';
+import { endsOfSlices } from './slices.ts';
 
 /**
  * Ends an open segment at each moment before `until` at which its price changes, all of it posted, and opens the next
@@ -37,36 +38,41 @@ export async function closeSegment(
   segment: SegmentRecord,
   at: number,
 ): Promise<void> {
-  const posted = await postSlice(deps, tx, segment, at);
+  const posted = await postUntil(deps, tx, segment, at);
   await tx.ledger.updateSegment({ ...posted, endedAt: at });
 }
 
 /**
- * Takes what a segment costs up to `until` from the team's balance, and returns the segment as it is then. It must have
- * been read by id in this transaction.
+ * Takes what a segment costs up to `until` from the team's balance, a slice for each UTC day, and returns the segment as
+ * it is then. It must have been read by id in this transaction.
  */
-export async function postSlice(
+export async function postUntil(
   deps: Pick<Deps, 'random'>,
   tx: Pick<Transaction, 'ledger'>,
   segment: SegmentRecord,
   until: number,
 ): Promise<SegmentRecord> {
-  const posting = toPosting(deps, segment, until);
-  if (posting === null) return segment;
-  await tx.ledger.post([posting]);
-  return posting.segment;
+  const postings = toPostings(deps, segment, until);
+  const last = postings.at(-1);
+  if (last === undefined) return segment;
+  await tx.ledger.post(postings);
+  return last.segment;
 }
 
 /**
- * What is to be posted of a segment up to `until`; null: nothing. What was posted is never posted again; a slice that
- * comes to less than a micro-USD moves `postedUntil` and books nothing.
+ * What is to be posted of a segment up to `until`, in order. What was posted is never posted again; a slice that comes to
+ * less than a micro-USD moves `postedUntil` and books nothing.
  */
-export function toPosting(
-  { random }: Pick<Deps, 'random'>,
-  segment: SegmentRecord,
-  until: number,
-): Posting | null {
-  if (until <= segment.postedUntil) return null;
+export function toPostings(deps: Pick<Deps, 'random'>, segment: SegmentRecord, until: number): Posting[] {
+  let current = segment;
+  return endsOfSlices(segment.postedUntil, until).map((end) => {
+    const posting = toPosting(deps, current, end);
+    current = posting.segment;
+    return posting;
+  });
+}
+
+function toPosting({ random }: Pick<Deps, 'random'>, segment: SegmentRecord, until: number): Posting {
   const amountMicroUsd = owedOf(segment, until);
   const posted = {
     ...segment,

@@ -1,16 +1,23 @@
+import { notFound } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
+import { changesAfter, type Discounts } from '../discounts/price.ts';
 import { balanceExhaustedMessage, lowBalanceMessage } from '../mail/messages.ts';
 import { mailManagers } from '../mail/outbox.ts';
-import type { BalanceReading, SegmentRecord } from '../model/ledger-records.ts';
-import type { BalanceWatch } from '../model/people.ts';
-import type { Reader } from '../model/store.ts';
-import { realTimeBalance } from './balance.ts';
-import { readBalance } from './balance-watch.ts';
+import type { BalanceReading } from '../model/ledger-records.ts';
+import type { BalanceWatch, TeamRecord } from '../model/people.ts';
+import type { BilledSegment, Reader, Transaction } from '../model/store.ts';
+import { hasChanged } from './accrue.ts';
+import { readingOf } from './balance.ts';
+import { type BalanceNews, nextReadingAt, readBalance } from './balance-watch.ts';
+import { priceChange } from './price-change.ts';
+import { NEXT_ROUND_MS } from './slices.ts';
+import { watchVolumes } from './watch-volumes.ts';
+import { stepDueAt } from './zero-balance.ts';
 
-/** What all open segments together cost, in micro-USD per hour. */
-function burnRate(open: readonly { segment: SegmentRecord }[]): number {
-  return open.reduce((sum, { segment }) => sum + segment.rateMicroUsdPerHour, 0);
-}
+/** What a team without balance is looked at again after, at the latest: its graces may be configured anew. */
+const LOOK_AGAIN_MS = 3_600_000;
+
+type WatchDeps = Pick<Deps, 'clock' | 'random' | 'options'>;
 
 /** What a team has now, and how fast it is used. @throws {ApiError} NOT_FOUND */
 export async function takeReading(
@@ -18,44 +25,102 @@ export async function takeReading(
   teamId: string,
   at: number,
 ): Promise<BalanceReading> {
-  const balanceMicroUsd = await realTimeBalance(read, teamId, at);
-  return {
-    at,
-    balanceMicroUsd,
-    burnMicroUsdPerHour: burnRate(await read.ledger.openSegmentsOfTeam(teamId)),
-  };
+  const team = await read.teams.byId(teamId);
+  if (team === null) throw notFound('team');
+  const open = await read.ledger.openSegmentsOfTeam(teamId);
+  return readingOf(team, open, await read.discounts.ofTeam(teamId), at);
 }
 
-/** Takes a reading of a team, mails what it tells, and returns the watch as it is then; null: there is no such team. */
+/**
+ * Takes a reading of a team, mails what it tells, schedules the next one, and returns the watch as it is then; null:
+ * there is no such team.
+ */
 export async function watchTeam(
-  deps: Pick<Deps, 'store' | 'clock' | 'random' | 'options'>,
+  deps: WatchDeps & Pick<Deps, 'store'>,
   teamId: string,
   now: number,
 ): Promise<BalanceWatch | null> {
   return deps.store.transact(async (tx) => {
     const team = await tx.teams.byId(teamId);
     if (team === null) return null;
-    const reading = await takeReading(tx, teamId, now);
-    const { watch, news } = readBalance(team.watch, reading);
+    const open = await tx.ledger.billedSegmentsOfTeam(teamId);
+    const discounts = open.length === 0 ? [] : await tx.discounts.ofTeam(teamId);
+    const reading = readingOf(team, open, discounts, now);
+    const read = readBalance(team.watch, reading);
+    if (read.news !== null) await mailNews(deps, tx, team, reading, read.news);
+    const readAt = nextCheckOf(read.watch, team, open, discounts, now);
+    const { watch, nextAt } = await watchExhausted(deps, tx, { ...team, watch: read.watch }, reading);
     if (!isSame(watch, team.watch)) await tx.teams.update({ ...team, watch });
-    if (news?.kind === 'low')
-      await mailManagers(deps, tx, team, {
-        ...{
-          class: 'billing',
-          kind: 'low_balance',
-          dedupeKey: `low_balance:${team.id}:${news.minutes}:${now}`,
-        },
-        ...lowBalanceMessage({ team, ...reading, minutes: news.minutes }),
-      });
-    if (news?.kind === 'exhausted')
-      await mailManagers(deps, tx, team, {
-        class: 'billing',
-        kind: 'balance_exhausted',
-        dedupeKey: `balance_exhausted:${team.id}:${now}`,
-        ...balanceExhaustedMessage({ team, ...reading, ...deps.options.billing.zeroBalance }),
-      });
+    const at = Math.min(readAt, nextAt);
+    await tx.teams.scheduleCheck(teamId, Number.isFinite(at) ? at : null);
     return watch;
   });
+}
+
+/**
+ * When a reading may tell something else, or a price changes. What may be so already, but for time that no provider has
+ * confirmed, is looked at in every round until it is confirmed; so is what has changed since it was billed.
+ */
+function nextCheckOf(
+  watch: BalanceWatch,
+  team: TeamRecord,
+  open: readonly BilledSegment[],
+  discounts: Discounts,
+  now: number,
+): number {
+  const confirmed = open.map(({ segment }) => ({ segment, confirmedUntil: null }));
+  const least = readingOf(team, confirmed, discounts, now);
+  const readAt = nextReadingAt(watch, least, open.length);
+  if (open.length === 0) return readAt;
+  const isPriceOpen = ({ segment }: BilledSegment) => priceChange(segment, discounts, now + 1) !== null;
+  if (open.some((billed) => isPriceOpen(billed) || hasChanged(billed, discounts, now)))
+    return now + NEXT_ROUND_MS;
+  const [changesAt = Number.POSITIVE_INFINITY] = changesAfter(discounts, now);
+  return Math.min(readAt, changesAt);
+}
+
+/** What follows on an empty balance: mails about volumes, and when something is to be ended next. */
+async function watchExhausted(
+  deps: WatchDeps,
+  tx: Transaction,
+  team: TeamRecord,
+  reading: BalanceReading,
+): Promise<{ watch: BalanceWatch; nextAt: number }> {
+  const { exhaustedAt } = team.watch;
+  if (exhaustedAt === null) return { watch: team.watch, nextAt: Number.POSITIVE_INFINITY };
+  const volumes = await watchVolumes(deps, tx, team, reading);
+  const deployments = await tx.deployments.list({ teamIds: [team.id], statuses: ['running', 'stopped'] });
+  const { zeroBalance } = deps.options.billing;
+  const steps = deployments.map((deployment) => stepDueAt(deployment, exhaustedAt, zeroBalance));
+  const nextAt = Math.min(volumes.nextAt, ...steps);
+  if (!Number.isFinite(nextAt)) return { watch: volumes.watch, nextAt };
+  const { at: now } = reading;
+  return {
+    watch: volumes.watch,
+    nextAt: Math.min(Math.max(nextAt, now + NEXT_ROUND_MS), now + LOOK_AGAIN_MS),
+  };
+}
+
+async function mailNews(
+  deps: WatchDeps,
+  tx: Transaction,
+  team: TeamRecord,
+  reading: BalanceReading,
+  news: BalanceNews,
+): Promise<void> {
+  const mail =
+    news.kind === 'low'
+      ? {
+          kind: 'low_balance',
+          dedupeKey: `low_balance:${team.id}:${news.minutes}:${reading.at}`,
+          ...lowBalanceMessage({ team, ...reading, minutes: news.minutes }),
+        }
+      : {
+          kind: 'balance_exhausted',
+          dedupeKey: `balance_exhausted:${team.id}:${reading.at}`,
+          ...balanceExhaustedMessage({ team, ...reading, ...deps.options.billing.zeroBalance }),
+        };
+  await mailManagers(deps, tx, team, { class: 'billing', ...mail });
 }
 
 function isSame(a: BalanceWatch, b: BalanceWatch): boolean {

@@ -2,11 +2,13 @@ import type { Deps } from '../deps.ts';
 import { volumesDeletedMessage, volumesFrozenMessage } from '../mail/messages.ts';
 import { mailManagers } from '../mail/outbox.ts';
 import { isActive } from '../model/deployment-record.ts';
+import type { BalanceReading } from '../model/ledger-records.ts';
 import type { VolumePolicy } from '../model/options.ts';
-import type { BalanceWatch } from '../model/people.ts';
+import type { BalanceWatch, TeamRecord } from '../model/people.ts';
 import type { Reader, Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { realTimeBalance } from './balance.ts';
+import { NEXT_ROUND_MS } from './slices.ts';
 
 /** The balance is above zero again, or the time that was mailed is not over: the volumes are kept. */
 export class VolumesAreKept extends Error {
@@ -14,18 +16,18 @@ export class VolumesAreKept extends Error {
 }
 
 /**
- * Mails what is due about the volumes of a team whose balance is used up, and returns those that are to be deleted now.
- * One on a deployment that is not over waits for its end.
+ * The volumes of a team that are to be deleted now, since its balance is used up. One on a deployment that is not over
+ * waits for its end.
  */
-export async function watchVolumes(
-  deps: Pick<Deps, 'store' | 'clock' | 'random' | 'options'>,
+export async function volumesToDelete(
+  read: Pick<Reader, 'teams' | 'volumes' | 'deployments'>,
   teamId: string,
   now: number,
 ): Promise<VolumeRecord[]> {
-  const { store } = deps;
-  if ((await keptVolumes(store.read, teamId)).length === 0) return [];
-  const due = await store.transact((tx) => mailNotice(deps, tx, teamId, now));
-  const isFree = await Promise.all(due.map((volume) => isOnNoDeployment(store.read, volume)));
+  const team = await read.teams.byId(teamId);
+  if (team === null || !areVolumesDue(team.watch, now)) return [];
+  const due = await keptVolumes(read, teamId);
+  const isFree = await Promise.all(due.map((volume) => isOnNoDeployment(read, volume)));
   return due.filter((_, index) => isFree[index]);
 }
 
@@ -49,29 +51,31 @@ async function keptVolumes({ volumes }: Pick<Reader, 'volumes'>, teamId: string)
   return (await volumes.ofTeam(teamId)).filter(({ status }) => status !== 'deleting');
 }
 
-async function mailNotice(
+/**
+ * Mails what is due about the volumes of a team whose balance is used up, and returns its watch as it is then, and when
+ * to look at them next; infinite: there are none. `team` was read by id in this transaction; its caller writes the watch.
+ */
+export async function watchVolumes(
   deps: Pick<Deps, 'clock' | 'random' | 'options'>,
   tx: Transaction,
-  teamId: string,
-  now: number,
-): Promise<VolumeRecord[]> {
-  const team = await tx.teams.byId(teamId);
-  if (team === null) return [];
-  const volumes = await keptVolumes(tx, teamId);
-  const notice = dueNotice(team.watch, deps.options.billing.zeroBalance.volumes, now);
-  if (notice === null || volumes.length === 0) return areVolumesDue(team.watch, now) ? volumes : [];
+  team: TeamRecord,
+  { at: now, balanceMicroUsd }: BalanceReading,
+): Promise<{ watch: BalanceWatch; nextAt: number }> {
+  const volumes = await keptVolumes(tx, team.id);
+  if (volumes.length === 0) return { watch: team.watch, nextAt: Number.POSITIVE_INFINITY };
+  const policy = deps.options.billing.zeroBalance.volumes;
+  const notice = dueNotice(team.watch, policy, now);
+  if (notice === null) return { watch: team.watch, nextAt: nextNoticeAt(team.watch, policy, now) };
   const { deleteAt, noticeMs } = notice;
   const watch = { ...team.watch, volumesDeleteAt: deleteAt, volumesNoticeMs: noticeMs };
-  await tx.teams.update({ ...team, watch });
-  const balanceMicroUsd = await realTimeBalance(tx, teamId, now);
   const mail = { team, volumes, balanceMicroUsd, deleteAt };
   await mailManagers(deps, tx, team, {
     class: 'billing',
     kind: noticeMs === 0 ? 'volumes_deleted' : 'volumes_frozen',
-    dedupeKey: `volumes:${teamId}:${deleteAt}:${noticeMs}`,
+    dedupeKey: `volumes:${team.id}:${deleteAt}:${noticeMs}`,
     ...(noticeMs === 0 ? volumesDeletedMessage(mail) : volumesFrozenMessage(mail)),
   });
-  return areVolumesDue(watch, now) ? volumes : [];
+  return { watch, nextAt: nextNoticeAt(watch, policy, now) };
 }
 
 async function isOnNoDeployment(
@@ -104,10 +108,25 @@ export function dueNotice(watch: BalanceWatch, policy: VolumePolicy, now: number
   if (exhaustedAt === null) return null;
   if (volumesDeleteAt === null || volumesNoticeMs === null)
     return { deleteAt: Math.max(now, exhaustedAt) + policy.keepMs, noticeMs: policy.keepMs };
-  const next = [...policy.noticesMs, 0].sort((a, b) => b - a).find((ms) => ms < volumesNoticeMs);
+  const next = noticeAfter(volumesNoticeMs, policy);
   if (next === undefined || now < volumesDeleteAt - next) return null;
   const isLate = now + next - volumesDeleteAt > LATE_MS;
   return { deleteAt: isLate ? now + next : volumesDeleteAt, noticeMs: next };
+}
+
+function noticeAfter(volumesNoticeMs: number, { noticesMs }: VolumePolicy): number | undefined {
+  return [...noticesMs, 0].sort((a, b) => b - a).find((ms) => ms < volumesNoticeMs);
+}
+
+/** When the next mail is due, or the deletion, which is tried in every round until nothing is left. */
+function nextNoticeAt(
+  { volumesDeleteAt = null, volumesNoticeMs = null }: BalanceWatch,
+  policy: VolumePolicy,
+  now: number,
+): number {
+  if (volumesDeleteAt === null || volumesNoticeMs === null) return now + NEXT_ROUND_MS;
+  const at = volumesDeleteAt - (noticeAfter(volumesNoticeMs, policy) ?? 0);
+  return Math.max(at, now + NEXT_ROUND_MS);
 }
 
 /** Whether all was mailed, and the time that was said is over. */

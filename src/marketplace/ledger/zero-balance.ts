@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import type { Store } from '../model/store.ts';
 import { type VolumeRecord, logNames as volumeNames } from '../model/volume-record.ts';
-import { VolumesAreKept, watchVolumes } from './watch-volumes.ts';
+import { VolumesAreKept, volumesToDelete } from './watch-volumes.ts';
 
 /**
  * Ends deployments regardless of their minimum runtime. Each method rejects if that failed. `store` is fenced by the
@@ -58,8 +58,7 @@ export class ZeroBalance {
       const step = dueStep(deployment, exhaustedAt, options.billing.zeroBalance, now);
       if (step !== null) this.#begin(store, deployment, step);
     }
-    for (const volume of await watchVolumes({ ...this.#deps, store }, teamId, now))
-      this.#beginDeletion(store, volume);
+    for (const volume of await volumesToDelete(store.read, teamId, now)) this.#beginDeletion(store, volume);
   }
 
   /** Waits for what was begun. */
@@ -127,14 +126,28 @@ export class ZeroBalance {
 
 /** What is due for a deployment of a team without balance; null: nothing yet. */
 export function dueStep(
-  { status, pausedAt }: Pick<DeploymentRecord, 'status' | 'pausedAt'>,
+  deployment: Pick<DeploymentRecord, 'status' | 'pausedAt'>,
   exhaustedAt: number,
-  { graceMs, stoppedGraceMs }: { graceMs: number; stoppedGraceMs: number },
+  graces: Graces,
   now: number,
 ): Step | null {
-  const sinceMs = now - exhaustedAt;
-  if (status === 'running' && sinceMs >= graceMs)
-    return sinceMs >= graceMs + TRY_TO_STOP_MS ? 'terminate' : 'stop';
-  const stoppedMs = now - Math.max(exhaustedAt, pausedAt ?? exhaustedAt);
-  return status === 'stopped' && stoppedMs >= stoppedGraceMs ? 'terminate' : null;
+  const from = stepDueAt(deployment, exhaustedAt, graces);
+  if (now < from) return null;
+  return deployment.status === 'stopped' || now >= from + TRY_TO_STOP_MS ? 'terminate' : 'stop';
+}
+
+/** When the first step of a deployment of a team without balance is due; infinite: in no state that it is in now. */
+export function stepDueAt(
+  { status, pausedAt }: Pick<DeploymentRecord, 'status' | 'pausedAt'>,
+  exhaustedAt: number,
+  { graceMs, stoppedGraceMs }: Graces,
+): number {
+  if (status === 'running') return exhaustedAt + graceMs;
+  if (status === 'stopped') return Math.max(exhaustedAt, pausedAt ?? exhaustedAt) + stoppedGraceMs;
+  return Number.POSITIVE_INFINITY;
+}
+
+interface Graces {
+  graceMs: number;
+  stoppedGraceMs: number;
 }

@@ -56,7 +56,7 @@ export interface SshProof {
   provedAt: number | null;
 }
 
-/** What became of the provider's instance after the deployment ended. */
+/** What became of the provider's instance after the deployment ended. `none`: there is none, or it is kept: see `isLost`. */
 export type Cleanup = 'none' | 'wanted' | 'done';
 
 export interface DeploymentRecord {
@@ -143,6 +143,16 @@ export function logNames({ id, teamId, launch }: Pick<DeploymentRecord, 'id' | '
 /** Whether it may still run, and cost. */
 export function isActive({ status }: Pick<DeploymentRecord, 'status'>): boolean {
   return activeStatuses.includes(status);
+}
+
+export type LostDeployment = DeploymentRecord & { providerInstanceId: string };
+
+/**
+ * Whether it ended because its provider answered 404 for its instance. If that is there after all, it is kept: absence
+ * is never an order, so only an operator has it deleted.
+ */
+export function isLost(record: DeploymentRecord): record is LostDeployment {
+  return !isActive(record) && record.providerInstanceId !== null && record.cleanup === 'none';
 }
 
 const progressTexts: Readonly<Record<DeploymentIntent['kind'], string>> = {

@@ -22,6 +22,8 @@ export interface SegmentRecord {
   postedUntil: number;
   /** The sum of the slices: always floor(rate × (postedUntil − startedAt)). */
   postedMicroUsd: number;
+  /** When the billing job looks at it next. Of no meaning once it has ended. */
+  nextPostAt: number;
 }
 
 /** A part of a segment that was taken from the balance; unique per segment and end. */

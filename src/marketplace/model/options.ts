@@ -47,8 +47,8 @@ export interface MarketplaceOptions {
     teamLimits: TeamLimits;
   };
   billing: {
-    /** Slices end at multiples of it. */
-    sliceMs: number;
+    /** Slices end at multiples of it; null: each segment has one an hour, at a minute and second of its own. */
+    sliceMs: number | null;
     /** When slices become one line for each day and segment. */
     rollUp: RollUpOptions;
     /** What a team that spent so much in the last 30 days gets, from the next day on. */
@@ -103,7 +103,7 @@ export const defaultOptions: MarketplaceOptions = {
     teamLimits: { deployments: 50, volumes: 100, volumeGb: 524_288 },
   },
   billing: {
-    sliceMs: 300_000,
+    sliceMs: null,
     rollUp: { afterMs: 35 * DAY_MS, periodMs: DAY_MS },
     volumeDiscounts: [],
     zeroBalance: {

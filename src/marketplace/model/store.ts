@@ -81,6 +81,8 @@ export interface TeamReader {
   /** Those that are billed for something. */
   spending(): Promise<TeamWithLoad[]>;
   count(): Promise<number>;
+  /** Those that the billing job has to look at by then, in that order, after `after`. */
+  due(of: { now: number; after?: PageEnd | undefined; limit: number }): Promise<PageEnd[]>;
   /** The oldest membership first. */
   membershipsOf(userId: string): Promise<MemberRecord[]>;
   /** The owner first, then by when they joined. */
@@ -90,6 +92,11 @@ export interface TeamReader {
 export interface TeamWriter extends TeamReader {
   insert(record: TeamRecord): Promise<void>;
   update(record: TeamRecord): Promise<void>;
+  /**
+   * When the billing job looks at it next; null: when something changes. Whatever changes what it pays, or its balance but
+   * for use, makes it due at once: a segment that begins or ends or is priced anew, a booking, a discount.
+   */
+  scheduleCheck(id: string, at: number | null): Promise<void>;
   putMember(record: MemberRecord): Promise<void>;
   removeMember(teamId: string, userId: string): Promise<void>;
 }
@@ -98,6 +105,8 @@ export interface DiscountReader {
   byId(id: string): Promise<DiscountRecord | null>;
   /** By `startsAt`; those that are over too. */
   ofTeam(teamId: string): Promise<DiscountRecord[]>;
+  /** The same of several teams. */
+  ofTeams(teamIds: readonly string[]): Promise<DiscountRecord[]>;
   list(): Promise<DiscountRecord[]>;
 }
 export interface DiscountWriter extends DiscountReader {
@@ -270,12 +279,23 @@ export interface SliceEnd {
 }
 
 export interface SumOfSlices {
+  segment: SegmentRecord;
   /** The end of what was posted before. */
   from: number;
   /** The end of the last of them. */
   until: number;
   slices: number;
   amountMicroUsd: number;
+}
+
+/** What a segment took from `startsAt`, exclusive, to `endsAt`, in one line. */
+export interface DayLine {
+  segmentId: string;
+  startsAt: number;
+  endsAt: number;
+  /** How many slices it takes the place of. */
+  slices: number;
+  usage: Usage;
 }
 
 /** An open segment, and what it depends on up to when it is billed. */
@@ -300,8 +320,10 @@ export interface LedgerReader {
   openSegmentsOfDeployments(ids: readonly string[]): Promise<OpenDeploymentSegment[]>;
   /** All open ones, in the order of their ids, after `afterId`. */
   openSegments(page: { afterId?: string; limit: number }): Promise<SegmentRecord[]>;
-  /** The same, with what they depend on. */
-  billedSegments(page: { afterId?: string; limit: number }): Promise<BilledSegment[]>;
+  /** Those of a team with what they depend on, without locks. */
+  billedSegmentsOfTeam(teamId: string): Promise<BilledSegment[]>;
+  /** Open ones that the billing job has to look at by then, in that order, after `after`; without locks. */
+  dueSegments(of: { now: number; after?: PageEnd | undefined; limit: number }): Promise<SegmentRecord[]>;
   /** Those that are not rolled up. */
   slicesOf(segmentId: string): Promise<SliceRecord[]>;
   /** What a segment took on each UTC day, by the day's start; from its slices and from the lines of days. */
@@ -311,8 +333,8 @@ export interface LedgerReader {
    * nothing more can be posted in their period.
    */
   toRollUp(wanted: { until: number; periodMs: number; after?: SliceEnd; limit: number }): Promise<SliceEnd[]>;
-  /** All slices of a segment from `startsAt`, exclusive, to `endsAt` together, and where they begin; null: there are none. */
-  sumOfSlices(segmentId: string, startsAt: number, endsAt: number): Promise<SumOfSlices | null>;
+  /** Of each of these segments all slices from `startsAt`, exclusive, to `endsAt` together, if it has any. */
+  sumSlices(of: { segmentIds: readonly string[]; startsAt: number; endsAt: number }): Promise<SumOfSlices[]>;
   /** The newest first. */
   transactionsOf(teamId: string, limit: number): Promise<LedgerTransactionRecord[]>;
   byReference(reference: string): Promise<LedgerTransactionRecord | null>;
@@ -384,15 +406,9 @@ export interface LedgerWriter extends LedgerReader {
   ): Promise<void>;
   /**
    * Puts one line of the books, with its booking, in the place of all slices of a segment from `startsAt`, exclusive, to
-   * `endsAt`. The database refuses it where any sum would change by it.
+   * `endsAt`; at most one line for each segment. The database refuses all of them where any sum would change.
    */
-  rollUp(line: {
-    segmentId: string;
-    startsAt: number;
-    endsAt: number;
-    slices: number;
-    usage: Usage;
-  }): Promise<void>;
+  rollUp(lines: readonly DayLine[]): Promise<void>;
   /** These open segments with their subjects as both are now, locked until the end. */
   lockBilled(segments: readonly SegmentRecord[]): Promise<BilledSegment[]>;
 }

@@ -3,7 +3,7 @@ import type { Actor } from '../../operators/model.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { toDollars } from '../contract/values.ts';
 import { type Booked, book, type Credit } from '../ledger/credit.ts';
-import { type DeploymentRecord, isActive } from '../model/deployment-record.ts';
+import { type DeploymentRecord, isActive, isLost, type LostDeployment } from '../model/deployment-record.ts';
 import type { LedgerTransactionRecord, MailRecord } from '../model/ledger-records.ts';
 import { OperatorError } from '../model/own-rows.ts';
 import type { Store } from '../model/store.ts';
@@ -57,11 +57,12 @@ export function acceptProviderLosses(
 }
 
 /**
- * Has the instance of a deployment deleted that ended because its provider answered 404 for it, and that is back.
+ * Has the instance of a deployment deleted that ended because its provider answered 404 for it. A server deletes it at
+ * once; if it turns up only later, the sweep does.
  *
  * @throws {OperatorError}
  */
-export function cleanUpLost(deps: Deps, actor: Actor, id: string): Promise<DeploymentRecord> {
+export function cleanUpLost(deps: Deps, actor: Actor, id: string): Promise<LostDeployment> {
   return audited(deps, actor, { action: 'losses.clean_up', subject: id }, (store) =>
     store.transact(async (tx) => {
       const record = await tx.deployments.byId(id);
@@ -70,16 +71,21 @@ export function cleanUpLost(deps: Deps, actor: Actor, id: string): Promise<Deplo
           `There is no deployment "${id}": see \`berth marketplace deployments ls\`.`,
           'not_found',
         );
-      if (isActive(record) || record.providerInstanceId === null || record.cleanup !== 'none')
-        throw new OperatorError(
-          `The deployment "${id}" did not end by a 404 of its provider: its instance is deleted without this.`,
-        );
-      const wanted: DeploymentRecord = { ...record, cleanup: 'wanted' };
+      if (!isLost(record)) throw new OperatorError(whyNotLost(record));
+      const wanted: LostDeployment = { ...record, cleanup: 'wanted' };
       await tx.deployments.update(wanted);
       await tx.signals.wake(record.providerId, id);
       return wanted;
     }),
   );
+}
+
+function whyNotLost(record: DeploymentRecord): string {
+  const { id, status, cleanup } = record;
+  if (isActive(record)) return `The deployment "${id}" is ${status}: it has not ended.`;
+  if (cleanup === 'wanted') return `The instance of the deployment "${id}" is being deleted already.`;
+  if (cleanup === 'done') return `The instance of the deployment "${id}" was deleted already.`;
+  return `The deployment "${id}" never had an instance.`;
 }
 
 /** Has a mail that was given up, or waits, tried now; it is given up again three days later. @throws {OperatorError} */

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ProviderError } from '../../client/orchestrator-client.ts';
 import { transition } from '../deployments/transition.ts';
+import { cleanUpLost } from '../operate/actions.ts';
 import { adopt } from './launch.ts';
 import {
   HOUR_MS,
@@ -118,6 +120,60 @@ describe('a deployment that was terminated', () => {
     expect([(await read(setup, id)).cleanup, statuses(setup.plain)]).toEqual(['done', []]);
   });
 });
+
+describe('a deployment that its provider lost', () => {
+  const mara = { name: 'mara', source: 'cli', address: null } as const;
+  const deletes = () => setup.plain.faults.countOf('deleteInstance');
+
+  /** The provider answers 404 for all that it has, until it is told otherwise. */
+  async function lose(): Promise<{ id: string; instanceId: string }> {
+    const ran = await running(setup);
+    setup.plain.faults.plan = (method) => {
+      if (method === 'listInstances') return { instead: [] };
+      return method === 'getInstance' ? { error: notFound() } : 'none';
+    };
+    await setup.clock.advance(2 * MINUTE_MS);
+    expect(await read(setup, ran.id)).toMatchObject({ status: 'terminated-provider', cleanup: 'none' });
+    return ran;
+  }
+
+  it('has its instance kept when that is back, with one alarm, until an operator orders the clean-up [lost-kept]', async () => {
+    const { id, instanceId } = await lose();
+    setup.plain.faults.plan = () => 'none';
+    const sweeps = setup.plain.faults.countOf('listInstances');
+    await setup.clock.advance(HOUR_MS);
+    expect(setup.plain.faults.countOf('listInstances') - sweeps).toBeGreaterThanOrEqual(10);
+    expect([statuses(setup.plain), deletes()]).toEqual([['ONLINE'], 0]);
+    const alarms = setup.told.filter(({ message }) => message.includes('losses clean-up'));
+    expect(alarms).toMatchObject([{ level: 'error', fields: { deployment: id, instance: instanceId } }]);
+
+    await cleanUpLost(setup.deps, mara, id);
+    await expect(cleanUpLost(setup.deps, mara, id)).rejects.toThrow('is being deleted already');
+    await setup.clock.advance(MINUTE_MS);
+    expect([(await read(setup, id)).cleanup, statuses(setup.plain)]).toEqual(['done', []]);
+    await expect(cleanUpLost(setup.deps, mara, id)).rejects.toThrow('was deleted already');
+    const before = deletes();
+    await setup.clock.advance(HOUR_MS);
+    expect(deletes()).toBe(before);
+  });
+
+  it('has its instance deleted by the sweep if that is back only after the order', async () => {
+    const { id } = await lose();
+    const denied = setup.plain.faults.plan;
+    setup.plain.faults.plan = (method, ...call) =>
+      method === 'deleteInstance' ? { instead: null } : denied(method, ...call);
+    await cleanUpLost(setup.deps, mara, id);
+    await setup.clock.advance(MINUTE_MS);
+    expect([(await read(setup, id)).cleanup, statuses(setup.plain)]).toEqual(['done', ['ONLINE']]);
+    setup.plain.faults.plan = () => 'none';
+    await setup.clock.advance(15 * MINUTE_MS);
+    expect(statuses(setup.plain)).toEqual([]);
+  });
+});
+
+function notFound() {
+  return new ProviderError('not_found', '404: not_found', { status: 404, code: 'not_found' });
+}
 
 describe('the sweep', () => {
   it('deletes what a deployment that is over left, once two lists have it', async () => {

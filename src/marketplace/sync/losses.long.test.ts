@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { transition } from '../deployments/transition.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { cleanUpLost } from '../operate/actions.ts';
 import { acceptLosses, countLosses } from '../providers/loss-cap.ts';
 import {
   accept,
@@ -88,9 +89,17 @@ describe('a provider that denies everything', () => {
       expect(suspicion).toBeNull();
       expect(observedAt).toBeGreaterThan(setup.clock.now() - MINUTE_MS);
     }
-    // What ended wrongly is not left there at our cost.
+    // What ended wrongly costs money there until an operator orders that it is deleted.
     await setup.clock.advance(10 * MINUTE_MS);
-    expect(setup.plain.instances).toHaveLength(MACHINES - CAP);
+    expect(setup.plain.instances).toHaveLength(MACHINES);
+    expect(tellings(setup.told, 'error', 'losses clean-up')).toBe(CAP);
+    const mara = { name: 'mara', source: 'cli', address: null } as const;
+    for (const { id, status } of await records())
+      if (status !== 'running') await cleanUpLost(setup.deps, mara, id);
+    await setup.clock.advance(MINUTE_MS);
+    expect(setup.plain.instances.map(({ id }) => id)).toEqual(
+      live.map(({ providerInstanceId }) => providerInstanceId),
+    );
     setup.plain.vanish(live[0]?.providerInstanceId ?? '');
     await setup.clock.advance(2 * MINUTE_MS);
     expect(await countOf('terminated-provider')).toBe(CAP + 1);

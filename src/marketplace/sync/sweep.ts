@@ -1,15 +1,15 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { activeStatuses } from '../contract/deployment.ts';
-import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import { type DeploymentRecord, isLost, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, ownName } from '../model/names.ts';
 import type { SyncContext } from './context.ts';
-import { removeInstance } from './remove-instance.ts';
+import { holderOf, removeInstance } from './remove-instance.ts';
 
 /**
  * Finds orphans: instances with our name that belong to no live deployment, in two phases (in one list, and still in
  * the next). An orphan whose deployment has ended, or has another instance, is deleted. One without any row, or whose
- * deployment ended by a 404, is only logged.
+ * deployment was lost, is only logged.
  */
 export class Sweep {
   #seen: ReadonlySet<string> = new Set();
@@ -58,7 +58,7 @@ export class Sweep {
         log,
         'error',
         { ...fields, ...logNames(record) },
-        'an instance is back whose deployment ended because the provider answered 404 for it: it is kept and may cost money; `berth marketplace losses clean-up` deletes it',
+        'an instance is back whose deployment ended because the provider answered 404 for it: it is kept and may cost money; `berth marketplace losses clean-up` has it deleted',
       );
       return null;
     }
@@ -67,7 +67,8 @@ export class Sweep {
       ? record.launch.state !== 'made' || isKnown
       : // Its own clean-up is under way.
         isKnown && record.cleanup === 'wanted';
-    return isNeeded ? null : record;
+    const isFree = !isNeeded && (await holderOf(store.read, provider.id, instance.id, record.id)) === null;
+    return isFree ? record : null;
   }
 
   #logOnce(
@@ -79,11 +80,6 @@ export class Sweep {
     if (!this.#logged.has(fields.instance)) log[level](fields, message);
     this.#logged.add(fields.instance);
   }
-}
-
-/** It ended by the absence of its instance: only an operator has that deleted. */
-function isLost({ status, providerInstanceId, cleanup }: DeploymentRecord): boolean {
-  return !activeStatuses.includes(status) && providerInstanceId !== null && cleanup === 'none';
 }
 
 async function remove(context: SyncContext, record: DeploymentRecord, instance: Instance): Promise<void> {

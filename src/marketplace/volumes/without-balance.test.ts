@@ -61,10 +61,10 @@ async function watch() {
   return team.watch;
 }
 
-/** A round of billing, and what it begins. */
+/** A round of billing, and what it begins, until the next one is due. */
 async function round(): Promise<void> {
   await world.settle(accrual.run());
-  for (let second = 0; second < 20; second++) await world.clock.advance(500);
+  for (let half = 0; half < 60; half++) await world.clock.advance(500);
 }
 
 /** A round every hour until `at`, and what the worker of the provider does. */

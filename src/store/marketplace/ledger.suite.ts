@@ -3,6 +3,7 @@ import type { LedgerAccount } from '../../marketplace/model/ledger-records.ts';
 import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 import {
   deployment,
+  discount,
   grant,
   now,
   posting,
@@ -103,6 +104,78 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await storeOf().read.ledger.segmentById('seg-1')).toMatchObject({ postedMicroUsd: 8 });
         expect(await storeOf().read.ledger.slicesOf('seg-1')).toHaveLength(8);
         expect(await balance()).toBe(-8);
+      });
+    });
+
+    describe('what is due', () => {
+      const dueTeams = async () =>
+        (await storeOf().read.teams.due({ now, limit: 9 })).map(({ id, at }) => [id, at]);
+      const scheduled = (at: number | null, work: (tx: Transaction) => Promise<unknown>) =>
+        write(async (tx) => {
+          await tx.teams.scheduleCheck(teamId, at);
+          await work(tx);
+        });
+
+      it('are segments by when they are looked at next, in pages of the open ones', async () => {
+        const at = (id: string, nextPostAt: number) => segment({ id, subjectId: id, nextPostAt });
+        const records = [at('a', now), at('b', now - 5), at('c', now + 1), at('d', now - 5)];
+        await write(async (tx) => {
+          for (const record of records) await tx.ledger.insertSegment(record);
+          await tx.ledger.insertSegment({ ...at('e', now - 9), endedAt: now });
+        });
+        const { ledger } = storeOf().read;
+        const [a, b, , d] = records;
+        expect(await ledger.dueSegments({ now, limit: 9 })).toEqual([b, d, a]);
+        expect(await ledger.dueSegments({ now, after: { at: now - 5, id: 'b' }, limit: 1 })).toEqual([d]);
+        await write((tx) =>
+          tx.ledger.post([
+            { segment: segment({ id: 'b', postedUntil: now + 1, nextPostAt: now + 7 }), usage: null },
+          ]),
+        );
+        expect(await ledger.segmentById('b')).toMatchObject({ postedUntil: now + 1, nextPostAt: now + 7 });
+      });
+
+      it('are teams by when they are looked at next, and not by their records', async () => {
+        await write((tx) => tx.teams.insert(team({ id: 'other' })));
+        expect(await dueTeams()).toEqual([]);
+        await scheduled(now - 2, (tx) => tx.teams.scheduleCheck('other', now - 3));
+        expect(await dueTeams()).toEqual([
+          ['other', now - 3],
+          [teamId, now - 2],
+        ]);
+        const after = { at: now - 3, id: 'other' };
+        expect(await storeOf().read.teams.due({ now, after, limit: 9 })).toEqual([
+          { at: now - 2, id: teamId },
+        ]);
+        await write(async (tx) => {
+          const found = await tx.teams.byId(teamId);
+          if (found !== null) await tx.teams.update(found);
+        });
+        expect(await dueTeams()).toHaveLength(2);
+        await scheduled(now + 1, (tx) => tx.teams.scheduleCheck('other', null));
+        expect(await dueTeams()).toEqual([]);
+      });
+
+      it.each<[string, (tx: Transaction) => Promise<unknown>]>([
+        ['a segment begins', (tx) => tx.ledger.insertSegment(segment({ id: 'seg-2', subjectId: 'dep-2' }))],
+        ['a segment ends', (tx) => tx.ledger.updateSegment(segment({ endedAt: now }))],
+        ['a segment is priced anew', (tx) => tx.ledger.updateSegment(segment({ rateMicroUsdPerHour: 5 }))],
+        ['it gets credit', (tx) => grant(tx, 5)],
+        ['it gets a discount', (tx) => tx.discounts.insert(discount())],
+        ['its discount changes', (tx) => tx.discounts.update(discount({ endsAt: now + 1 }))],
+      ])('is a team at once where %s', async (_when, work) => {
+        await write((tx) => tx.ledger.insertSegment(segment()));
+        await scheduled(now + 1, work);
+        expect(await dueTeams()).toEqual([[teamId, 0]]);
+      });
+
+      it('is no team by what is taken for use, and none that has nothing that is billed or watched', async () => {
+        await scheduled(null, (tx) => grant(tx, 5));
+        await write((tx) => tx.discounts.insert(discount()));
+        expect(await dueTeams()).toEqual([]);
+        await write((tx) => tx.ledger.insertSegment(segment()));
+        await scheduled(now + 1, (tx) => post(tx, 'seg-1', now + 1, 5));
+        expect(await dueTeams()).toEqual([]);
       });
     });
 
@@ -254,6 +327,27 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await ledger.slicesOf('seg-3')).toEqual([]);
       });
 
+      it('of several teams are each taken from its own balance, and from none where one team is not there', async () => {
+        const ofTeam = (id: string, number: number, amountMicroUsd: number) => {
+          const taken = { id: `txn-${number}`, teamId: id, subjectId: `dep-${number}` };
+          return posting(amountMicroUsd, now + 1, taken, `seg-${number}`);
+        };
+        await write(async (tx) => {
+          await tx.teams.insert(team({ id: 'other' }));
+          await tx.ledger.insertSegment(segment({ id: 'seg-2', subjectId: 'dep-2' }));
+          await tx.ledger.insertSegment(segment({ id: 'seg-3', subjectId: 'dep-3', teamId: 'other' }));
+          await tx.ledger.post([ofTeam(teamId, 2, 5), ofTeam('other', 3, 7)]);
+        });
+        const balances = async () => [
+          await balance(),
+          (await storeOf().read.teams.byId('other'))?.balanceMicroUsd,
+        ];
+        expect(await balances()).toEqual([-5, -7]);
+        const wrong = write((tx) => tx.ledger.post([ofTeam(teamId, 4, 5), ofTeam('nobody', 5, 7)]));
+        await expect(wrong).rejects.toThrow();
+        expect(await balances()).toEqual([-5, -7]);
+      });
+
       it('show with the open segments what their subjects say of them', async () => {
         await write(async (tx) => {
           await tx.deployments.insert(runningDeployment({ observedAt: now + 3, discountPercentage: 10 }));
@@ -261,7 +355,7 @@ export function describeLedger(storeOf: () => Store): void {
           await tx.ledger.insertSegment(segment());
           await tx.ledger.insertSegment(segment({ id: 'seg-2', subjectKind: 'volume', subjectId: 'vol-1' }));
         });
-        const found = await storeOf().read.ledger.billedSegments({ limit: 9 });
+        const found = await storeOf().read.ledger.billedSegmentsOfTeam(teamId);
         expect(found).toEqual([
           { segment: segment(), status: 'running', confirmedUntil: now + 3, discountPercentage: 10 },
           {
@@ -288,7 +382,9 @@ export function describeLedger(storeOf: () => Store): void {
         const taken = { transaction, entries, amountMicroUsd };
         return { segmentId: 'seg-1', startsAt: now, endsAt, slices: 3, usage: taken, ...changes };
       };
-      const rollUp = (wanted: ReturnType<typeof line>) => write((tx) => tx.ledger.rollUp(wanted));
+      const rollUp = (...wanted: ReturnType<typeof line>[]) => write((tx) => tx.ledger.rollUp(wanted));
+      const sumsOf = (from: number, to: number) =>
+        storeOf().read.ledger.sumSlices({ segmentIds: ['seg-1', 'seg-9'], startsAt: from, endsAt: to });
 
       beforeEach(async () => {
         await write(async (tx) => {
@@ -309,13 +405,13 @@ export function describeLedger(storeOf: () => Store): void {
         // Something may be posted in a longer period yet.
         expect(await ledger.toRollUp({ ...due, periodMs: 3 * DAY_MS })).toEqual([]);
         const sum = { from: now, until: endsAt, slices: 3, amountMicroUsd: 15 };
-        expect(await ledger.sumOfSlices('seg-1', now, endsAt)).toEqual(sum);
+        expect(await sumsOf(now, endsAt)).toMatchObject([{ segment: { id: 'seg-1' }, ...sum }]);
         const days = await ledger.daysOf('seg-1');
         await rollUp(line(15));
         expect(await ledger.slicesOf('seg-1')).toMatchObject([{ sliceEnd: endsAt + 1 }]);
         expect(await ledger.toRollUp(due)).toEqual([]);
-        expect(await ledger.sumOfSlices('seg-1', now, endsAt)).toBeNull();
-        expect(await ledger.sumOfSlices('seg-1', endsAt, endsAt + DAY_MS)).toMatchObject({ from: endsAt });
+        expect(await sumsOf(now, endsAt)).toEqual([]);
+        expect(await sumsOf(endsAt, endsAt + DAY_MS)).toMatchObject([{ from: endsAt, slices: 1 }]);
         expect(await ledger.balances()).toEqual(sums);
         expect(await balance()).toBe(-20);
         expect(await ledger.daysOf('seg-1')).toEqual(days);
@@ -357,12 +453,43 @@ export function describeLedger(storeOf: () => Store): void {
         ['that begin after slices that are left', time, line(5, { startsAt: now + 2, slices: 1 })],
         ['that end before they begin', time, line(15, { startsAt: endsAt + 1 })],
         ['of no slices', sum, line(15, { startsAt: now - DAY_MS, endsAt: now, slices: 0 })],
-        ['of no segment', time, line(15, { segmentId: 'seg-9' })],
+        [
+          'of no segment',
+          /is of a time that is over|day_lines_segment_id_fkey/,
+          line(15, { segmentId: 'seg-9' }),
+        ],
       ])('are refused %s, and nothing changes', async (_what, sentence, wanted) => {
         await expect(rollUp(wanted)).rejects.toThrow(sentence);
         expect(await storeOf().read.ledger.slicesOf('seg-1')).toHaveLength(4);
         expect(await storeOf().read.ledger.transactionsOf(teamId, 9)).toHaveLength(4);
         expect(await balance()).toBe(-20);
+      });
+
+      it('of many segments are written together, all of them or none', async () => {
+        const lineOf = (number: number, amountMicroUsd: number) => {
+          const booked = usage(amountMicroUsd, { id: `line-${number}`, at: endsAt });
+          return {
+            ...line(amountMicroUsd, { segmentId: `seg-${number}` }),
+            usage: { transaction: booked[0], entries: booked[1], amountMicroUsd },
+          };
+        };
+        await write(async (tx) => {
+          await tx.ledger.insertSegment(segment({ id: 'seg-2', subjectId: 'dep-2' }));
+          for (const end of [...ends, endsAt + 1]) await post(tx, 'seg-2', end, 7);
+        });
+        await expect(rollUp(lineOf(1, 15), lineOf(2, 22))).rejects.toThrow(sum);
+        expect(await storeOf().read.ledger.slicesOf('seg-1')).toHaveLength(4);
+        await rollUp(lineOf(1, 15), lineOf(2, 21));
+        const { ledger } = storeOf().read;
+        for (const [id, amountMicroUsd] of [
+          ['seg-1', 15],
+          ['seg-2', 21],
+        ] as const) {
+          expect(await ledger.slicesOf(id)).toHaveLength(1);
+          expect((await ledger.daysOf(id))[0]).toEqual({ day: now, amountMicroUsd });
+        }
+        expect(await ledger.malformed(9)).toEqual([]);
+        expect(await balance()).toBe(-20 - 28);
       });
 
       it('are written once, and no slice is added to their time', async () => {

@@ -106,7 +106,10 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
     await mail.byId('mail-1');
     await mail.deleteEnded(now, 20);
   },
-  'the prices of a team': ({ discounts }) => discounts.ofTeam(teamId),
+  'the prices of teams': async ({ discounts }) => {
+    await discounts.ofTeam(teamId);
+    await discounts.ofTeams([teamId, 'team-2']);
+  },
   'SSH keys': async ({ sshKeys }) => {
     await sshKeys.byId('ssh-1');
     await sshKeys.list({ teamIds: [teamId] });
@@ -129,11 +132,15 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
     await mail.list({ limit: 50 });
     await mail.countGivenUpSince(now);
   },
-  'what is open to be billed': async ({ ledger }) => {
+  'what is open to be billed': async ({ ledger, teams }) => {
     await ledger.openSegments({ limit: 200 });
     await ledger.openSegments({ afterId: 'seg-1', limit: 200 });
     await ledger.openSegmentOf('deployment', 'dep-1');
     await ledger.openSegmentsOfTeam(teamId);
+    await ledger.billedSegmentsOfTeam(teamId);
+    await ledger.dueSegments({ now, limit: 200 });
+    await teams.due({ now, limit: 200 });
+    await teams.due({ now, after: { at: 1, id: teamId }, limit: 200 });
     await ledger.openSegmentsOfDeployments(['dep-1']);
     await ledger.segmentById('seg-1');
     await ledger.segmentsOf('deployment', 'dep-1');

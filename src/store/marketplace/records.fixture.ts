@@ -254,6 +254,7 @@ export function segment(changes: Partial<SegmentRecord> = {}): SegmentRecord {
     endedAt: null,
     postedUntil: startedAt,
     postedMicroUsd: 0,
+    nextPostAt: startedAt,
     ...changes,
   };
 }
@@ -310,7 +311,7 @@ export function posting(
   { id = 'txn-1', ...of }: Partial<SegmentRecord> & { id?: string } = {},
   segmentId = 'seg-1',
 ): Posting {
-  const [transaction, entries] = usage(amountMicroUsd, { id, at });
+  const [transaction, entries] = usage(amountMicroUsd, { id, at, teamId: of.teamId ?? teamId });
   return {
     segment: segment({ id: segmentId, postedUntil: at, postedMicroUsd: amountMicroUsd, ...of }),
     usage: { transaction, entries, amountMicroUsd },

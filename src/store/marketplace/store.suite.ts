@@ -212,6 +212,11 @@ export function describeMarketplaceStore(
           ended,
           discount({ id: 'later', startsAt: now + 1 }),
         ]);
+        expect(await store.read.discounts.ofTeams([teamId, 'nobody'])).toEqual([
+          ended,
+          discount({ id: 'later', startsAt: now + 1 }),
+        ]);
+        expect(await store.read.discounts.ofTeams(['nobody'])).toEqual([]);
         expect(await store.read.stockAlerts.ofUser(userId)).toEqual([stockAlert({ wasSoldOut: true })]);
         const keys = await store.read.sshKeys.list({ teamIds: [teamId] });
         expect(keys.map(({ id }) => id)).toEqual(['new', 'ssh-1']);

@@ -33,11 +33,13 @@ export function ledgerTables(
       postedUntil: bigint('posted_until').notNull(),
       postedMicroUsd: bigint('posted_micro_usd').notNull(),
       providerRateMicroUsdPerHour: bigint('provider_rate_micro_usd_per_hour'),
+      nextPostAt: bigint('next_post_at').notNull().default(0),
     },
     (t) => [
       index('segments_by_subject').on(t.subjectKind, t.subjectId, t.startedAt),
       uniqueIndex('segments_one_open').on(t.subjectKind, t.subjectId).where(sql`${t.endedAt} IS NULL`),
       index('segments_open').on(t.id).where(sql`${t.endedAt} IS NULL`),
+      index('segments_due').on(t.nextPostAt, t.id).where(sql`${t.endedAt} IS NULL`),
       index('segments_open_by_team').on(t.teamId).where(sql`${t.endedAt} IS NULL`),
       check('segments_check', sql`${t.endedAt} >= ${t.startedAt}`),
       check('segments_check1', sql`${t.postedUntil} >= ${t.startedAt}`),

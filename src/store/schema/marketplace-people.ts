@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import type { BalanceWatch, DiscountRecord, MemberRecord } from '../../marketplace/model/people.ts';
 import type { Dialect } from './postgres.ts';
 
@@ -48,20 +49,26 @@ export function peopleTables({
     (t) => [index('api_keys_by_user').on(t.userId)],
   );
 
-  const teams = table('teams', {
-    id: text('id').primaryKey(),
-    name: text('name').notNull(),
-    slug: text('slug').notNull().unique('teams_slug_key'),
-    ownerId: idOf('owner_id', () => users.id),
-    balanceMicroUsd: bigint('balance_micro_usd').notNull(),
-    watch: json('watch').$type<BalanceWatch>().notNull(),
-    createdAt: bigint('created_at').notNull(),
-    // Kept by triggers of segments, so that a create reads one row however much the team has.
-    openSegments: bigint('open_segments').notNull().default(0),
-    openRateMilliUsd: bigint('open_rate_milli_usd').notNull().default(0),
-    openPosted: bigint('open_posted').notNull().default(0),
-    postedUntil: bigint('posted_until').notNull().default(0),
-  });
+  const teams = table(
+    'teams',
+    {
+      id: text('id').primaryKey(),
+      name: text('name').notNull(),
+      slug: text('slug').notNull().unique('teams_slug_key'),
+      ownerId: idOf('owner_id', () => users.id),
+      balanceMicroUsd: bigint('balance_micro_usd').notNull(),
+      watch: json('watch').$type<BalanceWatch>().notNull(),
+      createdAt: bigint('created_at').notNull(),
+      // Kept by triggers of segments, so that a create reads one row however much the team has.
+      openSegments: bigint('open_segments').notNull().default(0),
+      openRateMilliUsd: bigint('open_rate_milli_usd').notNull().default(0),
+      openPosted: bigint('open_posted').notNull().default(0),
+      postedUntil: bigint('posted_until').notNull().default(0),
+      // Written beside the record: what changes a price or a balance sets it to 0, the billing job to a later time.
+      nextCheckAt: bigint('next_check_at'),
+    },
+    (t) => [index('teams_due').on(t.nextCheckAt, t.id).where(sql`${t.nextCheckAt} IS NOT NULL`)],
+  );
 
   const members = table(
     'members',

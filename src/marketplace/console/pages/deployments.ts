@@ -1,3 +1,4 @@
+import { csrfField } from '../../../operators/console/layout.ts';
 import {
   ago,
   type Column,
@@ -5,6 +6,7 @@ import {
   clockTime,
   facts,
   given,
+  type Html,
   html,
   live,
   named,
@@ -14,6 +16,7 @@ import {
 import { deploymentStatuses } from '../../contract/deployment.ts';
 import { usdToDollars } from '../../contract/values.ts';
 import {
+  type DeploymentDetail,
   type DeploymentRow,
   listDeployments,
   readDeployment,
@@ -83,7 +86,7 @@ function columnsAt(now: number): readonly Column<DeploymentRow>[] {
 }
 
 /** One deployment: all that is known of it, and where its bill is. */
-export const deploymentPage: Page = async ({ store: { read } }, { params, now }) => {
+export const deploymentPage: Page = async ({ store: { read } }, { params, now, session }) => {
   const found = await readDeployment(read, params['id'] ?? '', now);
   if (found === null) return null;
   const { id, status, name, failure_reason: reason, failure_details: details } = found;
@@ -98,6 +101,7 @@ export const deploymentPage: Page = async ({ store: { read } }, { params, now })
     title: id,
     body: html`<div class="head" id="head" data-live><h1 class="mono">${id}</h1>${statusBadge(status)}<span class="soft">${named(name)}</span></div>
 ${live('why', reason === null ? '' : html`<div class="notice bad"><h2>It failed: ${reason}</h2><p>${given(details)}</p></div>`, '')}
+${live('lost', found.lost ? lostNotice(found, session.csrf) : '', '')}
 <div class="columns">
 ${live(
   'what',
@@ -139,3 +143,9 @@ ${live(
 )}`,
   };
 };
+
+function lostNotice({ id, provider, provider_instance_id: instance }: DeploymentDetail, csrf: string): Html {
+  return html`<div class="notice wait"><h2>It is lost</h2>
+<p>${provider} answered 404 for its instance <code>${given(instance)}</code>. If the instance is there again, it is kept and may cost money. The button deletes it with its data, as does <code>berth marketplace losses clean-up ${id}</code>.</p>
+<form method="post" action="${PATH}/clean-up">${csrfField(csrf)}<input type="hidden" name="id" value="${id}"><button class="danger">Delete the instance</button></form></div>`;
+}

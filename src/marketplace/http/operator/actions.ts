@@ -5,7 +5,13 @@ import { auditedLookup } from '../../../operators/audit.ts';
 import { actorOf, createOperatorRouter } from '../../../operators/http/router.ts';
 import { toTime } from '../../../operators/views/values.ts';
 import { findTeam } from '../../model/own-rows.ts';
-import { acceptProviderLosses, type Booking, bookCredit, resendMail } from '../../operate/actions.ts';
+import {
+  acceptProviderLosses,
+  type Booking,
+  bookCredit,
+  cleanUpLost,
+  resendMail,
+} from '../../operate/actions.ts';
 import { mailRowSchema, toMailRow } from '../../operate/views/mails.ts';
 import { errors, type OperatorDeps } from './deps.ts';
 
@@ -94,6 +100,24 @@ const acceptRoute = createRoute({
   ),
 });
 
+const cleanUpRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/deployments/{deploymentId}/clean-up',
+  operationId: 'cleanUpLost',
+  summary: 'Have the instance of a lost deployment deleted',
+  description:
+    'A deployment is lost if it ended because its provider answered 404 for its instance. That is kept until this is ' +
+    'sent; then it is deleted within seconds, or when its provider lists it again.',
+  request: { params: z.object({ deploymentId: z.string() }) },
+  responses: errors.replies(
+    200,
+    'What is deleted.',
+    z.object({ id: z.string(), provider: z.string(), provider_instance_id: z.string(), cleanup: z.string() }),
+    [...refusals, 'not_found'],
+  ),
+});
+
 const resendRoute = createRoute({
   ...shared,
   method: 'post',
@@ -127,6 +151,12 @@ export function actionRoutes(deps: Pick<OperatorDeps, 'store' | 'clock' | 'rando
       const order = { providerId: provider, forMs: context.req.valid('json').for_s * 1000 };
       const until = await acceptProviderLosses(deps, actorOf(context), order);
       return context.json({ provider, accepted_until: toTime(until) }, 200);
+    })
+    .openapi(cleanUpRoute, async (context) => {
+      const { deploymentId } = context.req.valid('param');
+      const { id, ...record } = await cleanUpLost(deps, actorOf(context), deploymentId);
+      const { providerId: provider, providerInstanceId, cleanup } = record;
+      return context.json({ id, provider, provider_instance_id: providerInstanceId, cleanup }, 200);
     })
     .openapi(resendRoute, async (context) => {
       const { mailId } = context.req.valid('param');

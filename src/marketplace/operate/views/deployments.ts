@@ -9,7 +9,7 @@ import {
 } from '../../../operators/views/values.ts';
 import { activeStatuses, type DeploymentStatus, deploymentStatuses } from '../../contract/deployment.ts';
 import { costsOf } from '../../ledger/balance.ts';
-import type { DeploymentRecord } from '../../model/deployment-record.ts';
+import { type DeploymentRecord, isLost } from '../../model/deployment-record.ts';
 import type { DeploymentSearch, Reader } from '../../model/store.ts';
 import { fromPageEnd, toPageEnd } from './pages.ts';
 
@@ -54,6 +54,10 @@ export const deploymentDetailSchema = deploymentRowSchema
     suspicion: text.meta({ description: 'What the provider shows, and has still to be confirmed.' }),
     ssh: text,
     cleanup: z.string(),
+    lost: z.boolean().meta({
+      description:
+        'Its provider answered 404 for its instance, which is kept until an operator cleans it up.',
+    }),
     started_at: timeOrNullSchema,
     paused_at: timeOrNullSchema,
     ended_at: timeOrNullSchema,
@@ -133,6 +137,7 @@ export async function readDeployment(
     suspicion: tellSuspicion(record),
     ssh: tellProof(record),
     cleanup: record.cleanup,
+    lost: isLost(record),
     started_at: toTime(record.startedAt),
     paused_at: toTime(record.pausedAt),
     ended_at: toTime(record.stoppedAt),

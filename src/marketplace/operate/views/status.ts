@@ -22,7 +22,7 @@ export const statusViewSchema = z
     teams: z.object({
       count: z.int(),
       spending: z.int().meta({ description: 'Those that are billed for something.' }),
-      without_balance: z.int().meta({ description: 'Of these, those whose stored balance is used up.' }),
+      without_balance: z.int().meta({ description: 'Of these, those whose balance is used up.' }),
       burn_usd_per_hour: z.number().meta({ description: 'Of all of them, before discounts.' }),
     }),
     mails: mailsViewSchema,
@@ -53,7 +53,7 @@ export async function readStatus(
     teams: {
       count,
       spending: spending.length,
-      without_balance: spending.filter(({ balanceMicroUsd }) => balanceMicroUsd <= 0).length,
+      without_balance: spending.filter(({ watch }) => watch.exhaustedAt !== null).length,
       burn_usd_per_hour: usdFromMicroUsd(
         spending.reduce((sum, { openRateMilliUsd }) => sum + openRateMilliUsd * 1000, 0),
       ),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { timestampSchema, usdFromMicroUsd } from '../../../contract/values.ts';
 import { nextSchema, timeOrNullSchema, toTime, USUAL_PAGE } from '../../../operators/views/values.ts';
 import { teamRoles } from '../../contract/team.ts';
-import { accrued } from '../../ledger/balance.ts';
+import { accrued, mostAccrued } from '../../ledger/balance.ts';
 import { teamOf } from '../../model/own-rows.ts';
 import type { Reader, TeamWithLoad } from '../../model/store.ts';
 
@@ -92,15 +92,15 @@ export async function listTeams(
   };
 }
 
-/** Of those that spend. By the stored balances, so that no more teams are read in full than are shown. */
+/** Of those that spend. By the least that they can have, so that no more teams are read in full than are shown. */
 export async function firstToRunOut(
   read: TeamReads,
   spending: readonly TeamWithLoad[],
   limit: number,
   now: number,
 ): Promise<TeamRow[]> {
-  const lasts = ({ balanceMicroUsd, openRateMilliUsd }: TeamWithLoad): number =>
-    balanceMicroUsd / Math.max(1, openRateMilliUsd);
+  const lasts = (team: TeamWithLoad): number =>
+    (team.balanceMicroUsd - mostAccrued(team, now)) / Math.max(1, team.openRateMilliUsd);
   const soonest = spending.toSorted((a, b) => lasts(a) - lasts(b)).slice(0, limit);
   return Promise.all(soonest.map((team) => toTeamRow(read, team, now)));
 }

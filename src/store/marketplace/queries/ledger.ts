@@ -9,6 +9,7 @@ import {
   inArray,
   isNull,
   lt,
+  lte,
   type SQL,
   sql,
 } from 'drizzle-orm';
@@ -18,9 +19,10 @@ import { noLocking } from '../../queries/connection.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 import { ledgerAudit } from './ledger-audit.ts';
-import { isAfter } from './pages.ts';
+import { isAfter, isLater } from './pages.ts';
 import { book, lockBilled, post, rollUp } from './postings.ts';
 import { rollUpReader } from './roll-up.ts';
+import { becomesDue } from './teams.ts';
 
 const segmentById = prepared(({ db, tables: { segments }, locking }: Connection, { id }: { id: string }) =>
   locking.rows(db.select().from(segments).where(eq(segments.id, id))),
@@ -58,11 +60,8 @@ const openSegments = prepared(
       .limit(limit),
 );
 
-const billedSegments = prepared(
-  (
-    { db, tables: { deployments, segments, volumes } }: Connection,
-    { afterId, limit }: { afterId: string; limit: number },
-  ) =>
+const billedSegmentsOfTeam = prepared(
+  ({ db, tables: { deployments, segments, volumes } }: Connection, { teamId }: { teamId: string }) =>
     db
       .select({
         segment: segments,
@@ -76,9 +75,8 @@ const billedSegments = prepared(
         and(eq(segments.subjectKind, sql`'deployment'`), eq(deployments.id, segments.subjectId)),
       )
       .leftJoin(volumes, and(eq(segments.subjectKind, sql`'volume'`), eq(volumes.id, segments.subjectId)))
-      .where(and(isNull(segments.endedAt), gt(segments.id, afterId)))
-      .orderBy(asc(segments.id))
-      .limit(limit),
+      .where(and(eq(segments.teamId, teamId), isNull(segments.endedAt)))
+      .orderBy(asc(segments.id)),
 );
 
 /** A few rows, each looked up by its key. */
@@ -129,7 +127,20 @@ export function ledgerReader(connection: Connection): LedgerReader {
           ),
         ),
     openSegments: ({ afterId = '', limit }) => openSegments(connection, { afterId, limit }),
-    billedSegments: ({ afterId = '', limit }) => billedSegments(connection, { afterId, limit }),
+    billedSegmentsOfTeam: (teamId) => billedSegmentsOfTeam(connection, { teamId }),
+    dueSegments: async ({ now, after, limit }) =>
+      db
+        .select()
+        .from(segments)
+        .where(
+          and(
+            isNull(segments.endedAt),
+            lte(segments.nextPostAt, now),
+            isLater(segments.nextPostAt, segments.id, after),
+          ),
+        )
+        .orderBy(asc(segments.nextPostAt), asc(segments.id))
+        .limit(limit),
     slicesOf: async (segmentId) =>
       db.select().from(slices).where(eq(slices.segmentId, segmentId)).orderBy(asc(slices.sliceEnd)),
     transactionsOf: async (teamId, limit) =>
@@ -183,11 +194,20 @@ export function ledgerWriter(connection: Connection): LedgerWriter {
   } = connection;
   return {
     ...ledgerReader(connection),
-    insertSegment: async (record) => void (await db.insert(segments).values(record)),
-    updateSegment: async (record) => void (await updateSegment(connection, record)),
+    insertSegment: async (record) => {
+      await db.insert(segments).values(record);
+      await becomesDue(connection, record.teamId);
+    },
+    updateSegment: async (record) => {
+      await updateSegment(connection, record);
+      await becomesDue(connection, record.teamId);
+    },
     post: (postings) => post(connection, postings),
-    book: (transaction, entries) => book(connection, [{ transaction, entries }]),
-    rollUp: (line) => rollUp(connection, line),
+    book: async (transaction, entries) => {
+      await book(connection, [{ transaction, entries }]);
+      await becomesDue(connection, transaction.teamId);
+    },
+    rollUp: (lines) => rollUp(connection, lines),
     lockBilled: (wanted) => lockBilled(connection, wanted),
   };
 }

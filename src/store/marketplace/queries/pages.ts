@@ -7,3 +7,8 @@ export function isAfter(time: Column, id: Column, { at, id: last }: PageEnd = NE
 }
 
 const NEWEST: PageEnd = { at: Number.MAX_SAFE_INTEGER, id: '' };
+
+/** Of a list from the oldest on: what follows on the page before. */
+export function isLater(time: Column, id: Column, after: PageEnd | undefined): SQL | undefined {
+  return after && sql`(${time}, ${id}) > (${after.at}, ${after.id})`;
+}

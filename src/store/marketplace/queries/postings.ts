@@ -6,7 +6,7 @@ import type {
   SegmentRecord,
   SubjectKind,
 } from '../../../marketplace/model/ledger-records.ts';
-import type { BilledSegment, LedgerWriter } from '../../../marketplace/model/store.ts';
+import type { BilledSegment, DayLine } from '../../../marketplace/model/store.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 
@@ -31,11 +31,41 @@ export async function book(connection: Connection, bookings: readonly Booking[])
   for (const { entries } of bookings)
     for (const { account, amountMicroUsd } of entries)
       if (account.startsWith('team:')) sums.set(account, (sums.get(account) ?? 0) + amountMicroUsd);
-  // Sorted, so that two transactions that write the same teams cannot deadlock.
-  for (const [account, amountMicroUsd] of [...sums].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const changed = await addToBalance(connection, { id: account.slice('team:'.length), amountMicroUsd });
-    if (changed.length === 0) throw new Error(`There is no team of the account ${account}.`);
-  }
+  await addToBalances(connection, sums);
+}
+
+async function addToBalances(connection: Connection, sums: ReadonlyMap<string, number>): Promise<void> {
+  const amounts = [...sums].map(([account, amount]) => [account.slice('team:'.length), amount] as const);
+  const [[first, amountMicroUsd] = ['', 0]] = amounts;
+  const changed =
+    amounts.length === 1
+      ? await addToBalance(connection, { id: first, amountMicroUsd })
+      : await addToMany(connection, amounts);
+  const known = new Set(changed.map(({ id }) => id));
+  const missing = amounts.find(([id]) => !known.has(id));
+  if (missing !== undefined) throw new Error(`There is no team of the account team:${missing[0]}.`);
+}
+
+async function addToMany(
+  { db, tables: { teams }, locking }: Connection,
+  amounts: readonly (readonly [id: string, amountMicroUsd: number])[],
+): Promise<{ id: string }[]> {
+  if (amounts.length === 0) return [];
+  const isNamed = inArray(
+    teams.id,
+    amounts.map(([id]) => id),
+  );
+  // In the order of their ids, so that two transactions that write the same teams cannot deadlock.
+  const found = await locking.rows(
+    db.select({ id: teams.id }).from(teams).where(isNamed).orderBy(asc(teams.id)),
+  );
+  const rows = amounts.map(([id, amountMicroUsd]) => row(id, amountMicroUsd));
+  await db
+    .update(teams)
+    .set({ balanceMicroUsd: sql`${teams.balanceMicroUsd} + added.column2` })
+    .from(sql`(VALUES ${sql.join(rows, sql`, `)}) AS added`)
+    .where(sql`${teams.id} = added.column1`);
+  return found;
 }
 
 async function insertBookings(
@@ -115,10 +145,18 @@ async function updatePosted(
   { db, tables: { segments } }: Connection,
   postings: readonly Posting[],
 ): Promise<void> {
-  const rows = postings.map(({ segment }) => row(segment.id, segment.postedUntil, segment.postedMicroUsd));
+  // Of several slices of one segment the last says how far it was posted.
+  const last = new Map(postings.map(({ segment }) => [segment.id, segment]));
+  const rows = [...last.values()].map((segment) =>
+    row(segment.id, segment.postedUntil, segment.postedMicroUsd, segment.nextPostAt),
+  );
   await db
     .update(segments)
-    .set({ postedUntil: sql`posted.column2`, postedMicroUsd: sql`posted.column3` })
+    .set({
+      postedUntil: sql`posted.column2`,
+      postedMicroUsd: sql`posted.column3`,
+      nextPostAt: sql`posted.column4`,
+    })
     .from(sql`(VALUES ${sql.join(rows, sql`, `)}) AS posted`)
     .where(sql`${segments.id} = posted.column1`);
 }
@@ -198,14 +236,19 @@ export async function lockBilled(
   });
 }
 
-/** The database deletes what the line replaces, and refuses a line that is not its sum. */
-export async function rollUp(
-  connection: Connection,
-  { usage, ...line }: Parameters<LedgerWriter['rollUp']>[0],
-): Promise<void> {
-  const { transaction, amountMicroUsd } = usage;
-  await insertBookings(connection, [usage]);
-  await connection.db
-    .insert(connection.tables.dayLines)
-    .values({ ...line, sliceEnd: transaction.at, amountMicroUsd, transactionId: transaction.id });
+/** The database deletes what the lines replace, and refuses a line that is not the sum of it. */
+export async function rollUp(connection: Connection, lines: readonly DayLine[]): Promise<void> {
+  if (lines.length === 0) return;
+  await insertBookings(
+    connection,
+    lines.map(({ usage }) => usage),
+  );
+  await connection.db.insert(connection.tables.dayLines).values(
+    lines.map(({ usage: { transaction, amountMicroUsd }, ...line }) => ({
+      ...line,
+      sliceEnd: transaction.at,
+      amountMicroUsd,
+      transactionId: transaction.id,
+    })),
+  );
 }

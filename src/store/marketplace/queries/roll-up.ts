@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, lte, or, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray, lte, or, sql } from 'drizzle-orm';
 import type { LedgerReader } from '../../../marketplace/model/store.ts';
 import type { Connection } from './connection.ts';
 
@@ -7,8 +7,9 @@ const DAY_MS = 86_400_000;
 /** What slices are, and what was made of them. */
 export function rollUpReader({
   db,
-  tables: { dayLines, segments, slices },
-}: Connection): Pick<LedgerReader, 'daysOf' | 'toRollUp' | 'sumOfSlices'> {
+  tables: { segments, slices },
+  locking,
+}: Connection): Pick<LedgerReader, 'daysOf' | 'toRollUp' | 'sumSlices'> {
   return {
     daysOf: async (segmentId) => {
       const day = sql`((slice_end - 1) / ${sql.raw(String(DAY_MS))})`;
@@ -46,21 +47,38 @@ export function rollUpReader({
         .orderBy(asc(slices.sliceEnd), asc(slices.segmentId))
         .limit(limit);
     },
-    sumOfSlices: async (segmentId, startsAt, endsAt) => {
-      const [sum] = await db
+    sumSlices: async ({ segmentIds, startsAt, endsAt }) => {
+      const found = await locking.rows(
+        db
+          .select()
+          .from(segments)
+          .where(inArray(segments.id, [...segmentIds]))
+          .orderBy(asc(segments.id)),
+      );
+      // After the locks: another process may have rolled up some of them meanwhile.
+      const sums = await db
         .select({
+          segmentId: slices.segmentId,
           slices: sql`count(*)`.mapWith(Number),
-          amountMicroUsd: sql`coalesce(sum(${slices.amountMicroUsd}), 0)`.mapWith(Number),
-          until: sql`coalesce(max(${slices.sliceEnd}), 0)`.mapWith(Number),
-          from: sql`(SELECT coalesce(max(${dayLines.sliceEnd}), (
-              SELECT started_at FROM segments WHERE id = ${segmentId}))
-            FROM day_lines WHERE segment_id = ${segmentId})`.mapWith(Number),
+          amountMicroUsd: sql`sum(${slices.amountMicroUsd})`.mapWith(Number),
+          until: sql`max(${slices.sliceEnd})`.mapWith(Number),
+          lineEnd: sql<number | null>`(SELECT max(line.slice_end) FROM day_lines AS line
+            WHERE line.segment_id = slices.segment_id)`,
         })
         .from(slices)
         .where(
-          and(eq(slices.segmentId, segmentId), gt(slices.sliceEnd, startsAt), lte(slices.sliceEnd, endsAt)),
-        );
-      return sum === undefined || sum.slices === 0 ? null : sum;
+          and(
+            inArray(slices.segmentId, [...segmentIds]),
+            gt(slices.sliceEnd, startsAt),
+            lte(slices.sliceEnd, endsAt),
+          ),
+        )
+        .groupBy(slices.segmentId);
+      const segmentOf = new Map(found.map((segment) => [segment.id, segment]));
+      return sums.flatMap(({ segmentId, lineEnd, ...sum }) => {
+        const segment = segmentOf.get(segmentId);
+        return segment === undefined ? [] : [{ segment, from: Number(lineEnd ?? segment.startedAt), ...sum }];
+      });
     },
   };
 }

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, getTableColumns, gt, or, sql } from 'drizzle-orm';
+import { and, asc, count, eq, getTableColumns, gt, inArray, isNotNull, lte, or, sql } from 'drizzle-orm';
 import type {
   DiscountReader,
   DiscountWriter,
@@ -6,12 +6,14 @@ import type {
   TeamWriter,
 } from '../../../marketplace/model/store.ts';
 import { contains } from '../../queries/connection.ts';
-import { prepared } from '../../queries/prepared.ts';
+import { prepared, preparedWrite } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
+import { isLater } from './pages.ts';
 
-/** A team's columns without its load, which triggers keep. */
+/** A team's columns without its load, which triggers keep, and when it is due. */
 function recordOf({ tables: { teams } }: Connection) {
-  const { openSegments, openRateMilliUsd, openPosted, postedUntil, ...record } = getTableColumns(teams);
+  const { openSegments, openRateMilliUsd, openPosted, postedUntil, nextCheckAt, ...record } =
+    getTableColumns(teams);
   return record;
 }
 
@@ -35,6 +37,18 @@ const loadOfTeam = prepared(({ db, tables: { teams } }: Connection, { id }: { id
     .from(teams)
     .where(eq(teams.id, id)),
 );
+
+const setDue = preparedWrite(({ db, tables: { teams } }: Connection, { id }: { id: string }) =>
+  db
+    .update(teams)
+    .set({ nextCheckAt: 0 })
+    .where(and(eq(teams.id, id), or(gt(teams.openSegments, 0), isNotNull(teams.nextCheckAt)))),
+);
+
+/** The billing job looks at the team in its next round, unless nothing of it is billed or watched. */
+export async function becomesDue(connection: Connection, id: string): Promise<void> {
+  await setDue(connection, { id });
+}
 
 const membershipsOf = prepared(({ db, tables: { members } }: Connection, { userId }: { userId: string }) =>
   db
@@ -95,6 +109,15 @@ export function teamReader(connection: Connection): TeamReader {
         .limit(limit),
     spending: async () => db.select().from(teams).where(gt(teams.openSegments, 0)).orderBy(asc(teams.slug)),
     count: async () => (await db.select({ count: count() }).from(teams))[0]?.count ?? 0,
+    due: async ({ now, after, limit }) => {
+      const found = await db
+        .select({ at: teams.nextCheckAt, id: teams.id })
+        .from(teams)
+        .where(and(lte(teams.nextCheckAt, now), isLater(teams.nextCheckAt, teams.id, after)))
+        .orderBy(asc(teams.nextCheckAt), asc(teams.id))
+        .limit(limit);
+      return found.map(({ at, id }) => ({ at: at ?? 0, id }));
+    },
     membershipsOf: (userId) => membershipsOf(connection, { userId }),
     members: async (teamId) =>
       db
@@ -125,6 +148,8 @@ export function teamWriter(connection: Connection): TeamWriter {
     // Only the ledger writes the balance.
     update: async ({ balanceMicroUsd: _, ...record }) =>
       void (await db.update(teams).set(record).where(eq(teams.id, record.id))),
+    scheduleCheck: async (id, nextCheckAt) =>
+      void (await db.update(teams).set({ nextCheckAt }).where(eq(teams.id, id))),
     putMember: async (record) =>
       void (await db
         .insert(members)
@@ -148,6 +173,12 @@ export function discountReader(connection: Connection): DiscountReader {
     byId: async (id) =>
       (await locking.rows(db.select().from(discounts).where(eq(discounts.id, id))))[0] ?? null,
     ofTeam: (teamId) => discountsOfTeam(connection, { teamId }),
+    ofTeams: async (teamIds) =>
+      db
+        .select()
+        .from(discounts)
+        .where(inArray(discounts.teamId, [...teamIds]))
+        .orderBy(asc(discounts.startsAt), asc(discounts.id)),
     list: async () => db.select().from(discounts).orderBy(asc(discounts.startsAt), asc(discounts.id)),
   };
 }
@@ -159,8 +190,13 @@ export function discountWriter(connection: Connection): DiscountWriter {
   } = connection;
   return {
     ...discountReader(connection),
-    insert: async (record) => void (await db.insert(discounts).values(record)),
-    update: async (record) =>
-      void (await db.update(discounts).set(record).where(eq(discounts.id, record.id))),
+    insert: async (record) => {
+      await db.insert(discounts).values(record);
+      await becomesDue(connection, record.teamId);
+    },
+    update: async (record) => {
+      await db.update(discounts).set(record).where(eq(discounts.id, record.id));
+      await becomesDue(connection, record.teamId);
+    },
   };
 }

@@ -1,0 +1,54 @@
+import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.ts';
+import { Accrual } from '../../src/marketplace/ledger/accrual.ts';
+import { defaultOptions } from '../../src/marketplace/model/options.ts';
+import type { Log } from '../../src/ports/log.ts';
+import { systemRandom as random } from '../../src/runtime/system.ts';
+import { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
+import { cpuMeter, cpuOf } from '../support/cpu.ts';
+import { storeDeployments } from './stored-deployments.ts';
+
+const TEAM_SIZE = 50;
+
+/** The billing job of a marketplace with so many deployments that run, on a clock that stands still. */
+export async function openBillingJob(database: string, deployments: number) {
+  await storeDeployments(database, { live: deployments, teams: Math.ceil(deployments / TEAM_SIZE) });
+  const store = await openMarketplaceStore(database, () => undefined);
+  const clock = new VirtualClock(Date.now());
+  const fails = () => Promise.reject(new Error('nothing is to be ended'));
+  const accrual = new Accrual({
+    store,
+    clock,
+    random,
+    log,
+    options: defaultOptions,
+    enforce: { stop: fails, terminate: fails, deleteVolume: fails },
+  });
+  const meter = await cpuMeter(database);
+  // Billing leaves revisions as they are.
+  const known = (await store.read.deployments.list({})).map(({ id, revision }) => ({ id, revision }));
+  return {
+    store,
+    clock,
+    /** That the provider shows each as it is, now. */
+    confirm: () =>
+      store.transact(async (tx) => {
+        const at = clock.now();
+        await tx.deployments.recordObservations(known.map((each) => ({ ...each, at })));
+      }),
+    /** A round, in microseconds of CPU. */
+    round: () => cpuOf(meter, () => accrual.run()),
+    close: async () => {
+      await accrual.stop();
+      await store.close();
+    },
+  };
+}
+
+const log: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: (fields, message) => {
+    throw new Error(`${message}: ${JSON.stringify(fields)}`);
+  },
+};

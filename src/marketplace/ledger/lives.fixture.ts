@@ -1,0 +1,432 @@
+import { expect } from 'vitest';
+import { Dice } from '../../../test/marketplace/dice.ts';
+import { nextTurn } from '../../ports/clock.ts';
+import { member, runningDeployment, team, user, volume } from '../../store/marketplace/records.fixture.ts';
+import { ApiError } from '../contract/errors.ts';
+import { assignDiscount, endDiscount } from '../discounts/discounts.ts';
+import { priceFor } from '../discounts/price.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import type { SubjectKind } from '../model/ledger-records.ts';
+import { defaultOptions } from '../model/options.ts';
+import type { Transaction } from '../model/store.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
+import { Accrual } from './accrual.ts';
+import { realTimeBalance } from './balance.ts';
+import { endBilling, startBilling } from './bill.ts';
+import { book, type CreditKind } from './credit.ts';
+import { FormerAccrual } from './former-accrual.fixture.ts';
+import { type BooksOfStore, openBooks } from './ledger.fixture.ts';
+import { verifyLedger } from './verify-ledger.ts';
+import type { Enforcement } from './zero-balance.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** Between two rounds of the billing job. */
+const ROUND_MS = 30_000;
+const DOLLAR = 1_000_000;
+
+/** What happens at a moment, alike in each world. `lagMs`: so long ago it was so at the provider. */
+type Event =
+  | { do: 'start'; teamId: string; id: string; rate: number; lagMs: number }
+  | { do: 'turn' | 'reprice'; id: string; rate: number; lagMs: number }
+  | { do: 'end'; id: string; lagMs: number }
+  | { do: 'keep'; teamId: string; id: string; rate: number; on: string | undefined }
+  | { do: 'resize'; id: string; rate: number }
+  | { do: 'drop'; id: string }
+  | { do: 'assign'; teamId: string; percentage: number; inMs: number; lastsMs: number | null }
+  | { do: 'revoke'; teamId: string; which: number }
+  | { do: 'credit'; teamId: string; kind: CreditKind; amountMicroUsd: number };
+
+/** What the job of a world has done, and what its books say. */
+interface Lived {
+  mails: { at: number; to: string; subject: string; text: string }[];
+  ended: string[];
+  /** At many moments: balances, and what is shown of each deployment and volume. */
+  shown: object[];
+  findings: object[];
+  slices: number;
+}
+
+interface Job {
+  run(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+type MakeJob = (deps: BooksOfStore['deps'] & { enforce: Enforcement }) => Job;
+
+/** A marketplace with one billing job, told what happens. */
+class World {
+  readonly #books: BooksOfStore;
+  readonly #makeJob: MakeJob;
+  readonly #ended: string[] = [];
+  readonly #shown: object[] = [];
+  #enforced: Promise<void>[] = [];
+  #job: Job;
+
+  constructor(books: BooksOfStore, makeJob: MakeJob) {
+    this.#books = books;
+    this.#makeJob = makeJob;
+    this.#job = this.#begin();
+  }
+
+  get store() {
+    return this.#books.store;
+  }
+
+  get now(): number {
+    return this.#books.clock.now();
+  }
+
+  /** The process ends, and another one begins. */
+  async restart(): Promise<void> {
+    await this.#job.stop();
+    this.#job = this.#begin();
+  }
+
+  pass(ms: number): void {
+    this.#books.clock.step(ms);
+  }
+
+  async round(): Promise<void> {
+    await this.#job.run();
+    await Promise.all(this.#enforced);
+    this.#enforced = [];
+    await nextTurn();
+  }
+
+  async observe(lags: ReadonlyMap<string, number>): Promise<void> {
+    const active = await this.store.read.deployments.list({ statuses: ['running', 'stopped'] });
+    const seen = active.flatMap(({ id, revision, observedAt }) => {
+      const lagMs = lags.get(id);
+      return lagMs === undefined ? [] : [{ id, revision, at: Math.max(observedAt ?? 0, this.now - lagMs) }];
+    });
+    await this.store.transact((tx) => tx.deployments.recordObservations(seen));
+  }
+
+  async look(teamIds: readonly string[]): Promise<void> {
+    const { read } = this.store;
+    const balances = await Promise.all(teamIds.map((id) => realTimeBalance(read, id, this.now)));
+    const deployments = (await read.deployments.list({})).map((record) => ({
+      id: record.id,
+      status: record.status,
+      rate: record.rateMicroUsd,
+      stoppedRate: record.stoppedRateMicroUsd,
+      discount: record.discountPercentage,
+    }));
+    const volumes = (await Promise.all(teamIds.map((id) => read.volumes.ofTeam(id)))).flat();
+    const kept = volumes.map(({ id, status, rateMicroUsd }) => ({ id, status, rateMicroUsd }));
+    this.#shown.push({ at: this.now, balances, deployments, kept });
+  }
+
+  async lived(): Promise<Lived> {
+    const mails = await this.store.read.mail.list({ limit: 10_000 });
+    const { findings, counts } = await verifyLedger(this.store, this.now);
+    return {
+      mails: mails
+        .map(({ createdAt, to, subject, text }) => ({ at: createdAt, to, subject, text }))
+        .toSorted((a, b) => a.at - b.at || (a.subject + a.to < b.subject + b.to ? -1 : 1)),
+      ended: this.#ended.toSorted(),
+      shown: this.#shown,
+      findings: [...findings, ...this.#books.lines.filter(({ level }) => level === 'error').filter(isFault)],
+      slices: counts.slices,
+    };
+  }
+
+  async take(event: Event): Promise<void> {
+    const { deps } = this.#books;
+    if (event.do === 'assign') {
+      const startsAt = this.now + event.inMs;
+      const endsAt = event.lastsMs === null ? null : startsAt + event.lastsMs;
+      await assignDiscount(deps, { ...event, startsAt, endsAt });
+      return;
+    }
+    if (event.do === 'revoke') {
+      const found = (await this.store.read.discounts.ofTeam(event.teamId))[event.which];
+      if (found !== undefined) await endDiscount(deps, found.id);
+      return;
+    }
+    if (event.do === 'credit') return void (await book(deps, event.kind, { ...event, reason: 'a life' }));
+    await this.store.transact((tx) => this.#write(tx, event));
+  }
+
+  async #write(tx: Transaction, event: Exclude<Event, { do: 'assign' | 'revoke' | 'credit' }>) {
+    const { now } = this;
+    if (event.do === 'start') return this.#start(tx, event);
+    if (event.do === 'keep') return this.#keep(tx, event);
+    if (event.do === 'resize' || event.do === 'drop') {
+      const record = await tx.volumes.byId(event.id);
+      if (record === null || record.status === 'deleting') return;
+      if (event.do === 'drop') return this.#drop(tx, record);
+      const price = await priceFor(tx, record.teamId, event.rate, now);
+      await tx.volumes.update({ ...record, ...toRates(price) });
+      return this.#bill(tx, 'volume', record, 'stored', price, now);
+    }
+    const record = await tx.deployments.byId(event.id);
+    if (record === null || (record.status !== 'running' && record.status !== 'stopped')) return;
+    const at = Math.max(now - event.lagMs, record.observedAt ?? 0);
+    if (event.do === 'end') return this.#end(tx, record, at);
+    if (event.do === 'reprice') {
+      if (record.status === 'running') await this.#run(tx, record, event.rate, at);
+      return;
+    }
+    if (record.status === 'stopped') await this.#run(tx, record, event.rate, at);
+    else await this.#stop(tx, record, at);
+  }
+
+  async #start(tx: Transaction, { teamId, id, rate, lagMs }: Event & { do: 'start' }): Promise<void> {
+    const at = this.now - lagMs;
+    const record = runningDeployment({ id, teamId, providerName: id, startedAt: at, createdAt: at });
+    await tx.deployments.insert({ ...record, observedAt: at });
+    await this.#run(tx, { ...record, observedAt: at }, rate, at);
+  }
+
+  async #run(tx: Transaction, record: DeploymentRecord, rate: number, at: number): Promise<void> {
+    const price = await priceFor(tx, record.teamId, rate, at);
+    await tx.deployments.update({
+      ...record,
+      ...toRates(price),
+      status: 'running',
+      pausedAt: null,
+      observedAt: at,
+    });
+    await this.#bill(tx, 'deployment', record, 'running', price, at);
+  }
+
+  async #stop(tx: Transaction, record: DeploymentRecord, at: number): Promise<void> {
+    const price = await priceFor(tx, record.teamId, Math.ceil(record.originalRateMicroUsd / 3), at);
+    const originalStoppedRateMicroUsd = price.originalRateMicroUsd;
+    const stopped = { originalStoppedRateMicroUsd, stoppedRateMicroUsd: price.rateMicroUsd };
+    await tx.deployments.update({ ...record, ...stopped, status: 'stopped', pausedAt: at, observedAt: at });
+    await this.#bill(tx, 'deployment', record, 'stopped', price, at);
+  }
+
+  async #end(tx: Transaction, record: DeploymentRecord, at: number): Promise<void> {
+    await tx.deployments.update({ ...record, status: 'terminated', stoppedAt: at, observedAt: at });
+    for (const { volumeId } of await tx.volumes.attachmentsOf({ deploymentId: record.id }))
+      await tx.volumes.removeAttachment(volumeId, record.id);
+    await endBilling(this.#books.deps, tx, 'deployment', record.id, at);
+  }
+
+  async #keep(tx: Transaction, { teamId, id, rate, on }: Event & { do: 'keep' }): Promise<void> {
+    const at = this.now;
+    const price = await priceFor(tx, teamId, rate, at);
+    const named = { id, volumeId: `v-${id}`, name: id, providerName: id };
+    const record = volume({ ...named, teamId, startedAt: at, createdAt: at, ...toRates(price) });
+    await tx.volumes.insert(record);
+    const holder = on === undefined ? null : await tx.deployments.byId(on);
+    if (holder !== null && holder.stoppedAt === null)
+      await tx.volumes.putAttachment({ volumeId: id, deploymentId: holder.id, state: 'attached' });
+    await this.#bill(tx, 'volume', record, 'stored', price, at);
+  }
+
+  async #drop(tx: Transaction, record: VolumeRecord): Promise<void> {
+    const deletedAt = await endBilling(this.#books.deps, tx, 'volume', record.id, this.now);
+    await tx.volumes.update({ ...record, status: 'deleting', deletedAt });
+  }
+
+  async #bill(
+    tx: Transaction,
+    subjectKind: SubjectKind,
+    { id: subjectId, teamId }: { id: string; teamId: string },
+    state: 'running' | 'stopped' | 'stored',
+    price: Awaited<ReturnType<typeof priceFor>>,
+    at: number,
+  ): Promise<void> {
+    await startBilling(this.#books.deps, tx, { subjectKind, subjectId, teamId, state, price, at });
+  }
+
+  #begin(): Job {
+    const end = (what: string, id: string, work: () => Promise<void>): Promise<void> => {
+      this.#ended.push(`${this.now} ${what} ${id}`);
+      const done = work();
+      this.#enforced.push(done.catch(() => undefined));
+      return done;
+    };
+    return this.#makeJob({
+      ...this.#books.deps,
+      enforce: {
+        stop: (id) => end('stop', id, () => this.#enforceStop(id)),
+        terminate: (id) => end('terminate', id, () => this.take({ do: 'end', id, lagMs: 0 })),
+        deleteVolume: ({ id }) => end('delete', id, () => this.take({ do: 'drop', id })),
+      },
+    });
+  }
+
+  /** A machine's id says what becomes of an order to stop it. */
+  async #enforceStop(id: string): Promise<void> {
+    const fate = Number(id.split('-').at(-1)) % 4;
+    if (fate === 0) throw new ApiError('ACTION_UNSUPPORTED', 'It cannot be stopped.');
+    if (fate === 1) throw new ApiError('PROVIDER_REFUSED', 'Not now.');
+    await this.store.transact(async (tx) => {
+      const record = await tx.deployments.byId(id);
+      if (record?.status === 'running')
+        await this.#stop(tx, record, Math.max(this.now, record.observedAt ?? 0));
+    });
+  }
+}
+
+/** That a machine could not be stopped is part of a life. */
+const isFault = ({ message }: { message: string }): boolean => !message.includes('could not be ended');
+
+function toRates({
+  originalRateMicroUsd,
+  rateMicroUsd,
+  discountPercentage,
+}: Awaited<ReturnType<typeof priceFor>>) {
+  return { originalRateMicroUsd, rateMicroUsd, discountPercentage };
+}
+
+/** Says what happens, by chance. It knows only what it has made happen itself. */
+class Fates {
+  readonly #dice: Dice;
+  readonly #deployments: string[] = [];
+  readonly #volumes: string[] = [];
+  readonly #silentUntil = new Map<string, number>();
+  #number = 0;
+
+  constructor(dice: Dice) {
+    this.#dice = dice;
+  }
+
+  /** What happens in one round to a team. */
+  *of(teamId: string, at: number): Iterable<Event> {
+    const dice = this.#dice;
+    const own = (ids: readonly string[]) => dice.pick(ids.filter((id) => id.startsWith(`${teamId}-`)));
+    const lagMs = dice.between(0, 40_000);
+    const number = ++this.#number;
+    if (dice.chance(0.012)) {
+      const id = `${teamId}-dep-${number}`;
+      this.#deployments.push(id);
+      yield { do: 'start', teamId, id, rate: this.#rate(), lagMs };
+    }
+    if (dice.chance(0.006)) {
+      const id = `${teamId}-vol-${number}`;
+      this.#volumes.push(id);
+      yield { do: 'keep', teamId, id, rate: this.#rate(10), on: own(this.#deployments) };
+    }
+    const [deployment, kept] = [own(this.#deployments), own(this.#volumes)];
+    if (deployment !== undefined) {
+      if (dice.chance(0.006)) yield { do: 'turn', id: deployment, rate: this.#rate(), lagMs };
+      if (dice.chance(0.006)) yield { do: 'reprice', id: deployment, rate: this.#rate(), lagMs };
+      if (dice.chance(0.003)) yield { do: 'end', id: deployment, lagMs };
+      if (dice.chance(0.03)) this.#silentUntil.set(deployment, at + dice.between(1, 80) * MINUTE_MS);
+    }
+    if (kept !== undefined && dice.chance(0.006)) yield { do: 'resize', id: kept, rate: this.#rate(10) };
+    if (kept !== undefined && dice.chance(0.001)) yield { do: 'drop', id: kept };
+    yield* this.#money(teamId);
+  }
+
+  /** Of whom providers say something in this round, and how long ago they saw it. */
+  heard(at: number): Map<string, number> {
+    const heard = this.#deployments.filter((id) => (this.#silentUntil.get(id) ?? 0) <= at);
+    return new Map(heard.map((id) => [id, this.#dice.between(0, 25_000)]));
+  }
+
+  *#money(teamId: string): Iterable<Event> {
+    const dice = this.#dice;
+    if (dice.chance(0.012))
+      yield {
+        do: 'assign',
+        teamId,
+        percentage: dice.between(5, 50),
+        inMs: dice.chance(0.4) ? 0 : dice.between(1, 2 * HOUR_MS),
+        lastsMs: dice.chance(0.2) ? null : dice.between(1, 3 * HOUR_MS),
+      };
+    if (dice.chance(0.002)) yield { do: 'revoke', teamId, which: dice.between(0, 4) };
+    if (dice.chance(0.006)) {
+      const kind = dice.pick(['top_up', 'grant', 'adjustment'] as const) ?? 'grant';
+      const most = dice.chance(0.3) ? 300 * DOLLAR : 8 * DOLLAR;
+      const amount = dice.between(1, most);
+      yield {
+        do: 'credit',
+        teamId,
+        kind,
+        amountMicroUsd: dice.chance(0.5) && kind === 'adjustment' ? -amount : amount,
+      };
+    }
+  }
+
+  #rate(share = 1): number {
+    const rate = this.#dice.between(10, 9_000_000) * (this.#dice.chance(0.2) ? 10 : 1);
+    return Math.ceil(rate / share);
+  }
+}
+
+export interface Lives {
+  seed: number;
+  rounds: number;
+  teams: number;
+  sliceMs: number | null;
+}
+
+/**
+ * Random lives of teams by the job as it was and by the job as it is: rounds of 30 s, restarts, times in which no server
+ * runs. Both mail and end the same at the same moments, and both show and charge the same.
+ */
+export async function expectSameLives(
+  { seed, rounds, teams, sliceMs }: Lives,
+  open: () => Promise<BooksOfStore> = () => openBooks(),
+) {
+  const dice = new Dice(seed);
+  const teamIds = Array.from({ length: teams }, (_, index) => `t${index}`);
+  const worlds = [
+    await openWorld(
+      teamIds,
+      await open(),
+      (deps) => new FormerAccrual({ ...deps, options: withSlices(300_000) }),
+    ),
+    await openWorld(teamIds, await open(), (deps) => new Accrual({ ...deps, options: withSlices(sliceMs) })),
+  ] as const;
+  const both = async (work: (world: World) => Promise<void> | void) => {
+    for (const world of worlds) await work(world);
+  };
+  const fates = new Fates(dice);
+  for (const teamId of teamIds) {
+    const amountMicroUsd = dice.between(1, 40 * DOLLAR);
+    await both((world) => world.take({ do: 'credit', teamId, kind: 'grant', amountMicroUsd }));
+  }
+  for (let round = 0; round < rounds; round++) {
+    const { now } = worlds[0];
+    const events = teamIds.flatMap((teamId) => [...fates.of(teamId, now)]);
+    const heard = fates.heard(now);
+    const isOff = dice.chance(0.01);
+    await both(async (world) => {
+      for (const event of events) await world.take(event);
+      if (isOff) await world.restart();
+      await world.observe(heard);
+      await world.round();
+      if (round % 10 === 0) await world.look(teamIds);
+    });
+    const passMs = isOff ? dice.between(1, 90 * MINUTE_MS) : ROUND_MS;
+    await both((world) => world.pass(passMs));
+  }
+  const [former, lazy] = [await worlds[0].lived(), await worlds[1].lived()];
+  expect(lazy.mails).toEqual(former.mails);
+  expect(lazy.ended).toEqual(former.ended);
+  expect(lazy.shown).toEqual(former.shown);
+  expect([lazy.findings, former.findings]).toEqual([[], []]);
+  return { mails: lazy.mails.length, ended: lazy.ended.length, slices: lazy.slices };
+}
+
+const { billing } = defaultOptions;
+/** Shorter than by default, so that a life of some hours sees all of them. */
+const zeroBalance = {
+  graceMs: 10 * MINUTE_MS,
+  stoppedGraceMs: HOUR_MS,
+  volumes: { keepMs: 2 * HOUR_MS, noticesMs: [HOUR_MS, 20 * MINUTE_MS] },
+};
+const withSlices = (sliceMs: number | null) => ({
+  ...defaultOptions,
+  billing: { ...billing, sliceMs, zeroBalance },
+});
+
+async function openWorld(teamIds: readonly string[], books: BooksOfStore, makeJob: MakeJob): Promise<World> {
+  await books.store.transact(async (tx) => {
+    for (const id of teamIds) {
+      await tx.users.insert(user({ id: `owner-${id}` }));
+      await tx.teams.insert(team({ id, ownerId: `owner-${id}` }));
+      await tx.teams.putMember(member({ teamId: id, userId: `owner-${id}` }));
+    }
+  });
+  return new World(books, makeJob);
+}

@@ -1,0 +1,60 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { DAY_MS } from '../../ports/clock.ts';
+import { endsOfSlices, nextLookAt, nextSliceAt, sliceEnd } from './slices.ts';
+
+const HOUR_MS = 3_600_000;
+const hourly = { sliceMs: null };
+const at = 1_795_219_200_000;
+
+it('spreads the hourly slices of many segments over the hour', () => {
+  const perMinute = new Array<number>(60).fill(0);
+  for (let index = 0; index < 6_000; index++) {
+    const next = nextSliceAt(hourly, `seg-${String(index).padStart(8, '0')}`, at);
+    const minute = Math.floor((next % HOUR_MS) / 60_000);
+    perMinute[minute] = (perMinute[minute] ?? 0) + 1;
+  }
+  expect(Math.min(...perMinute)).toBeGreaterThan(60);
+  expect(Math.max(...perMinute)).toBeLessThan(150);
+});
+
+it('the next slice is due after the moment that is asked for, and an hour or a slice before the one after it', () => {
+  fc.assert(
+    fc.property(
+      fc.string(),
+      fc.nat(10 * DAY_MS),
+      fc.option(fc.integer({ min: 1, max: 3_600_000 })),
+      (id, ms, sliceMs) => {
+        const options = { sliceMs };
+        const next = nextSliceAt(options, id, at + ms);
+        expect(next).toBeGreaterThan(at + ms);
+        expect(next - at - ms).toBeLessThanOrEqual(sliceMs ?? HOUR_MS);
+        expect(nextSliceAt(options, id, next)).toBe(next + (sliceMs ?? HOUR_MS));
+        if (sliceMs !== null) expect(next % sliceMs).toBe(0);
+      },
+    ),
+  );
+});
+
+it('takes all that is certain once an hourly slice is due, and nothing before', () => {
+  const segment = { id: 'seg-1', postedUntil: at };
+  const due = nextSliceAt(hourly, 'seg-1', at);
+  expect(sliceEnd(hourly, segment, due - 1, due - 1)).toBe(at);
+  expect(sliceEnd(hourly, segment, due - 20_000, due)).toBe(due - 20_000);
+  expect(nextLookAt(hourly, { ...segment, postedUntil: due - 20_000 }, due - 20_000, due)).toBe(
+    due + HOUR_MS,
+  );
+});
+
+it('ends a slice at each midnight of UTC', () => {
+  expect(endsOfSlices(at + 1, at + 5)).toEqual([at + 5]);
+  expect(endsOfSlices(at - 5, at)).toEqual([at]);
+  expect(endsOfSlices(at - 1, at + 2 * DAY_MS + 1)).toEqual([
+    at,
+    at + DAY_MS,
+    at + 2 * DAY_MS,
+    at + 2 * DAY_MS + 1,
+  ]);
+  expect(endsOfSlices(at, at)).toEqual([]);
+  expect(endsOfSlices(at + 1, at)).toEqual([]);
+});

@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { ProviderError } from '../../../client/orchestrator-client.ts';
+import type { VolumeRecord } from '../../model/volume-record.ts';
+import { createVolume } from '../../volumes/create.ts';
+import { deleteVolume } from '../../volumes/delete.ts';
+import { bodyFor, caller, openWorld, type World } from '../../volumes/seven-providers.fixture.ts';
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.close());
+
+const refused = new ProviderError('conflict', '409: no storage is left', {
+  status: 409,
+  code: 'capacity_unavailable',
+});
+const volume = async () => (await world.volumes())[0] as VolumeRecord;
+const sync = async () => {
+  for (let round = 0; round < 3; round++) {
+    await world.settle(world.sync('a'));
+    await world.clock.advance(2 * world.deps.options.polling.callTimeoutMs);
+  }
+};
+const alarms = () => world.logged.filter(({ level }) => level === 'error').map(({ message }) => message);
+
+/** A create whose call waits at the provider until `answer` is called. */
+async function beginCreation(): Promise<{ answer: () => Promise<void> }> {
+  const { deps } = world;
+  let answer = (): void => undefined;
+  const { client } = world.provider('a');
+  const { createVolume: send } = client;
+  const isFree = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  let first = true;
+  client.createVolume = async (...args) => {
+    if (first) {
+      first = false;
+      await isFree;
+    }
+    return send.apply(client, args);
+  };
+  const creating = createVolume(deps, caller, bodyFor('a') as never).catch((error: unknown) => error);
+  for (let turn = 0; turn < 20; turn++) await world.clock.advance(1);
+  return {
+    answer: async () => {
+      answer();
+      await world.settle(creating);
+      await world.clock.advance(1);
+    },
+  };
+}
+
+/** Another server finds the create unanswered, of a provider that knows no keys. */
+async function giveUp(): Promise<void> {
+  for (const offer of world.provider('a').catalog.offers.values()) Object.assign(offer, { extras: {} });
+  await world.clock.advance(2 * world.deps.options.polling.callTimeoutMs);
+  await world.anotherWorker('a').syncVolumes();
+  expect((await volume()).status).toBe('error');
+}
+
+it('a volume whose create another server gave up before it was answered is deleted at the provider', async () => {
+  const { answer } = await beginCreation();
+  await giveUp();
+  await answer();
+  expect(world.plain('a').volumes).toHaveLength(1);
+  await sync();
+  expect([world.plain('a').volumes, (await volume()).status]).toEqual([[], 'deleted']);
+});
+
+it('and so is one that its user has deleted since: they read it as deleted all the time', async () => {
+  const { answer } = await beginCreation();
+  await giveUp();
+  await deleteVolume(world.deps, caller, (await volume()).volumeId);
+  await answer();
+  expect(await volume()).toMatchObject({ status: 'deleted', cleanup: 'wanted' });
+  await sync();
+  expect(world.plain('a').volumes).toEqual([]);
+  expect(await volume()).toMatchObject({ status: 'deleted', cleanup: 'done', totalCostMicroUsd: 0 });
+});
+
+it('a second volume of one create is told of, with both ids', async () => {
+  const { answer } = await beginCreation();
+  await world.anotherWorker('a').syncVolumes();
+  const { providerVolumeId } = await volume();
+  world.plain('a').faults.plan = (method) =>
+    method === 'createVolume' ? { answer: (made: object) => ({ ...made, id: 'another' }) } : 'none';
+  await answer();
+  expect(world.logged.find(({ level }) => level === 'error')).toMatchObject({
+    message: expect.stringContaining('a second volume for one create'),
+    fields: { providerVolumeId: 'another', recorded: providerVolumeId },
+  });
+});
+
+it('a create that is repeated and refused is not over while its first request may still arrive', async () => {
+  const { polling } = world.deps.options;
+  world.plain('a').faults.plan = (method, nth) => {
+    if (method !== 'createVolume') return 'none';
+    // The first reaches the provider after its repetition was refused.
+    return nth === 1 ? { lateMs: polling.callTimeoutMs + 5_000 } : { error: refused };
+  };
+  const made = await world.settle(createVolume(world.deps, caller, bodyFor('a') as never));
+  expect(made.status).toBe('creating');
+  const [first] = world.plain('a').volumes;
+  // The provider knows the create by its key.
+  world.plain('a').faults.plan = (method) => (method === 'createVolume' ? { instead: first } : 'none');
+  await world.clock.advance(2 * polling.callTimeoutMs);
+  await sync();
+  expect([(await volume()).status, world.plain('a').volumes.length]).toEqual(['available', 1]);
+});
+
+it('and is over once no earlier request can arrive any more', async () => {
+  const { polling } = world.deps.options;
+  world.plain('a').faults.plan = (method, nth) =>
+    method !== 'createVolume' ? 'none' : nth === 1 ? 'lose' : { error: refused };
+  await world.settle(createVolume(world.deps, caller, bodyFor('a') as never));
+  expect((await volume()).status).toBe('creating');
+  await world.clock.advance(2 * polling.callTimeoutMs);
+  await sync();
+  expect([(await volume()).status, alarms()]).toEqual(['deleted', []]);
+});
