@@ -21,27 +21,28 @@ export interface Heard {
   revision: number;
 }
 
-/** The answer that confirmed the deployment has come again. Returns the pause until the next poll. */
+/** The deployment was at that time as its last answer said. Returns the pause until the next poll. */
 export function confirmAgain(
   context: SyncContext,
   id: string,
-  { begunAt, revision }: Pick<Heard, 'begunAt' | 'revision'>,
+  { at, revision, begunAt }: Pick<Heard, 'revision' | 'begunAt'> & { at: number },
 ): number {
   context.health.answered(id);
-  context.observations.add({ id, revision, at: begunAt });
+  context.observations.add({ id, revision, at });
   return pauseMs(context, begunAt, false);
 }
 
 /** Applies what was heard of a deployment's instance. Returns the pause until the next poll. */
 export async function poll(context: SyncContext, record: DeploymentRecord, heard: Heard): Promise<number> {
   const { answer, begunAt } = heard;
-  if (answer === 'unchanged') return confirmAgain(context, record.id, heard);
+  if (answer === 'unchanged') return confirmAgain(context, record.id, { ...heard, at: begunAt });
   const observation = await toObservation(context, record, answer, begunAt);
   const applied = await applyObservation(context, record, observation, begunAt);
   report(context, record, observation, applied);
   if (applied.outcome === 'confirmed') {
     context.observations.add({ id: record.id, revision: record.revision, at: begunAt });
-    if (applied.why === undefined && !(answer instanceof ProviderError)) keep(context, record, answer);
+    if (applied.why === undefined && !(answer instanceof ProviderError))
+      keep(context, record, answer, begunAt);
   }
   if (applied.outcome === 'unproved') {
     context.unproved.set(record.id, { endpoint: applied.endpoint, seenAt: begunAt });
@@ -79,10 +80,15 @@ export async function ask(
 }
 
 /** Where nothing of the deployment is under way, the same answer confirms it at any later time too. */
-function keep({ answers }: SyncContext, record: DeploymentRecord, { mark }: MarkedInstance): void {
+function keep(
+  { answers }: SyncContext,
+  record: DeploymentRecord,
+  { mark }: MarkedInstance,
+  heardAt: number,
+): void {
   const { id, status, action, providerInstanceId, region, revision } = record;
   if (status === 'deploying' || action !== null || providerInstanceId === null) return;
-  answers.keep(id, { providerInstanceId, region, revision, mark });
+  answers.keep(id, { providerInstanceId, region, revision, mark, heardAt });
 }
 
 async function toObservation(

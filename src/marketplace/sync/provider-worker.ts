@@ -3,7 +3,9 @@ import { LeaseHolder } from '../../work/lease-holder.ts';
 import { logNames } from '../model/deployment-record.ts';
 import { fencedStore } from '../model/fenced-store.ts';
 import { type DeploymentToSync, type Signal, StoreUnavailable } from '../model/store.ts';
+import { announcesChanges } from '../providers/capabilities.ts';
 import type { Provider } from '../providers/provider.ts';
+import { ChangesFeed } from './changes-feed.ts';
 import { Observations, type SyncContext, type SyncDeps } from './context.ts';
 import { LastAnswers } from './last-answers.ts';
 import { proveSsh } from './prove-ssh.ts';
@@ -126,6 +128,7 @@ export class ProviderWorker {
   async stop(): Promise<void> {
     this.#stopped.resolve();
     await this.#lease.stop();
+    await this.#context?.changes.stop();
     await Promise.all(this.#schedules.map((schedule) => schedule.stop()));
     await this.#context?.observations
       .flush()
@@ -148,6 +151,13 @@ export class ProviderWorker {
       health: this.#health,
       observations: new Observations(store, answers),
       answers,
+      changes: new ChangesFeed({
+        ...this.#deps,
+        provider: this.#provider,
+        health: this.#health,
+        maxAgeMs: options.polling.intervalMs[1],
+        changed: (instanceId) => this.#pollNow(answers.deploymentOf(instanceId)),
+      }),
       isLeaseHeld: () => this.#lease.isHeld,
       call: { timeoutMs: options.polling.callTimeoutMs },
       cleanups: new Map(),
@@ -161,6 +171,7 @@ export class ProviderWorker {
   }
 
   #end(): void {
+    void this.#context?.changes.stop();
     this.#context = undefined;
     this.#health.clear();
     this.#deps.log.warn(
@@ -194,6 +205,7 @@ export class ProviderWorker {
         this.#takeVolumes(await context.store.read.volumes.toSync(context.provider.id), SETTLED_MS);
         return REREAD_MS;
       case 'news':
+        if (announcesChanges(context.provider.catalog)) context.changes.start();
         this.#take(context, await context.store.read.deployments.newToSync(context.provider.id));
         this.#takeVolumes(await context.store.read.volumes.newToSync(context.provider.id), 0);
         return NEWS_MS;
@@ -226,6 +238,10 @@ export class ProviderWorker {
       else if (!this.#deployments.has(id))
         this.#deployments.put(id, launchState === 'made' ? this.#firstPollMs() : 0);
     }
+  }
+
+  #pollNow(id: string | undefined): void {
+    if (id !== undefined) this.#deployments.put(id, 0);
   }
 
   /** The row of the deployment may have changed. */

@@ -12,10 +12,15 @@ import { ask, confirmAgain, type Heard, poll } from './poll.ts';
 export async function syncDeployment(context: SyncContext, id: string): Promise<number | null> {
   const last = context.answers.take(id);
   if (last === undefined) return syncByRow(context, id);
+  const toldUntil = context.changes.confirmedUntil(last);
+  if (toldUntil !== null) {
+    context.answers.putBack(id, last);
+    return confirmAgain(context, id, { ...last, at: toldUntil, begunAt: context.clock.now() });
+  }
   const heard = await ask(context, last, last.mark);
   if (heard.answer === 'unchanged') {
-    context.answers.putBack(id, last);
-    return confirmAgain(context, id, heard);
+    context.answers.putBack(id, { ...last, heardAt: heard.begunAt });
+    return confirmAgain(context, id, { ...heard, at: heard.begunAt });
   }
   // What another answer means counts from the last confirmation.
   await context.observations.flush(id);
