@@ -107,6 +107,18 @@ describe('the times and the bill', () => {
     expect(ended).toMatchObject({ stoppedAt: observedAt, observedAt });
   });
 
+  it('of a stop before a discount began show all prices without it', async () => {
+    const { id } = await deploy(market, { rateMicroUsd: 1_600_000, discountPercentage: 20 });
+    const at = market.clock.now();
+    const late = discount({ teamId: 'team-1', percentage: 20, startsAt: at + 1, endsAt: null });
+    await market.store.transact((tx) => tx.discounts.insert(late));
+    expect(await move(id, { to: 'stopped', at })).toMatchObject({
+      discountPercentage: 0,
+      rateMicroUsd: 2_000_000,
+      stoppedRateMicroUsd: 500_000,
+    });
+  });
+
   it('follow the discount of the team', async () => {
     await market.store.transact((tx) => tx.discounts.insert(discount({ percentage: 25, startsAt: 0 })));
     const id = await deploying();

@@ -1,7 +1,7 @@
 import { assertTransition } from '../../contract/transitions.ts';
 import { type DeploymentStatus, deploymentTransitions } from '../contract/deployment.ts';
 import type { Deps } from '../deps.ts';
-import { priceFor } from '../discounts/price.ts';
+import { discounted, priceFor } from '../discounts/price.ts';
 import { endBilling, startBilling } from '../ledger/bill.ts';
 import { notifyDeployment } from '../mail/outbox.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
@@ -139,6 +139,9 @@ async function toStopped(
     ...moved,
     originalStoppedRateMicroUsd: price.originalRateMicroUsd,
     stoppedRateMicroUsd: price.rateMicroUsd,
+    // All that it shows is of one discount: where that has changed since, the billing job replaces all of it.
+    discountPercentage: price.discountPercentage,
+    rateMicroUsd: discounted(moved.originalRateMicroUsd, price.discountPercentage),
   };
   await tx.deployments.update(record);
   const providerRateMicroUsd = providerStoppedRate(deps.providers, record);
