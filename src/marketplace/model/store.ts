@@ -562,6 +562,8 @@ export interface Store {
    * be heard of before its commit: a transaction that begins then sees it, and is committed no sooner.
    */
   onWake(listener: (signal?: Signal) => void): () => void;
+  /** How many confirmed times one transaction writes best ({@link DeploymentWriter.recordObservations}). */
+  readonly confirmationsAtOnce: number;
   /** Reads of which each sees what was committed at the same moment, for audits over several pages. */
   snapshot<T>(body: (read: Reader) => Promise<T>): Promise<T>;
   /**

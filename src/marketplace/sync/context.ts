@@ -11,9 +11,6 @@ import type { SshAlarm } from './ssh-alarm.ts';
 /** The row of this revision was right at this time. */
 type Confirmation = { id: string; revision: number; at: number };
 
-/** In one transaction, which others wait for on SQLite. */
-const AT_ONCE = 5_000;
-
 /** Collects the times at which polls confirmed deployments, to write them in batches. */
 export class Observations {
   readonly #store: Store;
@@ -35,8 +32,9 @@ export class Observations {
    */
   async flush(id?: string): Promise<void> {
     const waiting = id === undefined ? [...this.#pending.values()] : [this.#pending.get(id) ?? []].flat();
-    for (let start = 0; start < waiting.length; start += AT_ONCE) {
-      const batch = waiting.slice(start, start + AT_ONCE);
+    const { confirmationsAtOnce } = this.#store;
+    for (let start = 0; start < waiting.length; start += confirmationsAtOnce) {
+      const batch = waiting.slice(start, start + confirmationsAtOnce);
       const outdated = await this.#store.transact((tx) => tx.deployments.recordObservations(batch));
       for (const one of batch) if (this.#pending.get(one.id) === one) this.#pending.delete(one.id);
       for (const changed of outdated) this.#answers.rowChanged(changed);
