@@ -79,7 +79,6 @@ async function checkRest(world: MarketWorld): Promise<void> {
   await keysAreGone(world);
   await mailsAreSent(world);
   await billsAreFresh(world);
-  // A discount shows at once, and counts from the first confirmation after it.
   await billsAgree(world);
   await slicesAreRolledUp(world);
 }

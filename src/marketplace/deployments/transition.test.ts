@@ -107,18 +107,6 @@ describe('the times and the bill', () => {
     expect(ended).toMatchObject({ stoppedAt: observedAt, observedAt });
   });
 
-  it('of a stop before a discount began show all prices without it', async () => {
-    const { id } = await deploy(market, { rateMicroUsd: 1_600_000, discountPercentage: 20 });
-    const at = market.clock.now();
-    const late = discount({ teamId: 'team-1', percentage: 20, startsAt: at + 1, endsAt: null });
-    await market.store.transact((tx) => tx.discounts.insert(late));
-    expect(await move(id, { to: 'stopped', at })).toMatchObject({
-      discountPercentage: 0,
-      rateMicroUsd: 2_000_000,
-      stoppedRateMicroUsd: 500_000,
-    });
-  });
-
   it('follow the discount of the team', async () => {
     await market.store.transact((tx) => tx.discounts.insert(discount({ percentage: 25, startsAt: 0 })));
     const id = await deploying();
@@ -129,6 +117,23 @@ describe('the times and the bill', () => {
       ...fields,
       stoppedRateMicroUsd: 375_000,
       originalStoppedRateMicroUsd: 500_000,
+    });
+  });
+
+  it('show one discount, also where a stop counts from before it began [stop-before-discount]', async () => {
+    const id = await deploying();
+    const since = market.clock.now();
+    await move(id, { to: 'running', at: since });
+    await market.store.transact(async (tx) => {
+      await tx.discounts.insert(discount({ percentage: 25, startsAt: since + 500 }));
+      const running = (await tx.deployments.byId(id)) as DeploymentRecord;
+      await tx.deployments.update({ ...running, discountPercentage: 25, rateMicroUsd: 1_500_000 });
+    });
+    // The billing job shows the discount once the bill has it.
+    expect(await move(id, { to: 'stopped', at: since + 100 })).toMatchObject({
+      discountPercentage: 0,
+      rateMicroUsd: 2_000_000,
+      stoppedRateMicroUsd: 500_000,
     });
   });
 

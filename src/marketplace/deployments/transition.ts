@@ -139,7 +139,7 @@ async function toStopped(
     ...moved,
     originalStoppedRateMicroUsd: price.originalRateMicroUsd,
     stoppedRateMicroUsd: price.rateMicroUsd,
-    // All that it shows is of one discount: where that has changed since, the billing job replaces all of it.
+    // All that it shows is of one discount; the billing job shows a later one.
     discountPercentage: price.discountPercentage,
     rateMicroUsd: discounted(moved.originalRateMicroUsd, price.discountPercentage),
   };

@@ -1,9 +1,12 @@
 import type { Instance } from '../../contract/instance.ts';
-import { type DeploymentRecord, isActive, logNames } from '../model/deployment-record.ts';
+import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import type { Reader } from '../model/store.ts';
 import type { SyncContext } from './context.ts';
 
-/** Another deployment than `id` whose instance this is, and that is not over at the provider; null: there is none. */
+/**
+ * Another deployment than `id` whose instance this is, and whose deletion is not proved: it lives, is being deleted, or
+ * was lost and is kept. Null: there is none.
+ */
 export async function holderOf(
   { deployments }: Pick<Reader, 'deployments'>,
   providerId: string,
@@ -11,7 +14,7 @@ export async function holderOf(
   id: string,
 ): Promise<DeploymentRecord | null> {
   const records = await deployments.byInstance(providerId, instanceId);
-  return records.find((it) => it.id !== id && (isActive(it) || it.cleanup === 'wanted')) ?? null;
+  return records.find((it) => it.id !== id && it.cleanup !== 'done') ?? null;
 }
 
 /**

@@ -2,9 +2,9 @@ import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { startBilling } from '../../ledger/bill.ts';
 import { type DeploymentRecord, isActive } from '../../model/deployment-record.ts';
 import type { Transaction } from '../../model/store.ts';
-import type { VolumeRecord } from '../../model/volume-record.ts';
+import type { VolumeIntent, VolumeRecord } from '../../model/volume-record.ts';
 import { hourlyRate } from '../../providers/volume-provider.ts';
-import { detachIntent, endVolumeAction, intentAfter, ofAttachments } from '../../volumes/intents.ts';
+import { endVolumeAction, intentAfter, ofAttachments } from '../../volumes/intents.ts';
 import { newPrice } from '../../volumes/locations.ts';
 import {
   type AttachmentSnapshot,
@@ -20,6 +20,8 @@ import type { VolumeContext } from './step.ts';
 /** What the provider showed. */
 export interface VolumeObservation {
   volume: ProviderVolume;
+  /** It is the answer to the intent's call. */
+  isAccepted: boolean;
   /** Deployments that are being restarted for the volume: their attachments are not settled yet. */
   busy: ReadonlySet<string>;
 }
@@ -47,7 +49,7 @@ export async function applyVolumeObservation(
       isKnown: snapshot.attachments.some(({ deployment }) => deployment.id === before.deployment.id),
       after: attachmentAfter(before, observation),
     }));
-    const change = await volumeChange(context, tx, locked, attachments, observation.volume, now);
+    const change = await volumeChange(context, tx, locked, attachments, observation, now);
     if (Object.keys(change).length === 0) return tx.volumes.recordObservation(snapshot.record.id, begunAt);
     await writeVolume(tx, locked.record, { ...change, observedAt: begunAt });
     await writeAttachments(tx, locked.record, attachments);
@@ -116,7 +118,7 @@ async function volumeChange(
   tx: Transaction,
   { record }: VolumeSnapshot,
   attachments: readonly AttachmentChange[],
-  observed: ProviderVolume,
+  { volume: observed, isAccepted }: VolumeObservation,
   now: number,
 ): Promise<VolumeChange> {
   if (record.status === 'creating' && observed.status === 'CREATING') return {};
@@ -127,8 +129,12 @@ async function volumeChange(
     ...(has('attached') && { lastAttachedAt: now }),
     ...(has('gone') && { lastDetachedAt: now }),
   };
-  const after = (over: Parameters<typeof intentAfter>[1]) =>
-    intentAfter(record, over, left, now) ?? (left.some(isInTransit) ? detachIntent(record, now) : null);
+  const after = (over: Parameters<typeof intentAfter>[1]): VolumeIntent | null => {
+    const action = intentAfter(record, over, left, now);
+    return isAccepted && action !== null && action === record.action
+      ? { ...action, answer: 'accepted' }
+      : action;
+  };
   if (observed.status === 'ERROR' || record.status === 'error') {
     const action = after([...ofAttachments, 'resize']);
     return { ...moved, ...(record.status !== 'error' && { status: 'error' }), ...changed(record, action) };

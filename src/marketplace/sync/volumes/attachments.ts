@@ -114,7 +114,7 @@ export async function sendAttachment(
       state === 'attaching'
         ? await client.attachVolume(providerVolumeId, [providerInstanceId], context.call)
         : await client.detachVolume(providerVolumeId, [providerInstanceId], context.call);
-    return { snapshot: sent, volume };
+    return { snapshot: sent, volume, isAccepted: true };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     if (await settleError(context, sent, error, undoOf(sent, state, deployment.id))) return null;

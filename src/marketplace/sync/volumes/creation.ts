@@ -1,7 +1,7 @@
 import { ProviderError } from '../../../client/orchestrator-client.ts';
 import type { CreateVolumeRequest, Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { isUnsent } from '../../model/intent.ts';
-import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
+import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
 import { endUnmade } from '../../volumes/undo.ts';
@@ -26,24 +26,13 @@ const KEY_IS_KNOWN_MS = 23 * 3_600_000;
  * @throws {ProviderError}
  */
 export async function syncCreation(context: VolumeContext, snapshot: VolumeSnapshot): Promise<void> {
-  const { clock, options, provider } = context;
+  const { provider } = context;
   const { record } = snapshot;
   const { action } = record;
   if (action?.kind !== 'create') return;
-  const now = clock.now();
-  if (!isUnsent(action)) {
-    // The catalog says whether the provider supports keys, so a process that has just started waits for it.
-    if (provider.catalog.refreshedAt === null) return;
-    const isAwaited = now - action.since < options.lifecycleWaitMs;
-    if (!isAwaited && mayBeRunning(context, action.sentAt, now)) return;
-    if (!canRepeat(provider, record, now)) {
-      // A process that stands still may yet get the answer.
-      if (!mayBeRunning(context, action.sentAt, now))
-        await giveUp(context, { ...snapshot, record: { ...record, action } });
-      return;
-    }
-  }
-  const sent = await beginAttempt(context, snapshot);
+  const step = nextStep(context, record, action);
+  if (step === 'give up') await giveUp(context, { ...snapshot, record: { ...record, action } });
+  const sent = step === 'send' ? await beginAttempt(context, snapshot) : null;
   if (sent === null) return;
   try {
     const made = await provider.client.createVolume(toRequest(context, record), record.id, context.call);
@@ -51,9 +40,27 @@ export async function syncCreation(context: VolumeContext, snapshot: VolumeSnaps
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     if (await isRefused(context, sent, error, action.sentAt)) return;
-    if (error.mayHaveHappened && !canRepeat(provider, record, clock.now())) await giveUp(context, sent);
+    if (error.mayHaveHappened && !canRepeat(provider, record, context.clock.now()))
+      await giveUp(context, sent);
     throw error;
   }
+}
+
+function nextStep(
+  context: VolumeContext,
+  record: VolumeRecord,
+  action: VolumeIntent,
+): 'send' | 'wait' | 'give up' {
+  const { clock, options, provider } = context;
+  if (isUnsent(action)) return 'send';
+  // The catalog says whether the provider supports keys, so a process that has just started waits for it.
+  if (provider.catalog.refreshedAt === null) return 'wait';
+  const now = clock.now();
+  const isRunning = mayBeRunning(context, action.sentAt, now);
+  // A process that stands still may yet get the answer.
+  if (!canRepeat(provider, record, now)) return isRunning ? 'wait' : 'give up';
+  const isAwaited = now - action.since < options.lifecycleWaitMs;
+  return isRunning && !isAwaited ? 'wait' : 'send';
 }
 
 function toRequest(

@@ -52,7 +52,7 @@ export async function startDeletion(context: VolumeContext, snapshot: VolumeSnap
   if (shown !== null && holders.length > 0) {
     await refuse(context, asked, stillAttached(holders));
     const snapshot = await readVolumeSnapshot(context.store.read, record.id);
-    return snapshot === null ? undefined : observe(context, snapshot, shown, begunAt);
+    return snapshot === null ? undefined : observe(context, { snapshot, volume: shown }, begunAt);
   }
   const sent = await beginAttempt(context, snapshot);
   if (sent === null) return;

@@ -4,7 +4,7 @@ import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
 import { isInTransit, type VolumeSnapshot } from '../../volumes/snapshot.ts';
 import { applyVolumeObservation } from './apply-observation.ts';
-import type { VolumeContext } from './step.ts';
+import type { Shown, VolumeContext } from './step.ts';
 
 /**
  * The volume as its provider shows it. Null on a 404: the record is kept, since O: has no list that could confirm the
@@ -60,13 +60,12 @@ async function findBusy(
   return busy;
 }
 
-/** Writes what the provider showed at `begunAt` of a volume that was as `snapshot` before. */
+/** Writes what the provider showed at `begunAt`. */
 export async function observe(
   context: VolumeContext,
-  snapshot: VolumeSnapshot,
-  observed: ProviderVolume,
+  { snapshot, volume, isAccepted = false }: Shown,
   begunAt: number,
 ): Promise<void> {
-  const observation = { volume: observed, busy: await findBusy(context, snapshot) };
+  const observation = { volume, isAccepted, busy: await findBusy(context, snapshot) };
   await applyVolumeObservation(context, snapshot, observation, begunAt);
 }

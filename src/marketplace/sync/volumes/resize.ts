@@ -10,7 +10,7 @@ export async function sendResize(context: VolumeContext, snapshot: VolumeSnapsho
   try {
     const { client } = context.provider;
     const volume = await client.resizeVolume(providerVolumeId, action?.toSizeGb ?? 0, context.call);
-    return { snapshot: sent, volume };
+    return { snapshot: sent, volume, isAccepted: true };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     await settleError(context, sent, error);

@@ -20,6 +20,8 @@ export interface VolumeContext extends SyncContext {
 export interface Shown {
   snapshot: VolumeSnapshot;
   volume: ProviderVolume;
+  /** It is the answer to the intent's call: the provider does what it was asked for. */
+  isAccepted?: boolean;
 }
 
 /** A volume with an intent that is sent now; both are as they were committed. */
@@ -102,14 +104,6 @@ export function refuse(
     if (!(await undo(tx, current, context.clock.now()))) return false;
     const undone = await tx.volumes.byId(current.record.id);
     if (undone !== null) await writeVolume(tx, undone, { refusal: toRefusal(current.record.action, reason) });
-    return true;
-  });
-}
-
-/** The provider does what it was asked for, and shows it later. */
-export async function writeAccepted(context: VolumeContext, sent: Sent): Promise<void> {
-  await onLastAttempt(context, sent, async (tx, { record }) => {
-    await writeVolume(tx, record, { action: { ...record.action, answer: 'accepted' } });
     return true;
   });
 }

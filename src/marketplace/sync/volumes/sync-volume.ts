@@ -78,7 +78,7 @@ async function step(context: VolumeContext, snapshot: VolumeSnapshot): Promise<v
   const begunAt = context.clock.now();
   const observed = (await sendUnsent(context, snapshot)) ?? (await read(context, snapshot));
   if (observed === null) return;
-  await observe(context, observed.snapshot, observed.volume, begunAt);
+  await observe(context, observed, begunAt);
   await giveUpResize(context, record.id);
   const synced = await readVolumeSnapshot(context.store.read, record.id);
   if (synced !== null) await syncAttachments(context, synced, observed.volume);
