@@ -223,7 +223,7 @@ export interface DeploymentWriter extends DeploymentReader {
   /** Also raises `revision`. Whose it is, where and when it was made, and what it has cost are left as they are. */
   update(record: DeploymentRecord): Promise<void>;
   /**
-   * Writes `observedAt` only, and only where the revision is still this one and `observedAt` is earlier; leaves the
+   * Writes `observedAt` only, and only where the revision is still this one and `observedAt` is not later; leaves the
    * revision. Returns the ids of those that were not written.
    */
   recordObservations(

@@ -308,7 +308,7 @@ async function recordBatch(
     .from(sql`(VALUES ${sql.join(rows, sql`, `)}) AS seen`)
     .where(
       sql`${deployments.id} = seen.column1 AND ${deployments.revision} = seen.column2
-        AND (${deployments.observedAt} IS NULL OR ${deployments.observedAt} < seen.column3)`,
+        AND (${deployments.observedAt} IS NULL OR ${deployments.observedAt} <= seen.column3)`,
     )
     .returning({ id: deployments.id });
   return written.map(({ id }) => id);
