@@ -77,7 +77,7 @@ async function measure(): Promise<boolean> {
       rateLimits: new RateLimits(deps, { ...defaultRateLimits, catalogReads: 1e9, otherRequests: 1e9 }),
       metrics: new Metrics({
         ...deps,
-        workers: { failingMs: () => new Map() },
+        workers: { failingMs: () => new Map(), rangesOf: () => 0 },
         writes: { areWritesTaken: true },
         certificates: { list: () => [] },
         version: 'bench',

@@ -200,7 +200,7 @@ function watched(
         opened
           .transact((tx) => {
             const leases = withOverrides(tx.leases, {
-              claim: (name, holder, now) => tx.leases.claim(name, holder, now, LEASE_MS),
+              claim: (names, holder, now) => tx.leases.claim(names, holder, now, LEASE_MS),
             });
             const deployments = withOverrides(tx.deployments, {
               recordObservations: (observations) => {

@@ -1,6 +1,6 @@
 /** A named lease: one process holds it at a time. It is stored, so it outlives its holder until it expires. */
 export interface LeaseRecord {
-  /** Such as `provider:provider-a`. */
+  /** Such as `provider:provider-a:0`. */
   name: string;
   /** Grows with each holder: a fencing token. */
   token: number;
@@ -9,14 +9,16 @@ export interface LeaseRecord {
 }
 
 export interface LeaseWriter {
-  /** The lease if it is free, has run out, or is `holder`'s already; null: somebody else has it. */
-  claim(name: string, holder: string, now: number, ttlMs: number): Promise<LeaseRecord | null>;
-  release(name: string, holder: string): Promise<void>;
+  /** Those of the leases that are free, have run out, or are `holder`'s already. Another holder keeps the others. */
+  claim(names: readonly string[], holder: string, now: number, ttlMs: number): Promise<LeaseRecord[]>;
+  /** Those of the leases that another holder has now, and those that `holder` had last, run out or not. */
+  taken(names: readonly string[], holder: string, now: number): Promise<LeaseRecord[]>;
+  release(names: readonly string[], holder: string): Promise<void>;
   /** Whether the lease is still this holder's, by its token. Nobody else takes it before the transaction ends. */
   isHeld(lease: Pick<LeaseRecord, 'name' | 'token' | 'holder'>): Promise<boolean>;
 }
 
-interface LeaseTransaction {
+export interface LeaseTransaction {
   leases: LeaseWriter;
 }
 

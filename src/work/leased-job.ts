@@ -59,7 +59,7 @@ export class LeasedJob<S extends LeasingStore> {
     const { store, log } = this.#deps;
     const { name } = this.#job;
     await store
-      .transact((tx) => tx.leases.release(name, this.#holder))
+      .transact((tx) => tx.leases.release([name], this.#holder))
       .catch((err) => log.warn({ err, job: name }, 'a lease was not released; it runs out by itself'));
   }
 
@@ -76,9 +76,9 @@ export class LeasedJob<S extends LeasingStore> {
     const { name, everyMs, work } = this.#job;
     try {
       const ttlMs = Math.max(MIN_LEASE_MS, 3 * everyMs);
-      const lease = await store.transact((tx) => tx.leases.claim(name, this.#holder, clock.now(), ttlMs));
+      const [lease] = await store.transact((tx) => tx.leases.claim([name], this.#holder, clock.now(), ttlMs));
       this.#token = lease?.token;
-      if (lease !== null) await work(fence(store, lease));
+      if (lease !== undefined) await work(fence(store, lease));
     } catch (err) {
       if (err instanceof LeaseLost) return log.warn({ job: name }, LOST);
       log.error({ err, job: name }, 'a round of a job failed; it will be retried');

@@ -16,7 +16,7 @@ export const open: OpenSubject = async ({ n, createDatabase }) => {
     runs += 1;
     return EVERY_MS;
   };
-  const schedule = new Schedule(clock, { concurrency: CONCURRENCY, run });
+  const schedule = new Schedule(clock, { concurrency: () => CONCURRENCY, run });
   for (let key = 0; key < n; key++) schedule.put(`dep-${key}`, (EVERY_MS * key) / n);
   const meter = await cpuMeter(await createDatabase());
   return {

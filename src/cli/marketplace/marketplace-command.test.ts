@@ -62,12 +62,12 @@ describe('berth marketplace', () => {
   it('goes on at once after one that was killed, whose leases have not run out', async () => {
     const file = join(folder, 'm.db');
     const store = openMarketplaceSqliteStore(file);
-    await store.transact((tx) => tx.leases.claim('provider:provider-d', 'killed', Date.now(), 30_000));
+    await store.transact((tx) => tx.leases.claim(['provider:provider-d:0'], 'killed', Date.now(), 30_000));
     await store.close();
     await using _serving = await serve();
     const db = new Database(file, { readonly: true });
     const holder = () =>
-      db.prepare("SELECT holder FROM leases WHERE name = 'provider:provider-d'").pluck().get();
+      db.prepare("SELECT holder FROM leases WHERE name = 'provider:provider-d:0'").pluck().get();
     expect(holder()).not.toBe('killed');
     db.close();
   });

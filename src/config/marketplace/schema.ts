@@ -109,7 +109,7 @@ const pollingSchema = z
       .positive()
       .max(300)
       .default(polling.callTimeoutMs / 1000),
-    /** Calls to one provider at the same time. */
+    /** Calls to one provider at the same time, of all servers together. */
     concurrency: z.int().min(1).max(1000).default(polling.concurrency),
     /** How long a dedicated instance may read stopped or offline before that is believed. */
     blink_s: secondsSchema.default(polling.blinkMs / 1000),

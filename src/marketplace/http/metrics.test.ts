@@ -151,6 +151,14 @@ it('losses that are held beyond the cap are told by provider, until the provider
   expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
 });
 
+it('how many ranges of each provider this server has are counted', async () => {
+  const name = 'berth_marketplace_provider_ranges';
+  expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
+  setup.workers.start();
+  await setup.clock.advance(1);
+  expect(await told(name)).toEqual({ 'provider-x': 16, 'provider-y': 16 });
+});
+
 describe('calls about instances that fail while the catalog is read', () => {
   /** What is not 0. */
   async function failing(): Promise<Record<string, number>> {

@@ -19,7 +19,7 @@ interface Deps {
   store: Store;
   clock: Clock;
   providers: Providers;
-  workers: Pick<ProviderWorkers, 'failingMs'>;
+  workers: Pick<ProviderWorkers, 'failingMs' | 'rangesOf'>;
   writes: { areWritesTaken: boolean };
   diskRoom?: (() => Promise<{ free: number; size: number } | undefined>) | undefined;
   certificates: CertificateList;
@@ -106,7 +106,7 @@ export class Metrics extends ServerMetrics {
     this.gaugeByAll(
       ['provider', 'problem'],
       'berth_marketplace_provider_calls_failing_seconds',
-      'How long the calls about one deployment, or those that list the instances, have failed without one that succeeded: the longest such time, by what was wrong last; 0: none fail. Only the server that syncs the provider knows it.',
+      'How long the calls about one deployment, or those that list the instances, have failed without one that succeeded: the longest such time, by what was wrong last; 0: none fail. Each server knows it of the deployments that it syncs.',
       async () =>
         providers.ids().flatMap((provider) => {
           const failing = workers.failingMs(provider);
@@ -115,6 +115,12 @@ export class Metrics extends ServerMetrics {
             (failing.get(problem) ?? 0) / 1000,
           ]);
         }),
+    );
+    this.gaugeBy(
+      'provider',
+      'berth_marketplace_provider_ranges',
+      "How many of the 16 ranges of a provider's deployments this server syncs; all servers together have 16.",
+      async () => providers.ids().map((id) => [id, workers.rangesOf(id)]),
     );
     const tellCounts = (
       name: string,

@@ -18,7 +18,7 @@ export interface MarketplaceOptions {
     intervalMs: readonly [number, number];
     /** A call to a provider that takes longer is a timeout. */
     callTimeoutMs: number;
-    /** Calls to one provider at the same time. */
+    /** Calls to one provider at the same time, of all servers together. */
     concurrency: number;
     /** How long a dedicated instance may read stopped or offline before that is believed. */
     blinkMs: number;

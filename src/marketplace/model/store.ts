@@ -190,8 +190,11 @@ export interface DeploymentReader {
   }): Promise<DeploymentRecord[]>;
   /** Of every team, the newest first, a page at a time. */
   search(of: DeploymentSearch): Promise<DeploymentRecord[]>;
-  /** All of a provider that need a sync: the active ones, and those that still have to be cleaned up. */
-  toSync(providerId: string): Promise<DeploymentToSync[]>;
+  /**
+   * All of a provider that need a sync: the active ones, and those that still have to be cleaned up. `digits`: of these,
+   * those whose ids end in one of them.
+   */
+  toSync(providerId: string, digits?: string): Promise<DeploymentToSync[]>;
   /** Those of {@link toSync} with something to do now: being deployed or changed, or still to be cleaned up. */
   newToSync(providerId: string): Promise<DeploymentToSync[]>;
   /** When the last machine of a provider was proved by SSH, of the deployments that need a sync; null: none was. */

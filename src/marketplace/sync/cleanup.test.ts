@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
+import { rangeOf } from '../../work/range-division.ts';
 import { transition } from '../deployments/transition.ts';
 import { cleanUpLost } from '../operate/actions.ts';
 import { adopt } from './launch.ts';
@@ -72,7 +73,7 @@ describe('a deployment that was terminated', () => {
     const lose = async () => {
       const runOutAt = setup.clock.now() + MINUTE_MS;
       await setup.store.transact((tx) =>
-        tx.leases.claim('provider:provider-x', 'another', runOutAt, 9 * MINUTE_MS),
+        tx.leases.claim([`provider:provider-x:${rangeOf(id)}`], 'another', runOutAt, 9 * MINUTE_MS),
       );
       return null;
     };

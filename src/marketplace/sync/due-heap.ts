@@ -34,6 +34,11 @@ export class DueHeap {
     this.put(key, known.at + byMs);
   }
 
+  /** Removes such keys. */
+  drop(isDropped: (key: string) => boolean): void {
+    for (const key of this.#valid.keys()) if (isDropped(key)) this.#valid.delete(key);
+  }
+
   /** When the next key is due; null: there is none. */
   nextAt(): number | null {
     this.#dropReplaced();

@@ -102,7 +102,13 @@ export class ProviderHealth {
     this.#failing.delete(subject);
   }
 
-  /** Another process calls the provider now. */
+  /** Such subjects are another process's now. */
+  forgetAll(isMeant: (subject: string) => boolean): void {
+    for (const known of [this.#failing, this.#ignoredAnswers])
+      for (const subject of known.keys()) if (isMeant(subject)) known.delete(subject);
+  }
+
+  /** Other processes call the provider now. */
   clear(): void {
     this.#problems.clear();
     this.#failing.clear();

@@ -1,10 +1,11 @@
 import { LeaseLost, type LeaseRecord } from '../../work/lease.ts';
-import { LeaseHolder } from '../../work/lease-holder.ts';
-import { logNames } from '../model/deployment-record.ts';
+import { RANGES, rangeOf } from '../../work/range-division.ts';
+import { RangeLeases } from '../../work/range-leases.ts';
 import { fencedStore } from '../model/fenced-store.ts';
-import { type DeploymentToSync, type Signal, StoreUnavailable } from '../model/store.ts';
+import type { DeploymentToSync, Signal, Transaction } from '../model/store.ts';
 import { announcesChanges } from '../providers/capabilities.ts';
 import type { Provider } from '../providers/provider.ts';
+import { CatalogReading } from './catalog-reading.ts';
 import { ChangesFeed } from './changes-feed.ts';
 import { Observations, type SyncContext, type SyncDeps } from './context.ts';
 import { LastAnswers } from './last-answers.ts';
@@ -13,14 +14,13 @@ import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
 import { sendIntent } from './send-intent.ts';
 import { SshAlarm } from './ssh-alarm.ts';
+import { StepFailures } from './step-failures.ts';
 import { Sweep } from './sweep.ts';
 import { syncDeployment } from './sync-deployment.ts';
 import { SETTLED_MS, syncVolume } from './volumes/sync-volume.ts';
 
 /** How often what other processes have changed is read. */
 const NEWS_MS = 5_000;
-/** Between two readings of the catalog: the interval, more or less a quarter of it. */
-const CATALOG_JITTER = 0.25;
 /** How often all deployments are read again, in case one was lost from the schedule. */
 const REREAD_MS = 60_000;
 /** How often confirmed times are written. A crash loses this much, which is billed later or not at all. */
@@ -29,23 +29,28 @@ const AFTER_FAILURE_MS = 5_000;
 const VOLUMES_AT_ONCE = 8;
 /** SSH connections to new machines at the same time: beside the calls, since a host that hangs holds its slot for long. */
 const PROOFS_AT_ONCE = 32;
-/** What all steps have in common that break off while the database does not answer. */
-const STORE = 'store';
+
+/** By which other processes are woken where a process came or went. */
+const RANGES_CHANGED = 'ranges';
+/** Whichever process has this range does what is done once for a provider. */
+const CHORES_RANGE = 0;
 
 type Chore = 'catalog' | 'reread' | 'news' | 'flush' | 'sweep';
 
 /**
- * Syncs the deployments, the volumes and the catalog of one provider while this process holds its lease. Independent of all other
- * providers.
+ * Syncs a provider's deployments and volumes whose ranges this process holds; with the first range, also its catalog and
+ * its orphans. Independent of all other providers.
  */
 export class ProviderWorker {
   readonly #deps: SyncDeps;
   readonly #provider: Provider;
   readonly #health: ProviderHealth;
   readonly #sshAlarm: SshAlarm;
-  /** Bound to the current lease: its store rejects writes once another process holds it. */
-  #context: SyncContext | undefined;
-  readonly #lease: LeaseHolder;
+  readonly #changes: ChangesFeed;
+  readonly #failures: StepFailures;
+  /** By range, each bound to its lease: its store rejects writes once another process holds the range. */
+  readonly #contexts = new Map<number, SyncContext>();
+  readonly #leases: RangeLeases<Transaction>;
   readonly #deployments: Schedule;
   /** Beside the polls, so that a request does not wait for polls that hang. */
   readonly #intents: Schedule;
@@ -53,41 +58,51 @@ export class ProviderWorker {
   readonly #proofs: Schedule;
   readonly #chores: Schedule;
   readonly #sweep = new Sweep();
-  /** The reading of the catalog that is under way. */
-  #catalog: Promise<void> | undefined;
-  readonly #stopped = Promise.withResolvers<void>();
-  readonly #failing = new Set<string>();
+  readonly #catalog: CatalogReading;
 
   constructor(deps: SyncDeps, provider: Provider, holder: string) {
     const { clock, options } = deps;
     this.#deps = deps;
     this.#provider = provider;
     this.#health = new ProviderHealth(deps, provider.id);
+    this.#changes = new ChangesFeed({
+      ...deps,
+      provider,
+      health: this.#health,
+      maxAgeMs: options.polling.intervalMs[1],
+      changed: (instanceId) => this.#pollNow(instanceId),
+    });
     this.#sshAlarm = new SshAlarm(deps, provider.id);
+    this.#catalog = new CatalogReading(deps);
+    this.#failures = new StepFailures(deps, provider.id);
+    const { concurrency } = options.polling;
     this.#deployments = new Schedule(clock, {
-      concurrency: options.polling.concurrency,
-      run: (id) => this.#guard('poll', (context) => syncDeployment(context, id), id),
+      concurrency: () => this.#shareOf(concurrency),
+      run: (id) => this.#guard('poll', rangeOf(id), (context) => syncDeployment(context, id), id),
     });
     this.#intents = new Schedule(clock, {
-      concurrency: options.polling.concurrency,
-      run: (id) => this.#guard('intent', (context) => this.#send(context, id), id),
+      concurrency: () => this.#shareOf(concurrency),
+      run: (id) => this.#guard('intent', rangeOf(id), (context) => this.#send(context, id), id),
     });
     this.#volumes = new Schedule(clock, {
-      concurrency: VOLUMES_AT_ONCE,
-      run: (id) => this.#guard('volume', (context) => syncVolume(context, id), id),
+      concurrency: () => this.#shareOf(VOLUMES_AT_ONCE),
+      run: (id) => this.#guard('volume', rangeOf(id), (context) => syncVolume(context, id), id),
     });
     this.#proofs = new Schedule(clock, {
-      concurrency: PROOFS_AT_ONCE,
-      run: (id) => this.#guard('ssh proof', (context) => this.#prove(context, id), id),
+      concurrency: () => PROOFS_AT_ONCE,
+      run: (id) => this.#guard('ssh proof', rangeOf(id), (context) => this.#prove(context, id), id),
     });
     this.#chores = new Schedule(clock, {
-      concurrency: Number.POSITIVE_INFINITY,
-      run: (chore) => this.#guard(chore, (context) => this.#do(context, chore as Chore)),
+      concurrency: () => Number.POSITIVE_INFINITY,
+      run: (chore) => this.#do(chore as Chore),
     });
-    this.#lease = new LeaseHolder(deps, {
+    this.#leases = new RangeLeases(deps, {
       name: `provider:${provider.id}`,
       holder,
-      changed: (lease) => (lease === null ? this.#end() : this.#begin(lease)),
+      begin: (won) => this.#begin(won),
+      end: (ranges) => this.#end(ranges),
+      drain: (range) => this.#drain(range),
+      tell: (tx) => tx.signals.wake(provider.id, RANGES_CHANGED),
     });
   }
 
@@ -100,23 +115,29 @@ export class ProviderWorker {
     return this.#health.failingMs;
   }
 
+  /** How many ranges of the provider this process syncs. */
+  get ranges(): number {
+    return this.#contexts.size;
+  }
+
   start(): void {
-    this.#lease.start();
+    this.#leases.start();
   }
 
   /** There is something to do; without a signal: what is new is read. */
   wake(signal?: Signal): void {
-    if (!this.#lease.isHeld) return;
     if (signal === undefined) this.#chores.put('news', 0);
+    else if (signal.subjectId === RANGES_CHANGED) this.#leases.balance();
+    else if (!this.#leases.isHeld(rangeOf(signal.subjectId))) return;
     else if (signal.kind === 'ask') this.#intents.put(signal.subjectId, 0);
     else if (signal.subjectId.startsWith('vol-')) this.#volumes.put(signal.subjectId, 0);
     else this.#syncRow(signal.subjectId);
   }
 
-  /** Reads the provider's catalog now, where this process holds its lease. */
+  /** Reads the provider's catalog now, where this process is the one that does. */
   async refreshCatalog(): Promise<void> {
-    await this.#lease.claimed;
-    await this.#guard('catalog', (context) => this.#do(context, 'catalog'));
+    await this.#leases.claimed;
+    await this.#do('catalog');
   }
 
   /** The next polls of these deployments are so much later. */
@@ -124,61 +145,84 @@ export class ProviderWorker {
     this.#deployments.postpone(deploymentIds, byMs);
   }
 
-  /** Waits for running steps, then releases the lease. */
+  /** Waits for running steps, then releases the leases. */
   async stop(): Promise<void> {
-    this.#stopped.resolve();
-    await this.#lease.stop();
-    await this.#context?.changes.stop();
-    await Promise.all(this.#schedules.map((schedule) => schedule.stop()));
-    await this.#context?.observations
-      .flush()
-      .catch((error) => this.#deps.log.warn({ err: error }, 'the last observations could not be written'));
-    await this.#lease.release();
+    this.#catalog.stop();
+    await this.#leases.stop();
+    await this.#changes.stop();
+    await Promise.all([...this.#schedules, this.#chores].map((schedule) => schedule.stop()));
+    await Promise.all([...this.#contexts.values()].map((context) => this.#flushLast(context)));
+    await this.#leases.release();
   }
 
+  /** What is about one deployment or volume. */
   get #schedules(): Schedule[] {
-    return [this.#deployments, this.#intents, this.#volumes, this.#proofs, this.#chores];
+    return [this.#deployments, this.#intents, this.#volumes, this.#proofs];
   }
 
-  #begin(lease: LeaseRecord): void {
+  /** Of calls to the provider, how many this process may make at once: all processes together make no more than the limit. */
+  #shareOf(limit: number): number {
+    return Math.max(1, Math.floor((limit * this.#contexts.size) / RANGES));
+  }
+
+  #begin(won: readonly { range: number; lease: LeaseRecord }[]): void {
     const { options, random } = this.#deps;
+    for (const { range, lease } of won) this.#contexts.set(range, this.#contextOf(range, lease));
+    for (const chore of ['reread', 'flush'] as const) this.#chores.put(chore, 0);
+    this.#chores.put('news', NEWS_MS);
+    if (!won.some(({ range }) => range === CHORES_RANGE)) return;
+    this.#chores.put('catalog', 0);
+    this.#chores.put('sweep', Math.round(options.polling.sweepMs * random.next()));
+  }
+
+  #contextOf(range: number, lease: LeaseRecord): SyncContext {
     const store = fencedStore(this.#deps.store, lease);
     const answers = new LastAnswers(this.#deps);
-    this.#context = {
+    return {
       ...this.#deps,
       store,
       provider: this.#provider,
       health: this.#health,
       observations: new Observations(store, answers),
       answers,
-      changes: new ChangesFeed({
-        ...this.#deps,
-        provider: this.#provider,
-        health: this.#health,
-        maxAgeMs: options.polling.intervalMs[1],
-        changed: (instanceId) => this.#pollNow(answers.deploymentOf(instanceId)),
-      }),
-      isLeaseHeld: () => this.#lease.isHeld,
-      call: { timeoutMs: options.polling.callTimeoutMs },
+      changes: this.#changes,
+      isLeaseHeld: () => this.#leases.isHeld(range),
+      call: { timeoutMs: this.#deps.options.polling.callTimeoutMs },
       cleanups: new Map(),
       unproved: new Map(),
       beginProof: (id) => this.#proofs.put(id, 0),
       sshAlarm: this.#sshAlarm,
     };
-    for (const chore of ['catalog', 'reread', 'flush'] as const) this.#chores.put(chore, 0);
-    this.#chores.put('news', NEWS_MS);
-    this.#chores.put('sweep', Math.round(options.polling.sweepMs * random.next()));
   }
 
-  #end(): void {
-    void this.#context?.changes.stop();
-    this.#context = undefined;
-    this.#health.clear();
+  #end(ranges: readonly number[]): void {
     this.#deps.log.warn(
-      { provider: this.#provider.id },
-      'the lease of the provider is lost: another process may work on it now',
+      { provider: this.#provider.id, ranges },
+      'the lease of the provider is lost: another process may work on these ranges of its deployments now',
     );
-    for (const schedule of this.#schedules) schedule.clear();
+    for (const range of ranges) void this.#leave(range);
+  }
+
+  /** Settles once no step of the range runs any more. */
+  async #leave(range: number): Promise<void> {
+    this.#contexts.delete(range);
+    const isInRange = (id: string) => rangeOf(id) === range;
+    if (this.#contexts.size === 0) this.#health.clear();
+    else this.#health.forgetAll(isInRange);
+    await Promise.all(this.#schedules.map((schedule) => schedule.drop(isInRange)));
+  }
+
+  async #drain(range: number): Promise<void> {
+    const context = this.#contexts.get(range);
+    await this.#leave(range);
+    if (range === CHORES_RANGE) await this.#chores.drop((chore) => chore === 'catalog' || chore === 'sweep');
+    if (context !== undefined) await this.#flushLast(context);
+  }
+
+  async #flushLast({ observations }: SyncContext): Promise<void> {
+    await observations
+      .flush()
+      .catch((error) => this.#deps.log.warn({ err: error }, 'the last observations could not be written'));
   }
 
   /** Sends what is asked for, and has the deployment synced at once. */
@@ -194,66 +238,82 @@ export class ProviderWorker {
     return null;
   }
 
-  async #do(context: SyncContext, chore: Chore): Promise<number> {
+  async #do(chore: Chore): Promise<number | null> {
     switch (chore) {
       case 'catalog':
-        // A provider that hangs delays no end: what is read after it is not written, since the lease is released.
-        await Promise.race([this.#readCatalog(context), this.#stopped.promise]);
-        return this.#nextCatalogMs();
-      case 'reread':
-        this.#take(context, await context.store.read.deployments.toSync(context.provider.id));
-        this.#takeVolumes(await context.store.read.volumes.toSync(context.provider.id), SETTLED_MS);
-        return REREAD_MS;
-      case 'news':
-        if (announcesChanges(context.provider.catalog)) context.changes.start();
-        this.#take(context, await context.store.read.deployments.newToSync(context.provider.id));
-        this.#takeVolumes(await context.store.read.volumes.newToSync(context.provider.id), 0);
-        return NEWS_MS;
-      case 'flush':
-        await context.observations.flush();
-        return FLUSH_MS;
+        return this.#guard(chore, CHORES_RANGE, (context) => this.#catalog.run(context));
       case 'sweep':
-        await this.#sweep.run(context);
-        return context.options.polling.sweepMs;
+        return this.#guard(chore, CHORES_RANGE, async (context) => {
+          await this.#sweep.run(context);
+          return context.options.polling.sweepMs;
+        });
+      case 'reread':
+      case 'news':
+        return this.#read(chore);
+      case 'flush':
+        await Promise.all(
+          [...this.#contexts.keys()].map((range) =>
+            this.#guard(chore, range, async ({ observations }) => observations.flush().then(() => null)),
+          ),
+        );
+        return this.#contexts.size === 0 ? null : FLUSH_MS;
     }
   }
 
-  /** Those that ask at the same time share one reading. */
-  #readCatalog({ store, provider, call, refreshCatalog }: SyncContext): Promise<void> {
-    this.#catalog ??= refreshCatalog(provider.id, store, call).finally(() => {
-      this.#catalog = undefined;
+  /** In which the ids of these ranges end; undefined: this process has all. */
+  get #digits(): string | undefined {
+    if (this.#contexts.size === RANGES) return undefined;
+    return [...this.#contexts.keys()].map((range) => range.toString(RANGES)).join('');
+  }
+
+  /** Once for all ranges. What is read may belong to others, or by now. */
+  async #read(chore: 'reread' | 'news'): Promise<number | null> {
+    const [anyRange] = this.#contexts.keys();
+    if (anyRange === undefined) return null;
+    return this.#guard(chore, anyRange, async ({ store: { read }, provider }) => {
+      const { deployments, volumes } = read;
+      if (chore === 'reread') {
+        this.#take(await deployments.toSync(provider.id, this.#digits));
+        this.#takeVolumes(await volumes.toSync(provider.id), SETTLED_MS);
+        return REREAD_MS;
+      }
+      if (announcesChanges(provider.catalog)) this.#changes.start();
+      this.#take(await deployments.newToSync(provider.id));
+      this.#takeVolumes(await volumes.newToSync(provider.id), 0);
+      return NEWS_MS;
     });
-    return this.#catalog;
   }
 
-  #nextCatalogMs(): number {
-    const { options, random } = this.#deps;
-    return Math.round(options.polling.catalogMs * (1 - CATALOG_JITTER + 2 * CATALOG_JITTER * random.next()));
-  }
-
-  #take({ cleanups }: SyncContext, deployments: readonly DeploymentToSync[]): void {
+  #take(deployments: readonly DeploymentToSync[]): void {
     for (const { id, stoppedAt, launchState, isAsked } of deployments) {
+      const context = this.#contexts.get(rangeOf(id));
+      if (context === undefined) continue;
       if (isAsked) this.#intents.put(id, 0);
-      if (stoppedAt !== null && !cleanups.has(id)) this.#syncRow(id);
+      if (stoppedAt !== null && !context.cleanups.has(id)) this.#syncRow(id);
       else if (!this.#deployments.has(id))
         this.#deployments.put(id, launchState === 'made' ? this.#firstPollMs() : 0);
     }
   }
 
-  #pollNow(id: string | undefined): void {
-    if (id !== undefined) this.#deployments.put(id, 0);
+  /** The provider has listed the instance as changed. */
+  #pollNow(providerInstanceId: string): void {
+    for (const { answers } of this.#contexts.values()) {
+      const id = answers.deploymentOf(providerInstanceId);
+      if (id !== undefined) this.#deployments.put(id, 0);
+    }
   }
 
   /** The row of the deployment may have changed. */
   #syncRow(id: string): void {
-    this.#context?.answers.rowChanged(id);
+    this.#contexts.get(rangeOf(id))?.answers.rowChanged(id);
     this.#deployments.put(id, 0);
   }
 
   /** Those that are not known are due within this time. */
   #takeVolumes(ids: readonly string[], withinMs: number): void {
     for (const id of ids)
-      if (!this.#volumes.has(id)) this.#volumes.put(id, Math.round(withinMs * this.#deps.random.next()));
+      if (this.#contexts.has(rangeOf(id)) && !this.#volumes.has(id))
+        this.#volumes.put(id, Math.round(withinMs * this.#deps.random.next()));
   }
 
   /** Spreads the first polls of deployments that an earlier process left. */
@@ -262,47 +322,26 @@ export class ProviderWorker {
     return Math.round(options.polling.intervalMs[0] * random.next());
   }
 
-  /** A step that throws is a bug or a store failure: it is logged once and retried. */
+  /** A step that throws is logged once and retried. It stops no other, nor another range. */
   async #guard(
     name: string,
+    range: number,
     step: (context: SyncContext) => Promise<number | null>,
-    deploymentId?: string,
+    subjectId?: string,
   ): Promise<number | null> {
-    const key = `${name} ${deploymentId ?? ''}`;
-    const context = this.#context;
+    const context = this.#contexts.get(range);
     if (context === undefined) return null;
     // It has run out, and a renewal may be under way: where that comes too late, the end of the lease drops what is due.
-    if (!this.#lease.isHeld) return AFTER_FAILURE_MS;
+    if (!this.#leases.isHeld(range)) return AFTER_FAILURE_MS;
     try {
       const afterMs = await step(context);
-      this.#failing.delete(key);
-      this.#failing.delete(STORE);
+      this.#failures.succeeded(name, subjectId);
       return afterMs;
     } catch (error) {
-      // Whoever has the lease now does it.
-      if (error instanceof LeaseLost) {
-        if (this.#context === context) this.#lease.lost();
-        return null;
-      }
-      const cause = error instanceof StoreUnavailable ? STORE : key;
-      if (!this.#failing.has(cause)) {
-        this.#failing.add(cause);
-        const fields = {
-          err: error,
-          ...(await this.#namesOf(deploymentId)),
-          provider: this.#provider.id,
-          step: name,
-        };
-        this.#deps.log.error(fields, 'a step failed with an error; it will be retried');
-      }
-      return AFTER_FAILURE_MS;
+      if (!(error instanceof LeaseLost)) await this.#failures.failed(error, name, subjectId);
+      // The process that has the range now does it.
+      else if (this.#contexts.get(range) === context) this.#leases.lost(range);
+      return error instanceof LeaseLost ? null : AFTER_FAILURE_MS;
     }
-  }
-
-  /** Its id alone while the store does not answer. */
-  async #namesOf(deploymentId: string | undefined): Promise<object> {
-    if (deploymentId === undefined) return {};
-    const record = await this.#deps.store.read.deployments.byId(deploymentId).catch(() => null);
-    return record === null ? { deployment: deploymentId } : logNames(record);
   }
 }

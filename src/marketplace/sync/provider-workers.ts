@@ -2,7 +2,10 @@ import type { SyncDeps } from './context.ts';
 import type { ProviderWideProblem } from './provider-health.ts';
 import { ProviderWorker } from './provider-worker.ts';
 
-/** One worker per provider: a provider that hangs delays no other. */
+/**
+ * One worker per provider: a provider that hangs delays no other. Several processes share the deployments of each
+ * provider by ranges.
+ */
 export class ProviderWorkers {
   readonly #store: SyncDeps['store'];
   readonly #workers: ReadonlyMap<string, ProviderWorker>;
@@ -27,7 +30,7 @@ export class ProviderWorkers {
     });
   }
 
-  /** Reads the catalogs of the providers whose lease this process holds. */
+  /** Reads the catalogs that this process is the one to read. */
   async refreshCatalogs(): Promise<void> {
     await Promise.all([...this.#workers.values()].map((worker) => worker.refreshCatalog()));
   }
@@ -45,6 +48,11 @@ export class ProviderWorkers {
   /** For how long calls to a provider have failed, in milliseconds, by what is wrong; as far as this process makes them. */
   failingMs(providerId: string): ReadonlyMap<ProviderWideProblem, number> {
     return this.#workers.get(providerId)?.failingMs ?? new Map();
+  }
+
+  /** How many ranges of a provider's deployments this process syncs. */
+  rangesOf(providerId: string): number {
+    return this.#workers.get(providerId)?.ranges ?? 0;
   }
 
   /** Lets what runs come to its end. */

@@ -4,7 +4,7 @@ import { DueHeap } from './due-heap.ts';
 /** Runs a function for each key when it is due: a few at a time, and never concurrently for one key. */
 export class Schedule {
   readonly #clock: Clock;
-  readonly #concurrency: number;
+  readonly #concurrency: () => number;
   readonly #run: (key: string) => Promise<number | null>;
   readonly #due = new DueHeap();
   /** Keys that run and were put meanwhile, by when they are due again. */
@@ -14,10 +14,10 @@ export class Schedule {
   #wakesAt = Number.POSITIVE_INFINITY;
   #isStopped = false;
 
-  /** `run` says after how many milliseconds the key is due again; null: not any more. It does not reject. */
+  /** `concurrency` says how many may run at once now. `run` says after how many milliseconds the key is due again; null: not any more. It does not reject. */
   constructor(
     clock: Clock,
-    { concurrency, run }: { concurrency: number; run: (key: string) => Promise<number | null> },
+    { concurrency, run }: { concurrency: () => number; run: (key: string) => Promise<number | null> },
   ) {
     this.#clock = clock;
     this.#concurrency = concurrency;
@@ -46,6 +46,13 @@ export class Schedule {
     if (!this.#isStopped) this.#pump();
   }
 
+  /** Such keys are not due any more. Settles once those of them that run have ended. */
+  async drop(isDropped: (key: string) => boolean): Promise<void> {
+    this.#due.drop(isDropped);
+    for (const key of this.#again.keys()) if (isDropped(key)) this.#again.delete(key);
+    await Promise.all([...this.#running].filter(([key]) => isDropped(key)).map(([, run]) => run));
+  }
+
   /** Nothing is due any more. What runs goes on to its end. */
   clear(): void {
     this.#due.clear();
@@ -64,7 +71,7 @@ export class Schedule {
   #pump(): void {
     const now = this.#clock.now();
     let nextAt = this.#due.nextAt();
-    while (nextAt !== null && this.#running.size < this.#concurrency) {
+    while (nextAt !== null && this.#running.size < this.#concurrency()) {
       if (nextAt > now) {
         this.#sleepUntil(nextAt, now);
         return;

@@ -36,6 +36,14 @@ async function terminate(...ids: string[]): Promise<void> {
   });
 }
 
+async function lose(id: string): Promise<void> {
+  const record = await read(setup, id);
+  await setup.store.transact(async (tx) => {
+    const isLoss = { to: 'terminated-provider', at: setup.clock.now(), isLoss: true } as const;
+    await transition(setup.deps, tx, record, isLoss);
+  });
+}
+
 /** A second deployment has the instance of the first: a version that did not refuse that wrote the rows. */
 async function share(instanceId: string): Promise<string> {
   const id = `dep-${String(2).padStart(32, '0')}`;
@@ -113,6 +121,20 @@ describe('a provider that gives two deployments one instance', () => {
     await setup.clock.advance(MINUTE_MS);
     expect(await read(setup, second)).toMatchObject({ status: 'failed', failureReason: 'provider_error' });
   });
+
+  it('fails the second also where the first was lost: its instance may be there [shared-instance-lost]', async () => {
+    const first = await running(setup);
+    await lose(first.id);
+    setup.plain.faults.plan = (method) => (method === 'createInstance' ? asIs(first.instanceId) : 'none');
+    const second = await accept(setup, { number: 2 });
+    await setup.clock.advance(MINUTE_MS);
+    expect(await read(setup, second)).toMatchObject({
+      status: 'failed',
+      failureReason: 'provider_error',
+      cleanup: 'done',
+    });
+    expect([statuses(setup.plain), deletes()]).toEqual([['ONLINE'], 0]);
+  });
 });
 
 describe('an instance that two rows have', () => {
@@ -147,11 +169,7 @@ describe('an instance that two rows have', () => {
 
   it('is kept when an operator cleans up the one that was lost [shared-instance-clean-up]', async () => {
     const { id, instanceId } = await running(setup);
-    const record = await read(setup, id);
-    await setup.store.transact(async (tx) => {
-      const isLoss = { to: 'terminated-provider', at: setup.clock.now(), isLoss: true } as const;
-      await transition(setup.deps, tx, record, isLoss);
-    });
+    await lose(id);
     const second = await share(instanceId);
     await cleanUpLost(setup.deps, { name: 'mara', source: 'cli', address: null }, id);
     await setup.clock.advance(HOUR_MS);

@@ -392,3 +392,15 @@ it.each(['a', 'c', 'd', 'e', 'f'])(
     expect(world.plain(letter).volumes).toMatchObject([{ status: 'AVAILABLE', attached_instance_ids: [] }]);
   },
 );
+
+it('an attachment of the launch is given up in time where the deployment was stopped before [attach-while-stopped]', async () => {
+  const { volumeId } = await made('a');
+  const { id } = await launch('a', [volumeId]);
+  const volume = () => world.deps.store.read.volumes.byVolumeId(volumeId);
+  await world.update(id, { status: 'stopped', startedAt: world.clock.now(), stoppedAt: world.clock.now() });
+  await world.settle(world.sync('a'));
+  expect(await volume()).toMatchObject({ status: 'attached', action: { kind: 'attach' } });
+  await world.clock.advance(world.deps.options.polling.actionMs);
+  await world.settle(world.sync('a'));
+  expect(await volume()).toMatchObject({ status: 'available', action: null });
+});

@@ -304,6 +304,10 @@ export function describeMarketplaceStore(
           { providerId, count: 3 },
           { providerId: 'provider-b', count: 1 },
         ]);
+        const endsIn = async (digits: string) => ids(await store.read.deployments.toSync(providerId, digits));
+        expect([await endsIn('0g'), await endsIn('gt'), await endsIn('0123')]).toEqual([
+          ...[['deploying', 'running'], ['deploying', 'running', 'left'], []],
+        ]);
         const setupNew = async () => ids(await store.read.deployments.newToSync(providerId));
         expect(await setupNew()).toEqual(['deploying', 'left']);
         await write((tx) => tx.deployments.setCleanup('left', 'done'));
@@ -580,8 +584,10 @@ export function describeMarketplaceStore(
     });
 
     describe('leases', () => {
-      const claim = (holder: string, at: number, ttlMs = 10) =>
-        write((tx) => tx.leases.claim('job', holder, at, ttlMs));
+      const claim = async (holder: string, at: number, ttlMs = 10) => {
+        const [lease = null] = await write((tx) => tx.leases.claim(['job'], holder, at, ttlMs));
+        return lease;
+      };
 
       it('are held by one at a time, and renewed under the same token', async () => {
         expect(await claim('a', now)).toEqual({ name: 'job', token: 1, holder: 'a', until: now + 10 });
@@ -600,9 +606,9 @@ export function describeMarketplaceStore(
 
       it('are given back, and their next holder has a greater token', async () => {
         await claim('a', now);
-        await write((tx) => tx.leases.release('job', 'b'));
+        await write((tx) => tx.leases.release(['job'], 'b'));
         expect(await claim('b', now)).toBeNull();
-        await write((tx) => tx.leases.release('job', 'a'));
+        await write((tx) => tx.leases.release(['job'], 'a'));
         expect(await claim('a', now)).toMatchObject({ token: 2, holder: 'a' });
       });
 
@@ -617,9 +623,26 @@ export function describeMarketplaceStore(
         expect(await isHeld({ name: 'another' })).toBe(false);
         await claim('b', now + 60);
         expect(await isHeld()).toBe(false);
-        await write((tx) => tx.leases.release('job', 'b'));
+        await write((tx) => tx.leases.release(['job'], 'b'));
         await claim('a', now + 61);
         expect([await isHeld(), await isHeld({ token: 3 })]).toEqual([false, true]);
+      });
+
+      it('are claimed, listed and released several at once, each for itself [leases-as-a-set]', async () => {
+        const names = ['job', 'one', 'two'];
+        await claim('a', now);
+        const won = await write((tx) => tx.leases.claim(names, 'b', now, 20));
+        expect(won.map(({ name }) => name).sort()).toEqual(['one', 'two']);
+        const taken = async (holder: string, at: number) => {
+          const leases = await write((tx) => tx.leases.taken(names, holder, at));
+          return leases.map((lease) => `${lease.name} ${lease.holder}`).sort();
+        };
+        expect(await taken('b', now)).toEqual(['job a', 'one b', 'two b']);
+        // What has run out is listed for its last holder alone.
+        expect(await taken('b', now + 10)).toEqual(['one b', 'two b']);
+        expect(await taken('a', now + 20)).toEqual(['job a']);
+        await write((tx) => tx.leases.release(['one', 'job'], 'b'));
+        expect(await taken('c', now)).toEqual(['job a', 'two b']);
       });
 
       it('that end further away than any lease does are free', async () => {

@@ -60,14 +60,14 @@ function isToSend({ state, deployment }: AttachmentSnapshot): boolean {
   return state === 'detaching' && (isActive(deployment) || deployment.cleanup !== 'wanted');
 }
 
-/** It was not done in time; a volume that is named at a launch cannot be attached before the instance is running. */
+/** It was not done in time. A volume that is named at a launch is not attached before the instance has run. */
 function isGivenUp(
   { clock, options }: VolumeContext,
   { record: { action } }: VolumeSnapshot,
   { state, deployment }: AttachmentSnapshot,
   observed: ProviderVolume,
 ): boolean {
-  if (state === 'attaching' ? deployment.status !== 'running' : !isActive(deployment)) return false;
+  if (!isActive(deployment) || (state === 'attaching' && deployment.status === 'deploying')) return false;
   if (state === 'attaching' && observed.status === 'ERROR') return true;
   const since = Math.max(action?.since ?? 0, deployment.startedAt ?? 0);
   return clock.now() - since >= options.polling.actionMs;

@@ -40,6 +40,15 @@ const deploymentsToTend = prepared((connection: Connection, { provider }: { prov
   deploymentsOf(connection, provider, isToTend(connection)),
 );
 
+/** By the last digits of their ids: read through the same index, and only those are sent. */
+const deploymentsToTendOf = prepared(
+  (connection: Connection, { provider, digits }: { provider: string; digits: string }) => {
+    const { id } = connection.tables.deployments;
+    const isMeant = sql`CAST(${digits} AS TEXT) LIKE '%' || substr(${id}, length(${id})) || '%'`;
+    return deploymentsOf(connection, provider, sql`${isToTend(connection)} AND ${isMeant}`);
+  },
+);
+
 const newDeploymentsToTend = prepared((connection: Connection, { provider }: { provider: string }) =>
   deploymentsOf(connection, provider, isNewToTend(connection)),
 );
@@ -126,7 +135,10 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         )
         .orderBy(desc(deployments.createdAt), desc(deployments.id))
         .limit(limit),
-    toSync: (provider) => deploymentsToTend(connection, { provider }),
+    toSync: (provider, digits) =>
+      digits === undefined
+        ? deploymentsToTend(connection, { provider })
+        : deploymentsToTendOf(connection, { provider, digits }),
     newToSync: (provider) => newDeploymentsToTend(connection, { provider }),
     lastProvedAt: async (provider) => {
       const provedAt = sql<number | null>`max(CAST(${deployments.sshProof} ->> 'provedAt' AS BIGINT))`;

@@ -1,4 +1,4 @@
-import { and, eq, gt, lte, or, sql } from 'drizzle-orm';
+import { and, eq, gt, inArray, lte, or, sql } from 'drizzle-orm';
 import type { LeaseWriter, SettingReader, SettingWriter } from '../../../marketplace/model/store.ts';
 import type { LeaseRecord } from '../../../work/lease.ts';
 import { prepared } from '../../queries/prepared.ts';
@@ -9,31 +9,6 @@ import type { Connection } from './connection.ts';
  * expired, so that nothing waits for ever.
  */
 const FARTHEST_MS = 2 * 60 * 60 * 1000;
-
-const claimLease = prepared(
-  (
-    { db, tables: { leases } }: Connection,
-    values: { name: string; holder: string; now: number; until: number; farthest: number },
-  ) =>
-    db
-      .insert(leases)
-      .values({ name: values.name, token: 1, holder: values.holder, until: values.until })
-      .onConflictDoUpdate({
-        target: leases.name,
-        set: {
-          token: sql`CASE WHEN ${leases.holder} = ${values.holder} THEN ${leases.token} ELSE ${leases.token} + 1 END`,
-          holder: values.holder,
-          until: values.until,
-        },
-        setWhere:
-          or(
-            eq(leases.holder, values.holder),
-            lte(leases.until, values.now),
-            gt(leases.until, values.farthest),
-          ) ?? sql`false`,
-      })
-      .returning(),
-);
 
 const heldLease = prepared(
   (
@@ -58,17 +33,38 @@ export function leaseWriter(connection: Connection): LeaseWriter {
     tables: { leases },
   } = connection;
   return {
-    claim: async (name, holder, now, ttlMs) => {
-      const asked = { name, holder, now, until: now + ttlMs, farthest: now + FARTHEST_MS };
-      const [lease] = await claimLease(connection, asked);
-      return lease ?? null;
-    },
-    // The row stays, so that the next holder gets a greater token.
-    release: async (name, holder) =>
+    claim: async (names, holder, now, ttlMs) =>
+      db
+        .insert(leases)
+        .values(names.map((name) => ({ name, token: 1, holder, until: now + ttlMs })))
+        .onConflictDoUpdate({
+          target: leases.name,
+          set: {
+            token: sql`CASE WHEN ${leases.holder} = ${holder} THEN ${leases.token} ELSE ${leases.token} + 1 END`,
+            holder,
+            until: now + ttlMs,
+          },
+          setWhere:
+            or(eq(leases.holder, holder), lte(leases.until, now), gt(leases.until, now + FARTHEST_MS)) ??
+            sql`false`,
+        })
+        .returning(),
+    taken: async (names, holder, now) =>
+      db
+        .select()
+        .from(leases)
+        .where(
+          and(
+            inArray(leases.name, [...names]),
+            or(eq(leases.holder, holder), and(gt(leases.until, now), lte(leases.until, now + FARTHEST_MS))),
+          ),
+        ),
+    // The rows stay, so that the next holder gets a greater token.
+    release: async (names, holder) =>
       void (await db
         .update(leases)
         .set({ holder: '', until: 0 })
-        .where(and(eq(leases.name, name), eq(leases.holder, holder)))),
+        .where(and(inArray(leases.name, [...names]), eq(leases.holder, holder)))),
     isHeld: async ({ name, token, holder }) => {
       const [held] = await heldLease(connection, { name, token, holder });
       return held !== undefined;

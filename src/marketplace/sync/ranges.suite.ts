@@ -1,0 +1,356 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
+import { withOverrides } from '../../ports/with-overrides.ts';
+import { runningDeployment, seed } from '../../store/marketplace/records.fixture.ts';
+import { LeaseLost } from '../../work/lease.ts';
+import { namesOf, RANGES } from '../../work/range-division.ts';
+import { type Market, marketOn, publicKey } from '../deployments/market.fixture.ts';
+import type { Reader, Store } from '../model/store.ts';
+import { ProviderWorkers } from './provider-workers.ts';
+import { MINUTE_MS, seededRandom, stopped } from './sync.fixture.ts';
+
+interface Setup {
+  /** Stores of as many processes on one empty database. */
+  open(count: number): Promise<{ stores: Store[]; close(): Promise<void> }>;
+  /** How long no poll of a deployment begins while servers come and go, at most. */
+  longestPauseMs: number;
+}
+
+const NAMES = namesOf('provider:provider-x');
+const POLL_MS = 200;
+const DEPLOYMENTS = 2 * RANGES;
+
+/** Which server polls what: the calls under way, and when each deployment was polled. */
+interface Polls {
+  open: Map<string, string>;
+  overlaps: string[];
+  times: Map<string, number[]>;
+  /** How many were under way at once. */
+  most: number;
+  /** How long one takes. */
+  takeMs: number;
+}
+
+/** One of several servers, which can stand still between any two calls. */
+class Server {
+  readonly name: string;
+  readonly workers: ProviderWorkers;
+  /** Writes of this server that the database refused, since it has the range no more. */
+  refused = 0;
+  launches = 0;
+  /** Reading these deployments throws. */
+  failing: (id: string) => boolean = () => false;
+  #still: PromiseWithResolvers<void> | undefined;
+
+  constructor(market: Omit<Market, 'close'>, store: Store, { name, polls }: { name: string; polls: Polls }) {
+    this.name = name;
+    const { deps, clock, plain } = market;
+    const through = async <T>(call: () => Promise<T>): Promise<T> => {
+      await this.#still?.promise;
+      const release = clock.hold();
+      const answer = await call().finally(release);
+      await this.#still?.promise;
+      return answer;
+    };
+    const own = withOverrides(store, {
+      read: gated(store.read, async (call, id) => {
+        if (this.failing(id)) throw new Error(`${id} cannot be read`);
+        return through(call);
+      }),
+      transact: (body) =>
+        through(() => store.transact(body)).catch((error) => {
+          if (error instanceof LeaseLost) this.refused += 1;
+          throw error;
+        }),
+      onWake: (woken) => store.onWake((...about) => this.#still === undefined && woken(...about)),
+    });
+    const poll: OrchestratorClient['getInstance'] = async (id, ...rest) => {
+      if (polls.open.has(id)) polls.overlaps.push(`${id} by ${polls.open.get(id)} and ${name}`);
+      polls.open.set(id, name);
+      polls.most = Math.max(polls.most, polls.open.size);
+      polls.times.set(id, [...(polls.times.get(id) ?? []), clock.now()]);
+      await new Promise<void>((resolve) => void clock.setTimer(polls.takeMs, resolve));
+      polls.open.delete(id);
+      const answer = structuredClone(await plain.client.getInstance(id, ...rest));
+      await this.#still?.promise;
+      return answer;
+    };
+    const create: OrchestratorClient['createInstance'] = (...args) => {
+      this.launches += 1;
+      return plain.client.createInstance(...args);
+    };
+    const client = withOverrides(plain.client, { getInstance: poll, createInstance: create });
+    const provider = { ...market.provider, client };
+    this.workers = new ProviderWorkers({
+      ...deps,
+      store: own,
+      random: seededRandom(name.charCodeAt(name.length - 1)),
+      providers: { ids: () => ['provider-x'], get: () => provider },
+      refreshCatalog: async () => undefined,
+    });
+  }
+
+  standStill(): void {
+    this.#still = Promise.withResolvers();
+  }
+
+  goOn(): void {
+    this.#still?.resolve();
+    this.#still = undefined;
+  }
+}
+
+type Through = <T>(call: () => Promise<T>, subject: string) => Promise<T>;
+
+function gated(read: Reader, through: Through): Reader {
+  const reader = (part: object) =>
+    new Proxy(part, {
+      get: (target, name) => {
+        const method: unknown = Reflect.get(target, name);
+        if (typeof method !== 'function') return method;
+        return (...args: unknown[]) => through(async () => method.apply(target, args), String(args[0]));
+      },
+    });
+  return new Proxy(read, { get: (target, name) => reader(Reflect.get(target, name) as object) });
+}
+
+/** Several servers share the deployments of one provider, on whichever database. */
+export function describeRanges({ open, longestPauseMs }: Setup): void {
+  let opened: Awaited<ReturnType<typeof open>>;
+  let market: Omit<Market, 'close'>;
+  let servers: Server[];
+  let polls: Polls;
+  /** Those that are not killed. */
+  let living: Server[];
+
+  async function begin(count: number): Promise<void> {
+    opened = await open(count);
+    const store = opened.stores[0] as Store;
+    await seed(store, 1_000_000_000);
+    market = marketOn(store, { capacity: DEPLOYMENTS + 2 });
+    market.worker.stop();
+    polls = { open: new Map(), overlaps: [], times: new Map(), most: 0, takeMs: POLL_MS };
+    servers = opened.stores.map((its, index) => new Server(market, its, { name: `server ${index}`, polls }));
+    living = [...servers];
+    for (let number = 0; number < DEPLOYMENTS; number++) await insert(number);
+    await market.clock.advance(market.plain.options.bootMs);
+  }
+
+  async function insert(number: number): Promise<void> {
+    const { plain, clock, deps } = market;
+    const made = plain.create({ configuration_id: 'gpu-1', region: 'eu-one', ssh_keys: [publicKey] });
+    await deps.store.transact((tx) =>
+      tx.deployments.insert(
+        runningDeployment({
+          id: `dep-${String(number).padStart(3, '0')}${(number % RANGES).toString(16)}`,
+          providerName: `bm-00c0ffee-${number}`,
+          providerId: 'provider-x',
+          offerId: 'gpu-1',
+          region: 'eu-one',
+          providerInstanceId: made.id,
+          createdAt: clock.now(),
+          startedAt: clock.now(),
+          observedAt: clock.now(),
+        }),
+      ),
+    );
+  }
+
+  /** How many ranges each server has, the most first; 0 is left out. */
+  async function shares(): Promise<number[]> {
+    const { deps, clock } = market;
+    const taken = await deps.store.transact((tx) => tx.leases.taken(NAMES.ranges, '', clock.now()));
+    const counts = Map.groupBy(
+      taken.filter(({ holder }) => holder !== ''),
+      ({ holder }) => holder,
+    );
+    return [...counts.values()].map(({ length }) => length).sort((a, b) => b - a);
+  }
+
+  /** Since then no deployment was left out, and none was polled by two servers at once. */
+  function expectPolled(since: number, pauseMs = longestPauseMs): void {
+    const pauses = [...polls.times].map(([id, times]) => {
+      const all = [since, ...times.filter((at) => at > since), market.clock.now()];
+      return { id, pauseMs: Math.max(...all.slice(1).map((at, index) => at - (all[index] ?? 0))) };
+    });
+    expect(pauses).toHaveLength(DEPLOYMENTS);
+    expect(pauses.filter((it) => it.pauseMs > pauseMs)).toEqual([]);
+    expect(polls.overlaps).toEqual([]);
+  }
+
+  afterEach(async () => {
+    for (const { workers } of living) await stopped(market.clock, workers);
+    await opened.close();
+  });
+
+  describe('the ranges of a provider', () => {
+    it.each([
+      [2, [8, 8]],
+      [4, [4, 4, 4, 4]],
+    ])(
+      'are shared by %d servers that come one by one, and no deployment is left out [ranges-polled-once]',
+      async (count, expected) => {
+        await begin(count);
+        const { clock } = market;
+        servers[0]?.workers.start();
+        await clock.advance(MINUTE_MS);
+        expect(await shares()).toEqual([RANGES]);
+        const since = clock.now();
+        for (const { workers } of servers.slice(1)) {
+          workers.start();
+          await clock.advance(3_000);
+        }
+        await clock.advance(20_000);
+        expect(await shares()).toEqual(expected);
+        await clock.advance(3 * MINUTE_MS);
+        expect(await shares()).toEqual(expected);
+        expectPolled(since);
+        const calm = clock.now();
+        await clock.advance(2 * MINUTE_MS);
+        expectPolled(calm, 30_000 + POLL_MS);
+      },
+    );
+
+    it('are handed over once the calls in them have ended [ranges-calls-ended]', async () => {
+      await begin(2);
+      const { clock } = market;
+      polls.takeMs = 9_000;
+      servers[0]?.workers.start();
+      await clock.advance(MINUTE_MS);
+      servers[1]?.workers.start();
+      await clock.advance(MINUTE_MS);
+      expect([await shares(), polls.overlaps]).toEqual([[8, 8], []]);
+      polls.takeMs = POLL_MS;
+    });
+
+    it('go over at once when a server ends [ranges-handed-over]', async () => {
+      await begin(2);
+      const { clock } = market;
+      for (const { workers } of servers) workers.start();
+      await clock.advance(MINUTE_MS);
+      expect(await shares()).toEqual([8, 8]);
+      const since = clock.now();
+      await stopped(clock, servers[0]?.workers as ProviderWorkers);
+      living = servers.slice(1);
+      await clock.advance(10_000);
+      expect(await shares()).toEqual([RANGES]);
+      await clock.advance(MINUTE_MS);
+      expectPolled(since);
+    });
+
+    it('of a server that is killed are those of the others once its leases have run out [ranges-server-killed]', async () => {
+      await begin(4);
+      const { clock } = market;
+      for (const { workers } of servers) workers.start();
+      await clock.advance(MINUTE_MS);
+      const since = clock.now();
+      servers[1]?.standStill();
+      living = servers.filter((_, index) => index !== 1);
+      await clock.advance(41_000);
+      expect(await shares()).toEqual([6, 6, 4]);
+      await clock.advance(MINUTE_MS);
+      expectPolled(since, longestPauseMs + 30_000);
+    });
+
+    it('of a server that stood still are those of the others: what it writes late is refused, and it gets a share again [ranges-late-writes]', async () => {
+      await begin(2);
+      const { clock, plain, deps } = market;
+      const [first, second] = servers as [Server, Server];
+      for (const { workers } of servers) workers.start();
+      await clock.advance(MINUTE_MS);
+      const polled = () => [...polls.open].find(([, name]) => name === first.name)?.[0];
+      while (polled() === undefined) await clock.advance(50);
+      const machine = plain.get(polled() ?? '');
+      // It gets this answer, and stands still before it writes it; what comes later the other server sees.
+      machine.public_ip = '198.51.100.1';
+      first.standStill();
+      await clock.advance(1_000);
+      machine.public_ip = '198.51.100.2';
+      await clock.advance(2 * MINUTE_MS);
+      expect(await shares()).toEqual([RANGES]);
+      expect([first.refused, second.refused]).toEqual([0, 0]);
+      first.goOn();
+      await clock.advance(25_000);
+      expect(first.refused).toBeGreaterThan(0);
+      expect(second.refused).toBe(0);
+      const [record] = await deps.store.read.deployments.byInstance('provider-x', machine.id);
+      expect(record?.ipAddress).toBe('198.51.100.2');
+      expect(await shares()).toEqual([8, 8]);
+      const since = clock.now();
+      polls.overlaps.length = 0;
+      await clock.advance(2 * MINUTE_MS);
+      expectPolled(since, 30_000 + POLL_MS);
+    });
+
+    it('have their troubles alone: one that another process takes, or whose steps fail, stops no other [range-trouble-isolated]', async () => {
+      await begin(1);
+      const { clock, deps } = market;
+      const [only] = servers as [Server];
+      only.workers.start();
+      await clock.advance(MINUTE_MS);
+      const [, takenName = ''] = NAMES.ranges;
+      const later = clock.now() + MINUTE_MS;
+      await deps.store.transact((tx) => tx.leases.claim([takenName], 'another', later, 9 * MINUTE_MS));
+      only.failing = (id) => id.endsWith('2');
+      const since = clock.now();
+      await clock.advance(3 * MINUTE_MS);
+      const rest = [...polls.times].flatMap(([, times]) =>
+        times.some((at) => at > since + MINUTE_MS) ? [1] : [],
+      );
+      // Two deployments in each range.
+      expect(rest).toHaveLength(DEPLOYMENTS - 2 - 2);
+      only.failing = () => false;
+      await clock.advance(10 * MINUTE_MS);
+      expectPolled(clock.now() - MINUTE_MS, 30_000 + POLL_MS);
+    });
+
+    it('have the calls of their provider at once in common, however many servers share them [ranges-concurrency]', async () => {
+      await begin(4);
+      const { clock, deps } = market;
+      deps.options = { ...deps.options, polling: { ...deps.options.polling, concurrency: 8 } };
+      servers = opened.stores.map(
+        (its, index) => new Server(market, its, { name: `server ${index}`, polls }),
+      );
+      living = [...servers];
+      for (const { workers } of servers) workers.start();
+      await clock.advance(MINUTE_MS);
+      expect(await shares()).toEqual([4, 4, 4, 4]);
+      polls.takeMs = 6_000;
+      polls.most = 0;
+      await clock.advance(3 * MINUTE_MS);
+      expect(polls.most).toBe(8);
+    });
+
+    it('are where the wake of a deployment is heard: it is made once [ranges-woken]', async () => {
+      await begin(4);
+      const { clock, deps } = market;
+      for (const { workers } of servers) workers.start();
+      await clock.advance(MINUTE_MS);
+      const request = {
+        configuration_id: 'gpu-1',
+        region: 'eu-one',
+        ssh_keys: [publicKey],
+        name: 'bm-00c0ffee-new',
+      };
+      await deps.store.transact(async (tx) => {
+        await tx.deployments.insert(
+          runningDeployment({
+            id: 'dep-new00b',
+            providerName: request.name,
+            providerId: 'provider-x',
+            offerId: 'gpu-1',
+            region: 'eu-one',
+            status: 'deploying',
+            providerInstanceId: null,
+            createdAt: clock.now(),
+            startedAt: null,
+            launch: { state: 'wanted', request, sentAt: null, looks: 0 },
+          }),
+        );
+        await tx.signals.wake('provider-x', 'dep-new00b');
+      });
+      await clock.advance(6_000);
+      expect(servers.map(({ launches }) => launches).sort()).toEqual([0, 0, 0, 1]);
+    });
+  });
+}

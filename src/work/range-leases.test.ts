@@ -1,0 +1,231 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
+import { openBooks } from '../marketplace/ledger/ledger.fixture.ts';
+import type { Store, Transaction } from '../marketplace/model/store.ts';
+import { fenced, LeaseLost, type LeaseRecord } from './lease.ts';
+import { divide, namesOf, RANGES, rangeOf } from './range-division.ts';
+import { RangeLeases } from './range-leases.ts';
+
+let clock: VirtualClock;
+let store: Store;
+beforeEach(async () => {
+  ({ clock, store } = await openBooks());
+});
+afterEach(() => store.close());
+
+const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const all = Array.from({ length: RANGES }, (_, range) => range);
+
+/** A process that holds ranges, and notes what it hears of them. */
+class Member {
+  readonly held = new Map<number, LeaseRecord>();
+  readonly ended: number[] = [];
+  /** What a hand-over waits for. */
+  drained: Promise<void> = Promise.resolve();
+  /** Whether it hears what the others tell. */
+  hears = true;
+  /** Whether its statements come through. */
+  isReached = true;
+  readonly leases: RangeLeases<Transaction>;
+  readonly #deaf: () => void;
+
+  constructor(holder: string) {
+    const own = {
+      transact: <T>(body: (tx: Transaction) => Promise<T>) =>
+        this.isReached ? store.transact(body) : Promise.reject(new Error('the database does not answer')),
+    };
+    this.leases = new RangeLeases<Transaction>(
+      { store: own, clock, log },
+      {
+        name: 'work',
+        holder,
+        begin: (won) => {
+          for (const { range, lease } of won) this.held.set(range, lease);
+        },
+        end: (ranges) => {
+          for (const range of ranges) this.held.delete(range);
+          this.ended.push(...ranges);
+        },
+        drain: async (range) => {
+          await this.drained;
+          this.held.delete(range);
+        },
+        tell: (tx) => tx.signals.wake('work', 'ranges'),
+      },
+    );
+    this.#deaf = store.onWake(() => this.hears && this.leases.balance());
+  }
+
+  get ranges(): number[] {
+    return [...this.held.keys()].sort((a, b) => a - b);
+  }
+
+  async stop(): Promise<void> {
+    this.#deaf();
+    await this.leases.stop();
+    await this.leases.release();
+  }
+}
+
+function shares(...members: Member[]): number[] {
+  return members.map(({ held }) => held.size).sort((a, b) => b - a);
+}
+
+/** Each range is held once at most. */
+function overlap(...members: Member[]): number {
+  const held = members.flatMap(({ ranges }) => ranges);
+  return held.length - new Set(held).size;
+}
+
+describe('ranges', () => {
+  it('are all those of a process that is alone, at once', async () => {
+    const one = new Member('one');
+    one.leases.start();
+    await clock.advance(0);
+    expect(one.ranges).toEqual(all);
+    await clock.advance(600_000);
+    expect([one.ranges, one.ended]).toEqual([all, []]);
+    await one.stop();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it.each([
+    [2, [8, 8]],
+    [3, [6, 6, 4]],
+    [4, [4, 4, 4, 4]],
+  ])('are shared evenly by %d processes that begin at once [ranges-shared]', async (count, expected) => {
+    const members = Array.from({ length: count }, (_, index) => new Member(`m${index}`));
+    for (const { leases } of members) leases.start();
+    await clock.advance(1);
+    expect(shares(...members)).toEqual(expected);
+    await clock.advance(60_000);
+    expect([shares(...members), overlap(...members)]).toEqual([expected, 0]);
+    expect(members.flatMap(({ ended }) => ended)).toEqual([]);
+    for (const member of members) await member.stop();
+  });
+
+  it('are handed over within 20 s to a process that has come, although no signal is heard [ranges-without-signals]', async () => {
+    const [one, two] = [new Member('one'), new Member('two')];
+    one.hears = two.hears = false;
+    one.leases.start();
+    await clock.advance(3_000);
+    two.leases.start();
+    await clock.advance(20_000);
+    expect([shares(one, two), overlap(one, two)]).toEqual([[8, 8], 0]);
+    await one.stop();
+    await two.stop();
+  });
+
+  it('go over at once when a process ends, and after 30 s when it is killed [ranges-taken-over]', async () => {
+    const members = ['one', 'two', 'three'].map((name) => new Member(name));
+    const [one, two, three] = members as [Member, Member, Member];
+    for (const { leases } of members) leases.start();
+    await clock.advance(5_000);
+    one.held.clear();
+    await one.stop();
+    await clock.advance(1);
+    expect(shares(two, three)).toEqual([8, 8]);
+    // It never ends; its process is gone.
+    two.isReached = two.hears = false;
+    await clock.advance(29_000);
+    expect(three.held.size).toBe(8);
+    await clock.advance(11_001);
+    expect(three.ranges).toEqual(all);
+    expect(two.held.size).toBe(0);
+    two.isReached = true;
+    await two.stop();
+    await three.stop();
+  });
+
+  it('stay with a process until nothing runs in them any more [ranges-drained]', async () => {
+    const [one, two] = [new Member('one'), new Member('two')];
+    const running = Promise.withResolvers<void>();
+    one.drained = running.promise;
+    one.leases.start();
+    await clock.advance(1);
+    two.leases.start();
+    // For longer than a lease: those that are left are renewed meanwhile.
+    await clock.advance(60_000);
+    expect([one.held.size, two.held.size]).toEqual([RANGES, 0]);
+    running.resolve();
+    await clock.advance(1);
+    expect([shares(one, two), overlap(one, two)]).toEqual([[8, 8], 0]);
+    await one.stop();
+    await two.stop();
+  });
+
+  it('are lost to a process that stood still, whose late writes are refused [ranges-fenced]', async () => {
+    const [one, two] = [new Member('one'), new Member('two')];
+    one.leases.start();
+    await clock.advance(1);
+    const before = new Map(one.held);
+    one.isReached = one.hears = false;
+    two.leases.start();
+    await clock.advance(45_000);
+    expect(two.ranges).toEqual(all);
+    expect([one.ranges, one.ended.toSorted((a, b) => a - b)]).toEqual([[], all]);
+    for (const lease of before.values())
+      await expect(store.transact(fenced(lease, async () => undefined))).rejects.toThrow(LeaseLost);
+    for (const lease of two.held.values()) await store.transact(fenced(lease, async () => undefined));
+    one.isReached = one.hears = true;
+    await clock.advance(20_000);
+    expect([shares(one, two), overlap(one, two)]).toEqual([[8, 8], 0]);
+    for (const [range, { token }] of one.held) expect(token).toBeGreaterThan(before.get(range)?.token ?? 0);
+    await one.stop();
+    await two.stop();
+  });
+
+  it('begin anew in a process that stood still for longer than a lease, and kept them', async () => {
+    const one = new Member('one');
+    one.leases.start();
+    await clock.advance(1);
+    clock.step(60_000);
+    clock.fire();
+    await clock.advance(1);
+    expect([one.ended.length, one.ranges, one.leases.isHeld(3)]).toEqual([RANGES, all, true]);
+    await one.stop();
+  });
+
+  it('are lost one by one: the others stay [range-lost-alone]', async () => {
+    const one = new Member('one');
+    one.leases.start();
+    await clock.advance(1);
+    one.leases.lost(5);
+    expect([one.ended, one.held.size]).toEqual([[5], RANGES - 1]);
+    await clock.advance(10_000);
+    expect(one.ranges).toEqual(all);
+    await one.stop();
+  });
+});
+
+describe('a division', () => {
+  const names = namesOf('work');
+  const held = (holder: string, ...ranges: number[]) =>
+    ranges.map((range) => ({ name: names.ranges[range] ?? '', holder }));
+  const seated = (holder: string, seat: number) => ({ name: names.seats[seat] ?? '', holder });
+  const leaving = new Set<number>();
+
+  it('counts a process that has no range yet, by its seat', () => {
+    const taken = [...held('a', ...all), seated('a', 0), seated('b', 1)];
+    const { surplus, isNew } = divide(names, taken, { holder: 'a', leaving });
+    expect([surplus, isNew]).toEqual([[8, 9, 10, 11, 12, 13, 14, 15], false]);
+    expect(divide(names, taken, { holder: 'b', leaving }).wanted).toEqual([names.seats[1]]);
+  });
+
+  it('hands over first what is being left already', () => {
+    const taken = [...held('a', ...all), seated('a', 0), seated('b', 1)];
+    const { surplus } = divide(names, taken, { holder: 'a', leaving: new Set([0, 1]) });
+    expect(surplus).toEqual([10, 11, 12, 13, 14, 15, 0, 1]);
+  });
+
+  it('gives each of more processes than ranges one range at most', () => {
+    const others = all.map((range) => held(`m${range}`, range)[0] ?? seated('', 0));
+    const seats = all.map((seat) => seated(`m${seat}`, seat));
+    const { wanted, surplus } = divide(names, [...others, ...seats], { holder: 'late', leaving });
+    expect([wanted, surplus]).toEqual([[], []]);
+  });
+});
+
+it('an id is in the range of its last hexadecimal digit', () => {
+  expect(['dep-0', 'vol-09', 'dep-a', 'vol-f', 'list', ''].map(rangeOf)).toEqual([0, 9, 10, 15, 0, 0]);
+});

@@ -1,0 +1,196 @@
+import type { Clock, Timer } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { LeaseRecord, LeaseTransaction, LeasingStore } from './lease.ts';
+import { divide, namesOf, RANGES } from './range-division.ts';
+
+const TTL_MS = 30_000;
+const RENEW_MS = 10_000;
+/** Of two processes that claim the same free ranges at once, one claims others. */
+const TRIES = 3;
+
+interface RangeDeps<Tx extends LeaseTransaction> {
+  store: LeasingStore<Tx>;
+  clock: Clock;
+  log: Log;
+}
+
+/** What a process does with the ranges that it holds. */
+export interface RangeWork<Tx> {
+  /** Of the leases, such as `provider:provider-a`. */
+  name: string;
+  holder: string;
+  /** These leases were won. */
+  begin(won: readonly { range: number; lease: LeaseRecord }[]): void;
+  /** The leases of these ranges are lost: another process may have them now. */
+  end(ranges: readonly number[]): void;
+  /** Begins nothing more in the range, and settles once what runs has ended: then another process gets it. */
+  drain(range: number): Promise<void>;
+  /** Other processes are to balance now: see {@link RangeLeases.balance}. */
+  tell(tx: Tx): Promise<void>;
+}
+
+/**
+ * Shares {@link RANGES} ranges of work evenly among the processes that are there: claims free ones up to this process's
+ * share, renews them, and hands over what it has beyond its share. Each round is one transaction.
+ */
+export class RangeLeases<Tx extends LeaseTransaction> {
+  readonly #deps: RangeDeps<Tx>;
+  readonly #work: RangeWork<Tx>;
+  readonly #names: ReturnType<typeof namesOf>;
+  readonly #leases = new Map<number, LeaseRecord>();
+  /** What is handed over; true: nothing runs in it any more. */
+  readonly #leaving = new Map<number, boolean>();
+  readonly #drains = new Set<Promise<void>>();
+  #timer: Timer | undefined;
+  #claiming: Promise<void> | undefined;
+  #isDue = false;
+  #isSeated = false;
+  #isStopped = false;
+  #isStoreDown = false;
+
+  constructor(deps: RangeDeps<Tx>, work: RangeWork<Tx>) {
+    this.#deps = deps;
+    this.#work = work;
+    this.#names = namesOf(work.name);
+  }
+
+  isHeld(range: number): boolean {
+    const lease = this.#leases.get(range);
+    return lease !== undefined && this.#deps.clock.now() < lease.until;
+  }
+
+  /** Settles with the claim that is under way. */
+  get claimed(): Promise<void> {
+    return this.#claiming ?? Promise.resolve();
+  }
+
+  start(): void {
+    this.balance();
+  }
+
+  /** Claims and hands over now: a process came or went. */
+  balance(): void {
+    if (this.#isStopped) return;
+    this.#isDue = true;
+    this.#claiming ??= this.#claimWhileDue();
+  }
+
+  /** A write was rejected because another process holds the range. A later round may get it again. */
+  lost(range: number): void {
+    if (this.#leases.delete(range)) this.#work.end([range]);
+  }
+
+  /** Stops claiming. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#claiming;
+  }
+
+  /** Releases all, so that others get it at once. Call it after {@link stop}, once nothing runs any more. */
+  async release(): Promise<void> {
+    const { store, log } = this.#deps;
+    const { name, holder } = this.#work;
+    await Promise.all(this.#drains);
+    if (!this.#isSeated) return;
+    this.#leases.clear();
+    await store
+      .transact(async (tx) => {
+        await tx.leases.release(this.#names.all, holder);
+        await this.#work.tell(tx);
+      })
+      .catch((error) =>
+        log.warn({ err: error, lease: name }, 'the leases could not be released; they expire by themselves'),
+      );
+  }
+
+  async #claimWhileDue(): Promise<void> {
+    while (this.#isDue && !this.#isStopped) {
+      this.#isDue = false;
+      this.#timer?.cancel();
+      for (let tries = 0; tries < TRIES && !(await this.#claim()); tries++);
+    }
+    this.#claiming = undefined;
+    if (!this.#isStopped) this.#timer = this.#deps.clock.setTimer(RENEW_MS, () => this.balance());
+  }
+
+  /** False: another process was faster, and there may be something left. */
+  async #claim(): Promise<boolean> {
+    const { store, clock, log } = this.#deps;
+    const { name } = this.#work;
+    const now = clock.now();
+    // They ran out while this process stood still: work under them ends and begins again with this claim.
+    this.#endRunOut();
+    const drained = [...this.#leaving].filter(([, isDrained]) => isDrained).map(([range]) => range);
+    try {
+      const { won, wanted, surplus } = await store.transact((tx) => this.#divide(tx, drained, now));
+      if (this.#isStoreDown) log.info({ lease: name }, 'the store answers again');
+      this.#isStoreDown = false;
+      this.#isSeated = true;
+      for (const range of drained) this.#forget(range);
+      this.#take(won);
+      if (!this.#isStopped) for (const lease of surplus) this.#handOver(lease);
+      return won.length === wanted;
+    } catch (error) {
+      // What is held stays held until it runs out.
+      if (!this.#isStoreDown) log.error({ err: error, lease: name }, 'the store does not answer');
+      this.#isStoreDown = true;
+      this.#endRunOut();
+      return true;
+    }
+  }
+
+  async #divide(tx: Tx, drained: readonly number[], now: number) {
+    const { holder } = this.#work;
+    if (drained.length > 0)
+      await tx.leases.release(
+        drained.map((range) => this.#names.ranges[range] ?? ''),
+        holder,
+      );
+    const taken = await tx.leases.taken(this.#names.all, holder, now);
+    const leaving = new Set(this.#leaving.keys());
+    const { wanted, surplus, isNew, isAlone } = divide(this.#names, taken, { holder, leaving });
+    const won = await tx.leases.claim(wanted, holder, now, TTL_MS);
+    if (!isAlone && (isNew || drained.length > 0)) await this.#work.tell(tx);
+    return { won, wanted: wanted.length, surplus };
+  }
+
+  /** What was not renewed is another process's; what has another token was so meanwhile: decisions under the old one are void. */
+  #take(claimed: readonly LeaseRecord[]): void {
+    const leases = new Map(claimed.map((lease) => [this.#names.ranges.indexOf(lease.name), lease]));
+    leases.delete(-1);
+    const ended = [...this.#leases].filter(([range, { token }]) => leases.get(range)?.token !== token);
+    for (const [range] of ended) this.#forget(range);
+    const begun = [...leases].filter(([range]) => !this.#leases.has(range));
+    for (const [range, lease] of leases) this.#leases.set(range, lease);
+    if (this.#isStopped) return;
+    if (ended.length > 0) this.#work.end(ended.map(([range]) => range));
+    if (begun.length > 0) this.#work.begin(begun.map(([range, lease]) => ({ range, lease })));
+  }
+
+  #handOver(range: number): void {
+    if (this.#leaving.has(range)) return;
+    const lease = this.#leases.get(range);
+    this.#leaving.set(range, false);
+    const drain = this.#work.drain(range).then(() => {
+      this.#drains.delete(drain);
+      // It may have been lost meanwhile.
+      if (this.#leases.get(range)?.token !== lease?.token) return;
+      this.#leaving.set(range, true);
+      this.balance();
+    });
+    this.#drains.add(drain);
+  }
+
+  #endRunOut(): void {
+    const now = this.#deps.clock.now();
+    const ended = [...this.#leases].filter(([, { until }]) => until <= now).map(([range]) => range);
+    for (const range of ended) this.#forget(range);
+    if (ended.length > 0) this.#work.end(ended);
+  }
+
+  #forget(range: number): void {
+    this.#leases.delete(range);
+    this.#leaving.delete(range);
+  }
+}
