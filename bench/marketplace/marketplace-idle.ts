@@ -60,11 +60,22 @@ export function measureIdleSync(
   deployments: number,
   {
     createDatabase,
+    listsChanges,
     forMs,
     warmUpMs,
-  }: { createDatabase: () => Promise<string>; forMs: number; warmUpMs: number },
+  }: {
+    createDatabase: () => Promise<string>;
+    listsChanges?: boolean;
+    forMs: number;
+    warmUpMs: number;
+  },
 ): Promise<IdleSync> {
-  const stored = { live: deployments, teams: Math.ceil(deployments / TEAM_SIZE), createDatabase };
+  const stored = {
+    live: deployments,
+    teams: Math.ceil(deployments / TEAM_SIZE),
+    listsChanges,
+    createDatabase,
+  };
   const options = { ...stored, intervalS: [10, 30], sliceS: NO_SLICE_S } as const;
   return withMarketplace(options, async ({ server, database, polls }) => {
     const meter = await cpuMeter(database);

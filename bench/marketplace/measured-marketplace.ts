@@ -17,13 +17,15 @@ interface Options extends WantedDeployments {
   /** Between two polls of a deployment, in seconds. */
   intervalS: readonly [number, number];
   sliceS: number;
+  /** Whether its provider offers `GET /v1/x/changes`. */
+  listsChanges?: boolean | undefined;
   /** Makes an empty database; absent: a SQLite file. */
   createDatabase?: () => Promise<string>;
 }
 
 /** Runs `body` with a marketplace of so many deployments, which has one provider: both in processes of their own. */
 export async function withMarketplace<T>(
-  { intervalS, sliceS, createDatabase, ...stored }: Options,
+  { intervalS, sliceS, listsChanges, createDatabase, ...stored }: Options,
   body: (marketplace: MeasuredMarketplace) => Promise<T>,
 ): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
@@ -32,7 +34,9 @@ export async function withMarketplace<T>(
   try {
     const database = (await createDatabase?.()) ?? `sqlite:${join(folder, 'marketplace.db')}`;
     const { apiKey } = await storeDeployments(database, stored);
-    provider = await ServerProcess.start(new URL('./provider-server.ts', import.meta.url), []);
+    provider = await ServerProcess.start(new URL('./provider-server.ts', import.meta.url), [
+      ...(listsChanges === true ? ['changes'] : []),
+    ]);
     const providerUrl = `http://127.0.0.1:${provider.port}/v1`;
     const file = join(folder, 'marketplace.yaml');
     writeFileSync(

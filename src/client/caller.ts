@@ -25,6 +25,8 @@ export interface Request {
   /** Sent as JSON. */
   body?: object;
   idempotencyKey?: string;
+  /** The entity tag of an answer that need not come again. */
+  ifNoneMatch?: string | undefined;
 }
 
 /** Sends one request and makes one value or one {@link ProviderError} of all that may come back. */
@@ -93,7 +95,7 @@ export class Caller {
   }
 
   #toOutgoing(
-    { method, path, region, query = {}, body, idempotencyKey }: Request,
+    { method, path, region, query = {}, body, idempotencyKey, ifNoneMatch }: Request,
     bearer: string | null,
   ): OutgoingRequest {
     const below = path.map((part) => `/${toSegment(part)}`).join('');
@@ -108,6 +110,7 @@ export class Caller {
         ...(bearer !== null && { authorization: `Bearer ${bearer}` }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+        ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     };

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
 import { systemClock } from '../runtime/system.ts';
 import {
@@ -415,4 +415,65 @@ it('ends a call in the same process in time, though nobody listens to its signal
     fetch: () => new Promise<Response>(() => undefined),
   });
   expect(await problemOf(write(client))).toMatchObject({ problem: 'timeout', mayHaveHappened: true });
+});
+
+describe('a poll', () => {
+  const poll = (client: OrchestratorClient, mark: string | null) =>
+    client.pollInstance('i-1', 'eu-frankfurt', mark);
+  const first = async (client: OrchestratorClient) => {
+    const answer = await poll(client, null);
+    if (answer === 'unchanged') throw new Error('there was no answer before');
+    return answer;
+  };
+
+  it('sends the entity tag of the last answer, and takes 304 for the same answer', async () => {
+    await using server = await startAnsweringServer(({ headers }, response) => {
+      if (headers['if-none-match'] === '"v1"') return response.writeHead(304).end();
+      response.setHeader('ETag', '"v1"');
+      return answerJson(response, 200, instanceAnswer);
+    });
+    const client = clientOf(server.baseUrl);
+    const { instance, mark } = await first(client);
+    expect(instance.id).toBe('i-1');
+    expect(await poll(client, mark)).toBe('unchanged');
+    expect(server.received.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, '"v1"']);
+  });
+
+  it('recognises the same bytes where the provider answers no condition, and does not parse them', async () => {
+    await using server = await startAnsweringServer((_, response) =>
+      answerJson(response, 200, instanceAnswer),
+    );
+    const client = clientOf(server.baseUrl);
+    const { mark } = await first(client);
+    const parse = vi.spyOn(JSON, 'parse');
+    onTestFinished(() => parse.mockRestore());
+    expect(await poll(client, mark)).toBe('unchanged');
+    expect(parse).not.toHaveBeenCalled();
+  });
+
+  it('reads other bytes, also under the same entity tag', async () => {
+    await using server = await startAnsweringServer((_, response, count) => {
+      response.setHeader('ETag', '"constant"');
+      answerJson(response, 200, { ...instanceAnswer, status: count === 1 ? 'ONLINE' : 'STOPPED' });
+    });
+    const client = clientOf(server.baseUrl);
+    const { mark } = await first(client);
+    expect(await poll(client, mark)).toMatchObject({ instance: { status: 'STOPPED' } });
+  });
+
+  it.each([
+    ['has no entity tag', undefined],
+    ['has one that is none', 'v1'],
+    ['has one that is too long', `"${'x'.repeat(300)}"`],
+  ])('does not accept 304 where the last answer %s', async (_, etag) => {
+    await using server = await startAnsweringServer((_request, response, count) => {
+      if (count > 1) return response.writeHead(304).end();
+      if (etag !== undefined) response.setHeader('ETag', etag);
+      return answerJson(response, 200, instanceAnswer);
+    });
+    const client = clientOf(server.baseUrl);
+    const { mark } = await first(client);
+    expect(await problemOf(poll(client, mark))).toMatchObject({ problem: 'invalid', status: 304 });
+    expect(server.received[1]?.headers).not.toHaveProperty('if-none-match');
+  });
 });

@@ -1,4 +1,5 @@
 import type { Changes } from '../contract/extensions.ts';
+import type { Instance } from '../contract/instance.ts';
 import type { CertificateSeen } from '../ports/certificates.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ResolveAll } from './addresses.ts';
@@ -15,9 +16,11 @@ import { parseBaseUrl } from './base-url.ts';
 import { Caller } from './caller.ts';
 import { type Credential, createBearerSource, type Token } from './credential.ts';
 import { elementsOf, type OnProblem, type ReadAnswer, readAs, readOne } from './elements.ts';
+import { etagOf, hasMark, markOf } from './mark.ts';
 import {
   type CallOptions,
   type ChangesOptions,
+  type MarkedInstance,
   type OrchestratorClient,
   ProviderError,
 } from './orchestrator-client.ts';
@@ -124,6 +127,17 @@ function instancesOf(caller: Caller) {
       caller.call({ method: 'POST', path: ['instances'], body, idempotencyKey }, readNew, options),
     getInstance: (id: string, region: string, options?: CallOptions) =>
       caller.call({ method: 'GET', path: ['instances', id], region }, readOf(id), options),
+    pollInstance: (id: string, region: string, mark: string | null, options?: CallOptions) =>
+      caller.call(
+        {
+          method: 'GET',
+          path: ['instances', id],
+          region,
+          ...(mark !== null && { ifNoneMatch: etagOf(mark) }),
+        },
+        readUnlessMarked(mark, readOf(id)),
+        options,
+      ),
     deleteInstance: (id: string, region: string, options?: CallOptions) =>
       orGone(caller.call({ method: 'DELETE', path: ['instances', id], region }, readOf(id), options), null),
     startInstance: act('start'),
@@ -174,6 +188,16 @@ function volumesOf(caller: Caller, onProblem: OnProblem) {
         readOf(id),
         options,
       ),
+  };
+}
+
+function readUnlessMarked(
+  mark: string | null,
+  read: ReadAnswer<Instance>,
+): ReadAnswer<MarkedInstance | 'unchanged'> {
+  return (call, answer) => {
+    if (mark !== null && hasMark(mark, answer)) return 'unchanged';
+    return { instance: read(call, answer), mark: markOf(answer) };
   };
 }
 

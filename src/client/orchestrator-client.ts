@@ -73,6 +73,12 @@ export interface CallOptions {
   timeoutMs?: number;
 }
 
+/** An instance, and the mark of the answer: what `pollInstance` recognises the same answer by. */
+export interface MarkedInstance {
+  instance: Instance;
+  mark: string;
+}
+
 export interface ChangesOptions extends CallOptions {
   /** How long the orchestrator may wait for a change, in milliseconds, at most 30 s. It is added to `timeoutMs`. */
   waitMs?: number;
@@ -96,6 +102,16 @@ export interface OrchestratorClient {
     options?: CallOptions,
   ): Promise<Instance>;
   getInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;
+  /**
+   * As `getInstance`, for a caller that remembers the mark of the last answer: where the answer is still that one, it is
+   * neither parsed nor checked again. `mark` null: nothing is remembered.
+   */
+  pollInstance(
+    id: string,
+    region: string,
+    mark: string | null,
+    options?: CallOptions,
+  ): Promise<MarkedInstance | 'unchanged'>;
   /** 404 counts as success (O: Instances, rule 3) and gives null. */
   deleteInstance(id: string, region: string, options?: CallOptions): Promise<Instance | null>;
   startInstance(id: string, region: string, options?: CallOptions): Promise<Instance>;

@@ -1,13 +1,19 @@
+import { isUtf8 } from 'node:buffer';
 import { parseJson } from '../contract/parse-json.ts';
 import { errorAnswerSchema, toLine } from './answers.ts';
 import { ProviderError, type ProviderProblem } from './orchestrator-client.ts';
 import type { IncomingAnswer } from './transport.ts';
 
+/** Without a byte order mark. */
+const utf8 = new TextDecoder();
+
 /** An answer that came as a whole. */
 export interface Answer {
   status: number;
   isJson: boolean;
-  text: string;
+  /** Empty where there is none. */
+  etag: string;
+  bytes: Buffer;
 }
 
 /** What an answer is an answer to. */
@@ -21,7 +27,7 @@ export interface Call {
 
 /** The bytes of an answer, and no more than `maxBytes` of them. */
 export async function readWhole(call: Call, incoming: IncomingAnswer, maxBytes: number): Promise<Answer> {
-  const { status, contentType, body } = incoming;
+  const { status, contentType, etag, body } = incoming;
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of body) {
@@ -29,19 +35,14 @@ export async function readWhole(call: Call, incoming: IncomingAnswer, maxBytes: 
     if (length > maxBytes) throw invalidAnswer(call, status, `expected at most ${maxBytes} bytes`);
     chunks.push(chunk);
   }
+  const bytes = Buffer.concat(chunks);
+  if (!isUtf8(bytes)) throw invalidAnswer(call, status, 'expected UTF-8 text');
   return {
     status,
     isJson: /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType.trim()),
-    text: decode(call, status, Buffer.concat(chunks)),
+    etag,
+    bytes,
   };
-}
-
-function decode(call: Call, status: number, bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw invalidAnswer(call, status, 'expected UTF-8 text');
-  }
 }
 
 /** The JSON of a success. @throws {ProviderError} for everything else */
@@ -49,7 +50,7 @@ export function readJson(call: Call, answer: Answer): unknown {
   const { status } = answer;
   if (status !== 200 && status !== 201) throw unsuccessful(call, answer);
   if (!answer.isJson) throw invalidAnswer(call, status, 'expected JSON, with Content-Type: application/json');
-  const value = parseJson(answer.text);
+  const value = parseJson(utf8.decode(answer.bytes));
   if (value === undefined)
     throw invalidAnswer(call, status, 'expected JSON of at most 200 levels, this cannot be parsed');
   // O: conventions, 7: "a 200 carrying an embedded error is not allowed". An instance's `error` is a text.
@@ -76,7 +77,7 @@ function unsuccessful(call: Call, answer: Answer): ProviderError {
   const { status } = answer;
   if (status < 300 || status >= 600) return invalidAnswer(call, status, 'expected 200, 201 or an error');
   if (status < 400) return invalidAnswer(call, status, 'a redirect, and none is followed');
-  const body = errorAnswerSchema.safeParse(answer.isJson ? parseJson(answer.text) : undefined);
+  const body = errorAnswerSchema.safeParse(answer.isJson ? parseJson(utf8.decode(answer.bytes)) : undefined);
   // A proxy's own page is not the orchestrator's word that something is gone.
   if (status === 404 && !body.success) return invalidAnswer(call, status, 'expected an Error as its body');
   const { code, message, details } = body.success

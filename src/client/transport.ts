@@ -14,6 +14,8 @@ export interface OutgoingRequest {
 export interface IncomingAnswer {
   status: number;
   contentType: string;
+  /** The header `ETag`; empty where there is none. */
+  etag: string;
   body: AsyncIterable<Uint8Array>;
 }
 
@@ -101,10 +103,11 @@ export function createWireTransport(options: WireOptions): Transport {
       });
       // Who stops reading ends the body early, and that is no error of anybody's.
       answer.body.on('error', () => undefined);
-      const contentType = answer.headers['content-type'];
+      const { 'content-type': contentType, etag } = answer.headers;
       return {
         status: answer.statusCode,
         contentType: typeof contentType === 'string' ? contentType : '',
+        etag: typeof etag === 'string' ? etag : '',
         body: answer.body,
       };
     },
@@ -129,6 +132,7 @@ export function createFetchTransport(fetch: Fetch): Transport {
       return {
         status: answer.status,
         contentType: answer.headers.get('content-type') ?? '',
+        etag: answer.headers.get('etag') ?? '',
         body: answer.body ?? noBody(),
       };
     },

@@ -3,7 +3,6 @@ import ssh2 from 'ssh2';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isForbiddenAddress } from '../../src/client/addresses.ts';
 import { publicKey } from '../../src/marketplace/deployments/market.fixture.ts';
-import { poll } from '../../src/marketplace/sync/poll.ts';
 import { proveSsh } from '../../src/marketplace/sync/prove-ssh.ts';
 import {
   accept,
@@ -12,6 +11,7 @@ import {
   stopped,
   type Tended,
 } from '../../src/marketplace/sync/sync.fixture.ts';
+import { syncDeployment } from '../../src/marketplace/sync/sync-deployment.ts';
 import { contextOf } from '../../src/marketplace/sync/worker.fixture.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { createSshProbe } from '../../src/ssh/probe.ts';
@@ -75,9 +75,9 @@ async function lived(probe: SshProbe, host: string, port: number, rounds: number
   setup.plain.faults.plan = () => 'none';
   const context = contextOf(setup.deps, setup.provider);
   for (let round = 0; round < rounds && (await read(setup, id)).status === 'deploying'; round++) {
-    await poll(context, await read(setup, id));
+    await syncDeployment(context, id);
     await proveSsh(context, id);
-    await poll(context, await read(setup, id));
+    await syncDeployment(context, id);
     await setup.clock.advance(MINUTE_MS);
   }
   return id;

@@ -4,11 +4,19 @@ import type { OpenSubject } from '../measure.ts';
 const KIB = 1_024;
 
 /** n deployments that run and do not change, on either database. */
-export const open: OpenSubject = async ({ n, isQuick, createDatabase }) => ({
-  round: async () => {
-    const times = isQuick ? { warmUpMs: 30_000, forMs: 20_000 } : { warmUpMs: 60_000, forMs: 60_000 };
-    const { bytesADayOfOne, ...figures } = await measureIdleSync(n, { createDatabase, ...times });
-    return { ...figures, kibADay: bytesADayOfOne / KIB };
-  },
-  close: async () => undefined,
-});
+export const open = idleSync(false);
+
+export function idleSync(listsChanges: boolean): OpenSubject {
+  return async ({ n, isQuick, createDatabase }) => ({
+    round: async () => {
+      const times = isQuick ? { warmUpMs: 30_000, forMs: 20_000 } : { warmUpMs: 60_000, forMs: 60_000 };
+      const { bytesADayOfOne, ...figures } = await measureIdleSync(n, {
+        createDatabase,
+        listsChanges,
+        ...times,
+      });
+      return { ...figures, kibADay: bytesADayOfOne / KIB };
+    },
+    close: async () => undefined,
+  });
+}

@@ -11,7 +11,7 @@ import { ask, assertStatus, awaitIntent } from './intents.ts';
 import { originalStoppedRate } from './stopped-rate.ts';
 import { showDeployment } from './to-deployment.ts';
 
-type PauseDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
+type PauseDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers' | 'sender'>;
 
 /**
  * M: POST .../pause: running → stopped, "GPU released, disk kept, billing at `stoppedHourlyRate`".

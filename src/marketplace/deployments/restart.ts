@@ -10,7 +10,7 @@ import { type Providers, requireProvider } from '../providers/provider.ts';
 import { ask, assertStatus, awaitIntent } from './intents.ts';
 import { showDeployment } from './to-deployment.ts';
 
-type RestartDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
+type RestartDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers' | 'sender'>;
 
 /**
  * M: POST .../restart: "hard reboot, memory lost, billing and status unchanged"; "never emulated by stop plus start". It

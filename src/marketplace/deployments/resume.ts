@@ -10,7 +10,7 @@ import { ask, assertStatus, awaitIntent } from './intents.ts';
 import { minimumRuntimeMinutes } from './minimum-runtime.ts';
 import { showDeployment } from './to-deployment.ts';
 
-type ResumeDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
+type ResumeDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers' | 'sender'>;
 
 /**
  * M: POST .../resume: stopped → running, "Same disk, contents and public IP". "A failed start … leaves the instance and

@@ -225,8 +225,13 @@ export interface DeploymentWriter extends DeploymentReader {
   insert(record: DeploymentRecord): Promise<void>;
   /** Also raises `revision`. Whose it is, where and when it was made, and what it has cost are left as they are. */
   update(record: DeploymentRecord): Promise<void>;
-  /** Writes `observedAt` only, and only where the revision is still this one; leaves the revision. */
-  recordObservations(observations: readonly { id: string; revision: number; at: number }[]): Promise<void>;
+  /**
+   * Writes `observedAt` only, and only where the revision is still this one and `observedAt` is not later; leaves the
+   * revision. Returns the ids of those that were not written.
+   */
+  recordObservations(
+    observations: readonly { id: string; revision: number; at: number }[],
+  ): Promise<string[]>;
   setCleanup(id: string, cleanup: Cleanup): Promise<void>;
 }
 
@@ -559,6 +564,8 @@ export interface Store {
    * Calls `listener` for each signal; without one: some may have been missed.
    */
   onWake(listener: (signal?: Signal) => void): () => void;
+  /** How many confirmed times one transaction writes best ({@link DeploymentWriter.recordObservations}). */
+  readonly confirmationsAtOnce: number;
   /** Reads of which each sees what was committed at the same moment, for audits over several pages. */
   snapshot<T>(body: (read: Reader) => Promise<T>): Promise<T>;
   /**

@@ -5,7 +5,7 @@ import { microUsdFromUsd } from '../../contract/values.ts';
 import type { InstanceType } from '../contract/values.ts';
 import type { Intent } from '../model/intent.ts';
 import type { ProviderProfile, Selection } from './profile.ts';
-import type { CatalogOffer, Provider } from './provider.ts';
+import type { CatalogOffer, Provider, ProviderCatalog } from './provider.ts';
 
 /**
  * The text for a change that was sent and has not shown yet (M: 504, "Poll the deployment"). `answer`: what is known of
@@ -60,6 +60,13 @@ export function mayBeInStock(
   if (unavailable === undefined || offer?.regions.includes(region) !== true) return false;
   const found = unavailable.find((one) => one.region === region);
   return found === undefined || found.reason === SILENT;
+}
+
+/** Whether a provider lists what changes on the marketplace's account: all that it sells says the same. */
+export function announcesChanges({ offers }: Pick<ProviderCatalog, 'offers'>): boolean {
+  for (const { isWithdrawn, extras } of offers.values())
+    if (isWithdrawn !== true) return berthExtrasSchema.safeParse(extras['berth']).data?.changes === true;
+  return false;
 }
 
 function unavailableOf(offer: { extras?: Readonly<Record<string, unknown>> | undefined } | undefined) {

@@ -3,32 +3,41 @@ import type { Endpoint } from '../deployments/endpoint.ts';
 import type { Deps } from '../deps.ts';
 import type { Store } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
+import type { ChangesFeed } from './changes-feed.ts';
+import type { LastAnswers } from './last-answers.ts';
 import type { ProviderHealth } from './provider-health.ts';
 import type { SshAlarm } from './ssh-alarm.ts';
+
+/** The row of this revision was right at this time. */
+type Confirmation = { id: string; revision: number; at: number };
 
 /** Collects the times at which polls confirmed deployments, to write them in batches. */
 export class Observations {
   readonly #store: Store;
-  #pending = new Map<string, { id: string; revision: number; at: number }>();
+  readonly #answers: LastAnswers;
+  readonly #pending = new Map<string, Confirmation>();
 
-  constructor(store: Store) {
+  constructor(store: Store, answers: LastAnswers) {
     this.#store = store;
+    this.#answers = answers;
   }
 
-  add(observation: { id: string; revision: number; at: number }): void {
-    this.#pending.set(observation.id, observation);
+  add(confirmation: Confirmation): void {
+    this.#pending.set(confirmation.id, confirmation);
   }
 
-  /** Writes what is there. What could not be written is kept for the next time. */
-  async flush(): Promise<void> {
-    const batch = this.#pending;
-    if (batch.size === 0) return;
-    this.#pending = new Map();
-    try {
-      await this.#store.transact((tx) => tx.deployments.recordObservations([...batch.values()]));
-    } catch (error) {
-      this.#pending = new Map([...batch, ...this.#pending]);
-      throw error;
+  /**
+   * Writes those that wait: all, or that of one deployment. What could not be written is kept for the next time. Where the
+   * row has changed since, the next poll reads it.
+   */
+  async flush(id?: string): Promise<void> {
+    const waiting = id === undefined ? [...this.#pending.values()] : [this.#pending.get(id) ?? []].flat();
+    const { confirmationsAtOnce } = this.#store;
+    for (let start = 0; start < waiting.length; start += confirmationsAtOnce) {
+      const batch = waiting.slice(start, start + confirmationsAtOnce);
+      const outdated = await this.#store.transact((tx) => tx.deployments.recordObservations(batch));
+      for (const one of batch) if (this.#pending.get(one.id) === one) this.#pending.delete(one.id);
+      for (const changed of outdated) this.#answers.rowChanged(changed);
     }
   }
 }
@@ -53,6 +62,8 @@ export interface SyncContext extends SyncDeps {
   provider: Provider;
   health: ProviderHealth;
   observations: Observations;
+  answers: LastAnswers;
+  changes: ChangesFeed;
   /** Whether this process may still call the provider. */
   isLeaseHeld: () => boolean;
   /** For how long every call may take. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { unreadableAnswers } from '../../../test/support/fakes/provider-faults.ts';
-import { ProviderError } from '../../client/orchestrator-client.ts';
+import { type MarkedInstance, ProviderError } from '../../client/orchestrator-client.ts';
 import { intent } from '../../store/marketplace/records.fixture.ts';
 import {
   accept,
@@ -81,7 +81,7 @@ describe('a deployment that runs', () => {
     expect(new Set(pauses).size).toBeGreaterThan(20);
     const { observedAt, ...after } = await read(setup, id);
     expect({ ...after, observedAt: before.observedAt }).toEqual(before);
-    expect(setup.clock.now() - (observedAt ?? 0)).toBeLessThanOrEqual(35_000);
+    expect(setup.clock.now() - (observedAt ?? 0)).toBeLessThanOrEqual(60_000);
   });
 
   it.each(Object.keys(unreadableAnswers))(
@@ -98,7 +98,7 @@ describe('a deployment that runs', () => {
       expect(setup.told.filter(({ level }) => level === 'warn')).toHaveLength(1);
       recover();
       await setup.clock.advance(MINUTE_MS);
-      expect(setup.clock.now() - ((await read(setup, id)).observedAt ?? 0)).toBeLessThanOrEqual(35_000);
+      expect(setup.clock.now() - ((await read(setup, id)).observedAt ?? 0)).toBeLessThanOrEqual(60_000);
     },
   );
 
@@ -262,16 +262,16 @@ describe('a change of ours that is under way', () => {
   it('a look that was begun before it says nothing of it', async () => {
     const { id } = await running(setup);
     const { client } = setup.plain;
-    const { getInstance } = client;
-    client.getInstance = async (...args) => {
-      client.getInstance = getInstance;
-      const old = await getInstance(...args);
+    const { pollInstance } = client;
+    client.pollInstance = async (machine, region) => {
+      client.pollInstance = pollInstance;
+      const { mark, instance } = (await pollInstance(machine, region, null)) as MarkedInstance;
       const record = await read(setup, id);
       await setup.store.transact((tx) => tx.deployments.update({ ...record, name: 'another name' }));
-      return { ...old, status: 'ERROR' };
+      return { mark, instance: { ...instance, status: 'ERROR' } };
     };
     await setup.clock.advance(MINUTE_MS);
-    expect(client.getInstance).toBe(getInstance);
+    expect(client.pollInstance).toBe(pollInstance);
     expect(await read(setup, id)).toMatchObject({ status: 'running', name: 'another name' });
   });
 });

@@ -1,4 +1,4 @@
-import { ProviderError } from '../../client/orchestrator-client.ts';
+import { type MarkedInstance, ProviderError } from '../../client/orchestrator-client.ts';
 import { type Applied, applyObservation } from '../deployments/apply-observation.ts';
 import { needsList, type Observation } from '../deployments/observe.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
@@ -12,18 +12,42 @@ const AWAITED_MS = 2_000;
 /** Polls that are due within such a time begin at the same moment: the process wakes for all of them once. */
 const TOGETHER_MS = 250;
 
-/** Reads the instance of a deployment and applies what it shows. Returns the pause until the next poll. */
-export async function poll(context: SyncContext, record: DeploymentRecord): Promise<number> {
-  const begunAt = context.clock.now();
-  const observation = await observe(context, record, begunAt);
+/** An answer of the provider about an instance. */
+export interface Heard {
+  answer: MarkedInstance | ProviderError | 'unchanged';
+  /** When it was asked for. */
+  begunAt: number;
+  /** Of the row, when it was asked for. */
+  revision: number;
+}
+
+/** The deployment was at that time as its last answer said. Returns the pause until the next poll. */
+export function confirmAgain(
+  context: SyncContext,
+  id: string,
+  { at, revision, begunAt }: Pick<Heard, 'revision' | 'begunAt'> & { at: number },
+): number {
+  context.health.answered(id);
+  context.observations.add({ id, revision, at });
+  return pauseMs(context, begunAt, false);
+}
+
+/** Applies what was heard of a deployment's instance. Returns the pause until the next poll. */
+export async function poll(context: SyncContext, record: DeploymentRecord, heard: Heard): Promise<number> {
+  const { answer, begunAt } = heard;
+  if (answer === 'unchanged') return confirmAgain(context, record.id, { ...heard, at: begunAt });
+  const observation = await toObservation(context, record, answer, begunAt);
   const applied = await applyObservation(context, record, observation, begunAt);
   report(context, record, observation, applied);
-  if (applied.outcome === 'confirmed')
+  if (applied.outcome === 'confirmed') {
     context.observations.add({ id: record.id, revision: record.revision, at: begunAt });
+    if (applied.why === undefined && !(answer instanceof ProviderError))
+      keep(context, record, answer, begunAt);
+  }
   if (applied.outcome === 'unproved') {
     context.unproved.set(record.id, { endpoint: applied.endpoint, seenAt: begunAt });
     context.beginProof(record.id);
-    return pauseMs(context, record, begunAt);
+    return nextPollMs(context, record, begunAt);
   }
   const now = applied.outcome === 'written' ? applied.record : record;
   if (now.stoppedAt !== null) return 0;
@@ -32,29 +56,56 @@ export async function poll(context: SyncContext, record: DeploymentRecord): Prom
     return 0;
   }
   await settleAction(context, now, observation);
-  return pauseMs(context, now, begunAt);
+  return nextPollMs(context, now, begunAt);
 }
 
-async function observe(
-  context: SyncContext,
-  record: DeploymentRecord,
-  begunAt: number,
-): Promise<Observation> {
-  const { provider, health, call, options } = context;
-  const id = record.providerInstanceId ?? '';
+/** Asks for an instance. `mark`: of the last answer, where that is known. */
+export async function ask(
+  { provider, clock, call }: SyncContext,
+  {
+    providerInstanceId,
+    region,
+    revision,
+  }: Pick<DeploymentRecord, 'providerInstanceId' | 'region' | 'revision'>,
+  mark: string | null,
+): Promise<Heard> {
+  const begunAt = clock.now();
   try {
-    return { instance: await provider.client.getInstance(id, record.region, call) };
+    const answer = await provider.client.pollInstance(providerInstanceId ?? '', region, mark, call);
+    return { answer, begunAt, revision };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    if (error.problem !== 'not_found') {
-      health.failed(record, error);
-      return { problem: error.problem };
-    }
+    return { answer: error, begunAt, revision };
+  }
+}
+
+/** Where nothing of the deployment is under way, the same answer confirms it at any later time too. */
+function keep(
+  { answers }: SyncContext,
+  record: DeploymentRecord,
+  { mark }: MarkedInstance,
+  heardAt: number,
+): void {
+  const { id, status, action, providerInstanceId, region, revision } = record;
+  if (status === 'deploying' || action !== null || providerInstanceId === null) return;
+  answers.keep(id, { providerInstanceId, region, revision, mark, heardAt });
+}
+
+async function toObservation(
+  { provider, health, call, options }: SyncContext,
+  record: DeploymentRecord,
+  answer: MarkedInstance | ProviderError,
+  begunAt: number,
+): Promise<Observation> {
+  if (!(answer instanceof ProviderError)) return { instance: answer.instance };
+  if (answer.problem !== 'not_found') {
+    health.failed(record, answer);
+    return { problem: answer.problem };
   }
   if (!needsList(record, begunAt, options.polling)) return { gone: true };
   try {
     const listed = await provider.client.listInstances(call);
-    return { gone: true, isListed: listed.some((instance) => instance.id === id) };
+    return { gone: true, isListed: listed.some(({ id }) => id === record.providerInstanceId) };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     health.failed(record, error);
@@ -88,12 +139,17 @@ function problemOf(applied: Exclude<Applied, { outcome: 'dropped' }>): string | 
   return applied.why;
 }
 
-/** Between two polls of an active deployment (O: "every 10 to 30 seconds"): sooner while something is under way. */
-function pauseMs({ clock, random, options }: SyncContext, record: DeploymentRecord, begunAt: number): number {
-  if (record.status !== 'deploying' && isAwaited(record.action, clock.now()))
-    return Math.max(0, begunAt + AWAITED_MS - clock.now());
-  const [least, most] = options.polling.intervalMs;
+function nextPollMs(context: SyncContext, record: DeploymentRecord, begunAt: number): number {
+  const now = context.clock.now();
+  if (record.status !== 'deploying' && isAwaited(record.action, now))
+    return Math.max(0, begunAt + AWAITED_MS - now);
   const isUnderWay = record.status === 'deploying' || record.action !== null || record.suspicion !== null;
+  return pauseMs(context, begunAt, isUnderWay);
+}
+
+/** Between two polls of an active deployment (O: "every 10 to 30 seconds"): sooner while something is under way. */
+function pauseMs({ clock, random, options }: SyncContext, begunAt: number, isUnderWay: boolean): number {
+  const [least, most] = options.polling.intervalMs;
   const span = (most - least) * (isUnderWay ? 0.25 : 1);
   const dueAt = begunAt + least + Math.round(random.next() * span);
   return Math.max(0, Math.max(begunAt + least, dueAt - (dueAt % TOGETHER_MS)) - clock.now());

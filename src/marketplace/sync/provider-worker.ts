@@ -4,9 +4,12 @@ import { RangeLeases } from '../../work/range-leases.ts';
 import { fencedStore } from '../model/fenced-store.ts';
 import type { Asked } from '../model/sender.ts';
 import type { DeploymentToSync, Signal, Transaction } from '../model/store.ts';
+import { announcesChanges } from '../providers/capabilities.ts';
 import type { Provider } from '../providers/provider.ts';
 import { CatalogReading } from './catalog-reading.ts';
+import { ChangesFeed } from './changes-feed.ts';
 import { Observations, type SyncContext, type SyncDeps } from './context.ts';
+import { LastAnswers } from './last-answers.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
@@ -21,7 +24,8 @@ import { SETTLED_MS, syncVolume } from './volumes/sync-volume.ts';
 const NEWS_MS = 5_000;
 /** How often all deployments are read again, in case one was lost from the schedule. */
 const REREAD_MS = 60_000;
-const FLUSH_MS = 5_000;
+/** How often confirmed times are written. A crash loses this much, which is billed later or not at all. */
+const FLUSH_MS = 30_000;
 const AFTER_FAILURE_MS = 5_000;
 const VOLUMES_AT_ONCE = 8;
 /** SSH connections to new machines at the same time: beside the calls, since a host that hangs holds its slot for long. */
@@ -43,6 +47,7 @@ export class ProviderWorker {
   readonly #provider: Provider;
   readonly #health: ProviderHealth;
   readonly #sshAlarm: SshAlarm;
+  readonly #changes: ChangesFeed;
   readonly #failures: StepFailures;
   /** By range, each bound to its lease: its store rejects writes once another process holds the range. */
   readonly #contexts = new Map<number, SyncContext>();
@@ -63,6 +68,13 @@ export class ProviderWorker {
     this.#deps = deps;
     this.#provider = provider;
     this.#health = new ProviderHealth(deps, provider.id);
+    this.#changes = new ChangesFeed({
+      ...deps,
+      provider,
+      health: this.#health,
+      maxAgeMs: options.polling.intervalMs[1],
+      changed: (instanceId) => this.#pollNow(instanceId),
+    });
     this.#sshAlarm = new SshAlarm(deps, provider.id);
     this.#catalog = new CatalogReading(deps);
     this.#failures = new StepFailures(deps, provider.id);
@@ -122,7 +134,7 @@ export class ProviderWorker {
     else if (!this.#leases.isHeld(rangeOf(signal.subjectId))) return;
     else if (signal.kind === 'ask') this.#intents.put(signal.subjectId, 0);
     else if (signal.subjectId.startsWith('vol-')) this.#volumes.put(signal.subjectId, 0);
-    else this.#deployments.put(signal.subjectId, 0);
+    else this.#syncRow(signal.subjectId);
   }
 
   leaseFor(id: string): LeaseRecord | null {
@@ -151,6 +163,7 @@ export class ProviderWorker {
   async stop(): Promise<void> {
     this.#catalog.stop();
     await this.#leases.stop();
+    await this.#changes.stop();
     await Promise.all([...this.#schedules, this.#chores].map((schedule) => schedule.stop()));
     await Promise.all([...this.#contexts.values()].map((context) => this.#flushLast(context)));
     await this.#leases.release();
@@ -178,12 +191,15 @@ export class ProviderWorker {
 
   #contextOf(range: number, lease: LeaseRecord): SyncContext {
     const store = fencedStore(this.#deps.store, lease);
+    const answers = new LastAnswers(this.#deps);
     return {
       ...this.#deps,
       store,
       provider: this.#provider,
       health: this.#health,
-      observations: new Observations(store),
+      observations: new Observations(store, answers),
+      answers,
+      changes: this.#changes,
       isLeaseHeld: () => this.#leases.isHeld(range),
       call: { timeoutMs: this.#deps.options.polling.callTimeoutMs },
       cleanups: new Map(),
@@ -277,6 +293,7 @@ export class ProviderWorker {
         this.#takeVolumes(await volumes.toSync(provider.id), SETTLED_MS);
         return REREAD_MS;
       }
+      if (announcesChanges(provider.catalog)) this.#changes.start();
       this.#take(await deployments.newToSync(provider.id));
       this.#takeVolumes(await volumes.newToSync(provider.id), 0);
       return NEWS_MS;
@@ -288,10 +305,24 @@ export class ProviderWorker {
       const context = this.#contexts.get(rangeOf(id));
       if (context === undefined) continue;
       if (isAsked) this.#intents.put(id, 0);
-      if (stoppedAt !== null && !context.cleanups.has(id)) this.#deployments.put(id, 0);
+      if (stoppedAt !== null && !context.cleanups.has(id)) this.#syncRow(id);
       else if (!this.#deployments.has(id))
         this.#deployments.put(id, launchState === 'made' ? this.#firstPollMs() : 0);
     }
+  }
+
+  /** The provider has listed the instance as changed. */
+  #pollNow(providerInstanceId: string): void {
+    for (const { answers } of this.#contexts.values()) {
+      const id = answers.deploymentOf(providerInstanceId);
+      if (id !== undefined) this.#deployments.put(id, 0);
+    }
+  }
+
+  /** The row of the deployment may have changed. */
+  #syncRow(id: string): void {
+    this.#contexts.get(rangeOf(id))?.answers.rowChanged(id);
+    this.#deployments.put(id, 0);
   }
 
   /** Those that are not known are due within this time. */

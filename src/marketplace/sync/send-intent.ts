@@ -36,6 +36,7 @@ export async function sendAsked(context: SyncContext, asked: Asked): Promise<voi
 }
 
 async function sendAttempt(context: SyncContext, sent: Sent): Promise<void> {
+  context.answers.rowChanged(sent.id);
   // Another process may have the lease, and may have seen the attempt.
   if (!context.isLeaseHeld()) return;
   const begunAt = context.clock.now();

@@ -3,13 +3,31 @@ import { cleanUp } from './cleanup.ts';
 import type { SyncContext } from './context.ts';
 import { findLaunched } from './find-launched.ts';
 import { launch } from './launch.ts';
-import { poll } from './poll.ts';
+import { ask, confirmAgain, type Heard, poll } from './poll.ts';
 
 /**
  * Runs the next step of a deployment. Returns the pause until the following one in milliseconds; null: nothing is
  * left to do.
  */
 export async function syncDeployment(context: SyncContext, id: string): Promise<number | null> {
+  const last = context.answers.take(id);
+  if (last === undefined) return syncByRow(context, id);
+  const toldUntil = context.changes.confirmedUntil(last);
+  if (toldUntil !== null) {
+    context.answers.putBack(id, last);
+    return confirmAgain(context, id, { ...last, at: toldUntil, begunAt: context.clock.now() });
+  }
+  const heard = await ask(context, last, last.mark);
+  if (heard.answer === 'unchanged') {
+    context.answers.putBack(id, { ...last, heardAt: heard.begunAt });
+    return confirmAgain(context, id, { ...heard, at: heard.begunAt });
+  }
+  // What another answer means counts from the last confirmation.
+  await context.observations.flush(id);
+  return syncByRow(context, id, heard);
+}
+
+async function syncByRow(context: SyncContext, id: string, heard?: Heard): Promise<number | null> {
   const record = await context.store.read.deployments.byId(id);
   if (record === null) return null;
   if (!activeStatuses.includes(record.status))
@@ -20,7 +38,9 @@ export async function syncDeployment(context: SyncContext, id: string): Promise<
     case 'sent':
       return findLaunched(context, record);
     case 'made':
-      return poll(context, record);
+      // An answer to a question that was sent before the row changed says nothing of it.
+      if (heard?.revision === record.revision) return poll(context, record, heard);
+      return poll(context, record, await ask(context, record, null));
     case 'over':
       return null;
   }

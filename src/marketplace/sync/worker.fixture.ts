@@ -1,7 +1,9 @@
 import type { Deps } from '../deps.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
+import { ChangesFeed } from './changes-feed.ts';
 import { Observations, type SyncContext } from './context.ts';
+import { LastAnswers } from './last-answers.ts';
 import { ProviderHealth } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
 import { sendIntent } from './send-intent.ts';
@@ -12,6 +14,8 @@ import { syncVolume } from './volumes/sync-volume.ts';
 
 /** What a step of a provider is given. */
 export function contextOf(deps: Deps, provider: Provider): SyncContext {
+  const answers = new LastAnswers(deps);
+  const health = new ProviderHealth(deps, provider.id);
   return {
     ...deps,
     refreshCatalog: async () => undefined,
@@ -22,8 +26,10 @@ export function contextOf(deps: Deps, provider: Provider): SyncContext {
     beginProof: () => {},
     isLeaseHeld: () => true,
     sshAlarm: new SshAlarm(deps, provider.id),
-    health: new ProviderHealth(deps, provider.id),
-    observations: new Observations(deps.store),
+    health,
+    observations: new Observations(deps.store, answers),
+    answers,
+    changes: new ChangesFeed({ ...deps, provider, health, maxAgeMs: 30_000, changed: () => undefined }),
   };
 }
 

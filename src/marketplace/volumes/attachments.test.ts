@@ -53,6 +53,23 @@ describe('an attachment of which the answer is late', () => {
   });
 });
 
+it('whose deployment has ended is detached, also where a request asked for that and its time is over', async () => {
+  expect(await attach()).toBe('done');
+  await world.update(deploymentId, { status: 'terminated-provider', cleanup: 'none' });
+  await world.deps.store.transact((tx) => releaseVolumes(tx, deploymentId, world.clock.now()));
+  await world.deps.store.transact(async (tx) => {
+    const volume = await tx.volumes.byVolumeId(volumeId);
+    if (volume?.action == null) throw new Error('there is nothing to detach');
+    const action = { ...volume.action, deploymentId, until: world.clock.now() - 1, attempt: 0, sentAt: null };
+    await tx.volumes.update({ ...volume, action: { ...action, isRepeated: true } });
+  });
+  await sync();
+  await world.clock.advance(30_000);
+  await sync();
+  expect(truly()).toEqual([]);
+  expect(await stored()).toMatchObject({ status: 'available', action: null });
+});
+
 it('of a volume that is still to be made for the deployment is refused, however long that takes', async () => {
   world.plain('a').faults.plan = (method) => (method === 'createVolume' ? 'lose' : 'none');
   const body = { ...bodyFor('a'), deploymentId } as never;

@@ -115,6 +115,8 @@ export async function openMarketplacePostgresStore(
     },
     watch: signals.watch,
     onWake: signals.onWake,
+    // Where all rows of a page change in one transaction, their new versions go to other pages, and to each index.
+    confirmationsAtOnce: 200,
     snapshot: (body) =>
       guarded(runSnapshot(auditPool, inSnapshot, (connection) => body(readerOn(connection, toCoreError)))),
     countRequest: (window) => guarded(requests.count(window)),

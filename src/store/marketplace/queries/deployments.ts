@@ -295,8 +295,11 @@ export function deploymentWriter(connection: Connection, changed: (id: string) =
     recordObservations: async (observations) => {
       // Sorted, so that two transactions that write the same rows cannot deadlock.
       const sorted = [...observations].sort((a, b) => (a.id < b.id ? -1 : 1));
+      const left = new Set(sorted.map(({ id }) => id));
       for (let start = 0; start < sorted.length; start += OBSERVATIONS_AT_ONCE)
-        await recordBatch(connection, sorted.slice(start, start + OBSERVATIONS_AT_ONCE));
+        for (const id of await recordBatch(connection, sorted.slice(start, start + OBSERVATIONS_AT_ONCE)))
+          left.delete(id);
+      return [...left];
     },
     setCleanup: async (id, cleanup) =>
       void (await db.update(deployments).set({ cleanup }).where(eq(deployments.id, id))),
@@ -307,16 +310,18 @@ export function deploymentWriter(connection: Connection, changed: (id: string) =
 async function recordBatch(
   { db, tables: { deployments } }: Connection,
   batch: readonly { id: string; revision: number; at: number }[],
-): Promise<void> {
+): Promise<string[]> {
   const rows = batch.map(
     ({ id, revision, at }) => sql`(CAST(${id} AS TEXT), CAST(${revision} AS INTEGER), CAST(${at} AS BIGINT))`,
   );
-  await db
+  const written = await db
     .update(deployments)
     .set({ observedAt: sql`seen.column3` })
     .from(sql`(VALUES ${sql.join(rows, sql`, `)}) AS seen`)
     .where(
       sql`${deployments.id} = seen.column1 AND ${deployments.revision} = seen.column2
-        AND (${deployments.observedAt} IS NULL OR ${deployments.observedAt} < seen.column3)`,
-    );
+        AND (${deployments.observedAt} IS NULL OR ${deployments.observedAt} <= seen.column3)`,
+    )
+    .returning({ id: deployments.id });
+  return written.map(({ id }) => id);
 }

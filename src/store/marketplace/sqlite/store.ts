@@ -51,6 +51,8 @@ function storeOn(database: StoreDatabase, openSnapshot: () => Database.Database)
     },
     watch: signals.watch,
     onWake: signals.onWake,
+    // Each page that changes is written once for each transaction.
+    confirmationsAtOnce: 5_000,
     snapshot: async (body) => {
       const reader = openSnapshot();
       try {

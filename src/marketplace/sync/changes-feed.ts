@@ -1,0 +1,109 @@
+import { type FollowedChanges, followChanges } from '../../client/follow-changes.ts';
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Provider } from '../providers/provider.ts';
+import { type LastAnswer, LONGEST_MS } from './last-answers.ts';
+import type { ProviderHealth } from './provider-health.ts';
+
+/** How long the provider may wait for a change before it answers: what is confirmed is at most about twice as old. */
+const WAIT_MS = 10_000;
+/** A server of the provider may answer a poll as it was this long before. */
+const LAG_MS = 10_000;
+/** Until the next try where the provider does not offer what it announced. */
+const AGAIN_MS = 10 * 60_000;
+/** The subject of these calls, for the log. */
+const SUBJECT = 'changes';
+
+interface FeedDeps {
+  clock: Clock;
+  log: Log;
+  provider: Pick<Provider, 'id' | 'client'>;
+  health: ProviderHealth;
+  /** From this age on, in milliseconds, the last reply confirms nothing. */
+  maxAgeMs: number;
+  /** The provider has listed this instance of its own. */
+  changed: (providerInstanceId: string) => void;
+}
+
+/**
+ * Follows what changes on the marketplace's account at a provider (`GET /v1/x/changes`). An instance that it does not list
+ * is as its last poll found it, so that no other poll is needed. While it fails, polls go on as without it.
+ */
+export class ChangesFeed {
+  readonly #deps: FeedDeps;
+  readonly #ended = new AbortController();
+  #running: Promise<void> | undefined;
+  #againAt = Number.NEGATIVE_INFINITY;
+  /** Changes are complete from here on; null: they are not followed. */
+  #since: number | null = null;
+  /** Up to here. */
+  #asOf = 0;
+  /** When an instance was listed last, the oldest first. */
+  readonly #listedAt = new Map<string, number>();
+
+  constructor(deps: FeedDeps) {
+    this.#deps = deps;
+  }
+
+  /** Does nothing where it runs. */
+  start(): void {
+    if (this.#running !== undefined || this.#ended.signal.aborted) return;
+    if (this.#deps.clock.now() < this.#againAt) return;
+    this.#running = this.#follow().finally(() => {
+      this.#running = undefined;
+      this.#since = null;
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#ended.abort();
+    await this.#running;
+  }
+
+  /** Up to when an instance is known to be as it was when it was last asked for; null: a poll is needed. */
+  confirmedUntil({ providerInstanceId, heardAt }: LastAnswer): number | null {
+    const { clock, maxAgeMs } = this.#deps;
+    if (this.#since === null || clock.now() - this.#asOf > maxAgeMs) return null;
+    const changedAt = Math.max(this.#since, this.#listedAt.get(providerInstanceId) ?? 0);
+    return heardAt > changedAt + LAG_MS && this.#asOf > heardAt ? this.#asOf : null;
+  }
+
+  async #follow(): Promise<void> {
+    const { provider, clock, health, log } = this.#deps;
+    const onProblem = (error: ProviderError) => health.failed(SUBJECT, error);
+    const options = { cursor: null, clock, signal: this.#ended.signal, waitMs: WAIT_MS, onProblem };
+    try {
+      for await (const page of followChanges(provider.client, options)) this.#heard(page);
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      this.#againAt = clock.now() + AGAIN_MS;
+      log.warn(
+        { provider: provider.id, detail: error.message },
+        'the provider announces changes and does not list them: its instances are polled',
+      );
+    }
+  }
+
+  #heard({ reset, changes, asOf }: FollowedChanges): void {
+    const { clock, health, changed } = this.#deps;
+    const now = clock.now();
+    health.answered(SUBJECT);
+    if (reset) {
+      this.#since = now;
+      this.#listedAt.clear();
+    }
+    for (const { kind, id } of changes) {
+      if (kind !== 'instance') continue;
+      this.#listedAt.delete(id);
+      this.#listedAt.set(id, now);
+      changed(id);
+    }
+    this.#asOf = asOf;
+    // No answer that is kept is that old.
+    for (const [id, at] of this.#listedAt) {
+      if (at > now - 2 * LONGEST_MS) break;
+      this.#listedAt.delete(id);
+    }
+  }
+}

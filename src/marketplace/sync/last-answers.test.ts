@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import { withOverrides } from '../../ports/with-overrides.ts';
+import { intent } from '../../store/marketplace/records.fixture.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import type { Store } from '../model/store.ts';
+import type { SyncContext } from './context.ts';
+import { openProviderWorkers, read, running, stopped, type Tended } from './sync.fixture.ts';
+import { syncDeployment } from './sync-deployment.ts';
+import { contextOf } from './worker.fixture.ts';
+
+let setup: Tended;
+let context: SyncContext;
+let id: string;
+let instanceId: string;
+/** What reached the database. */
+let used: { reads: number; transactions: number };
+
+beforeEach(async () => {
+  setup = await openProviderWorkers();
+  ({ id, instanceId } = await running(setup));
+  await stopped(setup.clock, setup.workers);
+  used = { reads: 0, transactions: 0 };
+  context = contextOf({ ...setup.deps, store: counting(setup.store) }, setup.provider);
+  await syncDeployment(context, id);
+  used = { reads: 0, transactions: 0 };
+});
+afterEach(() => setup.close());
+
+function counting(store: Store): Store {
+  const deployments = withOverrides(store.read.deployments, {
+    byId: (of) => {
+      used.reads++;
+      return store.read.deployments.byId(of);
+    },
+  });
+  return withOverrides(store, {
+    read: withOverrides(store.read, { deployments }),
+    transact: (body) => {
+      used.transactions++;
+      return store.transact(body);
+    },
+  });
+}
+
+async function pollAfter(ms: number): Promise<void> {
+  await setup.clock.advance(ms);
+  await syncDeployment(context, id);
+}
+
+async function change(changes: Partial<DeploymentRecord>): Promise<void> {
+  const record = await read(setup, id);
+  await setup.store.transact((tx) => tx.deployments.update({ ...record, ...changes }));
+}
+
+const confirmedAt = async () => (await read(setup, id)).observedAt;
+
+describe('an answer that is the same as the last one', () => {
+  it('costs no transaction and no read, and confirms the deployment until it was asked for', async () => {
+    for (let polls = 0; polls < 10; polls++) await pollAfter(20_000);
+    expect(used).toEqual({ reads: 0, transactions: 0 });
+    await context.observations.flush();
+    expect(used).toEqual({ reads: 0, transactions: 1 });
+    expect(await confirmedAt()).toBe(setup.clock.now());
+  });
+
+  it('is read in full every ten minutes at the latest, with the row', async () => {
+    for (let polls = 0; polls < 30; polls++) await pollAfter(20_000);
+    expect(used.reads).toBeGreaterThanOrEqual(1);
+    expect(used.reads).toBeLessThanOrEqual(2);
+  });
+
+  it('confirms nothing of a row that has changed, until it is read again', async () => {
+    const before = await confirmedAt();
+    await change({ name: 'another' });
+    await pollAfter(20_000);
+    await context.observations.flush();
+    expect(await confirmedAt()).toBe(before);
+    await pollAfter(20_000);
+    expect(used.reads).toBe(1);
+    await context.observations.flush();
+    expect(await confirmedAt()).toBe(setup.clock.now());
+  });
+
+  it('is not kept where its poll had read a row that changed meanwhile', async () => {
+    context.answers.rowChanged(id);
+    const { pollInstance } = setup.plain.client;
+    setup.plain.client.pollInstance = async (...args) => {
+      setup.plain.client.pollInstance = pollInstance;
+      const answer = await pollInstance(...args);
+      await change({ name: 'another' });
+      context.answers.rowChanged(id);
+      return answer;
+    };
+    await pollAfter(20_000);
+    await pollAfter(20_000);
+    expect(used.reads).toBe(2);
+  });
+
+  it.each([
+    ['a change of ours', { action: intent('restart', { since: 0 }) }],
+    ['a doubt', { suspicion: { status: 'OFFLINE', since: 0, polls: 1, isListed: false } }],
+  ] as const)('is not kept while there is %s', async (_, changes) => {
+    const since = setup.clock.now();
+    await change('action' in changes ? { action: { ...changes.action, since, sentAt: since } } : changes);
+    context.answers.rowChanged(id);
+    await pollAfter(1_000);
+    await pollAfter(1_000);
+    expect(used.reads).toBe(2);
+  });
+});
+
+describe('another answer than the last one', () => {
+  it('is judged, and what it means counts from the last confirmation', async () => {
+    await pollAfter(20_000);
+    const lastSeenAt = setup.clock.now();
+    setup.plain.faults.plan = (method) =>
+      method === 'getInstance' ? { error: new ProviderError('not_found', '404') } : 'none';
+    setup.plain.vanish(instanceId);
+    for (let polls = 0; polls < 15; polls++) await pollAfter(20_000);
+    expect(await read(setup, id)).toMatchObject({ status: 'terminated-provider', stoppedAt: lastSeenAt });
+  });
+
+  it('becomes what the next ones are compared with, once it confirms the row', async () => {
+    setup.plain.set(instanceId, { public_ip: '192.0.2.99' });
+    await pollAfter(20_000);
+    expect((await read(setup, id)).ipAddress).toBe('192.0.2.99');
+    await pollAfter(20_000);
+    used = { reads: 0, transactions: 0 };
+    await pollAfter(20_000);
+    expect(used).toEqual({ reads: 0, transactions: 0 });
+  });
+
+  it('that came for a row that has changed meanwhile is asked for again', async () => {
+    setup.plain.set(instanceId, { status: 'STOPPED' });
+    const { pollInstance } = setup.plain.client;
+    let asked = 0;
+    setup.plain.client.pollInstance = async (...args) => {
+      const answer = await pollInstance(...args);
+      if (++asked === 1) await change({ name: 'another' });
+      return answer;
+    };
+    await pollAfter(20_000);
+    expect(asked).toBe(2);
+    expect((await read(setup, id)).suspicion).toMatchObject({ status: 'STOPPED', polls: 1 });
+  });
+});
