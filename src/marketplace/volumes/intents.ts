@@ -30,7 +30,7 @@ export function intentAfter(
 }
 
 /** All attachments in transit are settled, however long that takes. */
-export function detachIntent(record: Pick<VolumeRecord, 'revision' | 'userId'>, at: number): VolumeIntent {
+function detachIntent(record: Pick<VolumeRecord, 'revision' | 'userId'>, at: number): VolumeIntent {
   return newIntent(record, { kind: 'detach', by: record.userId, since: at, until: null });
 }
 
@@ -42,8 +42,12 @@ const progressTexts: Readonly<Record<Kind, string>> = {
   delete: 'The volume is being deleted.',
 };
 
-/** Whether only the provider can end it: a resize may have taken effect, and a deleted volume may be gone. */
-export function isExclusive({ action }: Pick<VolumeRecord, 'action'>): boolean {
+/**
+ * Whether only the provider can end it: a create that was sent may have made the volume, a resize may have taken effect,
+ * and a deleted volume may be gone.
+ */
+export function isExclusive({ action, providerVolumeId }: VolumeRecord): boolean {
+  if (action?.kind === 'create') return providerVolumeId === null && !isUnsent(action);
   return action?.kind === 'resize' || action?.kind === 'delete';
 }
 
@@ -77,12 +81,6 @@ export function assertIdle(record: VolumeRecord, now: number, options: Marketpla
 export function assertMade({ status }: Pick<VolumeRecord, 'status'>): void {
   if (status === 'creating')
     throw new ApiError('CHANGE_IN_PROGRESS', `${progressTexts.create} Wait a moment and try again.`);
-}
-
-/** Whether the provider may have been asked to make the volume. */
-export function isCreateSent({ action }: Pick<VolumeRecord, 'action'>): boolean {
-  const create = action?.kind === 'create' ? action : action?.before;
-  return create?.kind === 'create' && !isUnsent(create);
 }
 
 /** Writes an intent into a volume that is locked, and wakes the worker of its provider. */

@@ -6,14 +6,7 @@ import type { Provider } from '../../providers/provider.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
 import { endUnmade } from '../../volumes/undo.ts';
 import type { SyncContext } from '../context.ts';
-import {
-  ABOUT_THIS_CALL,
-  beginAttempt,
-  onLastAttempt,
-  type Sent,
-  settleError,
-  type VolumeContext,
-} from './step.ts';
+import { beginAttempt, onLastAttempt, type Sent, settleError, type VolumeContext } from './step.ts';
 
 /** Berth keeps an idempotency key for 24 hours; one hour is left as a margin. */
 const KEY_IS_KNOWN_MS = 23 * 3_600_000;
@@ -90,9 +83,6 @@ async function isRefused(
   error: ProviderError,
   earlierAt: number | null,
 ): Promise<boolean> {
-  const isAlone = earlierAt === null;
-  if (isAlone) return settleError(context, sent, error);
-  if (error.mayHaveHappened || ABOUT_THIS_CALL.includes(error.problem)) return false;
   if (mayBeRunning(context, earlierAt, sent.record.action.sentAt ?? 0)) return false;
   return settleError(context, sent, error);
 }

@@ -1,17 +1,9 @@
 import { ProviderError } from '../../../client/orchestrator-client.ts';
-import { isExpired, isUnsent, toRefusal } from '../../model/intent.ts';
+import { isExpired, isUnsent } from '../../model/intent.ts';
 import { logNames } from '../../model/volume-record.ts';
 import { toVolumeProvider } from '../../providers/volume-provider.ts';
 import { notSent } from '../../volumes/await-intent.ts';
-import { hasTimedOut } from '../../volumes/intents.ts';
-import {
-  isInTransit,
-  readVolumeSnapshot,
-  transactOnVolume,
-  type VolumeSnapshot,
-  writeVolume,
-} from '../../volumes/snapshot.ts';
-import { endResize, undoIntent } from '../../volumes/undo.ts';
+import { isInTransit, readVolumeSnapshot, type VolumeSnapshot } from '../../volumes/snapshot.ts';
 import type { SyncContext } from '../context.ts';
 import { findAttachment, sendAttachment, syncAttachments } from './attachments.ts';
 import { syncCreation } from './creation.ts';
@@ -19,7 +11,7 @@ import { isBeingDeleted, proveDeletion, startDeletion } from './deletion.ts';
 import { endBillOfFailed } from './failed.ts';
 import { getVolume, observe } from './observe.ts';
 import { sendResize } from './resize.ts';
-import type { Shown, VolumeContext } from './step.ts';
+import { refuse, type Shown, type VolumeContext } from './step.ts';
 
 /** Between two syncs of a volume: while a request waits for it, while it changes, while it is broken, and at rest. */
 const AWAITED_MS = 1_500;
@@ -69,7 +61,13 @@ async function step(context: VolumeContext, snapshot: VolumeSnapshot): Promise<v
   const { action } = record;
   if (isBeingDeleted(record)) return proveDeletion(context, record);
   if (record.status === 'deleted') return;
-  if (action !== null && isExpired(action, context.clock.now())) return withdraw(context, snapshot);
+  // The request that asked is over, or its process ended: nothing is sent for it any more.
+  if (action !== null && isExpired(action, context.clock.now()))
+    return void (await refuse(
+      context,
+      { ...snapshot, record: { ...record, action } },
+      notSent(record, action),
+    ));
   if (action?.kind === 'delete') return startDeletion(context, snapshot);
   if (isWaitingForLaunch(snapshot)) return;
   if (record.status === 'error' && !snapshot.attachments.some(isInTransit))
@@ -79,7 +77,6 @@ async function step(context: VolumeContext, snapshot: VolumeSnapshot): Promise<v
   const observed = (await sendUnsent(context, snapshot)) ?? (await read(context, snapshot));
   if (observed === null) return;
   await observe(context, observed, begunAt);
-  await giveUpResize(context, record.id);
   const synced = await readVolumeSnapshot(context.store.read, record.id);
   if (synced !== null) await syncAttachments(context, synced, observed.volume);
 }
@@ -98,19 +95,6 @@ async function sendUnsent(context: VolumeContext, snapshot: VolumeSnapshot): Pro
   return attachment === undefined ? null : sendAttachment(context, snapshot, attachment);
 }
 
-/** The request that asked is over, or its process ended: nothing is sent for it any more. */
-async function withdraw({ store, clock }: VolumeContext, { record }: VolumeSnapshot): Promise<void> {
-  await transactOnVolume(store, record.id, async (tx, snapshot) => {
-    const { action } = snapshot.record;
-    if (action === null || !isExpired(action, clock.now())) return;
-    const current = { ...snapshot, record: { ...snapshot.record, action } };
-    if (!(await undoIntent(tx, current, clock.now()))) return;
-    const undone = await tx.volumes.byId(record.id);
-    if (undone !== null)
-      await writeVolume(tx, undone, { refusal: toRefusal(action, notSent(record, action)) });
-  });
-}
-
 /** Waits for the instance of a deployment that is still deploying: before that the provider can show nothing. */
 function isWaitingForLaunch({ attachments }: VolumeSnapshot): boolean {
   const open = attachments.filter(isInTransit);
@@ -118,14 +102,4 @@ function isWaitingForLaunch({ attachments }: VolumeSnapshot): boolean {
     open.length > 0 &&
     open.every(({ deployment, state }) => state === 'attaching' && deployment.status === 'deploying')
   );
-}
-
-/** Gives up a resize that the provider has not shown within `actionMs`. */
-async function giveUpResize({ store, clock, options }: VolumeContext, id: string): Promise<void> {
-  const isOver = (record: VolumeSnapshot['record'] | null) =>
-    record?.action?.kind === 'resize' && hasTimedOut(record.action, clock.now(), options);
-  if (!isOver(await store.read.volumes.byId(id))) return;
-  await transactOnVolume(store, id, async (tx, snapshot) => {
-    if (isOver(snapshot.record)) await endResize(tx, snapshot, clock.now());
-  });
 }
