@@ -1,7 +1,7 @@
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { assertNoAction, type DeploymentRecord } from '../model/deployment-record.ts';
-import { type Intent, isUnsent, newIntent } from '../model/intent.ts';
+import { type Intent, isUnsent, newIntent, withAttempt } from '../model/intent.ts';
 import type { MarketplaceOptions } from '../model/options.ts';
 import type { Transaction } from '../model/store.ts';
 import type { AttachmentRecord, VolumeIntent, VolumeRecord } from '../model/volume-record.ts';
@@ -87,11 +87,10 @@ export function assertMade({ status }: Pick<VolumeRecord, 'status'>): void {
 export async function writeVolumeIntent(
   tx: Pick<Transaction, 'volumes' | 'signals'>,
   record: VolumeRecord,
-  wanted: Omit<VolumeIntent, 'id' | 'attempt' | 'sentAt' | 'answer'>,
+  wanted: Omit<VolumeIntent, 'id' | 'attempt' | 'sentAt' | 'answer'> & { attempt?: number },
   change: Partial<Pick<VolumeRecord, 'status'>> = {},
 ): Promise<AskedVolume> {
-  const { kind, by, since, until, ...more } = wanted;
-  const action = { ...newIntent(record, { kind, by, since, until }), ...more };
+  const action = { ...newIntent(record, wanted), ...wanted };
   const written = await writeVolume(tx, record, { ...change, action, refusal: null });
   await tx.signals.wake(record.providerId, record.id);
   return { ...written, action };
@@ -102,19 +101,19 @@ export type AskedVolume = VolumeRecord & { action: VolumeIntent };
 
 /**
  * A change of a volume on an instance: no other change of the deployment begins meanwhile, and an instance that is
- * restarted for it is not taken for a stopped one. `attempt`: how many calls were sent for it.
+ * restarted for it is not taken for a stopped one. `isSent`: a call for it follows at once.
  *
  * @throws {ApiError} CHANGE_IN_PROGRESS
  */
 export async function beginVolumeAction(
   tx: Pick<Transaction, 'deployments'>,
   deployment: DeploymentRecord,
-  { by, now, attempt = 0 }: { by: string; now: number; attempt?: number },
+  { by, now, isSent = false }: { by: string; now: number; isSent?: boolean },
   options: Deps['options'],
 ): Promise<void> {
   assertNoAction(deployment, now, options);
   const action = newIntent(deployment, { kind: 'volume', by, since: now, until: null });
-  await tx.deployments.update({ ...deployment, action: { ...action, attempt } });
+  await tx.deployments.update({ ...deployment, action: isSent ? withAttempt(action, now) : action });
 }
 
 /** Once no volume of the deployment is in transit any more. */

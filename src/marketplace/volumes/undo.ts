@@ -1,4 +1,5 @@
 import { isActive } from '../model/deployment-record.ts';
+import { isUnsent } from '../model/intent.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeIntent, VolumeRecord } from '../model/volume-record.ts';
 import { intentAfter, ofAttachments } from './intents.ts';
@@ -17,7 +18,8 @@ export async function undoIntent(
   at: number,
 ): Promise<boolean> {
   const { action } = snapshot.record;
-  if (action.isRepeated) return false;
+  // An earlier call for the same may have had an effect.
+  if (isUnsent(action) && action.attempt > 0) return false;
   switch (action.kind) {
     case 'create':
       return endUnmade(tx, snapshot, { status: 'deleted', deletedAt: at });

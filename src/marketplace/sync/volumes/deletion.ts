@@ -17,6 +17,7 @@ import { observe } from './observe.ts';
 import {
   ABOUT_THIS_CALL,
   beginAttempt,
+  getVolume,
   refuse,
   type Sent,
   settleError,
@@ -71,11 +72,9 @@ async function getShown(
   providerVolumeId: string,
 ): Promise<ProviderVolume | 'refused' | null> {
   try {
-    return await context.provider.client.getVolume(providerVolumeId, context.call);
+    return await getVolume(context, providerVolumeId);
   } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    if (error.problem === 'not_found') return null;
-    if (!ABOUT_THIS_CALL.includes(error.problem)) throw error;
+    if (!(error instanceof ProviderError) || !ABOUT_THIS_CALL.includes(error.problem)) throw error;
     await refuse(context, asked, toApiError(asked, error));
     return 'refused';
   }

@@ -9,7 +9,7 @@ import { findAttachment, sendAttachment, syncAttachments } from './attachments.t
 import { syncCreation } from './creation.ts';
 import { isBeingDeleted, proveDeletion, startDeletion } from './deletion.ts';
 import { endBillOfFailed } from './failed.ts';
-import { getVolume, observe } from './observe.ts';
+import { getKnownVolume, observe } from './observe.ts';
 import { sendResize } from './resize.ts';
 import { refuse, type Shown, type VolumeContext } from './step.ts';
 
@@ -82,7 +82,7 @@ async function step(context: VolumeContext, snapshot: VolumeSnapshot): Promise<v
 }
 
 async function read(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
-  const volume = await getVolume(context, snapshot.record);
+  const volume = await getKnownVolume(context, snapshot.record);
   return volume === null ? null : { snapshot, volume };
 }
 
