@@ -160,7 +160,7 @@ describe('reboot-status', () => {
 
   it('says restarting while the provider has not answered the restart, as the 409 does', async () => {
     const since = market.clock.now() + 3_600_000;
-    await deploy(market, { action: intent('restart', { since, attempt: 0, sentAt: null }) });
+    await deploy(market, { action: intent('restart', { since, attempt: 0 }) });
     await market.clock.advance(30_000);
     expect(await status()).toEqual({ restarting: true, since: new Date(since).toISOString() });
   });
