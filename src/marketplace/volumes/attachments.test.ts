@@ -24,13 +24,8 @@ const stored = () => world.deps.store.read.volumes.byVolumeId(volumeId);
 const states = async () =>
   (await world.deps.store.read.volumes.attachmentsOf({ deploymentId })).map(({ state }) => state);
 const sync = () => world.settle(world.sync('a'));
-const attach = () => codeOf(attachVolume(world.deps, caller, volumeId, deploymentId));
-const detach = () => codeOf(detachVolume(world.deps, caller, volumeId, deploymentId));
-const codeOf = (promise: Promise<unknown>) =>
-  world.settle(promise).then(
-    () => 'done',
-    (error: { code?: string }) => error.code,
-  );
+const attach = () => world.codeOf(attachVolume(world.deps, caller, volumeId, deploymentId));
+const detach = () => world.codeOf(detachVolume(world.deps, caller, volumeId, deploymentId));
 const truly = () => world.plain('a').volumes[0]?.attached_instance_ids;
 
 async function endDeployment(): Promise<void> {
@@ -147,7 +142,9 @@ describe('a larger size that is under way when the deployment ends', () => {
     const silent = new ProviderError('timeout', 'no answer', { mayHaveHappened: true });
     world.plain('a').faults.plan = (method) =>
       method === 'resizeVolume' ? 'commit-then-lose' : { error: silent };
-    expect(await codeOf(updateVolume(world.deps, caller, volumeId, { sizeInGb: 300 }))).toBe('PROVIDER_SLOW');
+    expect(await world.codeOf(updateVolume(world.deps, caller, volumeId, { sizeInGb: 300 }))).toBe(
+      'PROVIDER_SLOW',
+    );
     await endDeployment();
   });
 
@@ -168,6 +165,6 @@ describe('a larger size that is under way when the deployment ends', () => {
     for (const instance of world.plain('a').instances) world.plain('a').vanish(instance.id);
     await sync();
     expect(await stored()).toMatchObject({ status: 'available', action: null });
-    expect(await codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('done');
+    expect(await world.codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('done');
   });
 });

@@ -26,11 +26,6 @@ const states = async () =>
   (await world.deps.store.read.volumes.attachmentsOf({ deploymentId })).map(({ state }) => state);
 const sync = () => world.settle(world.sync('a'));
 const truly = () => world.plain('a').volumes[0]?.attached_instance_ids ?? [];
-const codeOf = (promise: Promise<unknown>) =>
-  world.settle(promise).then(
-    () => 'done',
-    (error: { code?: string }) => error.code ?? String(error),
-  );
 
 /** The worker stands still after its commit and before its call to the provider, while `meanwhile` happens elsewhere. */
 function pauseBefore(
@@ -76,19 +71,19 @@ it.each([
   'V1: an attach that another server has sent meanwhile is not undone by %s a request that had stood still',
   async (_, error) => {
     sentElsewhere('attachVolume', error);
-    await codeOf(attachVolume(world.deps, caller, volumeId, deploymentId));
+    await world.codeOf(attachVolume(world.deps, caller, volumeId, deploymentId));
     await rest();
     expect(await atRest()).toEqual([1, ['attached'], 'attached']);
     // V3: a volume that a running machine has is not deleted as one that is attached to nothing.
-    expect(await codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('VALIDATION_ERROR');
+    expect(await world.codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('VALIDATION_ERROR');
     expect(world.plain('a').volumes[0]?.status).toBe('ATTACHED');
   },
 );
 
 it('V2: nor is a detach: a volume that the provider has detached does not read as attached for good', async () => {
-  expect(await codeOf(attachVolume(world.deps, caller, volumeId, deploymentId))).toBe('done');
+  expect(await world.codeOf(attachVolume(world.deps, caller, volumeId, deploymentId))).toBe('done');
   sentElsewhere('detachVolume', busy);
-  await codeOf(detachVolume(world.deps, caller, volumeId, deploymentId));
+  await world.codeOf(detachVolume(world.deps, caller, volumeId, deploymentId));
   await rest();
   expect(await atRest()).toEqual([0, [], 'available']);
 });
@@ -103,7 +98,7 @@ it('V4: a resize that is sent after it was given up leaves no larger volume than
     expect((await stored())?.action).toBeNull();
     return resizeVolume(...call);
   });
-  await codeOf(updateVolume(world.deps, caller, volumeId, { sizeInGb: 300 } as never));
+  await world.codeOf(updateVolume(world.deps, caller, volumeId, { sizeInGb: 300 } as never));
   await rest();
   expect([world.plain('a').volumes[0]?.size_gb, (await stored())?.sizeGb]).toEqual([300, 300]);
 });
