@@ -1,13 +1,13 @@
 import type { Deps } from '../deps.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
+import { isBeingDeleted } from '../volumes/accept-deletion.ts';
 import { Observations, type SyncContext } from './context.ts';
 import { ProviderHealth } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
 import { sendIntent } from './send-intent.ts';
 import { SshAlarm } from './ssh-alarm.ts';
 import { syncDeployment } from './sync-deployment.ts';
-import { isBeingDeleted } from './volumes/deletion.ts';
 import { syncVolume } from './volumes/sync-volume.ts';
 
 /** What a step of a provider is given. */
