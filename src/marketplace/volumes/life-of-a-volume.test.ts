@@ -112,14 +112,6 @@ describe('a create', () => {
     expect((await deployment(id))?.action).toBeNull();
   });
 
-  it('is refused without balance, before anything is sent', async () => {
-    await world.close();
-    world = await openWorld({ balanceMicroUsd: 0 });
-    const error = await failure(createVolume(world.deps, caller, bodyFor('a')));
-    expect(error.details).toMatchObject({ reason: 'insufficient_balance' });
-    expect([world.writes(), await world.volumes()]).toEqual([[], []]);
-  });
-
   it('whose volume breaks is 502 and costs nothing; the volume can be deleted [volume-create-broken]', async () => {
     world.plain('a').faults.plan = (method) =>
       method === 'getVolume' ? { answer: (it) => ({ ...it, status: 'ERROR' }) } : 'none';
