@@ -30,8 +30,17 @@ export function intentAfter(
 }
 
 /** All attachments in transit are settled, however long that takes. */
-function detachIntent(record: Pick<VolumeRecord, 'revision' | 'userId'>, at: number): VolumeIntent {
-  return newIntent(record, { kind: 'detach', by: record.userId, since: at, until: null });
+export function detachIntent(
+  record: Pick<VolumeRecord, 'action' | 'revision' | 'userId'>,
+  at: number,
+): VolumeIntent {
+  const attempt = callsBefore(record);
+  return newIntent(record, { kind: 'detach', by: record.userId, since: at, until: null, attempt });
+}
+
+/** How many calls for attachments may yet have an effect when another intent takes the place of the present one. */
+export function callsBefore({ action }: Pick<VolumeRecord, 'action'>): number {
+  return action !== null && ofAttachments.includes(action.kind) ? action.attempt : 0;
 }
 
 const progressTexts: Readonly<Record<Kind, string>> = {

@@ -1,8 +1,8 @@
 import { type DeploymentRecord, isActive } from '../model/deployment-record.ts';
 import type { Transaction } from '../model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
-import { endVolumeAction, intentAfter, isExclusive } from './intents.ts';
-import { type AttachmentSnapshot, writeVolume } from './snapshot.ts';
+import { detachIntent, endVolumeAction, isExclusive } from './intents.ts';
+import { type AttachmentSnapshot, isInTransit, writeVolume } from './snapshot.ts';
 
 /**
  * Releases the volumes of an ended deployment (M: States: "when an instance terminates, its volumes return to
@@ -34,7 +34,8 @@ async function release(
   const left = await tx.volumes.attachmentsOf({ volumeId });
   const isUsable = volume.status === 'available' || volume.status === 'attached';
   // What was asked for before is over, unless only the provider can end it.
-  const action = intentAfter(isExclusive(volume) ? volume : { ...volume, action: null }, [], left, at);
+  const pending = left.some(isInTransit) ? detachIntent(volume, at) : null;
+  const action = isExclusive(volume) ? volume.action : pending;
   await writeVolume(tx, volume, {
     ...(isUsable && { status: left.length > 0 ? 'attached' : 'available' }),
     ...(isUsable && !isAttachedAtProvider && { lastDetachedAt: at }),

@@ -62,13 +62,11 @@ async function step(context: VolumeContext, snapshot: VolumeSnapshot): Promise<v
   const { action } = record;
   if (isBeingDeleted(record)) return proveDeletion(context, record);
   if (record.status === 'deleted') return;
-  // The request that asked is over, or its process ended: nothing is sent for it any more.
-  if (action !== null && isExpired(action, context.clock.now()))
-    return void (await refuse(
-      context,
-      { ...snapshot, record: { ...record, action } },
-      notSent(record, action),
-    ));
+  // The request that asked is over, or its process ended: nothing is sent for it, unless an earlier call was.
+  if (action !== null && isExpired(action, context.clock.now())) {
+    const unsent = { ...snapshot, record: { ...record, action } };
+    if (await refuse(context, unsent, notSent(record, action))) return;
+  }
   if (action?.kind === 'delete') return startDeletion(context, snapshot);
   if (isWaitingForLaunch(snapshot)) return;
   if (record.status === 'error' && !snapshot.attachments.some(isInTransit))
