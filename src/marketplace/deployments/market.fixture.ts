@@ -23,6 +23,8 @@ import { providerProfileSchema } from '../providers/profile.ts';
 import type { CatalogOffer, Provider } from '../providers/provider.ts';
 import { WokenWorker } from '../sync/worker.fixture.ts';
 
+const HOUR_MS = 3_600_000;
+
 /** `usr-1` owns `team-1`, which has 100 USD; `usr-2` is of `team-2` alone. */
 export const caller = { userId: 'usr-1' };
 export const stranger = { userId: 'usr-2' };
@@ -111,7 +113,7 @@ export async function deploy(
   await clock.advance(plain.options.bootMs);
   plain.get(id);
   const startedAt = clock.now();
-  await clock.advance(3_600_000);
+  await clock.advance(HOUR_MS);
   const record = runningDeployment({
     providerId: 'provider-x',
     offerId,
@@ -124,6 +126,24 @@ export async function deploy(
   });
   await store.transact((tx) => tx.deployments.insert(record));
   return read({ store }, record.id);
+}
+
+/** The same, stopped here and at the provider for an hour. */
+export async function deployStopped(
+  market: Market,
+  changes: Partial<DeploymentRecord> = {},
+): Promise<DeploymentRecord> {
+  const { clock, plain } = market;
+  const record = await deploy(market, {
+    status: 'stopped',
+    pausedAt: clock.now() + 2 * HOUR_MS,
+    originalStoppedRateMicroUsd: 500_000,
+    stoppedRateMicroUsd: 500_000,
+    ...changes,
+  });
+  plain.set(record.providerInstanceId ?? '', { status: 'STOPPED' });
+  await clock.advance(2 * HOUR_MS + 45_000);
+  return record;
 }
 
 /** The deployment as it is stored. */

@@ -12,7 +12,6 @@ import {
   openMarket,
   outcomeOf,
   read,
-  stranger,
   withoutRevision,
 } from './market.fixture.ts';
 import { pauseDeployment } from './pause.ts';
@@ -82,13 +81,6 @@ describe('is refused before the provider is asked', () => {
     expect(stops()).toBe(0);
   });
 
-  it.each(['pause', 'restart', 'volume'] as const)('while another change is in flight: %s', async (kind) => {
-    const action = intent(kind, { since: market.clock.now() + 3_600_000 });
-    const before = await deploy(market, { action });
-    expect(await pause()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
-    await expectNothingChanged(before);
-  });
-
   it('where the stopped rate is undeterminable', async () => {
     const before = await deploy(market);
     market.provider.catalog.offers.clear();
@@ -96,48 +88,11 @@ describe('is refused before the provider is asked', () => {
     await expectNothingChanged(before);
     expect(stops()).toBe(0);
   });
-
-  it('for others (403), and for what does not exist (404)', async () => {
-    const before = await deploy(market);
-    expect(await pause(stranger)).toMatchObject({ status: 403 });
-    expect(await pause(caller, 'dep-9')).toMatchObject({ status: 404 });
-    await expectNothingChanged(before);
-  });
 });
 
 it('takes over from a change that never showed', async () => {
   await deploy(market, { action: intent('restart', { since: market.clock.now() - 3_600_000 }) });
   expect(await pause()).toMatchObject({ status: 'stopped' });
-});
-
-describe('a refusal is a 502, and nothing changed', () => {
-  it.each([
-    ['unreachable', 'refuse'],
-    ['400', { error: new ProviderError('refused', 'no', { status: 400 }) }],
-    ['401', { error: new ProviderError('unauthorized', 'no', { status: 401 }) }],
-    ['404', { error: new ProviderError('not_found', 'no', { status: 404 }) }],
-    ['409', { error: new ProviderError('conflict', 'no', { status: 409, code: 'invalid_state' }) }],
-    ['429', { error: new ProviderError('limited', 'no', { status: 429 }) }],
-    [
-      '500, and it still runs',
-      { error: new ProviderError('failed', 'no', { status: 500, mayHaveHappened: true }) },
-    ],
-  ] as const)('%s', async (_, fault) => {
-    const before = await deploy(market);
-    market.plain.faults.plan = (method) => (method === 'stopInstance' ? fault : 'none');
-    const error = await pause();
-    expect(error).toMatchObject({ code: 'PROVIDER_REFUSED', status: 502 });
-    await expectNothingChanged(before);
-    expect(stops()).toBe(1);
-  });
-
-  it('is a 409 where the provider is busy with another change', async () => {
-    const before = await deploy(market);
-    const error = new ProviderError('conflict', 'busy', { status: 409, code: 'operation_in_progress' });
-    market.plain.faults.plan = (method) => (method === 'stopInstance' ? { error } : 'none');
-    expect(await pause()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
-    await expectNothingChanged(before);
-  });
 });
 
 describe('an answer that settles nothing', () => {

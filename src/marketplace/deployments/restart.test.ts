@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ProviderError } from '../../client/orchestrator-client.ts';
 import { intent } from '../../store/marketplace/records.fixture.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
@@ -55,14 +54,6 @@ describe('restart', () => {
     expect(calls()).toEqual(['restartInstance']);
   });
 
-  it('is a 409 where the provider is still busy with a change, and nothing changed', async () => {
-    const before = await deploy(market);
-    const error = new ProviderError('conflict', 'busy', { status: 409, code: 'operation_in_progress' });
-    market.plain.faults.plan = () => ({ error });
-    expect(await restart()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
-    await expectNothingChanged(before);
-  });
-
   it.each([
     ['for a machine type that cannot', { offerId: 'metal-1', instanceType: 'BARE_METAL' }, 'bare metal'],
     ['for one that is stopped', { status: 'stopped' }, 'stopped'],
@@ -82,27 +73,6 @@ describe('restart', () => {
     changeOffer({ announcesRestart: false });
     expect(await restart()).toMatchObject({ code: 'ACTION_UNSUPPORTED', status: 400 });
     expect(calls()).toEqual([]);
-  });
-
-  it('is refused to others (403), and for what does not exist (404)', async () => {
-    await deploy(market);
-    expect(await restart(stranger)).toMatchObject({ status: 403 });
-    expect(await restart(caller, 'dep-9')).toMatchObject({ status: 404 });
-  });
-
-  it.each([
-    ['unreachable', 'refuse'],
-    ['400', { error: new ProviderError('refused', 'no', { status: 400 }) }],
-    ['409', { error: new ProviderError('conflict', 'no', { status: 409, code: 'restart_unsupported' }) }],
-    [
-      '500 without a restart',
-      { error: new ProviderError('failed', 'no', { status: 500, mayHaveHappened: true }) },
-    ],
-  ] as const)('is a 502 where the provider refused, and nothing changed: %s', async (_, fault) => {
-    const before = await deploy(market);
-    market.plain.faults.plan = (method) => (method === 'restartInstance' ? fault : 'none');
-    expect(await restart()).toMatchObject({ code: 'PROVIDER_REFUSED', status: 502 });
-    await expectNothingChanged(before);
   });
 
   it('goes on where the answer was lost and the provider says that it restarts', async () => {
@@ -160,7 +130,7 @@ describe('reboot-status', () => {
 
   it('says restarting while the provider has not answered the restart, as the 409 does', async () => {
     const since = market.clock.now() + 3_600_000;
-    await deploy(market, { action: intent('restart', { since, attempt: 0, sentAt: null }) });
+    await deploy(market, { action: intent('restart', { since, attempt: 0 }) });
     await market.clock.advance(30_000);
     expect(await status()).toEqual({ restarting: true, since: new Date(since).toISOString() });
   });

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { intent } from '../../store/marketplace/records.fixture.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import {
   caller,
   deploy,
+  deployStopped,
   type Market,
   openMarket,
   outcomeOf,
@@ -25,28 +25,13 @@ afterEach(() => market.close());
 const resume = (by = caller, id = 'dep-1') => outcomeOf(market.clock, resumeDeployment(market.deps, by, id));
 const starts = () => market.plain.faults.countOf('startInstance');
 
-/** Stopped here and at the provider, for an hour. */
-async function deployStopped(changes: Partial<DeploymentRecord> = {}): Promise<DeploymentRecord> {
-  const pausedAt = market.clock.now() + 2 * HOUR;
-  const record = await deploy(market, {
-    status: 'stopped',
-    pausedAt,
-    originalStoppedRateMicroUsd: 500_000,
-    stoppedRateMicroUsd: 500_000,
-    ...changes,
-  });
-  market.plain.set(record.providerInstanceId ?? '', { status: 'STOPPED' });
-  await market.clock.advance(2 * HOUR + 45_000);
-  return record;
-}
-
 async function expectNothingChanged(before: DeploymentRecord): Promise<void> {
   expect(withoutRevision(await read(market))).toEqual(withoutRevision(before));
   expect(market.clock.pendingTimers).toBe(0);
 }
 
 it('answers running once the provider shows it, with the same address [resume-answers-running]', async () => {
-  await deployStopped();
+  await deployStopped(market);
   expect(await resume()).toMatchObject({
     status: 'running',
     pausedAt: null,
@@ -75,28 +60,14 @@ describe('is refused before the provider is asked', () => {
     },
   );
 
-  it('while another change is in flight', async () => {
-    const before = await deployStopped({
-      action: intent('resume', { since: market.clock.now() + 3 * HOUR }),
-    });
-    expect(await resume()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
-    await expectNothingChanged(before);
-  });
-
   it('where the balance is used up', async () => {
-    const before = await deployStopped({ teamId: 'team-2' });
+    const before = await deployStopped(market, { teamId: 'team-2' });
     expect(await resume(stranger)).toMatchObject({
       code: 'VALIDATION_ERROR',
       status: 400,
       details: { reason: 'insufficient_balance' },
     });
     await expectNothingChanged(before);
-  });
-
-  it('for others (403), and for what does not exist (404)', async () => {
-    await deployStopped();
-    expect(await resume(stranger)).toMatchObject({ status: 403 });
-    expect(await resume(caller, 'dep-9')).toMatchObject({ status: 404 });
   });
 
   afterEach(() => expect(starts()).toBe(0));
@@ -110,7 +81,7 @@ describe('any other 409 of a start is a 503, and it stays stopped as it was [res
     'operation_in_progress',
     'unheard_of',
   ])('%s', async (code) => {
-    const before = await deployStopped();
+    const before = await deployStopped(market);
     const error = new ProviderError('conflict', 'no', { status: 409, code });
     market.plain.faults.plan = (method) => (method === 'startInstance' ? { error } : 'none');
     expect(await resume()).toMatchObject({ code: 'OUT_OF_STOCK', status: 503 });
@@ -120,29 +91,15 @@ describe('any other 409 of a start is a 503, and it stays stopped as it was [res
 });
 
 it('a start for which the provider has no quota left is no lack of stock: 400 with the reason', async () => {
-  const before = await deployStopped();
+  const before = await deployStopped(market);
   const error = new ProviderError('conflict', 'no', { status: 409, code: 'quota_exceeded' });
   market.plain.faults.plan = (method) => (method === 'startInstance' ? { error } : 'none');
   expect(await resume()).toMatchObject({ status: 400, details: { reason: 'quota_exceeded' } });
   await expectNothingChanged(before);
 });
 
-describe('another refusal is a 502, and it stays stopped as it was', () => {
-  it.each([
-    ['unreachable', 'refuse'],
-    ['400', { error: new ProviderError('refused', 'no', { status: 400 }) }],
-    ['401', { error: new ProviderError('unauthorized', 'no', { status: 401 }) }],
-    ['404', { error: new ProviderError('not_found', 'no', { status: 404 }) }],
-  ] as const)('%s', async (_, fault) => {
-    const before = await deployStopped();
-    market.plain.faults.plan = (method) => (method === 'startInstance' ? fault : 'none');
-    expect(await resume()).toMatchObject({ code: 'PROVIDER_REFUSED', status: 502 });
-    await expectNothingChanged(before);
-  });
-});
-
 it('awaits a start whose answer was lost, and asks only once', async () => {
-  await deployStopped();
+  await deployStopped(market);
   market.plain.faults.plan = (method) => (method === 'startInstance' ? 'commit-then-lose' : 'none');
   expect(await resume()).toMatchObject({ status: 'running' });
   expect(starts()).toBe(1);
@@ -151,7 +108,7 @@ it('awaits a start whose answer was lost, and asks only once', async () => {
 it('is a 504 where it takes longer than a request waits, and is still awaited', async () => {
   await market.close();
   market = await openMarket({ startMs: 60_000 });
-  await deployStopped();
+  await deployStopped(market);
   expect(await resume()).toMatchObject({ code: 'PROVIDER_SLOW', status: 504 });
   expect(await read(market)).toMatchObject({ status: 'stopped', action: { kind: 'resume', attempt: 1 } });
   expect(await resume()).toMatchObject({ status: 409 });

@@ -13,9 +13,12 @@ export interface Intent<Kind extends string = string> {
   by: string;
   /** It is sent by then, or withdrawn: a request waits until then. Null: it has no such end. */
   until: number | null;
-  /** The number of the last call that was sent for it; 0: none was. Only the answer to this call decides. */
+  /**
+   * The number of the last call that was sent for the same; only the answer to this call decides. A refusal proves that
+   * nothing happened only if it is the first.
+   */
   attempt: number;
-  /** When that call was sent. */
+  /** When that call was sent. Null: none was sent for this intent. */
   sentAt: number | null;
   /**
    * What is known of that call. `accepted`: the provider does it. A number: the status of an answer that leaves it open.
@@ -33,14 +36,14 @@ export interface Refusal {
   details?: Record<string, unknown>;
 }
 
-/** Whether no call was sent for it, so that nothing can have happened. */
-export function isUnsent({ attempt }: Pick<Intent, 'attempt'>): boolean {
-  return attempt === 0;
+/** Whether no call was sent for it. */
+export function isUnsent({ sentAt }: Pick<Intent, 'sentAt'>): boolean {
+  return sentAt === null;
 }
 
 /** Whether it may not be sent any more. */
-export function isExpired({ attempt, until }: Pick<Intent, 'attempt' | 'until'>, now: number): boolean {
-  return attempt === 0 && until !== null && now >= until;
+export function isExpired({ sentAt, until }: Pick<Intent, 'sentAt' | 'until'>, now: number): boolean {
+  return sentAt === null && until !== null && now >= until;
 }
 
 /** Whether a request waits for it: its provider is asked more often then. */
@@ -48,12 +51,18 @@ export function isAwaited(intent: Pick<Intent, 'until'> | null, now: number): bo
   return intent !== null && intent.until !== null && now < intent.until;
 }
 
-/** An intent that nothing was sent for yet. */
+/** An intent that nothing was sent for yet. `attempt`: how many calls were sent for the same before. */
 export function newIntent<Kind extends string>(
   { revision }: { revision: number },
-  { kind, by, since, until }: Pick<Intent<Kind>, 'kind' | 'by' | 'since' | 'until'>,
+  {
+    kind,
+    by,
+    since,
+    until,
+    attempt = 0,
+  }: Pick<Intent<Kind>, 'kind' | 'by' | 'since' | 'until'> & { attempt?: number },
 ): Intent<Kind> {
-  return { id: revision + 1, kind, since, by, until, attempt: 0, sentAt: null, answer: null };
+  return { id: revision + 1, kind, since, by, until, attempt, sentAt: null, answer: null };
 }
 
 /** The intent with one more call, which is sent once this is committed. */

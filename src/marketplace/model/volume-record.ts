@@ -6,8 +6,6 @@ import type { Intent, Refusal } from './intent.ts';
 export interface VolumeIntent extends Intent<'create' | 'attach' | 'detach' | 'resize' | 'delete'> {
   /** What an attach or a detach of a request is about; absent: all that is in transit. */
   deploymentId?: string;
-  /** A call for the same was sent before: a refusal of the next one does not prove that it had no effect. */
-  isRepeated?: true;
   /** What a resize asked for. */
   toSizeGb?: number;
   /** The name that the volume gets with its new size. */

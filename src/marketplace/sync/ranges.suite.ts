@@ -41,6 +41,7 @@ class Server {
   /** Reading these deployments throws. */
   failing: (id: string) => boolean = () => false;
   #still: PromiseWithResolvers<void> | undefined;
+  #stopsAtWrite = false;
 
   constructor(market: Omit<Market, 'close'>, store: Store, { name, polls }: { name: string; polls: Polls }) {
     this.name = name;
@@ -57,29 +58,33 @@ class Server {
         if (this.failing(id)) throw new Error(`${id} cannot be read`);
         return through(call);
       }),
-      transact: (body) =>
-        through(() => store.transact(body)).catch((error) => {
+      transact: (body) => {
+        if (this.#stopsAtWrite) this.#still ??= Promise.withResolvers();
+        return through(() => store.transact(body)).catch((error) => {
           if (error instanceof LeaseLost) this.refused += 1;
           throw error;
-        }),
+        });
+      },
       onWake: (woken) => store.onWake((...about) => this.#still === undefined && woken(...about)),
     });
-    const poll: OrchestratorClient['getInstance'] = async (id, ...rest) => {
+    const polled = async <T>(id: string, call: () => Promise<T>): Promise<T> => {
       if (polls.open.has(id)) polls.overlaps.push(`${id} by ${polls.open.get(id)} and ${name}`);
       polls.open.set(id, name);
       polls.most = Math.max(polls.most, polls.open.size);
       polls.times.set(id, [...(polls.times.get(id) ?? []), clock.now()]);
       await new Promise<void>((resolve) => void clock.setTimer(polls.takeMs, resolve));
       polls.open.delete(id);
-      const answer = structuredClone(await plain.client.getInstance(id, ...rest));
+      const answer = structuredClone(await call());
       await this.#still?.promise;
       return answer;
     };
+    const poll: OrchestratorClient['pollInstance'] = (id, ...rest) =>
+      polled(id, () => plain.client.pollInstance(id, ...rest));
     const create: OrchestratorClient['createInstance'] = (...args) => {
       this.launches += 1;
       return plain.client.createInstance(...args);
     };
-    const client = withOverrides(plain.client, { getInstance: poll, createInstance: create });
+    const client = withOverrides(plain.client, { pollInstance: poll, createInstance: create });
     const provider = { ...market.provider, client };
     this.workers = new ProviderWorkers({
       ...deps,
@@ -90,13 +95,15 @@ class Server {
     });
   }
 
+  /** With its next write. */
   standStill(): void {
-    this.#still = Promise.withResolvers();
+    this.#stopsAtWrite = true;
   }
 
   goOn(): void {
     this.#still?.resolve();
     this.#still = undefined;
+    this.#stopsAtWrite = false;
   }
 }
 
@@ -286,12 +293,12 @@ export function describeRanges({ open, longestPauseMs }: Setup): void {
       await begin(1);
       const { clock, deps } = market;
       const [only] = servers as [Server];
+      only.failing = (id) => id.endsWith('2');
       only.workers.start();
       await clock.advance(MINUTE_MS);
       const [, takenName = ''] = NAMES.ranges;
       const later = clock.now() + MINUTE_MS;
       await deps.store.transact((tx) => tx.leases.claim([takenName], 'another', later, 9 * MINUTE_MS));
-      only.failing = (id) => id.endsWith('2');
       const since = clock.now();
       await clock.advance(3 * MINUTE_MS);
       const rest = [...polls.times].flatMap(([, times]) =>

@@ -1,6 +1,7 @@
 import type { Deps } from '../deps.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
+import { isBeingDeleted } from '../volumes/accept-deletion.ts';
 import { ChangesFeed } from './changes-feed.ts';
 import { Observations, type SyncContext } from './context.ts';
 import { LastAnswers } from './last-answers.ts';
@@ -9,7 +10,6 @@ import { Schedule } from './schedule.ts';
 import { sendIntent } from './send-intent.ts';
 import { SshAlarm } from './ssh-alarm.ts';
 import { syncDeployment } from './sync-deployment.ts';
-import { isBeingDeleted } from './volumes/deletion.ts';
 import { syncVolume } from './volumes/sync-volume.ts';
 
 /** What a step of a provider is given. */

@@ -103,11 +103,8 @@ async function changeAttachment(
     const request = { volumeProvider, record, deployment, existing, known, by: caller.userId, now };
     if (!(await begin(deps, tx, request))) return null;
     await tx.volumes.putAttachment({ volumeId: record.id, deploymentId, state: via });
-    const isRepeated = known?.state === via;
-    const intent = {
-      ...{ kind, by: caller.userId, since: now, until, deploymentId },
-      ...(isRepeated && { isRepeated }),
-    };
+    const attempt = known?.state === via ? 1 : 0;
+    const intent = { kind, by: caller.userId, since: now, until, attempt, deploymentId };
     return writeVolumeIntent(tx, record, intent, kind === 'attach' ? { status: 'attached' } : {});
   });
   const stateIn = ({ attachments }: VolumeSnapshot) =>

@@ -24,13 +24,8 @@ const stored = () => world.deps.store.read.volumes.byVolumeId(volumeId);
 const states = async () =>
   (await world.deps.store.read.volumes.attachmentsOf({ deploymentId })).map(({ state }) => state);
 const sync = () => world.settle(world.sync('a'));
-const attach = () => codeOf(attachVolume(world.deps, caller, volumeId, deploymentId));
-const detach = () => codeOf(detachVolume(world.deps, caller, volumeId, deploymentId));
-const codeOf = (promise: Promise<unknown>) =>
-  world.settle(promise).then(
-    () => 'done',
-    (error: { code?: string }) => error.code,
-  );
+const attach = () => world.codeOf(attachVolume(world.deps, caller, volumeId, deploymentId));
+const detach = () => world.codeOf(detachVolume(world.deps, caller, volumeId, deploymentId));
 const truly = () => world.plain('a').volumes[0]?.attached_instance_ids;
 
 async function endDeployment(): Promise<void> {
@@ -60,8 +55,8 @@ it('whose deployment has ended is detached, also where a request asked for that 
   await world.deps.store.transact(async (tx) => {
     const volume = await tx.volumes.byVolumeId(volumeId);
     if (volume?.action == null) throw new Error('there is nothing to detach');
-    const action = { ...volume.action, deploymentId, until: world.clock.now() - 1, attempt: 0, sentAt: null };
-    await tx.volumes.update({ ...volume, action: { ...action, isRepeated: true } });
+    const action = { ...volume.action, deploymentId, until: world.clock.now() - 1, attempt: 1, sentAt: null };
+    await tx.volumes.update({ ...volume, action });
   });
   await sync();
   await world.clock.advance(30_000);
@@ -164,7 +159,9 @@ describe('a larger size that is under way when the deployment ends', () => {
     const silent = new ProviderError('timeout', 'no answer', { mayHaveHappened: true });
     world.plain('a').faults.plan = (method) =>
       method === 'resizeVolume' ? 'commit-then-lose' : { error: silent };
-    expect(await codeOf(updateVolume(world.deps, caller, volumeId, { sizeInGb: 300 }))).toBe('PROVIDER_SLOW');
+    expect(await world.codeOf(updateVolume(world.deps, caller, volumeId, { sizeInGb: 300 }))).toBe(
+      'PROVIDER_SLOW',
+    );
     await endDeployment();
   });
 
@@ -185,6 +182,6 @@ describe('a larger size that is under way when the deployment ends', () => {
     for (const instance of world.plain('a').instances) world.plain('a').vanish(instance.id);
     await sync();
     expect(await stored()).toMatchObject({ status: 'available', action: null });
-    expect(await codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('done');
+    expect(await world.codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('done');
   });
 });

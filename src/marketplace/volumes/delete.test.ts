@@ -25,11 +25,6 @@ afterEach(() => world.close());
 
 const stored = () => world.deps.store.read.volumes.byVolumeId(volumeId);
 const sync = (letter = 'a') => world.settle(world.sync(letter));
-const codeOf = (promise: Promise<unknown>) =>
-  world.settle(promise).then(
-    () => 'done',
-    (error: { code?: string }) => error.code,
-  );
 const findings = async () => (await verifyLedger(world.deps.store, world.clock.now() + HOUR_MS)).findings;
 
 it('is accepted, and ends the cost, where the configuration does not have the provider any more', async () => {
@@ -103,8 +98,8 @@ describe('a deletion whose answer was not written', () => {
     const { id } = await world.deploy('a', (await stored())?.region ?? '');
     await askAndDie({ isSent: true });
     await world.clock.advance(2 * world.deps.options.polling.actionMs);
-    expect(await codeOf(attachVolume(world.deps, caller, volumeId, id))).toBe('CHANGE_IN_PROGRESS');
-    expect(await codeOf(updateVolume(world.deps, caller, volumeId, { sizeInGb: 900 }))).toBe(
+    expect(await world.codeOf(attachVolume(world.deps, caller, volumeId, id))).toBe('CHANGE_IN_PROGRESS');
+    expect(await world.codeOf(updateVolume(world.deps, caller, volumeId, { sizeInGb: 900 }))).toBe(
       'CHANGE_IN_PROGRESS',
     );
     const { teamId, region = '' } = (await stored()) ?? {};
@@ -112,7 +107,7 @@ describe('a deletion whose answer was not written', () => {
     const launch = world.deps.store.transact((tx) =>
       planLaunchVolumes(world.deps, tx, { ...wanted, volumeIds: [volumeId] }),
     );
-    expect(await codeOf(launch)).toBe('CHANGE_IN_PROGRESS');
+    expect(await world.codeOf(launch)).toBe('CHANGE_IN_PROGRESS');
   });
 });
 
@@ -120,19 +115,19 @@ it('that the provider shows on a machine that runs is refused, and the attachmen
   const { id, providerInstanceId } = await world.deploy('a', (await stored())?.region ?? '');
   // An attach took effect after it was given up.
   world.plain('a').attach(world.plain('a').volumes[0]?.id ?? '', [providerInstanceId ?? '']);
-  expect(await codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('VALIDATION_ERROR');
+  expect(await world.codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('VALIDATION_ERROR');
   expect(world.plain('a').faults.countOf('deleteVolume')).toBe(0);
   await world.clock.advance(5_000);
   await sync();
   expect(world.plain('a').volumes[0]?.attached_instance_ids).toEqual([providerInstanceId]);
   expect(await stored()).toMatchObject({ status: 'attached', action: null });
-  expect(await codeOf(detachVolume(world.deps, caller, volumeId, id))).toBe('done');
+  expect(await world.codeOf(detachVolume(world.deps, caller, volumeId, id))).toBe('done');
 });
 
 it('that is not sent in time, since the provider does not answer, is withdrawn: nothing changed', async () => {
   const before = await stored();
   world.plain('a').faults.plan = (method) => (method === 'getVolume' ? 'hang' : 'none');
-  expect(await codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('PROVIDER_REFUSED');
+  expect(await world.codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('PROVIDER_REFUSED');
   world.plain('a').faults.plan = () => 'none';
   await world.clock.advance(HOUR_MS);
   expect(world.plain('a').volumes).toHaveLength(1);
@@ -150,7 +145,7 @@ it('of a volume that ended while it was asked for is success, and the end stays 
   const volumes = { ...read.volumes, byVolumeId: async () => before };
   const store = { ...world.deps.store, read: { ...read, volumes } };
   await world.clock.advance(5_000);
-  expect(await codeOf(deleteVolume({ ...world.deps, store }, caller, volumeId))).toBe('done');
+  expect(await world.codeOf(deleteVolume({ ...world.deps, store }, caller, volumeId))).toBe('done');
   expect((await stored())?.deletedAt).toBe(endedAt);
 });
 
@@ -161,7 +156,7 @@ it('that is refused while the volume is still being made leaves its creation loo
   await world.clock.advance(world.deps.options.polling.actionMs);
   const limited = new ProviderError('limited', '429: too many', { status: 429 });
   world.plain('a').faults.plan = (method) => (method === 'deleteVolume' ? { error: limited } : 'none');
-  expect(await codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('PROVIDER_REFUSED');
+  expect(await world.codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('PROVIDER_REFUSED');
   await sync();
   expect(await stored()).toMatchObject({ status: 'available', action: null });
 });
@@ -190,7 +185,7 @@ describe('of a volume that is still on an instance of a deployment that is over'
   it('leaves the detachment looked after where the provider refuses it [volume-detach-refused]', async () => {
     const refused = new ProviderError('refused', '400: no', { status: 400 });
     world.plain('a').faults.plan = (method) => (method === 'deleteVolume' ? { error: refused } : 'none');
-    expect(await codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('PROVIDER_REFUSED');
+    expect(await world.codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('PROVIDER_REFUSED');
     expect(await stored()).toMatchObject({ status: 'attached', action: { kind: 'detach' } });
     world.plain('a').delete(world.plain('a').instances[0]?.id ?? '');
     await world.clock.advance(10_000);
@@ -201,7 +196,9 @@ describe('of a volume that is still on an instance of a deployment that is over'
 
   it('is not taken back by a detachment', async () => {
     await askAndDie({ isSent: false });
-    expect(await codeOf(detachVolume(world.deps, caller, volumeId, deploymentId))).toBe('CHANGE_IN_PROGRESS');
+    expect(await world.codeOf(detachVolume(world.deps, caller, volumeId, deploymentId))).toBe(
+      'CHANGE_IN_PROGRESS',
+    );
     world.plain('a').delete(world.plain('a').instances[0]?.id ?? '');
     await world.clock.advance(10_000);
     expect(world.plain('a').instances).toEqual([]);

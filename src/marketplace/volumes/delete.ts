@@ -1,4 +1,4 @@
-import { ApiError, invalid } from '../contract/errors.ts';
+import { type ApiError, invalid } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { isActive } from '../model/deployment-record.ts';
 import { type Caller, ownVolume } from '../model/own-rows.ts';
@@ -7,7 +7,7 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import { volumeProviderOf } from '../providers/volume-provider.ts';
 import { acceptDeletion } from './accept-deletion.ts';
 import { awaitVolume } from './await-intent.ts';
-import { type AskedVolume, assertIdle, hasTimedOut, isCreateSent, writeVolumeIntent } from './intents.ts';
+import { type AskedVolume, assertIdle, hasTimedOut, writeVolumeIntent } from './intents.ts';
 import { dropAttachments } from './release.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 
@@ -73,8 +73,6 @@ function assertDeletable(
 ): void {
   const holders = attachments.filter(({ deployment }) => isActive(deployment)).map((it) => it.deployment.id);
   if (holders.length > 0) throw stillAttached(holders);
-  if (record.status === 'creating' && record.providerVolumeId === null && isCreateSent(record))
-    throw new ApiError('CHANGE_IN_PROGRESS', 'The volume is being created. Wait a moment and try again.');
   // Attachments to ended deployments are detached by the deletion.
   if (record.action?.kind === 'detach') return;
   // A resize without an answer must not keep the user paying.

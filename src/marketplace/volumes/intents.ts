@@ -1,7 +1,7 @@
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { assertNoAction, type DeploymentRecord } from '../model/deployment-record.ts';
-import { type Intent, isUnsent, newIntent } from '../model/intent.ts';
+import { type Intent, isUnsent, newIntent, withAttempt } from '../model/intent.ts';
 import type { MarketplaceOptions } from '../model/options.ts';
 import type { Transaction } from '../model/store.ts';
 import type { AttachmentRecord, VolumeIntent, VolumeRecord } from '../model/volume-record.ts';
@@ -30,8 +30,17 @@ export function intentAfter(
 }
 
 /** All attachments in transit are settled, however long that takes. */
-export function detachIntent(record: Pick<VolumeRecord, 'revision' | 'userId'>, at: number): VolumeIntent {
-  return newIntent(record, { kind: 'detach', by: record.userId, since: at, until: null });
+export function detachIntent(
+  record: Pick<VolumeRecord, 'action' | 'revision' | 'userId'>,
+  at: number,
+): VolumeIntent {
+  const attempt = callsBefore(record);
+  return newIntent(record, { kind: 'detach', by: record.userId, since: at, until: null, attempt });
+}
+
+/** How many calls for attachments may yet have an effect when another intent takes the place of the present one. */
+export function callsBefore({ action }: Pick<VolumeRecord, 'action'>): number {
+  return action !== null && ofAttachments.includes(action.kind) ? action.attempt : 0;
 }
 
 const progressTexts: Readonly<Record<Kind, string>> = {
@@ -42,8 +51,12 @@ const progressTexts: Readonly<Record<Kind, string>> = {
   delete: 'The volume is being deleted.',
 };
 
-/** Whether only the provider can end it: a resize may have taken effect, and a deleted volume may be gone. */
-export function isExclusive({ action }: Pick<VolumeRecord, 'action'>): boolean {
+/**
+ * Whether only the provider can end it: a create that was sent may have made the volume, a resize may have taken effect,
+ * and a deleted volume may be gone.
+ */
+export function isExclusive({ action, providerVolumeId }: VolumeRecord): boolean {
+  if (action?.kind === 'create') return providerVolumeId === null && !isUnsent(action);
   return action?.kind === 'resize' || action?.kind === 'delete';
 }
 
@@ -79,21 +92,14 @@ export function assertMade({ status }: Pick<VolumeRecord, 'status'>): void {
     throw new ApiError('CHANGE_IN_PROGRESS', `${progressTexts.create} Wait a moment and try again.`);
 }
 
-/** Whether the provider may have been asked to make the volume. */
-export function isCreateSent({ action }: Pick<VolumeRecord, 'action'>): boolean {
-  const create = action?.kind === 'create' ? action : action?.before;
-  return create?.kind === 'create' && !isUnsent(create);
-}
-
 /** Writes an intent into a volume that is locked, and wakes the worker of its provider. */
 export async function writeVolumeIntent(
   tx: Pick<Transaction, 'volumes' | 'signals'>,
   record: VolumeRecord,
-  wanted: Omit<VolumeIntent, 'id' | 'attempt' | 'sentAt' | 'answer'>,
+  wanted: Omit<VolumeIntent, 'id' | 'attempt' | 'sentAt' | 'answer'> & { attempt?: number },
   change: Partial<Pick<VolumeRecord, 'status'>> = {},
 ): Promise<AskedVolume> {
-  const { kind, by, since, until, ...more } = wanted;
-  const action = { ...newIntent(record, { kind, by, since, until }), ...more };
+  const action = { ...newIntent(record, wanted), ...wanted };
   const written = await writeVolume(tx, record, { ...change, action, refusal: null });
   await tx.signals.wake(record.providerId, record.id);
   return { ...written, action };
@@ -104,19 +110,19 @@ export type AskedVolume = VolumeRecord & { action: VolumeIntent };
 
 /**
  * A change of a volume on an instance: no other change of the deployment begins meanwhile, and an instance that is
- * restarted for it is not taken for a stopped one. `attempt`: how many calls were sent for it.
+ * restarted for it is not taken for a stopped one. `isSent`: a call for it follows at once.
  *
  * @throws {ApiError} CHANGE_IN_PROGRESS
  */
 export async function beginVolumeAction(
   tx: Pick<Transaction, 'deployments'>,
   deployment: DeploymentRecord,
-  { by, now, attempt = 0 }: { by: string; now: number; attempt?: number },
+  { by, now, isSent = false }: { by: string; now: number; isSent?: boolean },
   options: Deps['options'],
 ): Promise<void> {
   assertNoAction(deployment, now, options);
   const action = newIntent(deployment, { kind: 'volume', by, since: now, until: null });
-  await tx.deployments.update({ ...deployment, action: { ...action, attempt } });
+  await tx.deployments.update({ ...deployment, action: isSent ? withAttempt(action, now) : action });
 }
 
 /** Once no volume of the deployment is in transit any more. */

@@ -112,37 +112,6 @@ describe('a create', () => {
     expect((await deployment(id))?.action).toBeNull();
   });
 
-  it('is refused without balance, before anything is sent', async () => {
-    await world.close();
-    world = await openWorld({ balanceMicroUsd: 0 });
-    const error = await failure(createVolume(world.deps, caller, bodyFor('a')));
-    expect(error.details).toMatchObject({ reason: 'insufficient_balance' });
-    expect([world.writes(), await world.volumes()]).toEqual([[], []]);
-  });
-
-  it('that the provider refuses is 502, leaves no volume and costs nothing', async () => {
-    const refused = new ProviderError('refused', '400: no', { status: 400 });
-    world.plain('a').faults.plan = (method) => (method === 'createVolume' ? { error: refused } : 'none');
-    expect((await failure(createVolume(world.deps, caller, bodyFor('a')))).status).toBe(502);
-    const record = await only();
-    expect(record).toMatchObject({ status: 'deleted', startedAt: null, action: null });
-    expect(await segments(record?.id ?? '')).toEqual([]);
-  });
-
-  it.each([
-    ['capacity_unavailable', 'out_of_stock'],
-    ['quota_exceeded', 'quota_exceeded'],
-  ])(
-    'that the provider refuses with %s is 400 with the reason, and leaves no volume',
-    async (code, reason) => {
-      const refused = new ProviderError('conflict', '409: no', { status: 409, code });
-      world.plain('a').faults.plan = (method) => (method === 'createVolume' ? { error: refused } : 'none');
-      const error = await failure(createVolume(world.deps, caller, bodyFor('a')));
-      expect([error.status, error.details]).toEqual([400, { volumeId: expect.any(String), reason }]);
-      expect(await only()).toMatchObject({ status: 'deleted', startedAt: null, action: null });
-    },
-  );
-
   it('whose volume breaks is 502 and costs nothing; the volume can be deleted [volume-create-broken]', async () => {
     world.plain('a').faults.plan = (method) =>
       method === 'getVolume' ? { answer: (it) => ({ ...it, status: 'ERROR' }) } : 'none';
@@ -234,21 +203,6 @@ describe('a create', () => {
     expect(await segments(volume.id)).toHaveLength(1);
     expect(await only()).toMatchObject({ status: 'available', action: null });
   });
-
-  it('that a crash interrupted is finished by the provider worker', async () => {
-    const volume = await create('a');
-    const record = await only();
-    await world.deps.store.transact(async (tx) => {
-      if (record === undefined) throw new Error('there is none');
-      const lost = { status: 'creating', providerVolumeId: null, startedAt: null, observedAt: null } as const;
-      await tx.volumes.update({ ...record, ...lost, action: intent('create', { since: world.clock.now() }) });
-    });
-    await sync('a');
-    await sync('a');
-    expect(world.plain('a').faults.countOf('createVolume')).toBe(2);
-    await world.clock.advance(5_000);
-    expect((await read(volume.volumeId)).status).toBe('available');
-  });
 });
 
 describe('an attachment', () => {
@@ -290,26 +244,25 @@ describe('an attachment', () => {
     expect(await only()).toMatchObject({ status: 'available', action: null });
   });
 
-  it('that restarts the instance waits until it is back, and holds the deployment until then [attach-restarts-instance]', async () => {
-    const volume = await create('e');
-    const record = await world.deploy('e', volume.region);
-    const instanceId = record.providerInstanceId ?? '';
-    world.plain('e').blink(instanceId, 'STOPPED', 10_000);
-    const startedAt = world.clock.now();
-    await world.settle(attachVolume(world.deps, caller, volume.volumeId, record.id));
-    expect(world.clock.now() - startedAt).toBeGreaterThanOrEqual(10_000);
-    expect((await deployment(record.id))?.action).toBeNull();
-  });
-
-  it('whose end restarts the instance waits until it is back as well, and the deployment stays running [detach-restarts-instance]', async () => {
-    const { volumeId, deploymentId } = await attached('e');
-    const { providerInstanceId } = (await deployment(deploymentId)) ?? {};
-    world.plain('e').blink(providerInstanceId ?? '', 'STOPPED', 10_000);
-    const startedAt = world.clock.now();
-    await world.settle(detachVolume(world.deps, caller, volumeId, deploymentId));
-    expect(world.clock.now() - startedAt).toBeGreaterThanOrEqual(10_000);
-    expect(await deployment(deploymentId)).toMatchObject({ status: 'running', action: null });
-  });
+  it.each([
+    ['begins [attach-restarts-instance]', attachVolume],
+    ['ends [detach-restarts-instance]', detachVolume],
+  ])(
+    'that %s with a restart of the instance waits until it is back, and holds the deployment until then',
+    async (_, change) => {
+      const { volumeId, region } = await create('e');
+      const { id, providerInstanceId } = await world.deploy('e', region);
+      if (change === detachVolume) await world.settle(attachVolume(world.deps, caller, volumeId, id));
+      world.plain('e').blink(providerInstanceId ?? '', 'STOPPED', 10_000);
+      const startedAt = world.clock.now();
+      const changing = world.settle(change(world.deps, caller, volumeId, id));
+      await world.clock.advance(0);
+      expect((await deployment(id))?.action?.kind).toBe('volume');
+      await changing;
+      expect(world.clock.now() - startedAt).toBeGreaterThanOrEqual(10_000);
+      expect(await deployment(id)).toMatchObject({ status: 'running', action: null });
+    },
+  );
 
   it('that is slow is 504 and is finished later', async () => {
     const volume = await create('d');
@@ -322,17 +275,6 @@ describe('an attachment', () => {
     await sync('d');
     expect((await deployment(id))?.action).toBeNull();
     expect(await only()).toMatchObject({ status: 'attached', action: null });
-  });
-
-  it('that the provider refuses is 502, and all is as it was', async () => {
-    const volume = await create('d');
-    const { id } = await world.deploy('d', volume.region);
-    const refused = new ProviderError('conflict', '409: no', { status: 409, code: 'invalid_state' });
-    world.plain('d').faults.plan = (method) => (method === 'attachVolume' ? { error: refused } : 'none');
-    expect((await failure(attachVolume(world.deps, caller, volume.volumeId, id))).status).toBe(502);
-    expect(await only()).toMatchObject({ status: 'available', action: null });
-    expect(await world.deps.store.read.volumes.attachmentsOf({ deploymentId: id })).toEqual([]);
-    expect((await deployment(id))?.action).toBeNull();
   });
 
   it('whose answer is lost is asked for again', async () => {
@@ -382,29 +324,6 @@ describe('a deletion', () => {
     await sync('a');
     expect(await only()).toMatchObject({ status: 'deleted', cleanup: 'done', action: null });
     expect(world.plain('a').faults.countOf('deleteVolume')).toBe(1);
-  });
-
-  it('that the provider refuses is 502, and the volume and its bill go on', async () => {
-    const volume = await create('a');
-    const refused = new ProviderError('refused', '400: no', { status: 400 });
-    world.plain('a').faults.plan = (method) => (method === 'deleteVolume' ? { error: refused } : 'none');
-    expect((await failure(deleteVolume(world.deps, caller, volume.volumeId))).status).toBe(502);
-    expect(await segments(volume.id)).toMatchObject([{ endedAt: null }]);
-    expect(await only()).toMatchObject({ status: 'available', action: null });
-  });
-
-  it('whose process died before it heard the answer is accepted when the provider has it no more', async () => {
-    const volume = await create('a');
-    const record = await only();
-    if (record === undefined) throw new Error('there is no volume');
-    await world.deps.store.transact((tx) =>
-      tx.volumes.update({ ...record, action: intent('delete', { since: world.clock.now() }) }),
-    );
-    await world.plain('a').client.deleteVolume(record.providerVolumeId ?? '');
-    await world.clock.advance(60_000);
-    for (let turn = 0; turn < 2; turn++) await sync('a');
-    expect(await only()).toMatchObject({ status: 'deleted', action: null });
-    expect((await segments(volume.id)).at(-1)?.endedAt).not.toBeNull();
   });
 
   it('detaches what lingers on an instance that nobody has any more', async () => {
@@ -466,31 +385,53 @@ describe('a larger size', () => {
     await sync('a');
     expect(await only()).toMatchObject({ sizeGb: 300, action: null });
   });
+});
+
+describe('a change that the provider refuses', () => {
+  let volumeId: string;
+  let deploymentId: string;
+  beforeEach(async () => {
+    ({ volumeId } = await create('a'));
+    ({ id: deploymentId } = await world.deploy('a', 'us-dallas'));
+  });
+
+  const changes = {
+    createVolume: () => createVolume(world.deps, caller, bodyFor('a')),
+    attachVolume: () => attachVolume(world.deps, caller, volumeId, deploymentId),
+    resizeVolume: () => updateVolume(world.deps, caller, volumeId, { name: 'more', sizeInGb: 300 }),
+    deleteVolume: () => deleteVolume(world.deps, caller, volumeId),
+  } as const;
+  const refused = new ProviderError('refused', '400: no', { status: 400 });
+  const conflict = (code: string) => new ProviderError('conflict', '409: no', { status: 409, code });
 
   it.each([
-    ['capacity_unavailable', 'out_of_stock'],
-    ['quota_exceeded', 'quota_exceeded'],
-  ])(
-    'that the provider refuses with %s is 400 with the reason, and nothing changes',
-    async (code, reason) => {
-      const volume = await create('a');
-      const refused = new ProviderError('conflict', '409: no', { status: 409, code });
-      world.plain('a').faults.plan = (method) => (method === 'resizeVolume' ? { error: refused } : 'none');
-      const error = await failure(updateVolume(world.deps, caller, volume.volumeId, { sizeInGb: 300 }));
-      expect([error.status, error.details?.['reason']]).toEqual([400, reason]);
-      expect(await only()).toMatchObject({ sizeGb: 100, action: null });
+    ['createVolume', refused, 502, undefined],
+    ['createVolume', conflict('capacity_unavailable'), 400, 'out_of_stock'],
+    ['createVolume', conflict('quota_exceeded'), 400, 'quota_exceeded'],
+    ['attachVolume', conflict('invalid_state'), 502, undefined],
+    ['resizeVolume', refused, 502, undefined],
+    ['resizeVolume', conflict('capacity_unavailable'), 400, 'out_of_stock'],
+    ['resizeVolume', conflict('quota_exceeded'), 400, 'quota_exceeded'],
+    ['deleteVolume', refused, 502, undefined],
+  ] as const)(
+    '%s: %s is a %d with the reason %s, and nothing changed',
+    async (name, error, status, reason) => {
+      world.plain('a').faults.plan = (method) => (method === name ? { error } : 'none');
+      const answer = await failure(changes[name]());
+      expect([answer.status, answer.details]).toEqual([
+        status,
+        { volumeId: expect.any(String), ...(reason !== undefined && { reason }) },
+      ]);
+      const [last, first = last] = await world.volumes();
+      expect(first).toMatchObject({ volumeId, name: 'data', sizeGb: 100, status: 'available', action: null });
+      expect(await segments(first?.id ?? '')).toMatchObject([{ endedAt: null }]);
+      expect(await world.deps.store.read.volumes.attachmentsOf({ deploymentId })).toEqual([]);
+      expect((await deployment(deploymentId))?.action).toBeNull();
+      if (name !== 'createVolume') return;
+      expect(last).toMatchObject({ status: 'deleted', startedAt: null, action: null });
+      expect(await segments(last?.id ?? '')).toEqual([]);
     },
   );
-
-  it('that the provider refuses is 502, and neither size, name nor price change', async () => {
-    const volume = await create('a');
-    const refused = new ProviderError('refused', '400: no', { status: 400 });
-    world.plain('a').faults.plan = (method) => (method === 'resizeVolume' ? { error: refused } : 'none');
-    const change = { name: 'more', sizeInGb: 300 };
-    expect((await failure(updateVolume(world.deps, caller, volume.volumeId, change))).status).toBe(502);
-    expect(await only()).toMatchObject({ name: 'data', sizeGb: 100, action: null });
-    expect(await segments(volume.id)).toHaveLength(1);
-  });
 });
 
 it.each(Object.keys(unreadableAnswers))(

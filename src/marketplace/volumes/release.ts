@@ -1,4 +1,4 @@
-import { isActive } from '../model/deployment-record.ts';
+import { type DeploymentRecord, isActive } from '../model/deployment-record.ts';
 import type { Transaction } from '../model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
 import { detachIntent, endVolumeAction, isExclusive } from './intents.ts';
@@ -33,34 +33,34 @@ async function release(
   else await tx.volumes.removeAttachment(volumeId, deploymentId);
   const left = await tx.volumes.attachmentsOf({ volumeId });
   const isUsable = volume.status === 'available' || volume.status === 'attached';
-  // A volume in `error` is synced until its attachments are gone.
-  if (volume.status === 'error')
-    return void (await writeVolume(tx, volume, { action: actionAfter(volume, left, at) }));
-  if (!isUsable) return void (await writeVolume(tx, volume, {}));
+  // What was asked for before is over, unless only the provider can end it.
+  const pending = left.some(isInTransit) ? detachIntent(volume, at) : null;
+  const action = isExclusive(volume) ? volume.action : pending;
   await writeVolume(tx, volume, {
-    status: left.length > 0 ? 'attached' : 'available',
-    ...(!isAttachedAtProvider && { lastDetachedAt: at }),
-    action: actionAfter(volume, left, at),
+    ...(isUsable && { status: left.length > 0 ? 'attached' : 'available' }),
+    ...(isUsable && !isAttachedAtProvider && { lastDetachedAt: at }),
+    // A volume in `error` is synced until its attachments are gone.
+    ...((isUsable || volume.status === 'error') && { action }),
   });
-}
-
-function actionAfter(
-  volume: VolumeRecord,
-  left: readonly AttachmentRecord[],
-  at: number,
-): VolumeRecord['action'] {
-  if (isExclusive(volume)) return volume.action;
-  return left.some(isInTransit) ? detachIntent(volume, at) : null;
 }
 
 /** Removes attachments that the provider does not have. */
 export async function dropAttachments(
   tx: Pick<Transaction, 'volumes' | 'deployments'>,
-  { id }: VolumeRecord,
+  volume: VolumeRecord,
   attachments: readonly AttachmentSnapshot[],
 ): Promise<void> {
-  for (const { deployment } of attachments) {
-    await tx.volumes.removeAttachment(id, deployment.id);
-    if (isActive(deployment)) await endVolumeAction(tx, deployment);
-  }
+  for (const { deployment } of attachments) await writeAttachment(tx, volume, deployment, 'gone');
+}
+
+/** Writes what became of an attachment. The deployment allows other changes once none of its volumes is in transit. */
+export async function writeAttachment(
+  tx: Pick<Transaction, 'volumes' | 'deployments'>,
+  { id: volumeId }: Pick<VolumeRecord, 'id'>,
+  deployment: DeploymentRecord,
+  after: AttachmentRecord['state'] | 'gone',
+): Promise<void> {
+  if (after === 'gone') await tx.volumes.removeAttachment(volumeId, deployment.id);
+  else await tx.volumes.putAttachment({ volumeId, deploymentId: deployment.id, state: after });
+  if (isActive(deployment)) await endVolumeAction(tx, deployment);
 }

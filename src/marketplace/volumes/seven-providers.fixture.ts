@@ -116,6 +116,8 @@ export interface World {
   writes: () => string[];
   /** Lets time pass until it is settled. */
   settle: <T>(promise: Promise<T>) => Promise<T>;
+  /** `done`, or the code of the error that it settles to. */
+  codeOf: (promise: Promise<unknown>) => Promise<string>;
   /** A running deployment with an instance at the provider. */
   deploy: (letter: string, region: string, changes?: Partial<DeploymentRecord>) => Promise<DeploymentRecord>;
   /** Writes a deployment as its own use cases would. */
@@ -183,6 +185,15 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
     providers: { ids: () => [...providers.keys()], get: (id) => providers.get(id) },
   };
   const workers = new Map([...providers].map(([id, provider]) => [id, new WokenWorker(deps, provider)]));
+  const settle: World['settle'] = async (promise) => {
+    let isSettled = false;
+    const watched = promise.finally(() => {
+      isSettled = true;
+    });
+    watched.catch(() => undefined);
+    for (let turn = 0; turn < 500 && !isSettled; turn++) await clock.advance(500);
+    return watched;
+  };
   return {
     clock,
     deps,
@@ -199,15 +210,12 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
       [...plains.values()].flatMap((it) =>
         it.faults.calls.map(({ method }) => method).filter((method) => !/^(get|list)|Status$/.test(method)),
       ),
-    settle: async (promise) => {
-      let isSettled = false;
-      const watched = promise.finally(() => {
-        isSettled = true;
-      });
-      watched.catch(() => undefined);
-      for (let turn = 0; turn < 500 && !isSettled; turn++) await clock.advance(500);
-      return watched;
-    },
+    settle,
+    codeOf: (promise) =>
+      settle(promise).then(
+        () => 'done',
+        (error: { code?: string }) => error.code ?? String(error),
+      ),
     deploy: async (letter, region, changes = {}) => {
       const { id: instanceId } = plain(letter).create({
         configuration_id: 'gpu-1',

@@ -1,8 +1,9 @@
 import { isActive } from '../model/deployment-record.ts';
+import { isUnsent } from '../model/intent.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeIntent, VolumeRecord } from '../model/volume-record.ts';
-import { endVolumeAction, intentAfter, ofAttachments } from './intents.ts';
-import { dropAttachments } from './release.ts';
+import { intentAfter, ofAttachments } from './intents.ts';
+import { dropAttachments, writeAttachment } from './release.ts';
 import { type AttachmentSnapshot, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 
 type UndoTransaction = Pick<Transaction, 'volumes' | 'deployments'>;
@@ -17,37 +18,19 @@ export async function undoIntent(
   at: number,
 ): Promise<boolean> {
   const { action } = snapshot.record;
-  if (action.isRepeated) return false;
+  // An earlier call for the same may have had an effect.
+  if (isUnsent(action) && action.attempt > 0) return false;
   switch (action.kind) {
     case 'create':
       return endUnmade(tx, snapshot, { status: 'deleted', deletedAt: at });
     case 'attach':
-      for (const { deployment, state } of ofIntent(action, snapshot))
-        if (state === 'attaching') await undoAttach(tx, await again(tx, snapshot), deployment.id);
-      return true;
+      return undoAttach(tx, snapshot, action.deploymentId ?? '');
     case 'detach':
       return undoDetach(tx, snapshot, action.deploymentId ?? '');
     case 'resize':
-      return endResize(tx, snapshot, at);
     case 'delete':
-      return undoDeletion(tx, snapshot, at);
+      return undoInPlace(tx, snapshot, at);
   }
-}
-
-function ofIntent({ deploymentId }: VolumeIntent, { attachments }: VolumeSnapshot): AttachmentSnapshot[] {
-  return attachments.filter(({ deployment }) => deploymentId === undefined || deployment.id === deploymentId);
-}
-
-/** The volume as the writes of this transaction have left it. */
-async function again(tx: UndoTransaction, { record, attachments }: VolumeSnapshot): Promise<VolumeSnapshot> {
-  const states = new Map(
-    (await tx.volumes.attachmentsOf({ volumeId: record.id })).map((it) => [it.deploymentId, it.state]),
-  );
-  const left = attachments.flatMap(({ deployment }) => {
-    const state = states.get(deployment.id);
-    return state === undefined ? [] : [{ deployment, state }];
-  });
-  return { record: (await tx.volumes.byId(record.id)) ?? record, attachments: left };
 }
 
 /** Ends a volume that the provider has not made, and drops its attachments. */
@@ -91,8 +74,7 @@ export async function undoDetach(
   if (kept === undefined || !isActive(kept.deployment)) return false;
   const others = attachments.filter((attachment) => attachment !== kept);
   await writeVolume(tx, record, { action: actionWith(record, others) });
-  await tx.volumes.putAttachment({ volumeId: record.id, deploymentId, state: 'attached' });
-  await endVolumeAction(tx, kept.deployment);
+  await writeAttachment(tx, record, kept.deployment, 'attached');
   return true;
 }
 
@@ -101,24 +83,15 @@ function actionWith(record: VolumeRecord, attachments: readonly AttachmentSnapsh
   return intentAfter(record, ofAttachments, attachments, record.action?.since ?? 0);
 }
 
-/** The size stays as it is. */
-export async function endResize(
-  tx: Pick<Transaction, 'volumes'>,
-  { record, attachments }: VolumeSnapshot,
-  at: number,
-): Promise<true> {
-  await writeVolume(tx, record, { action: intentAfter(record, ['resize'], attachments, at) });
-  return true;
-}
-
-/** A creation or a resize that the deletion took the place of goes on. */
-async function undoDeletion(
+/** The size stays as it is, or the volume is kept: a creation or a resize that a deletion took the place of goes on. */
+async function undoInPlace(
   tx: UndoTransaction,
-  { record, attachments }: VolumeSnapshot,
+  { record, attachments }: VolumeSnapshot & { record: { action: VolumeIntent } },
   at: number,
 ): Promise<boolean> {
-  if (record.status === 'deleting' || record.status === 'deleted') return false;
-  const before = record.action?.before;
-  await writeVolume(tx, record, { action: before ?? intentAfter(record, ['delete'], attachments, at) });
+  const { status, action } = record;
+  if (status === 'deleting' || status === 'deleted') return false;
+  const left = action.before ?? intentAfter(record, [action.kind], attachments, at);
+  await writeVolume(tx, record, { action: left });
   return true;
 }

@@ -194,8 +194,9 @@ export function runningDeployment(changes: Partial<DeploymentRecord> = {}): Depl
 
 /** A change that was sent once, whose answer is not known. */
 export function intent<Kind extends string>(kind: Kind, changes: Partial<Intent<Kind>> = {}): Intent<Kind> {
-  const { since = now } = changes;
-  return { id: 1, kind, since, by: userId, until: null, attempt: 1, sentAt: since, answer: null, ...changes };
+  const { since = now, attempt = 1 } = changes;
+  const sentAt = attempt === 0 ? null : since;
+  return { id: 1, kind, since, by: userId, until: null, attempt, sentAt, answer: null, ...changes };
 }
 
 /** There at its provider, on no deployment. */

@@ -4,8 +4,9 @@ import { type DeploymentRecord, isActive } from '../../model/deployment-record.t
 import type { Transaction } from '../../model/store.ts';
 import type { VolumeIntent, VolumeRecord } from '../../model/volume-record.ts';
 import { hourlyRate } from '../../providers/volume-provider.ts';
-import { endVolumeAction, intentAfter, ofAttachments } from '../../volumes/intents.ts';
+import { hasTimedOut, intentAfter, ofAttachments } from '../../volumes/intents.ts';
 import { newPrice } from '../../volumes/locations.ts';
+import { writeAttachment } from '../../volumes/release.ts';
 import {
   type AttachmentSnapshot,
   isAttachedAtProvider,
@@ -52,7 +53,9 @@ export async function applyVolumeObservation(
     const change = await volumeChange(context, tx, locked, attachments, observation, now);
     if (Object.keys(change).length === 0) return tx.volumes.recordObservation(snapshot.record.id, begunAt);
     await writeVolume(tx, locked.record, { ...change, observedAt: begunAt });
-    await writeAttachments(tx, locked.record, attachments);
+    for (const { before, isKnown, after } of attachments)
+      if (after !== before.state || !isKnown)
+        await writeAttachment(tx, locked.record, before.deployment, after);
     if (change.startedAt !== undefined || change.sizeGb !== undefined)
       await bill(context, tx, { ...locked.record, ...change }, now);
   });
@@ -114,7 +117,7 @@ function attachmentAfter(
 }
 
 async function volumeChange(
-  { volumeProvider: { profile } }: VolumeContext,
+  { volumeProvider: { profile }, options }: VolumeContext,
   tx: Transaction,
   { record }: VolumeSnapshot,
   attachments: readonly AttachmentChange[],
@@ -140,15 +143,17 @@ async function volumeChange(
     return { ...moved, ...(record.status !== 'error' && { status: 'error' }), ...changed(record, action) };
   }
   const status = left.length > 0 ? 'attached' : 'available';
-  const { toSizeGb, name } = record.action?.kind === 'resize' ? record.action : {};
-  const isResized = toSizeGb !== undefined && observed.size_gb >= toSizeGb;
+  const resize = record.action?.kind === 'resize' ? record.action : null;
+  const isResized = resize !== null && observed.size_gb >= (resize.toSizeGb ?? 0);
+  // A larger size that shows later is taken over all the same.
+  const isResizeOver = isResized || (resize !== null && hasTimedOut(resize, now, options));
   const sizeGb = Math.max(record.sizeGb, observed.size_gb);
   return {
     ...moved,
     ...(status !== record.status && { status }),
     ...(record.startedAt === null && { startedAt: now }),
-    ...changed(record, after(isResized ? [...ofAttachments, 'resize'] : ofAttachments)),
-    ...(isResized && name !== undefined && { name }),
+    ...changed(record, after(isResizeOver ? [...ofAttachments, 'resize'] : ofAttachments)),
+    ...(isResized && resize.name !== undefined && { name: resize.name }),
     ...(sizeGb > record.sizeGb && {
       sizeGb,
       ...(await newPrice(tx, record.teamId, hourlyRate(profile, { ...record, sizeGb }), now)),
@@ -158,20 +163,6 @@ async function volumeChange(
 
 function changed(record: VolumeRecord, action: VolumeRecord['action']): Pick<VolumeChange, 'action'> {
   return action === record.action ? {} : { action };
-}
-
-async function writeAttachments(
-  tx: Transaction,
-  { id: volumeId }: VolumeRecord,
-  attachments: readonly AttachmentChange[],
-): Promise<void> {
-  for (const { before, isKnown, after } of attachments) {
-    const { deployment, state } = before;
-    if (after === state && isKnown) continue;
-    if (after === 'gone') await tx.volumes.removeAttachment(volumeId, deployment.id);
-    else await tx.volumes.putAttachment({ volumeId, deploymentId: deployment.id, state: after });
-    if (isActive(deployment)) await endVolumeAction(tx, deployment);
-  }
 }
 
 async function bill(

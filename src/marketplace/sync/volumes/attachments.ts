@@ -130,8 +130,7 @@ export async function sendAttachment(
 function undoOf({ record }: Sent, state: AttachmentSnapshot['state'], deploymentId: string) {
   return async (tx: Transaction, current: Sent): Promise<boolean> => {
     if (state === 'attaching') return undoAttach(tx, current, deploymentId);
-    const { attempt, isRepeated } = record.action;
-    return attempt === 1 && isRepeated !== true && undoDetach(tx, current, deploymentId);
+    return record.action.attempt === 1 && undoDetach(tx, current, deploymentId);
   };
 }
 
@@ -145,7 +144,7 @@ async function holdDeployment(
   const { action, status, userId: by } = deployment;
   if (status !== 'running') return state === 'detaching';
   const now = clock.now();
-  if (action === null) await beginVolumeAction(tx, deployment, { by, now, attempt: 1 }, options);
+  if (action === null) await beginVolumeAction(tx, deployment, { by, now, isSent: true }, options);
   else if (action.kind === 'volume')
     await tx.deployments.update({ ...deployment, action: withAttempt(action, now) });
   else return false;

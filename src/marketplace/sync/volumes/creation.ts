@@ -6,14 +6,7 @@ import type { Provider } from '../../providers/provider.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
 import { endUnmade } from '../../volumes/undo.ts';
 import type { SyncContext } from '../context.ts';
-import {
-  ABOUT_THIS_CALL,
-  beginAttempt,
-  onLastAttempt,
-  type Sent,
-  settleError,
-  type VolumeContext,
-} from './step.ts';
+import { beginAttempt, onLastAttempt, type Sent, settleError, type VolumeContext } from './step.ts';
 
 /** Berth keeps an idempotency key for 24 hours; one hour is left as a margin. */
 const KEY_IS_KNOWN_MS = 23 * 3_600_000;
@@ -39,7 +32,9 @@ export async function syncCreation(context: VolumeContext, snapshot: VolumeSnaps
     await recordMade(context, record, made);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    if (await isRefused(context, sent, error, action.sentAt)) return;
+    // A refusal does not end what an earlier call may still make.
+    const mayBeMade = mayBeRunning(context, action.sentAt, sent.record.action.sentAt ?? 0);
+    if (!mayBeMade && (await settleError(context, sent, error))) return;
     if (error.mayHaveHappened && !canRepeat(provider, record, context.clock.now()))
       await giveUp(context, sent);
     throw error;
@@ -81,20 +76,6 @@ function toRequest(
 function canRepeat({ catalog }: Provider, { createdAt }: VolumeRecord, now: number): boolean {
   const isBerth = [...catalog.offers.values()].some(({ extras }) => typeof extras['berth'] === 'object');
   return isBerth && now - createdAt < KEY_IS_KNOWN_MS;
-}
-
-/** Whether nothing was made, neither by this call nor by one at `earlierAt` that may arrive late; then it is ended. */
-async function isRefused(
-  context: VolumeContext,
-  sent: Sent,
-  error: ProviderError,
-  earlierAt: number | null,
-): Promise<boolean> {
-  const isAlone = earlierAt === null;
-  if (isAlone) return settleError(context, sent, error);
-  if (error.mayHaveHappened || ABOUT_THIS_CALL.includes(error.problem)) return false;
-  if (mayBeRunning(context, earlierAt, sent.record.action.sentAt ?? 0)) return false;
-  return settleError(context, sent, error);
 }
 
 /** Whether a call that was sent then may still be on its way to the provider, or be worked on there. */

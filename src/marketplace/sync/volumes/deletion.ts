@@ -4,7 +4,7 @@ import { isActive } from '../../model/deployment-record.ts';
 import { isUnsent } from '../../model/intent.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import { admitLoss, logLossAlarm } from '../../providers/loss-cap.ts';
-import { acceptDeletion } from '../../volumes/accept-deletion.ts';
+import { acceptDeletion, isBeingDeleted } from '../../volumes/accept-deletion.ts';
 import { stillAttached } from '../../volumes/delete.ts';
 import { dropAttachments } from '../../volumes/release.ts';
 import {
@@ -17,20 +17,13 @@ import { observe } from './observe.ts';
 import {
   ABOUT_THIS_CALL,
   beginAttempt,
+  getVolume,
   refuse,
   type Sent,
   settleError,
   toApiError,
   type VolumeContext,
 } from './step.ts';
-
-/**
- * Whether it is not proved yet that the provider has deleted it. One that is `deleted` for its user may be: a create
- * that was given up made it late.
- */
-export function isBeingDeleted({ status, cleanup }: VolumeRecord): boolean {
-  return status === 'deleting' || cleanup === 'wanted';
-}
 
 /**
  * Sends the deletion that a request asks for, unless the provider shows the volume on a deployment that is not over. It
@@ -71,11 +64,9 @@ async function getShown(
   providerVolumeId: string,
 ): Promise<ProviderVolume | 'refused' | null> {
   try {
-    return await context.provider.client.getVolume(providerVolumeId, context.call);
+    return await getVolume(context, providerVolumeId);
   } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    if (error.problem === 'not_found') return null;
-    if (!ABOUT_THIS_CALL.includes(error.problem)) throw error;
+    if (!(error instanceof ProviderError) || !ABOUT_THIS_CALL.includes(error.problem)) throw error;
     await refuse(context, asked, toApiError(asked, error));
     return 'refused';
   }
@@ -110,7 +101,7 @@ export async function proveDeletion(context: VolumeContext, record: VolumeRecord
   try {
     const volume = await client.getVolume(providerVolumeId, call);
     const isTaken = volume.status === 'DELETING' || (await sendDeletion(context, providerVolumeId, volume));
-    if (isTaken) await writeTaken(context, record);
+    if (isTaken && record.deletionTakenAt === null) await accept(context, record, true);
     if (volume.status !== 'DELETING') await client.getVolume(providerVolumeId, call);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
@@ -119,21 +110,6 @@ export async function proveDeletion(context: VolumeContext, record: VolumeRecord
     throw error;
   }
   await alarm(context, record, 'the provider still has it');
-}
-
-/**
- * From now on a 404 proves the deletion. The provider has shown the volume, so it no longer counts as a held loss.
- */
-async function writeTaken(
-  { store, clock }: VolumeContext,
-  { id, deletionTakenAt }: VolumeRecord,
-): Promise<void> {
-  if (deletionTakenAt !== null) return;
-  await transactOnVolume(store, id, async (tx, { record }) => {
-    if (!isBeingDeleted(record)) return;
-    await writeVolume(tx, record, { deletionTakenAt: clock.now() });
-    await tx.losses.release(id);
-  });
 }
 
 /**
@@ -148,30 +124,28 @@ async function sendDeletion(
   providerVolumeId: string,
   known?: ProviderVolume,
 ): Promise<boolean> {
-  const {
-    provider: { client },
-    call,
-  } = context;
-  try {
-    return await client.deleteVolume(providerVolumeId, call);
-  } catch (error) {
-    if (!(error instanceof ProviderError) || error.problem !== 'conflict') throw error;
-    const shown = known ?? (await client.getVolume(providerVolumeId, call));
-    const { attached_instance_ids: left = [] } = shown;
-    if (left.length === 0) throw error;
-    // It was attached after it was read for this deletion.
-    if (known === undefined && (await activeHolders(context, shown)).length > 0) throw error;
-    await client.detachVolume(providerVolumeId, left, call);
-    return deleteDetached();
-  }
+  const { provider, call } = context;
+  const answer = await tryDeletion(context, providerVolumeId);
+  if (!(answer instanceof ProviderError)) return answer;
+  const shown = known ?? (await provider.client.getVolume(providerVolumeId, call));
+  const { attached_instance_ids: left = [] } = shown;
+  if (left.length === 0) throw answer;
+  // It was attached after it was read for this deletion.
+  if (known === undefined && (await activeHolders(context, shown)).length > 0) throw answer;
+  await provider.client.detachVolume(providerVolumeId, left, call);
+  return (await tryDeletion(context, providerVolumeId)) === true;
+}
 
-  async function deleteDetached(): Promise<boolean> {
-    try {
-      return await client.deleteVolume(providerVolumeId, call);
-    } catch (error) {
-      if (!(error instanceof ProviderError) || error.problem !== 'conflict') throw error;
-      return false;
-    }
+/** Whether the provider accepted it; a conflict is returned. @throws {ProviderError} any other */
+async function tryDeletion(
+  { provider, call }: VolumeContext,
+  providerVolumeId: string,
+): Promise<boolean | ProviderError> {
+  try {
+    return await provider.client.deleteVolume(providerVolumeId, call);
+  } catch (error) {
+    if (error instanceof ProviderError && error.problem === 'conflict') return error;
+    throw error;
   }
 }
 

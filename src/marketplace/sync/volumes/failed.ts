@@ -1,9 +1,8 @@
-import { ProviderError } from '../../../client/orchestrator-client.ts';
 import { endBilling } from '../../ledger/bill.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import { isNotFoundTrusted } from '../../providers/loss-cap.ts';
 import { transactOnVolume, writeVolume } from '../../volumes/snapshot.ts';
-import type { VolumeContext } from './step.ts';
+import { getVolume, type VolumeContext } from './step.ts';
 
 /**
  * Ends the bill of a volume in `error` where the provider answers 404 for it; the volume stays in `error` until its user
@@ -30,12 +29,7 @@ async function isGone(
   { providerVolumeId, providerId }: VolumeRecord,
 ): Promise<boolean> {
   if (providerVolumeId === null) return true;
-  try {
-    await context.provider.client.getVolume(providerVolumeId, context.call);
-    return false;
-  } catch (error) {
-    if (!(error instanceof ProviderError) || error.problem !== 'not_found') throw error;
-    // A provider that answers 404 for everything also does so for volumes that it has.
-    return isNotFoundTrusted(context, providerId);
-  }
+  if ((await getVolume(context, providerVolumeId)) !== null) return false;
+  // A provider that answers 404 for everything also does so for volumes that it has.
+  return isNotFoundTrusted(context, providerId);
 }

@@ -4,7 +4,7 @@ import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
 import { isInTransit, type VolumeSnapshot } from '../../volumes/snapshot.ts';
 import { applyVolumeObservation } from './apply-observation.ts';
-import type { Shown, VolumeContext } from './step.ts';
+import { getVolume, type Shown, type VolumeContext } from './step.ts';
 
 /**
  * The volume as its provider shows it. Null on a 404: the record is kept, since O: has no list that could confirm the
@@ -12,18 +12,17 @@ import type { Shown, VolumeContext } from './step.ts';
  *
  * @throws {ProviderError}
  */
-export async function getVolume(
-  { provider, call, log }: VolumeContext,
+export async function getKnownVolume(
+  context: VolumeContext,
   record: VolumeRecord,
 ): Promise<ProviderVolume | null> {
+  const { provider, log } = context;
   const { volumeId, providerVolumeId } = record;
   if (providerVolumeId === null) return null;
-  try {
-    const volume = await provider.client.getVolume(providerVolumeId, call);
+  const volume = await getVolume(context, providerVolumeId);
+  if (volume !== null) {
     unknown.get(provider)?.delete(volumeId);
     return volume;
-  } catch (error) {
-    if (!(error instanceof ProviderError) || error.problem !== 'not_found') throw error;
   }
   const logged = unknown.get(provider) ?? new Set();
   unknown.set(provider, logged);

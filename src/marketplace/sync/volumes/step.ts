@@ -1,4 +1,4 @@
-import type { ProviderError } from '../../../client/orchestrator-client.ts';
+import { ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { ApiError } from '../../contract/errors.ts';
 import { isLastAttempt, toRefusal, withAttempt } from '../../model/intent.ts';
@@ -22,6 +22,19 @@ export interface Shown {
   volume: ProviderVolume;
   /** It is the answer to the intent's call: the provider does what it was asked for. */
   isAccepted?: boolean;
+}
+
+/** The volume as its provider shows it; null: 404. @throws {ProviderError} */
+export async function getVolume(
+  { provider, call }: SyncContext,
+  providerVolumeId: string,
+): Promise<ProviderVolume | null> {
+  try {
+    return await provider.client.getVolume(providerVolumeId, call);
+  } catch (error) {
+    if (error instanceof ProviderError && error.problem === 'not_found') return null;
+    throw error;
+  }
 }
 
 /** A volume with an intent that is sent now; both are as they were committed. */
@@ -79,8 +92,7 @@ export async function settleError(
 ): Promise<boolean> {
   const { providerId, action } = sent.record;
   const { problem, code, said, status, mayHaveHappened } = error;
-  const isAlone = action.attempt === 1 && action.isRepeated !== true;
-  const isProved = isAlone ? !mayHaveHappened : isDecided(error);
+  const isProved = action.attempt === 1 ? !mayHaveHappened : isDecided(error);
   if (isProved && (await refuse(context, sent, toApiError(sent, error), undo))) {
     const fields = { ...logNames(sent.record), provider: providerId, action: action.kind };
     context.log.warn({ ...fields, problem, code, said }, 'the provider refused a change of a volume');

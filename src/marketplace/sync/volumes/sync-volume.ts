@@ -1,25 +1,18 @@
 import { ProviderError } from '../../../client/orchestrator-client.ts';
-import { isExpired, isUnsent, toRefusal } from '../../model/intent.ts';
+import { isExpired, isUnsent } from '../../model/intent.ts';
 import { logNames } from '../../model/volume-record.ts';
 import { toVolumeProvider } from '../../providers/volume-provider.ts';
+import { isBeingDeleted } from '../../volumes/accept-deletion.ts';
 import { notSent } from '../../volumes/await-intent.ts';
-import { hasTimedOut } from '../../volumes/intents.ts';
-import {
-  isInTransit,
-  readVolumeSnapshot,
-  transactOnVolume,
-  type VolumeSnapshot,
-  writeVolume,
-} from '../../volumes/snapshot.ts';
-import { endResize, undoIntent } from '../../volumes/undo.ts';
+import { isInTransit, readVolumeSnapshot, type VolumeSnapshot } from '../../volumes/snapshot.ts';
 import type { SyncContext } from '../context.ts';
 import { findAttachment, sendAttachment, syncAttachments } from './attachments.ts';
 import { syncCreation } from './creation.ts';
-import { isBeingDeleted, proveDeletion, startDeletion } from './deletion.ts';
+import { proveDeletion, startDeletion } from './deletion.ts';
 import { endBillOfFailed } from './failed.ts';
-import { getVolume, observe } from './observe.ts';
+import { getKnownVolume, observe } from './observe.ts';
 import { sendResize } from './resize.ts';
-import type { Shown, VolumeContext } from './step.ts';
+import { refuse, type Shown, type VolumeContext } from './step.ts';
 
 /** Between two syncs of a volume: while a request waits for it, while it changes, while it is broken, and at rest. */
 const AWAITED_MS = 1_500;
@@ -69,8 +62,11 @@ async function step(context: VolumeContext, snapshot: VolumeSnapshot): Promise<v
   const { action } = record;
   if (isBeingDeleted(record)) return proveDeletion(context, record);
   if (record.status === 'deleted') return;
-  if (action !== null && isExpired(action, context.clock.now()) && (await withdraw(context, snapshot)))
-    return;
+  // The request that asked is over, or its process ended: nothing is sent for it, unless an earlier call was.
+  if (action !== null && isExpired(action, context.clock.now())) {
+    const unsent = { ...snapshot, record: { ...record, action } };
+    if (await refuse(context, unsent, notSent(record, action))) return;
+  }
   if (action?.kind === 'delete') return startDeletion(context, snapshot);
   if (isWaitingForLaunch(snapshot)) return;
   if (record.status === 'error' && !snapshot.attachments.some(isInTransit))
@@ -80,13 +76,12 @@ async function step(context: VolumeContext, snapshot: VolumeSnapshot): Promise<v
   const observed = (await sendUnsent(context, snapshot)) ?? (await read(context, snapshot));
   if (observed === null) return;
   await observe(context, observed, begunAt);
-  await giveUpResize(context, record.id);
   const synced = await readVolumeSnapshot(context.store.read, record.id);
   if (synced !== null) await syncAttachments(context, synced, observed.volume);
 }
 
 async function read(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
-  const volume = await getVolume(context, snapshot.record);
+  const volume = await getKnownVolume(context, snapshot.record);
   return volume === null ? null : { snapshot, volume };
 }
 
@@ -99,23 +94,6 @@ async function sendUnsent(context: VolumeContext, snapshot: VolumeSnapshot): Pro
   return attachment === undefined ? null : sendAttachment(context, snapshot, attachment);
 }
 
-/**
- * The request that asked is over, or its process ended: nothing is sent for it any more. False: it has to go on, as the
- * detach from a deployment that has ended.
- */
-async function withdraw({ store, clock }: VolumeContext, { record }: VolumeSnapshot): Promise<boolean> {
-  return transactOnVolume(store, record.id, async (tx, snapshot) => {
-    const { action } = snapshot.record;
-    if (action === null || !isExpired(action, clock.now())) return true;
-    const current = { ...snapshot, record: { ...snapshot.record, action } };
-    if (!(await undoIntent(tx, current, clock.now()))) return false;
-    const undone = await tx.volumes.byId(record.id);
-    if (undone !== null)
-      await writeVolume(tx, undone, { refusal: toRefusal(action, notSent(record, action)) });
-    return true;
-  });
-}
-
 /** Waits for the instance of a deployment that is still deploying: before that the provider can show nothing. */
 function isWaitingForLaunch({ attachments }: VolumeSnapshot): boolean {
   const open = attachments.filter(isInTransit);
@@ -123,14 +101,4 @@ function isWaitingForLaunch({ attachments }: VolumeSnapshot): boolean {
     open.length > 0 &&
     open.every(({ deployment, state }) => state === 'attaching' && deployment.status === 'deploying')
   );
-}
-
-/** Gives up a resize that the provider has not shown within `actionMs`. */
-async function giveUpResize({ store, clock, options }: VolumeContext, id: string): Promise<void> {
-  const isOver = (record: VolumeSnapshot['record'] | null) =>
-    record?.action?.kind === 'resize' && hasTimedOut(record.action, clock.now(), options);
-  if (!isOver(await store.read.volumes.byId(id))) return;
-  await transactOnVolume(store, id, async (tx, snapshot) => {
-    if (isOver(snapshot.record)) await endResize(tx, snapshot, clock.now());
-  });
 }

@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ProviderFault } from '../../../test/support/fakes/provider-faults.ts';
+import { ProviderError, type ProviderProblem } from '../../client/orchestrator-client.ts';
+import { intent } from '../../store/marketplace/records.fixture.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import {
+  caller,
+  deploy,
+  deployStopped,
+  type Market,
+  openMarket,
+  outcomeOf,
+  read,
+  stranger,
+  withoutRevision,
+} from './market.fixture.ts';
+import { pauseDeployment } from './pause.ts';
+import { restartDeployment } from './restart.ts';
+import { resumeDeployment } from './resume.ts';
+
+const changes = {
+  pause: { begin: pauseDeployment, method: 'stopInstance', prepare: deploy },
+  resume: { begin: resumeDeployment, method: 'startInstance', prepare: deployStopped },
+  restart: { begin: restartDeployment, method: 'restartInstance', prepare: deploy },
+} as const;
+const names = ['pause', 'resume', 'restart'] as const;
+
+let market: Market;
+beforeEach(async () => {
+  market = await openMarket();
+});
+afterEach(() => market.close());
+
+describe.each(names)('a %s', (name) => {
+  const { begin, method, prepare } = changes[name];
+  const change = (by = caller, id = 'dep-1') => outcomeOf(market.clock, begin(market.deps, by, id));
+  const sent = () => market.plain.faults.countOf(method);
+
+  async function expectNothingChanged(before: DeploymentRecord): Promise<void> {
+    expect(withoutRevision(await read(market))).toEqual(withoutRevision(before));
+    expect(market.clock.pendingTimers).toBe(0);
+  }
+
+  it('is refused to others (403), and for what does not exist (404)', async () => {
+    const before = await prepare(market);
+    expect(await change(stranger)).toMatchObject({ status: 403 });
+    expect(await change(caller, 'dep-9')).toMatchObject({ status: 404 });
+    await expectNothingChanged(before);
+    expect(sent()).toBe(0);
+  });
+
+  it.each([...names, 'volume'] as const)('is a 409 while another change is in flight: %s', async (kind) => {
+    const action = intent(kind, { since: market.clock.now() + 3 * 3_600_000 });
+    const before = await prepare(market, { action });
+    expect(await change()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
+    await expectNothingChanged(before);
+    expect(sent()).toBe(0);
+  });
+
+  const refusal = (problem: ProviderProblem, status: number, mayHaveHappened = false) => ({
+    error: new ProviderError(problem, 'no', { status, mayHaveHappened }),
+  });
+  const conflict = (code: string) => ({ error: new ProviderError('conflict', 'no', { status: 409, code }) });
+  const busy = conflict('operation_in_progress');
+  const refusals: [string, string, number, ProviderFault][] = [
+    ['unreachable', 'PROVIDER_REFUSED', 502, 'refuse'],
+    ['400', 'PROVIDER_REFUSED', 502, refusal('refused', 400)],
+    ['401', 'PROVIDER_REFUSED', 502, refusal('unauthorized', 401)],
+    ['404', 'PROVIDER_REFUSED', 502, refusal('not_found', 404)],
+    ['429', 'PROVIDER_REFUSED', 502, refusal('limited', 429)],
+  ];
+  if (name !== 'resume')
+    refusals.push(
+      ['409', 'PROVIDER_REFUSED', 502, conflict('invalid_state')],
+      ['500, and it is as it was', 'PROVIDER_REFUSED', 502, refusal('failed', 500, true)],
+      ['busy with another change', 'CHANGE_IN_PROGRESS', 409, busy],
+    );
+
+  it.each(refusals)(
+    'that the provider refuses changes nothing: %s is a %s',
+    async (_, code, status, fault) => {
+      const before = await prepare(market);
+      market.plain.faults.plan = (called) => (called === method ? fault : 'none');
+      expect(await change()).toMatchObject({ code, status });
+      await expectNothingChanged(before);
+      expect(sent()).toBe(1);
+    },
+  );
+});
