@@ -69,7 +69,8 @@ async function step(context: VolumeContext, snapshot: VolumeSnapshot): Promise<v
   const { action } = record;
   if (isBeingDeleted(record)) return proveDeletion(context, record);
   if (record.status === 'deleted') return;
-  if (action !== null && isExpired(action, context.clock.now())) return withdraw(context, snapshot);
+  if (action !== null && isExpired(action, context.clock.now()) && (await withdraw(context, snapshot)))
+    return;
   if (action?.kind === 'delete') return startDeletion(context, snapshot);
   if (isWaitingForLaunch(snapshot)) return;
   if (record.status === 'error' && !snapshot.attachments.some(isInTransit))
@@ -98,16 +99,20 @@ async function sendUnsent(context: VolumeContext, snapshot: VolumeSnapshot): Pro
   return attachment === undefined ? null : sendAttachment(context, snapshot, attachment);
 }
 
-/** The request that asked is over, or its process ended: nothing is sent for it any more. */
-async function withdraw({ store, clock }: VolumeContext, { record }: VolumeSnapshot): Promise<void> {
-  await transactOnVolume(store, record.id, async (tx, snapshot) => {
+/**
+ * The request that asked is over, or its process ended: nothing is sent for it any more. False: an earlier call was, so
+ * it goes on.
+ */
+async function withdraw({ store, clock }: VolumeContext, { record }: VolumeSnapshot): Promise<boolean> {
+  return transactOnVolume(store, record.id, async (tx, snapshot) => {
     const { action } = snapshot.record;
-    if (action === null || !isExpired(action, clock.now())) return;
+    if (action === null || !isExpired(action, clock.now())) return true;
     const current = { ...snapshot, record: { ...snapshot.record, action } };
-    if (!(await undoIntent(tx, current, clock.now()))) return;
+    if (!(await undoIntent(tx, current, clock.now()))) return false;
     const undone = await tx.volumes.byId(record.id);
     if (undone !== null)
       await writeVolume(tx, undone, { refusal: toRefusal(action, notSent(record, action)) });
+    return true;
   });
 }
 
