@@ -4,6 +4,7 @@ import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { releaseVolumes } from './release.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
+import { updateVolume } from './update.ts';
 
 let world: World;
 let volumeId: string;
@@ -57,4 +58,15 @@ it('a detachment that is asked for again by a server that dies goes on [volume-d
     status: 'available',
     action: null,
   });
+});
+
+it('a name that is given while a larger size is under way is kept', async () => {
+  world.plain('a').faults.plan = (method) => (method === 'resizeVolume' ? 'lose' : 'none');
+  expect(await codeOf(updateVolume(world.deps, caller, volumeId, { name: 'first', sizeInGb: 300 }))).toBe(
+    'PROVIDER_SLOW',
+  );
+  expect(await codeOf(updateVolume(world.deps, caller, volumeId, { name: 'second' }))).toBe('done');
+  world.plain('a').setVolume(world.plain('a').volumes[0]?.id ?? '', { size_gb: 300 });
+  await sync();
+  expect(await stored()).toMatchObject({ sizeGb: 300, name: 'second' });
 });
