@@ -4,7 +4,7 @@ import type { Observation } from '../deployments/observe.ts';
 import { mayBeOver } from '../deployments/restart.ts';
 import { transition } from '../deployments/transition.ts';
 import { type DeploymentIntent, type DeploymentRecord, logNames } from '../model/deployment-record.ts';
-import { isUnsent } from '../model/intent.ts';
+import { isAwaited, isUnsent } from '../model/intent.ts';
 import type { SyncContext } from './context.ts';
 
 /** A stop that a provider has taken shows within seconds (O: Integration is poll-based); ONLINE after this, it has not. */
@@ -33,7 +33,11 @@ export async function settleAction(
   await context.store.transact(async (tx) => {
     const now = await tx.deployments.byId(record.id);
     if (now === null || now.action?.id !== action.id) return;
-    await tx.deployments.update({ ...now, action: isRestarting ? { ...now.action, checkedAt } : null });
+    const { answer, until } = now.action;
+    // A request takes the end of a restart for its success, so it gets none of a call that may have been lost.
+    const isUnclear = isRestarting === false && answer !== 'accepted' && isAwaited({ until }, checkedAt);
+    const seen = { ...now.action, checkedAt, answer: isRestarting ? ('accepted' as const) : answer };
+    await tx.deployments.update({ ...now, action: isRestarting || isUnclear ? seen : null });
   });
 }
 
