@@ -1,7 +1,7 @@
 import { assertTransition } from '../../contract/transitions.ts';
 import { type DeploymentStatus, deploymentTransitions } from '../contract/deployment.ts';
 import type { Deps } from '../deps.ts';
-import { priceFor } from '../discounts/price.ts';
+import { discounted, priceFor } from '../discounts/price.ts';
 import { endBilling, startBilling } from '../ledger/bill.ts';
 import { notifyDeployment } from '../mail/outbox.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
@@ -135,8 +135,12 @@ async function toStopped(
       'the price of a stopped deployment is not known, so nothing is billed while it is stopped: set it in stopped_prices of the profile of its provider (0 where a stopped machine costs nothing)',
     );
   const price = await priceFor(tx, moved.teamId, original ?? 0, at);
+  const { discountPercentage } = price;
   const record: DeploymentRecord = {
     ...moved,
+    // A later discount may be shown already: billing finds a difference, and shows it again.
+    discountPercentage,
+    rateMicroUsd: discounted(moved.originalRateMicroUsd, discountPercentage),
     originalStoppedRateMicroUsd: price.originalRateMicroUsd,
     stoppedRateMicroUsd: price.rateMicroUsd,
   };
