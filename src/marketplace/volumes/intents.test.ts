@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { ProviderError } from '../../client/orchestrator-client.ts';
 import { newIntent } from '../model/intent.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
@@ -69,4 +70,24 @@ it('a name that is given while a larger size is under way is kept', async () => 
   world.plain('a').setVolume(world.plain('a').volumes[0]?.id ?? '', { size_gb: 300 });
   await sync();
   expect(await stored()).toMatchObject({ sizeGb: 300, name: 'second' });
+});
+
+it('an attachment of a shared volume whose answer is late is not undone because another of its machines ends', async () => {
+  expect(await codeOf(attachVolume(world.deps, caller, volumeId, deploymentId))).toBe('done');
+  const limited = new ProviderError('limited', '429: too many', { status: 429 });
+  const second = await world.deploy('a', (await stored())?.region ?? '');
+  const { plan } = world.plain('a').faults;
+  const before = world.plain('a').faults.countOf('attachVolume');
+  world.plain('a').faults.plan = (method, nth) => {
+    if (method !== 'attachVolume') return 'none';
+    return nth === before + 1 ? { lateMs: 40_000 } : { error: limited };
+  };
+  const asked = codeOf(attachVolume(world.deps, caller, volumeId, second.id));
+  await world.clock.advance(1_000);
+  await endDeployment();
+  expect(await asked).toBe('PROVIDER_SLOW');
+  await world.clock.advance(60_000);
+  world.plain('a').faults.plan = plan;
+  await sync();
+  expect(await statesOf(second.id)).toEqual(['attached']);
 });

@@ -30,8 +30,18 @@ export function intentAfter(
 }
 
 /** All attachments in transit are settled, however long that takes. */
-export function detachIntent(record: Pick<VolumeRecord, 'revision' | 'userId'>, at: number): VolumeIntent {
-  return newIntent(record, { kind: 'detach', by: record.userId, since: at, until: null });
+export function detachIntent(
+  record: Pick<VolumeRecord, 'action' | 'revision' | 'userId'>,
+  at: number,
+): VolumeIntent {
+  return instead(record, newIntent(record, { kind: 'detach', by: record.userId, since: at, until: null }));
+}
+
+/** The intent in the place of that of the record, whose calls may yet have an effect on attachments that are left. */
+export function instead({ action }: Pick<VolumeRecord, 'action'>, intent: VolumeIntent): VolumeIntent {
+  const mayFollow = action !== null && ofAttachments.includes(action.kind);
+  const isRepeated = mayFollow && (!isUnsent(action) || action.isRepeated === true);
+  return isRepeated ? { ...intent, isRepeated } : intent;
 }
 
 const progressTexts: Readonly<Record<Kind, string>> = {

@@ -7,7 +7,7 @@ import type { Reader, Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
 import { toVolumeProvider } from '../providers/volume-provider.ts';
-import { assertIdle, isExclusive } from './intents.ts';
+import { assertIdle, instead, isExclusive } from './intents.ts';
 import { assertFits, assertRoom } from './limits.ts';
 import { writeVolume } from './snapshot.ts';
 
@@ -66,7 +66,7 @@ export async function attachAtLaunch(
     const volume = await tx.volumes.byId(planned.id);
     if (volume?.revision !== planned.revision)
       throw new ApiError('CHANGE_IN_PROGRESS', `The volume ${planned.volumeId} has just changed; try again.`);
-    const action = newIntent(volume, { kind: 'attach', by, since: at, until: null });
+    const action = instead(volume, newIntent(volume, { kind: 'attach', by, since: at, until: null }));
     await writeVolume(tx, volume, { status: 'attached', action });
     await tx.volumes.putAttachment({ volumeId: volume.id, deploymentId, state: 'attaching' });
   }
