@@ -21,7 +21,9 @@ export async function settleAction(
   if (action === null || (isUnsent(action) && action.kind !== 'volume')) return;
   const ageMs = clock.now() - (action.sentAt ?? action.since);
   const timeoutMs = isPauseUnseen(observation, action.kind) ? PAUSE_SHOWS_MS : options.polling.actionMs;
-  const isTooOld = ageMs >= timeoutMs;
+  // A request that still waits would take the end for a refusal or a success; neither is known.
+  const isAwaitedStill = isAwaited(action, clock.now());
+  const isTooOld = ageMs >= timeoutMs && !isAwaitedStill;
   const isRestarting = isTooOld ? false : await askForRestart(context, record);
   if (!isTooOld && isRestarting === null) return;
   if (isTooOld)
@@ -33,9 +35,8 @@ export async function settleAction(
   await context.store.transact(async (tx) => {
     const now = await tx.deployments.byId(record.id);
     if (now === null || now.action?.id !== action.id) return;
-    const { answer, until } = now.action;
-    // A request takes the end of a restart for its success, so it gets none of a call that may have been lost.
-    const isUnclear = isRestarting === false && answer !== 'accepted' && isAwaited({ until }, checkedAt);
+    const { answer } = now.action;
+    const isUnclear = isAwaitedStill && answer !== 'accepted';
     const seen = { ...now.action, checkedAt, answer: isRestarting ? ('accepted' as const) : answer };
     await tx.deployments.update({ ...now, action: isRestarting || isUnclear ? seen : null });
   });
