@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { teamId } from '../../store/marketplace/records.fixture.ts';
 import { topUp } from '../ledger/credit.ts';
+import { sendIntent } from '../sync/send-intent.ts';
+import { contextOf } from '../sync/worker.fixture.ts';
 import { createEnforcement } from './enforcement.ts';
 import { deploy, type Market, openMarket, outcomeOf, read } from './market.fixture.ts';
 
@@ -97,4 +99,16 @@ it('a team that pays between the round and the stop keeps what runs, as with a t
   );
   expect(isPaid).toBe(true);
   expect((await read(market, id)).status).toBe('running');
+});
+
+it('a stop that no worker has sent for a minute is not sent any more: the team may have paid since [enforcement-stop-expires]', async () => {
+  const { id } = await deploy(market);
+  const { deps, clock, plain, provider } = market;
+  market.worker.stop();
+  await createEnforcement(deps).stop(id, deps.store);
+  await topUp(deps, { teamId, amountMicroUsd: 500_000_000, reference: 'pay-1' });
+  await clock.advance(60_000);
+  await sendIntent(contextOf(deps, provider), id);
+  expect(await read(market, id)).toMatchObject({ status: 'running', action: null });
+  expect(plain.faults.countOf('stopInstance')).toBe(0);
 });

@@ -19,7 +19,8 @@ export function createEnforcement(all: Omit<TransitionDeps & DeleteDeps, 'store'
         assertCanPause(providers, record);
         const now = clock.now();
         assertNoAction(record, now, options);
-        const until = now + options.polling.actionMs;
+        // Not for longer than a request: the team may pay. The next round asks again.
+        const until = now + options.lifecycleWaitMs;
         await writeIntent(tx, record, { kind: 'pause', by: ownerId, since: now, until });
       }),
     terminate: (id, store) =>

@@ -29,7 +29,8 @@ export function recordOf(
   const isOver = status !== 'running' && status !== 'stopped';
   return runningDeployment({
     status,
-    pausedAt: status === 'stopped' ? start : null,
+    // Long ago: what is shown right after a stop may be older.
+    pausedAt: status === 'stopped' ? start - 3_600_000 : null,
     stoppedAt: isOver ? start : null,
     ...changes,
   });

@@ -54,6 +54,9 @@ interface ObservedInstance {
   firstRateMicroUsd: number;
 }
 
+/** For so long after a stop a provider may still show the machine as it was before. */
+const STOP_SHOWS_MS = 60_000;
+
 /** A price above this multiple of the first one is taken for a mistake. */
 const MAX_PRICE_FACTOR = 10;
 
@@ -115,9 +118,17 @@ function judgeOnline(observed: ObservedInstance): Judgement {
   const { why, ...price } = priceFact(observed);
   const facts: Facts = { ...(!isSameEndpoint(record, endpoint) && { endpoint }), ...price };
   if (record.status === 'running') return { kind: 'confirm', facts, ...(why !== undefined && { why }) };
+  if (isBeforeStop(observed)) return hold('it is ONLINE, and was stopped just now');
   // Billing starts with what was observed; after a stop it goes on when the provider says that it did.
   const at = record.status === 'deploying' ? seenAt : changedAt(observed);
   return { kind: 'change', to: 'running', at, facts, why: why ?? 'it is ONLINE' };
+}
+
+/** An answer may show what was before the stop. If it has been started since, that counts from its own time. */
+function isBeforeStop(observed: ObservedInstance): boolean {
+  const { record, now } = observed;
+  if (record.status !== 'stopped' || isSpot(observed) || isExplainedBy(record, 'resume')) return false;
+  return now - (record.pausedAt ?? 0) < STOP_SHOWS_MS;
 }
 
 function judgeStopping(observed: ObservedInstance): Judgement {

@@ -131,6 +131,14 @@ describe('an answer that settles nothing', () => {
   });
 });
 
+it('is a 504, not a refusal, where nothing shows for longer than a stop takes and the request still waits [pause-awaited-long]', async () => {
+  await deploy(market);
+  market.plain.faults.plan = (method) => (method === 'stopInstance' ? 'lose' : 'none');
+  const deps = { ...market.deps, options: { ...market.deps.options, lifecycleWaitMs: 90_000 } };
+  const asked = pauseDeployment(deps, caller, 'dep-1');
+  expect(await outcomeOf(market.clock, asked)).toMatchObject({ code: 'PROVIDER_SLOW', status: 504 });
+});
+
 it('is a 504 after the time that a request waits, and a later poll ends it at the actual time [pause-timeout]', async () => {
   await market.close();
   market = await openMarket({ stopMs: 60_000 });

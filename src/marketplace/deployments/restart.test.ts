@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ProviderError } from '../../client/orchestrator-client.ts';
 import { intent } from '../../store/marketplace/records.fixture.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
@@ -80,6 +81,17 @@ describe('restart', () => {
     market.plain.faults.plan = (method) => (method === 'restartInstance' ? 'commit-then-lose' : 'none');
     expect(await restart()).toMatchObject({ status: 'running' });
     expect((await read(market)).action).toMatchObject({ kind: 'restart', attempt: 1 });
+  });
+
+  it('is a 504 where it was lost on its way, and the provider shows no restart [restart-lost]', async () => {
+    await deploy(market);
+    market.plain.faults.plan = (method) =>
+      method === 'restartInstance'
+        ? { error: new ProviderError('timeout', 'lost', { mayHaveHappened: true }) }
+        : 'none';
+    expect(await restart()).toMatchObject({ code: 'PROVIDER_SLOW', status: 504 });
+    await market.clock.advance(30_000);
+    expect((await read(market)).action).toBeNull();
   });
 
   it('is a 504 where nobody knows, and stays in flight', async () => {

@@ -2,8 +2,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { IllegalTransition } from '../../contract/transitions.ts';
 import { discount, intent, sshKey, volume } from '../../store/marketplace/records.fixture.ts';
 import { type DeploymentStatus, deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
+import { Accrual } from '../ledger/accrual.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
+import { createEnforcement } from './enforcement.ts';
 import { deploy, type Market, openMarket, read } from './market.fixture.ts';
 import { type Move, reprice, type TransitionDeps, transition } from './transition.ts';
 
@@ -67,6 +69,29 @@ describe('the times and the bill', () => {
     expect(alarms).toEqual([expect.stringContaining('set it in stopped_prices')]);
   });
 
+  it('of a stop before a discount that is shown already follow the discount too [stop-before-discount]', async () => {
+    const { store, clock, deps } = market;
+    const id = await deploying();
+    const since = clock.now();
+    await move(id, { to: 'running', at: since });
+    await clock.advance(10 * 60_000);
+    await store.transact((tx) =>
+      tx.discounts.insert(discount({ percentage: 5, startsAt: since + 5 * 60_000 })),
+    );
+    const accrual = new Accrual({ ...deps, enforce: createEnforcement(deps) });
+    await accrual.run();
+    expect(await read(market, id)).toMatchObject({ discountPercentage: 5 });
+    // It is seen late that it has been stopped since before the discount began.
+    await move(id, { to: 'stopped', at: since + 60_000, fields: { observedAt: clock.now() } });
+    await clock.advance(3_600_000);
+    const stopped = await read(market, id);
+    await store.transact((tx) => tx.deployments.update({ ...stopped, observedAt: clock.now() }));
+    await accrual.run();
+    const { stoppedRateMicroUsd, rateMicroUsd } = await read(market, id);
+    expect([rateMicroUsd, stoppedRateMicroUsd]).toEqual([1_900_000, 475_000]);
+    expect((await store.read.ledger.openSegmentOf('deployment', id))?.rateMicroUsdPerHour).toBe(475_000);
+  });
+
   it('of stops and starts add up, and each has its own price [times-and-bill-add-up]', async () => {
     const id = await deploying();
     const since = market.clock.now();
@@ -117,23 +142,6 @@ describe('the times and the bill', () => {
       ...fields,
       stoppedRateMicroUsd: 375_000,
       originalStoppedRateMicroUsd: 500_000,
-    });
-  });
-
-  it('show one discount, also where a stop counts from before it began [stop-before-discount]', async () => {
-    const id = await deploying();
-    const since = market.clock.now();
-    await move(id, { to: 'running', at: since });
-    await market.store.transact(async (tx) => {
-      await tx.discounts.insert(discount({ percentage: 25, startsAt: since + 500 }));
-      const running = (await tx.deployments.byId(id)) as DeploymentRecord;
-      await tx.deployments.update({ ...running, discountPercentage: 25, rateMicroUsd: 1_500_000 });
-    });
-    // The billing job shows the discount once the bill has it.
-    expect(await move(id, { to: 'stopped', at: since + 100 })).toMatchObject({
-      discountPercentage: 0,
-      rateMicroUsd: 2_000_000,
-      stoppedRateMicroUsd: 500_000,
     });
   });
 

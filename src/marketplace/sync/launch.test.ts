@@ -76,6 +76,14 @@ it('is sent once, whoever else means to send it', async () => {
   expect(setup.plain.faults.countOf('createInstance')).toBe(1);
 });
 
+it('is not sent by a process that stood still after it had written that it sends it [launch-after-standstill]', async () => {
+  const id = await accept(setup);
+  const context = contextOf(setup.deps, setup.provider);
+  await launch({ ...context, isLeaseHeld: () => false }, await read(setup, id));
+  expect((await read(setup, id)).launch.state).toBe('sent');
+  expect(setup.plain.faults.countOf('createInstance')).toBe(0);
+});
+
 describe('a create that the provider refuses', () => {
   it.each([
     ['out_of_stock', 'gpu-1 is sold out in eu-one.', refusal('conflict', 409, 'capacity_unavailable')],

@@ -34,7 +34,9 @@ export async function launch(context: SyncContext, record: DeploymentRecord): Pr
     return 0;
   }
   const request = await markSent(context, record);
-  return request === null ? 0 : send(context, record, request);
+  // Another process may have the lease, and may have searched in vain for what this one has not sent yet.
+  if (request === null || !context.isLeaseHeld()) return 0;
+  return send(context, record, request);
 }
 
 type Refusal = { reason: FailureReason; details: string };

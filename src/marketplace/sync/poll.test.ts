@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { unreadableAnswers } from '../../../test/support/fakes/provider-faults.ts';
 import { type MarkedInstance, ProviderError } from '../../client/orchestrator-client.ts';
 import { intent } from '../../store/marketplace/records.fixture.ts';
+import { caller } from '../deployments/market.fixture.ts';
+import { pauseDeployment } from '../deployments/pause.ts';
 import {
   accept,
   billed,
@@ -274,4 +276,20 @@ describe('a change of ours that is under way', () => {
     expect(client.pollInstance).toBe(pollInstance);
     expect(await read(setup, id)).toMatchObject({ status: 'running', name: 'another name' });
   });
+});
+
+it('an answer that shows what was before a stop does not take the stop back [stop-stale-answer]', async () => {
+  const { id } = await running(setup);
+  await setup.clock.advance(10 * MINUTE_MS);
+  const before = structuredClone(setup.plain.instances[0]);
+  const asked = pauseDeployment(setup.deps, caller, id);
+  await setup.clock.advance(8_000);
+  await asked;
+  let stale = 1;
+  setup.plain.faults.plan = (method) =>
+    method === 'getInstance' && stale-- > 0 ? { instead: before } : 'none';
+  await setup.clock.advance(45_000);
+  expect(stale).toBeLessThan(0);
+  expect((await read(setup, id)).status).toBe('stopped');
+  expect((await billed(setup, id, 0)).map((line) => line.split(' ')[0])).toEqual(['running', 'stopped']);
 });

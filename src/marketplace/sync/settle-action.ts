@@ -4,7 +4,7 @@ import type { Observation } from '../deployments/observe.ts';
 import { mayBeOver } from '../deployments/restart.ts';
 import { transition } from '../deployments/transition.ts';
 import { type DeploymentIntent, type DeploymentRecord, logNames } from '../model/deployment-record.ts';
-import { isUnsent } from '../model/intent.ts';
+import { isAwaited, isUnsent } from '../model/intent.ts';
 import type { SyncContext } from './context.ts';
 
 /** A stop that a provider has taken shows within seconds (O: Integration is poll-based); ONLINE after this, it has not. */
@@ -21,7 +21,9 @@ export async function settleAction(
   if (action === null || (isUnsent(action) && action.kind !== 'volume')) return;
   const ageMs = clock.now() - (action.sentAt ?? action.since);
   const timeoutMs = isPauseUnseen(observation, action.kind) ? PAUSE_SHOWS_MS : options.polling.actionMs;
-  const isTooOld = ageMs >= timeoutMs;
+  // A request that still waits would take the end for a refusal or a success; neither is known.
+  const isAwaitedStill = isAwaited(action, clock.now());
+  const isTooOld = ageMs >= timeoutMs && !isAwaitedStill;
   const isRestarting = isTooOld ? false : await askForRestart(context, record);
   if (!isTooOld && isRestarting === null) return;
   if (isTooOld)
@@ -33,7 +35,10 @@ export async function settleAction(
   await context.store.transact(async (tx) => {
     const now = await tx.deployments.byId(record.id);
     if (now === null || now.action?.id !== action.id) return;
-    await tx.deployments.update({ ...now, action: isRestarting ? { ...now.action, checkedAt } : null });
+    const { answer } = now.action;
+    const isUnclear = isAwaitedStill && answer !== 'accepted';
+    const seen = { ...now.action, checkedAt, answer: isRestarting ? ('accepted' as const) : answer };
+    await tx.deployments.update({ ...now, action: isRestarting || isUnclear ? seen : null });
   });
 }
 

@@ -30,7 +30,8 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import { noMarkups } from '../providers/markup.ts';
 import { providerProfileSchema } from '../providers/profile.ts';
 import type { CatalogOffer, Provider } from '../providers/provider.ts';
-import { WokenWorker } from '../sync/worker.fixture.ts';
+import { syncDeployment } from '../sync/sync-deployment.ts';
+import { contextOf, WokenWorker } from '../sync/worker.fixture.ts';
 
 export const letters = ['a', 'b', 'c', 'd', 'e', 'f', 'g'] as const;
 export const caller = { userId };
@@ -110,6 +111,8 @@ export interface World {
   anotherWorker: (letter: string) => WokenWorker;
   /** One sync of each volume of a provider. */
   sync: (letter: string) => Promise<void>;
+  /** One poll of a deployment. */
+  pollDeployment: (letter: string, id: string) => Promise<unknown>;
   plain: (letter: string) => PlainProvider;
   provider: (letter: string) => Provider;
   /** Calls at all providers that change something. */
@@ -204,6 +207,8 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
       return worker;
     },
     sync: (letter) => (workers.get(`provider-${letter}`) as WokenWorker).syncVolumes(),
+    pollDeployment: (letter, id) =>
+      syncDeployment(contextOf(deps, providers.get(`provider-${letter}`) as Provider), id),
     plain,
     provider: (letter) => providers.get(`provider-${letter}`) as Provider,
     writes: () =>

@@ -37,7 +37,7 @@ export async function updateVolume(
     const record = await ownVolume(tx, caller, volumeId);
     const toSizeGb = assertAllowed(volumeProvider, record, { name, sizeInGb });
     if (toSizeGb === null) {
-      if (name !== undefined && name !== record.name) await writeVolume(tx, record, { name });
+      if (name !== undefined) await rename(tx, record, name);
       return null;
     }
     const since = clock.now();
@@ -51,6 +51,15 @@ export async function updateVolume(
     await awaitVolume(deps, asked, { isDone: ({ record }) => record.sizeGb >= toSizeGb });
   }
   return updatedVolumeSchema.parse(await showVolume(deps, volumeId));
+}
+
+/** The last name counts: a resize that is under way brings no older one. */
+async function rename(tx: Transaction, record: VolumeRecord, name: string): Promise<void> {
+  const { action } = record;
+  if (action?.name !== undefined) {
+    const { name: _, ...unnamed } = action;
+    await writeVolume(tx, record, { name, action: unnamed });
+  } else if (name !== record.name) await writeVolume(tx, record, { name });
 }
 
 /** @throws {ApiError} VALIDATION_ERROR with `details.reason` insufficient_balance or quota_exceeded */

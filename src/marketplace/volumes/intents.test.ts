@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import { newIntent } from '../model/intent.ts';
+import { attachVolume } from './attach.ts';
+import { createVolume } from './create.ts';
+import { releaseVolumes } from './release.ts';
+import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
+import { updateVolume } from './update.ts';
+
+let world: World;
+let volumeId: string;
+let deploymentId: string;
+beforeEach(async () => {
+  world = await openWorld();
+  ({ volumeId } = await world.settle(createVolume(world.deps, caller, bodyFor('a') as never)));
+  ({ id: deploymentId } = await world.deploy('a', (await stored())?.region ?? ''));
+});
+afterEach(() => world.close());
+
+const stored = () => world.deps.store.read.volumes.byVolumeId(volumeId);
+const statesOf = async (id = deploymentId) =>
+  (await world.deps.store.read.volumes.attachmentsOf({ deploymentId: id })).map(({ state }) => state);
+const sync = () => world.settle(world.sync('a'));
+const codeOf = (promise: Promise<unknown>) =>
+  world.settle(promise).then(
+    () => 'done',
+    (error: { code?: string }) => error.code ?? String(error),
+  );
+
+async function endDeployment(): Promise<void> {
+  await world.update(deploymentId, { status: 'terminated', cleanup: 'wanted' });
+  await world.deps.store.transact((tx) => releaseVolumes(tx, deploymentId, world.clock.now()));
+}
+
+it('a detachment that is asked for again by a server that dies goes on [volume-detach-repeated-unsent]', async () => {
+  expect(await codeOf(attachVolume(world.deps, caller, volumeId, deploymentId))).toBe('done');
+  await endDeployment();
+  // No worker hears of it, and the server that asks is gone before the intent ends.
+  const { store } = world.deps;
+  await store.transact(async (tx) => {
+    const record = await tx.volumes.byVolumeId(volumeId);
+    if (record === null) throw new Error('it is not there');
+    const { action, ...rest } = record;
+    const since = world.clock.now();
+    await tx.volumes.update({
+      ...rest,
+      action: {
+        ...newIntent(record, { kind: 'detach', by: caller.userId, since, until: since + 20_000 }),
+        deploymentId,
+        attempt: 1,
+      },
+    });
+  });
+  await world.clock.advance(30_000);
+  for (const instance of world.plain('a').instances) world.plain('a').vanish(instance.id);
+  for (let round = 0; round < 5; round++) await sync();
+  expect({ states: await statesOf(), ...(await stored()) }).toMatchObject({
+    states: [],
+    status: 'available',
+    action: null,
+  });
+});
+
+it('a name that is given while a larger size is under way is kept', async () => {
+  world.plain('a').faults.plan = (method) => (method === 'resizeVolume' ? 'lose' : 'none');
+  expect(await codeOf(updateVolume(world.deps, caller, volumeId, { name: 'first', sizeInGb: 300 }))).toBe(
+    'PROVIDER_SLOW',
+  );
+  expect(await codeOf(updateVolume(world.deps, caller, volumeId, { name: 'second' }))).toBe('done');
+  world.plain('a').setVolume(world.plain('a').volumes[0]?.id ?? '', { size_gb: 300 });
+  await sync();
+  expect(await stored()).toMatchObject({ sizeGb: 300, name: 'second' });
+});
+
+it('an attachment of a shared volume whose answer is late is not undone because another of its machines ends', async () => {
+  expect(await codeOf(attachVolume(world.deps, caller, volumeId, deploymentId))).toBe('done');
+  const limited = new ProviderError('limited', '429: too many', { status: 429 });
+  const second = await world.deploy('a', (await stored())?.region ?? '');
+  const { plan } = world.plain('a').faults;
+  const before = world.plain('a').faults.countOf('attachVolume');
+  world.plain('a').faults.plan = (method, nth) => {
+    if (method !== 'attachVolume') return 'none';
+    return nth === before + 1 ? { lateMs: 40_000 } : { error: limited };
+  };
+  const asked = codeOf(attachVolume(world.deps, caller, volumeId, second.id));
+  await world.clock.advance(1_000);
+  await endDeployment();
+  expect(await asked).toBe('PROVIDER_SLOW');
+  await world.clock.advance(60_000);
+  world.plain('a').faults.plan = plan;
+  await sync();
+  expect(await statesOf(second.id)).toEqual(['attached']);
+});
