@@ -81,9 +81,9 @@ export async function awaitIntent(
   isDone: (record: DeploymentRecord) => boolean,
 ): Promise<DeploymentRecord> {
   const { store, clock } = deps;
-  const done = await whenWritten(deps, asked.id, asked.action.until ?? clock.now(), async () =>
-    outcomeOf(await store.read.deployments.byId(asked.id), asked, isDone),
-  );
+  const read = async () => outcomeOf(await store.read.deployments.byId(asked.id), asked, isDone);
+  const until = asked.action.until ?? clock.now();
+  const done = await whenWritten(deps, asked.id, until, read, { isJustWritten: true });
   if (done !== null) return done;
   const { record, isWithdrawn } = await store.transact(async (tx) => {
     const record = await tx.deployments.byId(asked.id);

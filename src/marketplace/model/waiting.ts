@@ -6,20 +6,22 @@ const READ_AGAIN_MS = 2_000;
 
 /**
  * Calls `read` now and after each write of a deployment or a volume, in whichever process, until it returns something.
- * Null: it was not so by `deadline`.
+ * Null: it was not so by `deadline`. `isJustWritten`: this process has just committed what it waits for the end of, so
+ * there is nothing to read yet.
  */
 export async function whenWritten<T>(
   { store, clock }: { store: Pick<Store, 'watch'>; clock: Clock },
   subjectId: string,
   deadline: number,
   read: () => Promise<T | null>,
+  { isJustWritten = false }: { isJustWritten?: boolean } = {},
 ): Promise<T | null> {
-  for (;;) {
+  for (let isKnown = isJustWritten; ; isKnown = false) {
     // Watched before it is read, so that no write between the two is missed.
     const written = Promise.withResolvers<void>();
     const unwatch = store.watch(subjectId, written.resolve);
     try {
-      const found = await read();
+      const found = isKnown ? null : await read();
       const leftMs = deadline - clock.now();
       if (found !== null || leftMs <= 0) return found;
       const timer = clock.setTimer(Math.min(leftMs, READ_AGAIN_MS), written.resolve);

@@ -8,7 +8,7 @@ import { failOverdue, isOverdue } from './launch.ts';
 import { settleAction } from './settle-action.ts';
 
 /** Between two polls while a request waits for what they show. */
-const AWAITED_MS = 2_000;
+export const AWAITED_MS = 2_000;
 /** Polls that are due within such a time begin at the same moment: the process wakes for all of them once. */
 const TOGETHER_MS = 250;
 

@@ -10,6 +10,7 @@ import { CatalogReading } from './catalog-reading.ts';
 import { ChangesFeed } from './changes-feed.ts';
 import { Observations, type SyncContext, type SyncDeps } from './context.ts';
 import { LastAnswers } from './last-answers.ts';
+import { AWAITED_MS } from './poll.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
@@ -239,12 +240,12 @@ export class ProviderWorker {
       .catch((error) => this.#deps.log.warn({ err: error }, 'the last observations could not be written'));
   }
 
-  /** Sends what is asked for, and has the deployment synced at once. */
+  /** Sends what is asked for, and has the deployment synced: at once where the provider has not shown it. */
   async #send(context: SyncContext, id: string): Promise<null> {
     const asked = this.#asked.get(id);
     this.#asked.delete(id);
-    await (asked === undefined ? sendIntent(context, id) : sendAsked(context, asked));
-    this.#deployments.put(id, 0);
+    const isAnswered = await (asked === undefined ? sendIntent(context, id) : sendAsked(context, asked));
+    this.#deployments.put(id, isAnswered ? AWAITED_MS : 0);
     return null;
   }
 

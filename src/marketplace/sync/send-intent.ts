@@ -15,15 +15,15 @@ type Sent = Asked & { providerInstanceId: string };
 /**
  * Sends the intent of a deployment: once, since a stop, a start or a restart without an answer "usually means it was
  * accepted" (M: Deployments, rule 3). The attempt is committed before the call. Only a proof that the provider did not
- * do it ends the intent here; otherwise polls do.
+ * do it ends the intent here; otherwise polls do. Returns whether the provider has answered.
  */
-export async function sendIntent(context: SyncContext, id: string): Promise<void> {
+export async function sendIntent(context: SyncContext, id: string): Promise<boolean> {
   const sent = await beginAttempt(context, id);
-  if (sent !== null) await sendAttempt(context, sent);
+  return sent !== null && sendAttempt(context, sent);
 }
 
-/** Sends the first attempt that the request wrote together with the intent. */
-export async function sendAsked(context: SyncContext, asked: Asked): Promise<void> {
+/** Sends the first attempt, which the request wrote together with the intent. */
+export async function sendAsked(context: SyncContext, asked: Asked): Promise<boolean> {
   const { providerInstanceId } = asked;
   const { until } = asked.action;
   if (providerInstanceId !== null && (until === null || context.clock.now() < until))
@@ -33,20 +33,23 @@ export async function sendAsked(context: SyncContext, asked: Asked): Promise<voi
     action: null,
     refusal: toRefusal(action, notSent(asked)),
   }));
+  return false;
 }
 
-async function sendAttempt(context: SyncContext, sent: Sent): Promise<void> {
+async function sendAttempt(context: SyncContext, sent: Sent): Promise<boolean> {
   context.answers.rowChanged(sent.id);
   // Another process may have the lease, and may have seen the attempt.
-  if (!context.isLeaseHeld()) return;
+  if (!context.isLeaseHeld()) return false;
   const begunAt = context.clock.now();
   try {
     const instance = await call(context, sent);
     context.health.answered(sent.id);
     await accept(context, sent, instance, begunAt);
+    return true;
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     await settleError(context, sent, error);
+    return false;
   }
 }
 

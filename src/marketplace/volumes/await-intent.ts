@@ -32,9 +32,8 @@ export async function awaitVolume(
 ): Promise<void> {
   const { store, clock } = deps;
   const deadline = asked.action.until ?? clock.now();
-  const done = await whenWritten(deps, asked.id, deadline, async () =>
-    isOver(await readVolumeSnapshot(store.read, asked.id), asked, awaited),
-  );
+  const read = async () => isOver(await readVolumeSnapshot(store.read, asked.id), asked, awaited);
+  const done = await whenWritten(deps, asked.id, deadline, read, { isJustWritten: true });
   if (done !== null) return;
   const { snapshot, isWithdrawn } = await transactOnVolume(store, asked.id, async (tx, snapshot) => {
     const { action } = snapshot.record;
