@@ -162,42 +162,6 @@ export const marketplaceMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'earlier-answer',
-    subject: 'marketplace',
-    title: 'the answer to an earlier call decides, though another one was sent since',
-    patches: [
-      {
-        file: 'src/marketplace/model/intent.ts',
-        find: 'return current?.id === call.id && current.attempt === call.attempt;',
-        replace: 'return current?.id === call.id;',
-      },
-    ],
-  },
-  {
-    id: 'size-ignored',
-    subject: 'marketplace',
-    title: 'a volume that its provider shows larger than was asked for keeps its price',
-    patches: [
-      {
-        file: 'src/marketplace/sync/volumes/apply-observation.ts',
-        find: 'const sizeGb = Math.max(record.sizeGb, observed.size_gb);',
-        replace: 'const sizeGb = isResized ? observed.size_gb : record.sizeGb;',
-      },
-    ],
-  },
-  {
-    id: 'holder-ignored',
-    subject: 'marketplace',
-    title: 'an attachment that took effect after it was given up is not noticed',
-    patches: [
-      {
-        file: 'src/marketplace/sync/volumes/apply-observation.ts',
-        find: "if (status !== 'ATTACHED' && status !== 'AVAILABLE') return [];",
-        replace: "if (status !== 'CREATING') return [];",
-      },
-    ],
-  },
-  {
     id: 'loss-deletes',
     subject: 'marketplace',
     title: 'the machine of a deployment that ended by a 404 is deleted',

@@ -36,8 +36,7 @@ it('plants each leak, and each guard that is easy to lose', () => {
   const ofMarketplace = [
     ...['gone-at-once', 'create-again', 'no-sweep', 'blink', 'beyond-observed'],
     ...['key-kept', 'poll-time', 'early-bill', 'late-discount', 'rounded-slices'],
-    ...['delete-forgotten', 'delete-unproved', 'earlier-answer', 'size-ignored', 'holder-ignored'],
-    ...['loss-deletes', 'shared-instance', 'losses-uncapped'],
+    ...['delete-forgotten', 'delete-unproved', 'loss-deletes', 'shared-instance', 'losses-uncapped'],
     ...['roll-up-drops-last', 'roll-up-open-day', 'roll-up-charges'],
   ];
   expect(mutants.map(({ id }) => id)).toEqual([

@@ -34,6 +34,16 @@ export function startIsTrue(record: DeploymentRecord, machine: Machine | undefin
   );
 }
 
+/** I43: the machine of a deployment that ended by a 404 is kept until an operator says otherwise. */
+export function lossIsKept(record: DeploymentRecord): void {
+  hold(
+    'I43',
+    record.cleanup === 'none',
+    () => `${record.id} ended by a 404, and its machine, which is there, is to be deleted`,
+    wordsOf(record),
+  );
+}
+
 /**
  * I20: the stopped rate counts from the moment of the stop. A stop that nobody asked for counts from when the machine was
  * first seen not ONLINE: while it stopped, or in a short absence before it if no poll saw it ONLINE in between. It never

@@ -12,7 +12,7 @@ import type { MarketDatabase } from '../replicas/database.ts';
 import type { Written, WrittenVolume } from '../replicas/store.ts';
 import { clockErrorMs, type MarketScenario } from '../scenario.ts';
 import { type Cause, causeOfDeployment, causeOfVolume } from './causes.ts';
-import { endIsTrue, isDeadForGood, isNoBlink, startIsTrue, stopIsTrue } from './deployments.ts';
+import { endIsTrue, isDeadForGood, isNoBlink, lossIsKept, startIsTrue, stopIsTrue } from './deployments.ts';
 import type { PostedBefore } from './integral.ts';
 import { lossesAreCapped, type WrongLoss } from './losses.ts';
 import { volumeIsTrue, volumeIsWhole } from './volumes.ts';
@@ -134,6 +134,7 @@ export class MarketInspector {
     if (before?.status !== after.status)
       this.#world.journal.note(process.name, `${after.id} ${before?.status ?? 'new'} → ${after.status}`);
     if (before !== undefined) changesLawfully(before, after);
+    if (before?.providerInstanceId !== after.providerInstanceId) this.#isAlone(after);
     const cause = causeOfDeployment(before, after);
     if (cause !== undefined) causes.push(cause);
     if (before === undefined || before.status === after.status) return;
@@ -144,12 +145,26 @@ export class MarketInspector {
     if (after.status === 'stopped') stopIsTrue(before, after, machine, errorMs);
     // Only an end that follows a 404 can be a wrong loss; any other follows what the provider showed.
     const isDenied = after.status === 'terminated-provider' && before.suspicion?.status === 'GONE';
-    if (isDenied && this.#isWronglyLost(after)) return;
+    if (isDenied && this.#isWronglyLost(after)) {
+      lossIsKept(after);
+      return;
+    }
     const wasAskedFor = before.action?.kind === 'pause';
     if (after.status === 'terminated-provider' || (after.status === 'stopped' && !wasAskedFor))
       isNoBlink(after, machine, this.#world.scheduler.now);
     if (after.status === 'terminated-provider' || after.failureReason === 'runtime_failure')
       endIsTrue(after, machine, errorMs);
+  }
+
+  /** I43: no instance is that of two deployments. */
+  #isAlone({ id, providerId, providerInstanceId }: DeploymentRecord): void {
+    if (providerInstanceId === null) return;
+    const records = [...this.deployments.values()].map(({ record }) => record);
+    const other = records.find(
+      (it) => it.id !== id && it.providerId === providerId && it.providerInstanceId === providerInstanceId,
+    );
+    const isFree = other === undefined || other.cleanup === 'done';
+    hold('I43', isFree, () => `${id} gets ${providerInstanceId}, which ${other?.id} has`, [id]);
   }
 
   /** A deployment whose machine is dead for good ends rightly, denied or not. */
