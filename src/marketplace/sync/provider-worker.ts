@@ -14,7 +14,7 @@ import { AWAITED_MS } from './poll.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth, type ProviderWideProblem } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
-import { sendAsked, sendIntent } from './send-intent.ts';
+import { sendAsked, sendIntent, takeBackAttempt } from './send-intent.ts';
 import { SshAlarm } from './ssh-alarm.ts';
 import { StepFailures } from './step-failures.ts';
 import { Sweep } from './sweep.ts';
@@ -56,8 +56,8 @@ export class ProviderWorker {
   readonly #deployments: Schedule;
   /** Beside the polls, so that a request does not wait for polls that hang. */
   readonly #intents: Schedule;
-  /** What requests of this process asked for, with the first attempt written. */
-  readonly #asked = new Map<string, Asked>();
+  /** What is sent while it is put: a request has written its first attempt. */
+  #asked: Asked | null = null;
   readonly #volumes: Schedule;
   readonly #proofs: Schedule;
   readonly #chores: Schedule;
@@ -144,9 +144,23 @@ export class ProviderWorker {
       : null;
   }
 
+  /** At once, or not: what waits for its turn has no attempt, and is read again before it is sent. */
   send(asked: Asked): void {
-    this.#asked.set(asked.id, asked);
+    this.#asked = asked;
     this.#intents.put(asked.id, 0);
+    const isBegun = this.#asked === null;
+    this.#asked = null;
+    if (isBegun) return;
+    void this.#guard(
+      'intent',
+      rangeOf(asked.id),
+      async (context) => {
+        await takeBackAttempt(context, asked);
+        this.#intents.put(asked.id, 0);
+        return null;
+      },
+      asked.id,
+    );
   }
 
   /** Reads the provider's catalog now, where this process is the one that does. */
@@ -242,9 +256,9 @@ export class ProviderWorker {
 
   /** Sends what is asked for, and has the deployment synced: at once where the provider has not shown it. */
   async #send(context: SyncContext, id: string): Promise<null> {
-    const asked = this.#asked.get(id);
-    this.#asked.delete(id);
-    const isAnswered = await (asked === undefined ? sendIntent(context, id) : sendAsked(context, asked));
+    const asked = this.#asked?.id === id ? this.#asked : null;
+    if (asked !== null) this.#asked = null;
+    const isAnswered = await (asked === null ? sendIntent(context, id) : sendAsked(context, asked));
     this.#deployments.put(id, isAnswered ? AWAITED_MS : 0);
     return null;
   }

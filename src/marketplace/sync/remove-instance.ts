@@ -18,7 +18,7 @@ export async function holderOf(
 }
 
 /**
- * Deletes an instance that was made for a deployment, unless another deployment has it. Null: it is gone.
+ * Deletes an instance that was made for a deployment. Null: it is gone, or another deployment has it, and it is kept.
  *
  * @throws {ProviderError}
  */

@@ -22,7 +22,7 @@ export async function sendIntent(context: SyncContext, id: string): Promise<bool
   return sent !== null && sendAttempt(context, sent);
 }
 
-/** Sends the first attempt, which the request wrote together with the intent. */
+/** Sends the first attempt, which the request has just committed together with the intent. */
 export async function sendAsked(context: SyncContext, asked: Asked): Promise<boolean> {
   const { providerInstanceId } = asked;
   const { until } = asked.action;
@@ -34,6 +34,14 @@ export async function sendAsked(context: SyncContext, asked: Asked): Promise<boo
     refusal: toRefusal(action, notSent(asked)),
   }));
   return false;
+}
+
+/** The first attempt is not sent now: the intent is as it was before it. */
+export function takeBackAttempt(context: SyncContext, asked: Asked): Promise<void> {
+  return onLastAttempt(context, asked, (record, action) => ({
+    ...record,
+    action: { ...action, attempt: 0, sentAt: null },
+  }));
 }
 
 async function sendAttempt(context: SyncContext, sent: Sent): Promise<boolean> {

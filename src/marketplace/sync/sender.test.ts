@@ -4,7 +4,9 @@ import { pauseDeployment } from '../deployments/pause.ts';
 import type { Sender } from '../model/sender.ts';
 import { ProviderWorkers } from './provider-workers.ts';
 import {
+  accept,
   HOUR_MS,
+  MINUTE_MS,
   openProviderWorkers,
   read,
   running,
@@ -79,6 +81,37 @@ describe('a request of the process that sends', () => {
     expect(await pause(late)).toBe('PROVIDER_REFUSED');
     expect(stops()).toBe(0);
     expect(await read(setup, id)).toMatchObject({ status: 'running', action: null });
+  });
+
+  it('gives the attempt back where its turn has not come, and sends what the row says then', async () => {
+    const { deps, workers, clock, plain } = setup;
+    const { polling } = deps.options;
+    await stopped(clock, workers);
+    const options = { ...deps.options, polling: { ...polling, concurrency: 1 } };
+    const narrow = new ProviderWorkers({ ...deps, options, random: seededRandom(2) });
+    narrow.start();
+    const other = await accept(setup, { number: 2 });
+    await clock.advance(2 * MINUTE_MS);
+    // The one slot was free when the request looked.
+    const lease = narrow.leaseFor(await read(setup, id));
+    plain.faults.plan = (method, nth) => (method === 'stopInstance' && nth === 1 ? 'hang' : 'none');
+    const first = pauseDeployment({ ...deps, sender: narrow }, caller, other).catch(() => undefined);
+    await clock.advance(1);
+    const asked: number[] = [];
+    const sender: Sender = {
+      leaseFor: () => lease,
+      send: (sent) => {
+        asked.push(sent.action.attempt);
+        narrow.send(sent);
+      },
+    };
+    const answer = pauseDeployment({ ...deps, sender }, caller, id);
+    await clock.advance(1_000);
+    expect([asked, (await read(setup, id)).action?.attempt, stops()]).toEqual([[1], 0, 1]);
+    await clock.advance(HOUR_MS);
+    expect((await answer).status).toBe('stopped');
+    await first;
+    await stopped(clock, narrow);
   });
 
   it('waits for its turn where as many calls are under way as may be', async () => {
