@@ -21,7 +21,8 @@ export function verbOf({ kind }: Pick<DeploymentIntent, 'kind'>): string {
 }
 
 /**
- * Writes what the owner asks for, and has it sent: by this process if it can at once. `assertPossible` gets the deployment locked.
+ * Writes what the owner asks for, and has it sent: by this process if it can at once. `assertPossible` gets the
+ * deployment locked.
  *
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, CHANGE_IN_PROGRESS, or what `assertPossible` throws; then nothing is written
  */

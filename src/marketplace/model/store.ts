@@ -560,9 +560,7 @@ export interface Store {
    * been missed. Returns what ends it.
    */
   watch(subjectId: string, changed: () => void): () => void;
-  /**
-   * Calls `listener` for each signal; without one: some may have been missed.
-   */
+  /** Calls `listener` for each signal; without one: some may have been missed. Returns what ends it. */
   onWake(listener: (signal?: Signal) => void): () => void;
   /** How many confirmed times one transaction writes best ({@link DeploymentWriter.recordObservations}). */
   readonly confirmationsAtOnce: number;

@@ -14,7 +14,10 @@ export class Schedule {
   #wakesAt = Number.POSITIVE_INFINITY;
   #isStopped = false;
 
-  /** `concurrency` says how many may run at once now. `run` says after how many milliseconds the key is due again; null: not any more. It does not reject. */
+  /**
+   * `concurrency` says how many may run at once now. `run` says after how many milliseconds the key is due again; null: not
+   * any more. It does not reject.
+   */
   constructor(
     clock: Clock,
     { concurrency, run }: { concurrency: () => number; run: (key: string) => Promise<number | null> },
