@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { escapeLiteral, type QueryConfig, type QueryResult } from 'pg';
+import { escapeLiteral, type QueryResult } from 'pg';
 import { BerthClient } from './client.ts';
 import { toFailure } from './errors.ts';
 import { connectionOptions } from './pool.ts';
@@ -52,11 +52,18 @@ interface Notice {
   echo?: number;
 }
 
+/** A prepared statement, as the driver takes it; the package's types do not need the driver's. */
+interface Statement {
+  name: string;
+  text: string;
+  values: unknown[];
+}
+
 /** A commit of this process, from before it is sent until the listeners know of its changes. */
 export interface OwnCommit {
   number: number;
   /** The statements that notify of it, to be sent right before the COMMIT. */
-  notices: QueryConfig[];
+  notices: Statement[];
 }
 
 /** The database's time in milliseconds since the Unix epoch; within a transaction it goes on. */
@@ -140,7 +147,7 @@ export class CommitFeed {
       ...inParts(volumesOf).map((part) => ({ instances: [], volumes_of: part })),
     ];
     if (parts.length > 0) this.#untold.add(number);
-    const notices = parts.map((part): QueryConfig => {
+    const notices = parts.map((part): Statement => {
       const notice: Notice = { from: this.#self, commit: number, ...part };
       return { ...NOTIFY, values: [CHANNEL, JSON.stringify(notice)] };
     });
