@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
+import { intent, volume } from '../../store/marketplace/records.fixture.ts';
 import { namesOf } from '../../work/range-division.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
+import { openWorld, placeOf, type World } from '../volumes/seven-providers.fixture.ts';
 import { ProviderWorkers } from './provider-workers.ts';
 import {
   accept,
@@ -128,6 +131,51 @@ describe('two processes on one database', () => {
     expect(lists).toEqual([]);
     await setup.clock.advance(5_000);
     expect(new Set(lists)).toEqual(new Set(['newToSync']));
+  });
+});
+
+describe('a change of a volume of which no process was told', () => {
+  let world: World;
+  let workers: ProviderWorkers;
+  const put = (changes: Partial<VolumeRecord>) =>
+    world.deps.store.transact((tx) => tx.volumes.insert(volume({ providerId: 'provider-a', ...changes })));
+  beforeEach(async () => {
+    world = await openWorld();
+    workers = new ProviderWorkers({ ...world.deps, refreshCatalog: async () => undefined });
+  });
+  afterEach(async () => {
+    await stopped(world.clock, workers);
+    await world.close();
+  });
+
+  it('begins within seconds in a process that takes over', async () => {
+    const region = placeOf['a']?.region ?? '';
+    const action = intent('create', { attempt: 0 });
+    await put({ region, status: 'creating', startedAt: null, providerVolumeId: null, action });
+    workers.start();
+    await world.clock.advance(10_000);
+    expect(world.writes()).toContain('createVolume');
+  });
+
+  it('begins within seconds though the volume is known to be at rest', async () => {
+    const { id } = world
+      .plain('a')
+      .createVolume({ name: 'data', size_gb: 100, region: placeOf['a']?.region ?? '' });
+    await put({ id: 'vol-1', providerVolumeId: id });
+    workers.start();
+    await world.clock.advance(30_000);
+    await world.deps.store.transact(async (tx) => {
+      const record = await tx.volumes.byId('vol-1');
+      if (record === null) return;
+      const action = intent('delete', {
+        attempt: 0,
+        since: world.clock.now(),
+        until: world.clock.now() + 20_000,
+      });
+      await tx.volumes.update({ ...record, action });
+    });
+    await world.clock.advance(10_000);
+    expect(world.writes()).toContain('deleteVolume');
   });
 });
 

@@ -19,7 +19,7 @@ import { SshAlarm } from './ssh-alarm.ts';
 import { StepFailures } from './step-failures.ts';
 import { Sweep } from './sweep.ts';
 import { syncDeployment } from './sync-deployment.ts';
-import { SETTLED_MS, syncVolume } from './volumes/sync-volume.ts';
+import { CHANGING_MS, SETTLED_MS, syncVolume } from './volumes/sync-volume.ts';
 
 /** How often what other processes have changed is read. */
 const NEWS_MS = 5_000;
@@ -305,12 +305,12 @@ export class ProviderWorker {
       const { deployments, volumes } = read;
       if (chore === 'reread') {
         this.#take(await deployments.toSync(provider.id, this.#digits));
-        this.#takeVolumes(await volumes.toSync(provider.id), SETTLED_MS);
+        this.#takeVolumes(await volumes.toSync(provider.id));
         return REREAD_MS;
       }
       if (announcesChanges(provider.catalog)) this.#changes.start();
       this.#take(await deployments.newToSync(provider.id));
-      this.#takeVolumes(await volumes.newToSync(provider.id), 0);
+      this.#takeChangingVolumes(await volumes.newToSync(provider.id));
       return NEWS_MS;
     });
   }
@@ -340,11 +340,17 @@ export class ProviderWorker {
     this.#deployments.put(id, 0);
   }
 
-  /** Those that are not known are due within this time. */
-  #takeVolumes(ids: readonly string[], withinMs: number): void {
+  /** Their first syncs are spread; those of volumes that change are due at once: {@link #takeChangingVolumes}. */
+  #takeVolumes(ids: readonly string[]): void {
     for (const id of ids)
       if (this.#contexts.has(rangeOf(id)) && !this.#volumes.has(id))
-        this.#volumes.put(id, Math.round(withinMs * this.#deps.random.next()));
+        this.#volumes.put(id, Math.round(SETTLED_MS * this.#deps.random.next()));
+  }
+
+  /** The process that was told of the change may have ended since. */
+  #takeChangingVolumes(ids: readonly string[]): void {
+    for (const id of ids)
+      if (this.#contexts.has(rangeOf(id))) this.#volumes.put(id, this.#volumes.has(id) ? CHANGING_MS : 0);
   }
 
   /** Spreads the first polls of deployments that an earlier process left. */

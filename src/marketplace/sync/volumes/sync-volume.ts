@@ -16,7 +16,7 @@ import { refuse, type Shown, type VolumeContext } from './step.ts';
 
 /** Between two syncs of a volume: while a request waits for it, while it changes, while it is broken, and at rest. */
 const AWAITED_MS = 1_500;
-const CHANGING_MS = 5_000;
+export const CHANGING_MS = 5_000;
 const FAILED_MS = 60_000;
 export const SETTLED_MS = 15 * 60_000;
 
