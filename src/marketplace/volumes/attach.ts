@@ -24,7 +24,7 @@ import {
 } from './intents.ts';
 import { assertFits, assertRoom } from './limits.ts';
 import type { VolumeSnapshot } from './snapshot.ts';
-import { showVolume } from './to-volume.ts';
+import { showVolume, snapshotToVolume } from './to-volume.ts';
 
 type AttachDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 
@@ -109,12 +109,12 @@ async function changeAttachment(
   });
   const stateIn = ({ attachments }: VolumeSnapshot) =>
     attachments.find(({ deployment }) => deployment.id === deploymentId)?.state;
-  if (asked !== null)
-    await awaitVolume(deps, asked, {
-      isDone: (snapshot) => stateIn(snapshot) === end,
-      goesOn: (snapshot) => stateIn(snapshot) === via,
-    });
-  return showVolume(deps, volumeId);
+  if (asked === null) return showVolume(deps, volumeId);
+  const done = await awaitVolume(deps, asked, {
+    isDone: (snapshot) => stateIn(snapshot) === end,
+    goesOn: (snapshot) => stateIn(snapshot) === via,
+  });
+  return snapshotToVolume(done, providers);
 }
 
 async function beginAttach({ options }: AttachDeps, tx: Transaction, request: Request): Promise<boolean> {

@@ -19,7 +19,7 @@ export function nounOf({ kind }: Pick<VolumeIntent, 'kind'>): string {
 }
 
 /**
- * Waits until a volume is as it was asked to be, and at most until the end of the intent. One that was not sent by then
+ * Waits until a volume is as it was asked to be, and at most until the end of the intent; returns it. One that was not sent by then
  * is withdrawn. `goesOn`: whether it still comes to that, although the intent was replaced.
  *
  * @throws {ApiError} the refusal of the provider; PROVIDER_REFUSED where nothing was sent, or the worker gave it up:
@@ -29,12 +29,12 @@ export async function awaitVolume(
   deps: Pick<Deps, 'store' | 'clock'>,
   asked: AskedVolume,
   awaited: Awaited,
-): Promise<void> {
+): Promise<VolumeSnapshot> {
   const { store, clock } = deps;
   const deadline = asked.action.until ?? clock.now();
   const read = async () => isOver(await readVolumeSnapshot(store.read, asked.id), asked, awaited);
   const done = await whenWritten(deps, asked.id, deadline, read, { isJustWritten: true });
-  if (done !== null) return;
+  if (done !== null) return done;
   const { snapshot, isWithdrawn } = await transactOnVolume(store, asked.id, async (tx, snapshot) => {
     const { action } = snapshot.record;
     if (action?.id !== asked.action.id || !isUnsent(action)) return { snapshot, isWithdrawn: false };
@@ -42,7 +42,8 @@ export async function awaitVolume(
     return { snapshot, isWithdrawn: await undoIntent(tx, withdrawn, clock.now()) };
   });
   if (isWithdrawn) throw notSent(asked, asked.action);
-  if (isOver(snapshot, asked, awaited) !== null) return;
+  const late = isOver(snapshot, asked, awaited);
+  if (late !== null) return late;
   const { providerId, volumeId } = asked;
   const names = { providerId, what: nounOf(asked.action), thing: 'volume' } as const;
   const answer = snapshot.record.action?.answer ?? null;
@@ -61,16 +62,16 @@ export function notSent(
   );
 }
 
-/** Null: it goes on. @throws {ApiError} where it is over and was not done */
+/** The volume where it is over; null: it goes on. @throws {ApiError} where it is over and was not done */
 function isOver(
   snapshot: VolumeSnapshot | null,
   asked: AskedVolume,
   { isDone, goesOn }: Awaited,
-): true | null {
+): VolumeSnapshot | null {
   if (snapshot === null) throw new Error(`the volume ${asked.id} is not there any more`);
   const { refusal, action, providerId, volumeId } = snapshot.record;
   if (refusal?.id === asked.action.id) throw fromRefusal(refusal);
-  if (isDone(snapshot)) return true;
+  if (isDone(snapshot)) return snapshot;
   if (action?.id === asked.action.id || goesOn?.(snapshot) === true) return null;
   throw new ApiError(
     'PROVIDER_REFUSED',

@@ -21,9 +21,11 @@ export async function readVolumeSnapshot(
   read: Pick<Reader, 'volumes' | 'deployments'>,
   id: string,
 ): Promise<VolumeSnapshot | null> {
-  const record = await read.volumes.byId(id);
+  const [record, attachments] = await Promise.all([
+    read.volumes.byId(id),
+    read.volumes.attachmentsOf({ volumeId: id }),
+  ]);
   if (record === null) return null;
-  const attachments = await read.volumes.attachmentsOf({ volumeId: id });
   return { record, attachments: await withDeployments(read, attachments) };
 }
 
@@ -47,18 +49,21 @@ export async function lockSnapshot(
     : { record, attachments: locked };
 }
 
-/** A transaction on a volume and its deployments as they are now, all locked after what `first` locks. */
+/**
+ * A transaction on a volume and its deployments as they are now, all locked after what `first` locks. `known`: the volume as
+ * it was read last, which saves a read where it has not changed.
+ */
 export async function transactOnVolume<T>(
   store: Store,
   id: string,
   body: (tx: Transaction, snapshot: VolumeSnapshot) => Promise<T>,
-  first: (tx: Transaction) => Promise<void> = async () => undefined,
+  { first, known }: { first?: (tx: Transaction) => Promise<void>; known?: VolumeSnapshot } = {},
 ): Promise<T> {
-  for (;;) {
-    const snapshot = await readVolumeSnapshot(store.read, id);
+  for (let last = known; ; last = undefined) {
+    const snapshot = last ?? (await readVolumeSnapshot(store.read, id));
     if (snapshot === null) throw new Error(`the volume ${id} is not there any more`);
     const result = await store.transact(async (tx) => {
-      await first(tx);
+      await first?.(tx);
       const locked = await lockSnapshot(tx, snapshot);
       return locked === null ? null : { value: await body(tx, locked) };
     });

@@ -5,6 +5,7 @@ import type { Deps } from '../deps.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
 import type { Providers } from '../providers/provider.ts';
 import { type VolumeProvider, volumeProviderOf } from '../providers/volume-provider.ts';
+import type { VolumeSnapshot } from './snapshot.ts';
 
 /** A volume as it is known now. */
 export async function showVolume(
@@ -16,13 +17,19 @@ export async function showVolume(
   return toVolume(record, await read.volumes.attachmentsOf({ volumeId: record.id }), providers);
 }
 
+/** A volume as it was read just now. */
+export function snapshotToVolume({ record, attachments }: VolumeSnapshot, providers: Providers): Volume {
+  const deploymentIds = attachments.map(({ deployment }) => ({ deploymentId: deployment.id }));
+  return toVolume(record, deploymentIds, providers);
+}
+
 /**
  * A volume as M: shows it. What is not known is left out, never null: M: has no null for these fields. `usedCapacityBytes`
  * is never known, since O: has no word for it. There are no orders beside deployments.
  */
 export function toVolume(
   record: VolumeRecord,
-  attachments: readonly AttachmentRecord[],
+  attachments: readonly Pick<AttachmentRecord, 'deploymentId'>[],
   providers: Providers,
 ): Volume {
   const volumeProvider = volumeProviderOf(providers, record.providerId);

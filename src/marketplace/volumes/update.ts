@@ -13,7 +13,7 @@ import { type AskedVolume, assertIdle, writeVolumeIntent } from './intents.ts';
 import { assertName, assertSize } from './limits.ts';
 import { newPrice } from './locations.ts';
 import { writeVolume } from './snapshot.ts';
-import { showVolume } from './to-volume.ts';
+import { showVolume, snapshotToVolume } from './to-volume.ts';
 
 type UpdateDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 
@@ -46,11 +46,10 @@ export async function updateVolume(
     const intent = { kind: 'resize', by: caller.userId, since, until, toSizeGb } as const;
     return writeVolumeIntent(tx, record, { ...intent, ...(name !== undefined && { name }) });
   });
-  if (asked !== null) {
-    const toSizeGb = asked.action.toSizeGb ?? 0;
-    await awaitVolume(deps, asked, { isDone: ({ record }) => record.sizeGb >= toSizeGb });
-  }
-  return updatedVolumeSchema.parse(await showVolume(deps, volumeId));
+  if (asked === null) return updatedVolumeSchema.parse(await showVolume(deps, volumeId));
+  const toSizeGb = asked.action.toSizeGb ?? 0;
+  const done = await awaitVolume(deps, asked, { isDone: ({ record }) => record.sizeGb >= toSizeGb });
+  return updatedVolumeSchema.parse(snapshotToVolume(done, providers));
 }
 
 /** The last name counts: a resize that is under way brings no older one. */

@@ -169,7 +169,7 @@ async function endDeletion(context: VolumeContext, { id, providerId }: VolumeRec
       await dropAttachments(tx, record, attachments);
       return null;
     },
-    (tx) => tx.losses.lock(providerId),
+    { first: (tx) => tx.losses.lock(providerId) },
   );
   if (admission !== null && admission.alarm !== null) logLossAlarm(context.log, admission.alarm);
 }

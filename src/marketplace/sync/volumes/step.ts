@@ -46,20 +46,21 @@ export type Sent = VolumeSnapshot & { record: VolumeRecord & { action: VolumeInt
  */
 export async function beginAttempt(
   context: VolumeContext,
-  { record }: VolumeSnapshot,
+  known: VolumeSnapshot,
   prepare: (tx: Transaction, snapshot: VolumeSnapshot) => Promise<boolean> = async () => true,
 ): Promise<Sent | null> {
   const { store, clock } = context;
-  const sent = await transactOnVolume(store, record.id, async (tx, snapshot): Promise<Sent | null> => {
+  const { id, action: asked } = known.record;
+  const write = async (tx: Transaction, snapshot: VolumeSnapshot): Promise<Sent | null> => {
     const { action } = snapshot.record;
-    if (action === null || action.id !== record.action?.id || action.attempt !== record.action.attempt)
-      return null;
+    if (action === null || asked === null || !isLastAttempt(action, asked)) return null;
     if (!(await prepare(tx, snapshot))) return null;
     const attempted = withAttempt(action, clock.now());
     await writeVolume(tx, snapshot.record, { action: attempted });
     const revision = snapshot.record.revision + 1;
     return { ...snapshot, record: { ...snapshot.record, action: attempted, revision } };
-  });
+  };
+  const sent = await transactOnVolume(store, id, write, { known });
   // Another process may have the lease, and may have seen the attempt.
   return sent !== null && context.isLeaseHeld() ? sent : null;
 }
@@ -67,14 +68,16 @@ export async function beginAttempt(
 /** Writes `change` if the attempt is still the last one; false: it is not. */
 export async function onLastAttempt(
   { store }: VolumeContext,
-  { record: { id, action } }: Sent,
+  sent: Sent,
   change: (tx: Transaction, current: Sent) => Promise<boolean>,
 ): Promise<boolean> {
-  return transactOnVolume(store, id, async (tx, current) => {
+  const { id, action } = sent.record;
+  const write = async (tx: Transaction, current: VolumeSnapshot): Promise<boolean> => {
     const { action: now } = current.record;
     if (now === null || !isLastAttempt(now, action)) return false;
     return change(tx, { ...current, record: { ...current.record, action: now } });
-  });
+  };
+  return transactOnVolume(store, id, write, { known: sent });
 }
 
 /** Takes back what was asked for, in a transaction. False: it has to go on. */
