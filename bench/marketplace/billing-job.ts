@@ -1,10 +1,10 @@
 import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.ts';
 import { Accrual } from '../../src/marketplace/ledger/accrual.ts';
 import { defaultOptions } from '../../src/marketplace/model/options.ts';
-import type { Log } from '../../src/ports/log.ts';
 import { systemRandom as random } from '../../src/runtime/system.ts';
 import { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
 import { cpuMeter, cpuOf } from '../support/cpu.ts';
+import { quietLog as log } from '../support/quiet-log.ts';
 import { storeDeployments } from './stored-deployments.ts';
 
 const TEAM_SIZE = 50;
@@ -43,12 +43,3 @@ export async function openBillingJob(database: string, deployments: number) {
     },
   };
 }
-
-const log: Log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: (fields, message) => {
-    throw new Error(`${message}: ${JSON.stringify(fields)}`);
-  },
-};

@@ -5,12 +5,17 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ServerProcess } from '../support/server-process.ts';
 import { storeDeployments, type WantedDeployments } from './stored-deployments.ts';
 
-export interface MeasuredMarketplace {
-  server: ServerProcess;
+export interface StoredMarketplace {
+  /** Its marketplace.yaml. */
+  file: string;
   database: string;
   apiKey: string;
   /** How often its provider was asked for a machine. */
   polls(): Promise<number>;
+}
+
+export interface MeasuredMarketplace extends StoredMarketplace {
+  server: ServerProcess;
 }
 
 interface Options extends WantedDeployments {
@@ -25,12 +30,29 @@ interface Options extends WantedDeployments {
 
 /** Runs `body` with a marketplace of so many deployments, which has one provider: both in processes of their own. */
 export async function withMarketplace<T>(
-  { intervalS, sliceS, listsChanges, createDatabase, ...stored }: Options,
+  options: Options,
   body: (marketplace: MeasuredMarketplace) => Promise<T>,
+): Promise<T> {
+  return withStoredMarketplace(options, async (stored) => {
+    const server = await ServerProcess.start(new URL('./marketplace-server.ts', import.meta.url), [
+      stored.file,
+    ]);
+    try {
+      await catalogRead(server.port);
+      return await body({ ...stored, server });
+    } finally {
+      await server.stop();
+    }
+  });
+}
+
+/** The same without its server: the database, and the provider in a process of its own. */
+export async function withStoredMarketplace<T>(
+  { intervalS, sliceS, listsChanges, createDatabase, ...stored }: Options,
+  body: (marketplace: StoredMarketplace) => Promise<T>,
 ): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
   let provider: ServerProcess | undefined;
-  let server: ServerProcess | undefined;
   try {
     const database = (await createDatabase?.()) ?? `sqlite:${join(folder, 'marketplace.db')}`;
     const { apiKey } = await storeDeployments(database, stored);
@@ -53,11 +75,8 @@ rate_limits: { account_requests: 1000000000, other_requests: 1000000000 }
 log: { level: error }
 `,
     );
-    server = await ServerProcess.start(new URL('./marketplace-server.ts', import.meta.url), [file]);
-    await catalogRead(server.port);
-    return await body({ server, database, apiKey, polls: () => pollsAt(providerUrl) });
+    return await body({ file, database, apiKey, polls: () => pollsAt(providerUrl) });
   } finally {
-    await server?.stop();
     await provider?.stop();
     rmSync(folder, { recursive: true, force: true });
   }

@@ -149,6 +149,20 @@ export const measures: readonly Measure[] = [
     },
   },
   {
+    id: 'moved-ranges',
+    what: 'all ranges of a provider move to another process',
+    of: 'deployments',
+    n: { full: 10_000, quick: 300 },
+    rounds: { full: 1, quick: 1 },
+    on: BOTH,
+    load: () => import('./subjects/moved-ranges.ts'),
+    figures: {
+      cpuUs: { what: 'CPU of each, its first poll included', unit: 'µs', mayGrow: FLAT },
+      readMs: { what: 'until all are known', unit: 'ms', mayGrow: LINEAR },
+      writes: { what: 'write transactions', unit: '', mayGrow: LINEAR },
+    },
+  },
+  {
     id: 'create-deployment',
     what: '`POST /api/deployments`',
     of: 'live ones',
@@ -177,8 +191,8 @@ export const measures: readonly Measure[] = [
     id: 'billing-hour',
     what: 'an hour of billing, a deployment',
     of: 'deployments',
-    n: { full: 500, quick: 100 },
-    rounds: { full: 2, quick: 1 },
+    n: { full: 10_000, quick: 100 },
+    rounds: { full: 1, quick: 1 },
     on: BOTH,
     load: () => import('./subjects/billing-hour.ts'),
     figures: {

@@ -4,11 +4,11 @@ import { sqlitePath } from '../../../src/config/server-schema.ts';
 import { RollUp } from '../../../src/marketplace/ledger/roll-up.ts';
 import { verifyLedger } from '../../../src/marketplace/ledger/verify-ledger.ts';
 import { defaultOptions } from '../../../src/marketplace/model/options.ts';
-import type { Log } from '../../../src/ports/log.ts';
 import { systemRandom as random } from '../../../src/runtime/system.ts';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { HOURLY_MS, storeBooks } from '../../marketplace/stored-books.ts';
 import { cpuMeter, cpuOf } from '../../support/cpu.ts';
+import { quietLog as log } from '../../support/quiet-log.ts';
 import type { OpenSubject } from '../measure.ts';
 
 const LONG_OVER_MS = 40 * 86_400_000;
@@ -51,12 +51,3 @@ function sizeOf(database: string): number {
     db.close();
   }
 }
-
-const log: Log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: (fields, message) => {
-    throw new Error(`${message}: ${JSON.stringify(fields)}`);
-  },
-};

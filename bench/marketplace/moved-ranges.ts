@@ -1,0 +1,88 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { openMarketplaceStore } from '../../src/compose/open-marketplace-store.ts';
+import { toMarketplaceOptions } from '../../src/compose/options.ts';
+import { createClients, loadGpuTypes } from '../../src/compose/providers.ts';
+import { loadMarketplaceConfig } from '../../src/config/marketplace/load.ts';
+import { createProviders } from '../../src/marketplace/providers/create-providers.ts';
+import { ProviderWorkers } from '../../src/marketplace/sync/provider-workers.ts';
+import { withOverrides } from '../../src/ports/with-overrides.ts';
+import { systemClock as clock, systemRandom as random } from '../../src/runtime/system.ts';
+import { cpuMeter } from '../support/cpu.ts';
+import { quietLog as log } from '../support/quiet-log.ts';
+import { writeMeter } from '../support/writes.ts';
+import { withStoredMarketplace } from './measured-marketplace.ts';
+
+export interface MovedRanges {
+  /** CPU, with what the database takes, of each deployment until its new process has polled it once. */
+  cpuUs: number;
+  /** Until the new process has read which deployments there are: nothing is sent for them before. */
+  readMs: number;
+  /** Transactions that wrote, for all of it. */
+  writes: number;
+}
+
+const TEAM_SIZE = 50;
+const NO_SLICE_S = 3_600;
+
+/** What it costs when all ranges of a provider go from a process that ends to one that begins. */
+export function measureMovedRanges(
+  deployments: number,
+  { createDatabase, firstPollsS }: { createDatabase: () => Promise<string>; firstPollsS: number },
+): Promise<MovedRanges> {
+  const stored = { live: deployments, teams: Math.ceil(deployments / TEAM_SIZE), createDatabase };
+  // None is polled twice while others are polled for the first time.
+  const intervalS = [firstPollsS, 2 * firstPollsS] as const;
+  return withStoredMarketplace({ ...stored, intervalS, sliceS: NO_SLICE_S }, async ({ file, database }) => {
+    const config = loadMarketplaceConfig({ file, flags: {}, env: {} });
+    const store = await openMarketplaceStore(database, () => undefined);
+    const polled = new Set<string>();
+    let readAt = Number.NaN;
+    const { deployments: reader } = store.read;
+    const toSync: typeof reader.toSync = async (...args) => {
+      const found = await reader.toSync(...args);
+      readAt = performance.now();
+      return found;
+    };
+    const clients = createClients(config, { env: { BENCH_KEY: 'bench' }, clock, log }).map((one) => ({
+      ...one,
+      client: withOverrides(one.client, {
+        pollInstance: (id, ...rest) => {
+          polled.add(id);
+          return one.client.pollInstance(id, ...rest);
+        },
+      }),
+    }));
+    const providers = createProviders({ providers: clients, gpuTypes: loadGpuTypes(), store, clock, log });
+    const begin = async (): Promise<ProviderWorkers> => {
+      polled.clear();
+      const read = withOverrides(store.read, { deployments: withOverrides(reader, { toSync }) });
+      const workers = new ProviderWorkers({
+        ...{ store: withOverrides(store, { read }), clock, random, log, providers },
+        options: toMarketplaceOptions(config),
+        installationId: 'bench',
+        refreshCatalog: providers.refresh,
+      });
+      workers.start();
+      while (polled.size < deployments) await pause(50);
+      return workers;
+    };
+    const meter = await cpuMeter(database);
+    const writes = await writeMeter(database, process.pid);
+    try {
+      await (await begin()).stop();
+      const before = { at: performance.now(), cpuUs: meter(), ...(await writes.read()) };
+      const heir = await begin();
+      const [cpuUs, written] = [meter() - before.cpuUs, await writes.read()];
+      await heir.stop();
+      return {
+        cpuUs: cpuUs / deployments,
+        readMs: readAt - before.at,
+        writes: written.transactions - before.transactions,
+      };
+    } finally {
+      await writes.close();
+      await providers.close();
+      await store.close();
+    }
+  });
+}
