@@ -5,7 +5,8 @@ import { parseArgs } from 'node:util';
 import { printLine } from '../src/runtime/print.ts';
 import { type PostgresServer, startPostgres } from '../test/support/databases/postgres.ts';
 import { measures } from './scale/measures.ts';
-import { printFailures, printRows } from './scale/report.ts';
+import { needsOfAMillion } from './scale/million.ts';
+import { printFailures, printNeeds, printRows } from './scale/report.ts';
 import { type Row, run } from './scale/run.ts';
 
 /** What each thing costs with n and with 10 n of what it may depend on; fails where a cost grows faster than the work. */
@@ -77,6 +78,7 @@ async function measureAll(): Promise<boolean> {
     printLine('');
     printRows(rows);
     printLine('');
+    printNeeds(needsOfAMillion(rows));
     printLine(`written to ${file}`);
     printFailures(failed);
   }

@@ -146,6 +146,8 @@ export const measures: readonly Measure[] = [
         aim: { atMost: 0.05 },
       },
       pollsPerSOf1000: { what: 'polls a second of 1,000', unit: '', mayGrow: null },
+      writesPerS: { what: 'write transactions a second', unit: '', mayGrow: LINEAR },
+      kibADay: { what: 'written a day for each', unit: 'KiB', mayGrow: FLAT },
     },
   },
   {
@@ -199,6 +201,8 @@ export const measures: readonly Measure[] = [
       cpuMs: { what: 'CPU', unit: 'ms', mayGrow: FLAT },
       coresAMillion: { what: 'cores for a million', unit: '', mayGrow: FLAT, aim: { atMost: 0.3 } },
       slices: { what: 'slices', unit: '', mayGrow: FLAT },
+      // Many slices that are due at once are in one.
+      writes: { what: 'write transactions', unit: '', mayGrow: FLAT },
       // Of many deployments, each slice is on pages of its own.
       kib: { what: 'written', unit: 'KiB', mayGrow: 4 },
     },

@@ -6,6 +6,8 @@ import { SubjectProcess } from './subject-process.ts';
 export interface Row extends Judged {
   id: string;
   what: string;
+  /** Of the figure. */
+  name: string;
   store: StoreKind;
   n: number;
   of: string;
@@ -46,7 +48,7 @@ export async function run(measure: Measure, store: StoreKind, options: RunOption
         .map(([name, figure]): Row => {
           const at = (side: 0 | 1) => taken.map((pair) => pair[side][name] ?? Number.NaN);
           const { id, what, of } = measure;
-          return { id, what, store, n, of, figure, ...judge(figure, at(0), at(1)) };
+          return { id, what, name, store, n, of, figure, ...judge(figure, at(0), at(1)) };
         });
     const measureRounds = async () => {
       for (let round = 0; round < rounds; round++)

@@ -1,5 +1,5 @@
 import { openBillingJob } from '../../marketplace/billing-job.ts';
-import { bytesWritten } from '../../support/cpu.ts';
+import { writeMeter } from '../../support/writes.ts';
 import type { OpenSubject } from '../measure.ts';
 
 const ROUND_MS = 30_000;
@@ -9,21 +9,24 @@ const ROUNDS = 120;
 export const open: OpenSubject = async ({ n, createDatabase }) => {
   const database = await createDatabase();
   const job = await openBillingJob(database, n);
-  const passAnHour = async (): Promise<{ cpuUs: number; bytes: number }> => {
-    const sum = { cpuUs: 0, bytes: 0 };
+  const meter = await writeMeter(database, process.pid);
+  const passAnHour = async (): Promise<{ cpuUs: number; bytes: number; transactions: number }> => {
+    const sum = { cpuUs: 0, bytes: 0, transactions: 0 };
     for (let round = 0; round < ROUNDS; round++) {
       job.clock.step(ROUND_MS);
       await job.confirm();
-      const before = bytesWritten();
+      const before = await meter.read();
       sum.cpuUs += await job.round();
-      sum.bytes += bytesWritten() - before;
+      const after = await meter.read();
+      sum.bytes += after.bytes - before.bytes;
+      sum.transactions += after.transactions - before.transactions;
     }
     return sum;
   };
   return {
     round: async () => {
       const before = (await job.store.read.ledger.countRows()).uses;
-      const { cpuUs, bytes } = await passAnHour();
+      const { cpuUs, bytes, transactions } = await passAnHour();
       const slices = (await job.store.read.ledger.countRows()).uses - before;
       if (slices < n) throw new Error(`only ${slices} slices were posted of ${n} deployments`);
       return {
@@ -31,10 +34,13 @@ export const open: OpenSubject = async ({ n, createDatabase }) => {
         // So many cores would be busy with a million of them.
         coresAMillion: cpuUs / n / 3_600,
         slices: slices / n,
-        // What PostgreSQL writes is another process's.
-        ...(database.startsWith('sqlite:') && { kib: bytes / 1024 / n }),
+        writes: transactions / n,
+        kib: bytes / 1024 / n,
       };
     },
-    close: job.close,
+    close: async () => {
+      await meter.close();
+      await job.close();
+    },
   };
 };
