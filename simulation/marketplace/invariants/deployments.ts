@@ -47,13 +47,14 @@ export function lossIsKept(record: DeploymentRecord): void {
 /**
  * I20: the stopped rate counts from the moment of the stop. A stop that nobody asked for counts from when the machine was
  * first seen not ONLINE: while it stopped, or in a short absence before it if no poll saw it ONLINE in between. It never
- * counts from before the last confirmed observation.
+ * counts from before the last confirmed observation. What a poll shows counts from the poll's begin, after which its process may
+ * stand still.
  */
 export function stopIsTrue(
   before: DeploymentRecord,
   record: DeploymentRecord,
   machine: Machine | undefined,
-  errorMs: number,
+  { errorMs, stoodStillMs }: { errorMs: number; stoodStillMs: number },
 ): void {
   const wasAskedFor = before.suspicion === null && before.action?.kind === 'pause';
   const history = machine?.history ?? [];
@@ -70,7 +71,9 @@ export function stopIsTrue(
         ? isWithin(last, latest)
         : (pausedAt ?? 0) >= (before.observedAt ?? 0) &&
           isWithin(0, latest) &&
-          timesAway(history).some(({ from, until }) => isWithin(from - LONGEST_CALL_MS, until))),
+          timesAway(history).some(({ from, until }) =>
+            isWithin(from - LONGEST_CALL_MS - stoodStillMs, until),
+          )),
     () => `${record.id} is stopped from ${pausedAt}, and its machine was from ${last}`,
     wordsOf(record),
   );

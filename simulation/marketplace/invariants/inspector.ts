@@ -44,6 +44,8 @@ export interface CheckedWorld extends InspectedWorld {
 export class MarketInspector {
   readonly #world: InspectedWorld;
   readonly deployments = new Map<string, Subject<DeploymentRecord>>();
+  /** By deployment: how long the process stood still during the poll that first saw its machine away. */
+  readonly #stoodStill = new Map<string, number>();
   readonly volumes = new Map<string, Subject<VolumeRecord>>();
   /** The credits of each team, in micro-USD. */
   readonly credits = new Map<string, bigint>();
@@ -131,6 +133,7 @@ export class MarketInspector {
     const before = known?.record;
     const causes = known?.causes ?? [];
     this.deployments.set(after.id, { record: after, causes });
+    this.#noteStandstill(process, before, after);
     if (before?.status !== after.status)
       this.#world.journal.note(process.name, `${after.id} ${before?.status ?? 'new'} → ${after.status}`);
     if (before !== undefined) changesLawfully(before, after);
@@ -142,7 +145,8 @@ export class MarketInspector {
     this.#world.provider(after.providerId).recordStatuses();
     const errorMs = clockErrorMs(this.#world.scenario);
     if (after.status === 'running' && before.status === 'deploying') startIsTrue(after, machine, errorMs);
-    if (after.status === 'stopped') stopIsTrue(before, after, machine, errorMs);
+    if (after.status === 'stopped')
+      stopIsTrue(before, after, machine, { errorMs, stoodStillMs: this.#stoodStill.get(after.id) ?? 0 });
     // Only an end that follows a 404 can be a wrong loss; any other follows what the provider showed.
     const isDenied = after.status === 'terminated-provider' && before.suspicion?.status === 'GONE';
     if (isDenied && this.#isWronglyLost(after)) {
@@ -154,6 +158,17 @@ export class MarketInspector {
       isNoBlink(after, machine, this.#world.scheduler.now);
     if (after.status === 'terminated-provider' || after.failureReason === 'runtime_failure')
       endIsTrue(after, machine, errorMs);
+  }
+
+  /** A poll sees a machine away: its process may have stood still since the poll began. */
+  #noteStandstill(
+    { pausedUntil }: ServerProcess,
+    before: DeploymentRecord | undefined,
+    { id, suspicion }: DeploymentRecord,
+  ): void {
+    if (suspicion === null || before?.suspicion?.since === suspicion.since) return;
+    const stoodUntil = Math.min(pausedUntil, this.#world.scheduler.now);
+    this.#stoodStill.set(id, Math.max(0, stoodUntil - suspicion.since));
   }
 
   /** I43: no instance is that of two deployments. */
