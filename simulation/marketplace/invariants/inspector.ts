@@ -140,7 +140,10 @@ export class MarketInspector {
     if (before?.providerInstanceId !== after.providerInstanceId) this.#isAlone(after);
     const cause = causeOfDeployment(before, after);
     if (cause !== undefined) causes.push(cause);
-    if (before === undefined || before.status === after.status) return;
+    if (before !== undefined && before.status !== after.status) this.#newStatus(before, after);
+  }
+
+  #newStatus(before: DeploymentRecord, after: DeploymentRecord): void {
     const machine = this.#world.provider(after.providerId).machines.get(after.providerInstanceId ?? '');
     this.#world.provider(after.providerId).recordStatuses();
     const errorMs = clockErrorMs(this.#world.scenario);
