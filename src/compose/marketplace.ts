@@ -182,7 +182,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     forOperators && hosts && { apps: forOperators.apps, hosts, log, trustedProxies },
   );
   if (forOperators !== undefined) admin.get('/', (context) => context.redirect('/console'));
-  const jobs = [workers, accrual, rollUp, stockAlerts, mail, housekeeping];
+  const jobs = [accrual, workers, rollUp, stockAlerts, mail, housekeeping];
   providers.start();
   for (const job of jobs) job.start();
   certificates.start();
@@ -205,7 +205,8 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     },
     close: async () => {
       forOperators?.close();
-      // What writes mails stops before what sends them, and what calls providers before they are let go.
+      // What writes mails stops before what sends them, what waits for workers before them, and what calls providers before
+      // they are let go.
       for (const job of jobs) await job.stop();
       await providers.close();
       certificates.stop();
