@@ -10,6 +10,8 @@ class ListedChanges {
   readonly #waiting = new Set<() => void>();
   error: ProviderError | undefined;
   isReset = false;
+  /** How often it was asked for. */
+  asked = 0;
 
   constructor({ clock, plain, provider }: Tended) {
     this.#clock = clock;
@@ -26,6 +28,7 @@ class ListedChanges {
   }
 
   async #list(since: string | null, { waitMs = 0, signal }: Parameters<OrchestratorOf>[1] = {}) {
+    this.asked += 1;
     if (this.error !== undefined) throw this.error;
     if (since !== null && Number(since) === this.#listed.length) await this.#wait(waitMs, signal);
     const isReset = since === null || this.isReset;
@@ -129,4 +132,17 @@ it('instances are polled as ever where the list does not exist, which is said on
   expect(await pollsIn(5 * MINUTE_MS)).toBeGreaterThanOrEqual(10);
   const said = setup.told.filter(({ message }) => message.includes('announces changes'));
   expect(said).toHaveLength(1);
+});
+
+it('a process that has lost all ranges asks no more, and asks again once it has some', async () => {
+  const { transact } = setup.store;
+  setup.store.transact = () => Promise.reject(new Error('the database does not answer'));
+  await setup.clock.advance(MINUTE_MS);
+  const { asked } = listed;
+  await setup.clock.advance(5 * MINUTE_MS);
+  expect(listed.asked).toBe(asked);
+  setup.store.transact = transact;
+  await setup.clock.advance(MINUTE_MS);
+  expect(listed.asked).toBeGreaterThan(asked);
+  expect(await pollsIn(10 * MINUTE_MS)).toBeLessThanOrEqual(4);
 });

@@ -32,8 +32,7 @@ interface FeedDeps {
  */
 export class ChangesFeed {
   readonly #deps: FeedDeps;
-  readonly #ended = new AbortController();
-  #running: Promise<void> | undefined;
+  #running: { ended: Promise<void>; end: AbortController } | undefined;
   #againAt = Number.NEGATIVE_INFINITY;
   /** Changes are complete from here on; null: they are not followed. */
   #since: number | null = null;
@@ -48,17 +47,18 @@ export class ChangesFeed {
 
   /** Does nothing where it runs. */
   start(): void {
-    if (this.#running !== undefined || this.#ended.signal.aborted) return;
-    if (this.#deps.clock.now() < this.#againAt) return;
-    this.#running = this.#follow().finally(() => {
+    if (this.#running !== undefined || this.#deps.clock.now() < this.#againAt) return;
+    const end = new AbortController();
+    const ended = this.#follow(end.signal).finally(() => {
       this.#running = undefined;
       this.#since = null;
     });
+    this.#running = { ended, end };
   }
 
   async stop(): Promise<void> {
-    this.#ended.abort();
-    await this.#running;
+    this.#running?.end.abort();
+    await this.#running?.ended;
   }
 
   /** Up to when an instance is known to be as it was when it was last asked for; null: a poll is needed. */
@@ -69,10 +69,10 @@ export class ChangesFeed {
     return heardAt > changedAt + LAG_MS && this.#asOf > heardAt ? this.#asOf : null;
   }
 
-  async #follow(): Promise<void> {
+  async #follow(signal: AbortSignal): Promise<void> {
     const { provider, clock, health, log } = this.#deps;
     const onProblem = (error: ProviderError) => health.failed(SUBJECT, error);
-    const options = { cursor: null, clock, signal: this.#ended.signal, waitMs: WAIT_MS, onProblem };
+    const options = { cursor: null, clock, signal, waitMs: WAIT_MS, onProblem };
     try {
       for await (const page of followChanges(provider.client, options)) this.#heard(page);
     } catch (error) {

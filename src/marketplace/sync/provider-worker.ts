@@ -178,8 +178,8 @@ export class ProviderWorker {
   async stop(): Promise<void> {
     this.#catalog.stop();
     await this.#leases.stop();
-    await this.#changes.stop();
     await Promise.all([...this.#schedules, this.#chores].map((schedule) => schedule.stop()));
+    await this.#changes.stop();
     await Promise.all([...this.#contexts.values()].map((context) => this.#flushLast(context)));
     await this.#leases.release();
   }
@@ -236,8 +236,11 @@ export class ProviderWorker {
   async #leave(range: number): Promise<void> {
     this.#contexts.delete(range);
     const isInRange = (id: string) => rangeOf(id) === range;
-    if (this.#contexts.size === 0) this.#health.clear();
-    else this.#health.forgetAll(isInRange);
+    if (this.#contexts.size > 0) this.#health.forgetAll(isInRange);
+    else {
+      this.#health.clear();
+      void this.#changes.stop();
+    }
     await Promise.all(this.#schedules.map((schedule) => schedule.drop(isInRange)));
   }
 
