@@ -1,4 +1,7 @@
+import { idOf } from '../../src/orchestrator/model/attempt.ts';
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
+import { decideOrphan } from '../../src/orchestrator/operate/actions/orphans.ts';
+import { virtualClock } from '../kernel/virtual-clock.ts';
 import type { World } from './world.ts';
 
 const LIVE = new Set(['ONLINE', 'STOPPING', 'STOPPED']);
@@ -29,4 +32,20 @@ export async function acceptRealLosses(world: World): Promise<void> {
   if (!areHostsThere || world.isLossAccepted || world.callFaults.isRevoked) return;
   if (lost(world).length === 0) return;
   await world.acceptLosses();
+}
+
+/**
+ * A call that hung longer than tombstones are kept makes a machine whose end no row tells of any more. The operator
+ * knows that, and has it removed.
+ */
+export async function removeLateMachines({ database, scheduler, inspector, journal }: World): Promise<void> {
+  const deps = { store: database.store, clock: virtualClock(scheduler) };
+  const actor = { name: 'operator', source: 'cli', address: null } as const;
+  for (const { kind, subject: ref } of await database.store.read.alarms.list()) {
+    if (kind !== 'row_lost' || !inspector.isPruned(idOf(ref))) continue;
+    journal.note('operator', `removes ${ref}`);
+    database.writer = null;
+    await decideOrphan(deps, actor, { ref, action: 'destroy', isDone: true });
+    database.workWritten();
+  }
 }

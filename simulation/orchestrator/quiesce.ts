@@ -23,7 +23,7 @@ import {
   volumesAreThere,
 } from './invariants/quiescence.ts';
 import { oldTombstonesArePruned, theEndedRead404 } from './invariants/tombstones.ts';
-import { acceptRealLosses } from './operator.ts';
+import { acceptRealLosses, removeLateMachines } from './operator.ts';
 import type { World } from './world.ts';
 
 const STEP_MS = 30_000;
@@ -47,7 +47,10 @@ export async function quiesce(world: World): Promise<void> {
   let problem = await findViolation(() => checkRest(world));
   while (problem !== undefined && scheduler.now < end) {
     await scheduler.runUntil(scheduler.now + STEP_MS);
-    if (scheduler.now - calmSince > OPERATOR_AFTER_MS) await acceptRealLosses(world);
+    if (scheduler.now - calmSince > OPERATOR_AFTER_MS) {
+      await acceptRealLosses(world);
+      await removeLateMachines(world);
+    }
     inspector.assertHeld();
     problem = await findViolation(() => checkRest(world));
   }
