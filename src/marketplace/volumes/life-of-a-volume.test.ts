@@ -181,6 +181,22 @@ describe('a create', () => {
     expect((await only())?.providerVolumeId).not.toBeNull();
   });
 
+  it('is not given up where its answer is lost before the catalog is known', async () => {
+    const { catalog } = world.provider('a');
+    const { refreshedAt, offers } = catalog;
+    world.plain('a').faults.plan = (method) => {
+      if (method !== 'createVolume') return 'none';
+      // The worker is another process, which has just started.
+      Object.assign(catalog, { refreshedAt: null, offers: new Map() });
+      return 'commit-then-lose';
+    };
+    expect((await create('a')).status).toBe('creating');
+    Object.assign(catalog, { refreshedAt, offers });
+    world.plain('a').faults.plan = () => 'none';
+    await sync('a');
+    expect((await only())?.providerVolumeId).not.toBeNull();
+  });
+
   it('whose answer is lost is not sent again to any other provider: an operator is told, nobody pays', async () => {
     for (const offer of world.provider('a').catalog.offers.values()) Object.assign(offer, { extras: {} });
     world.plain('a').faults.plan = (method) => (method === 'createVolume' ? 'commit-then-lose' : 'none');

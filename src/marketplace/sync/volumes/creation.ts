@@ -35,7 +35,8 @@ export async function syncCreation(context: VolumeContext, snapshot: VolumeSnaps
     // A refusal does not end what an earlier call may still make.
     const mayBeMade = mayBeRunning(context, action.sentAt, sent.record.action.sentAt ?? 0);
     if (!mayBeMade && (await settleError(context, sent, error))) return;
-    if (error.mayHaveHappened && !canRepeat(provider, record, context.clock.now()))
+    const isKnown = provider.catalog.refreshedAt !== null;
+    if (error.mayHaveHappened && isKnown && !canRepeat(provider, record, context.clock.now()))
       await giveUp(context, sent);
     throw error;
   }
