@@ -1,4 +1,3 @@
-import { idOf } from '../../src/orchestrator/model/attempt.ts';
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import { decideOrphan } from '../../src/orchestrator/operate/actions/orphans.ts';
 import { virtualClock } from '../kernel/virtual-clock.ts';
@@ -35,14 +34,21 @@ export async function acceptRealLosses(world: World): Promise<void> {
 }
 
 /**
- * A call that hung longer than tombstones are kept makes a machine whose end no row tells of any more. The operator
- * knows that, and has it removed.
+ * A call that hung longer than tombstones are kept makes a machine of whose DELETE no row tells any more. The operator
+ * knows of it, and has the machine removed.
  */
-export async function removeLateMachines({ database, scheduler, inspector, journal }: World): Promise<void> {
+export async function removeLateMachines(world: World): Promise<void> {
+  const { database, scheduler, inspector, journal, machines } = world;
   const deps = { store: database.store, clock: virtualClock(scheduler) };
   const actor = { name: 'operator', source: 'cli', address: null } as const;
+  const isLate = (ref: string): boolean => {
+    const row = inspector.history.byRef(ref);
+    if (row === undefined || row.destroyOrder === null || !inspector.isPruned(row.id)) return false;
+    const endedAt = inspector.history.end(row.id) ?? Number.POSITIVE_INFINITY;
+    return machines.of(row.ownerRef).every(({ createdAt }) => createdAt > endedAt);
+  };
   for (const { kind, subject: ref } of await database.store.read.alarms.list()) {
-    if (kind !== 'row_lost' || !inspector.isPruned(idOf(ref))) continue;
+    if (kind !== 'row_lost' || !isLate(ref)) continue;
     journal.note('operator', `removes ${ref}`);
     database.writer = null;
     await decideOrphan(deps, actor, { ref, action: 'destroy', isDone: true });
