@@ -87,15 +87,4 @@ export const libvirtMutants: readonly Mutant[] = [
       },
     ],
   },
-  {
-    id: 'empty-proves',
-    title: 'the only machine of a platform counts as lost at the first listing without it',
-    patches: [
-      {
-        file: 'src/orchestrator/platform/validate-listing.ts',
-        find: "const hasLasted = why === 'all' && missing.every((one) => hasLastedMissing(deps, one));",
-        replace: "const hasLasted = why === 'all';",
-      },
-    ],
-  },
 ];

@@ -129,23 +129,13 @@ export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'delete-forgotten',
     subject: 'marketplace',
-    title: 'a deletion of a volume whose answer was lost is forgotten when the volume is still seen',
+    title: 'a deletion of a volume whose answer was lost counts as refused',
     patches: [
       {
-        file: 'src/marketplace/sync/volumes/sync-volume.ts',
-        find: "if (action?.kind === 'delete') return startDeletion(context, snapshot);",
-        replace: '',
-      },
-      {
-        file: 'src/marketplace/sync/volumes/apply-observation.ts',
-        find: "if (action?.kind === 'delete') return false;",
-        replace: '',
-      },
-      {
-        file: 'src/marketplace/volumes/intents.ts',
-        find: 'if (action !== null && !over.includes(action.kind)) return action;',
+        file: 'src/marketplace/sync/volumes/deletion.ts',
+        find: 'if (!isUnsent(action)) return accept(context, record);',
         replace:
-          "if (action !== null && action.kind !== 'delete' && !over.includes(action.kind)) return action;",
+          'if (!isUnsent(action)) return void (await refuse(context, { ...snapshot, record: { ...record, action } }, stillAttached([])));',
       },
     ],
   },

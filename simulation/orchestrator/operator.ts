@@ -44,6 +44,7 @@ export async function removeLateMachines(world: World): Promise<void> {
   const isLate = (ref: string): boolean => {
     const row = inspector.history.byRef(ref);
     if (row === undefined || row.destroyOrder === null || !inspector.isPruned(row.id)) return false;
+    if (inspector.history.versions(row.id).some(({ record }) => record.status === 'OFFLINE')) return false;
     const endedAt = inspector.history.end(row.id) ?? Number.POSITIVE_INFINITY;
     return machines.of(row.ownerRef).every(({ createdAt }) => createdAt > endedAt);
   };

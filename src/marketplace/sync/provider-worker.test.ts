@@ -148,7 +148,7 @@ describe('a change of a volume of which no process was told', () => {
     await world.close();
   });
 
-  it('begins within seconds in a process that takes over', async () => {
+  it('begins within seconds in a process that takes over [unheard-volume-change]', async () => {
     const region = placeOf['a']?.region ?? '';
     const action = intent('create', { attempt: 0 });
     await put({ region, status: 'creating', startedAt: null, providerVolumeId: null, action });

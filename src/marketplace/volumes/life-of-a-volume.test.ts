@@ -181,7 +181,7 @@ describe('a create', () => {
     expect((await only())?.providerVolumeId).not.toBeNull();
   });
 
-  it('is not given up where its answer is lost before the catalog is known', async () => {
+  it('is not given up where its answer is lost before the catalog is known [volume-create-catalog-unknown]', async () => {
     const { catalog } = world.provider('a');
     const { refreshedAt, offers } = catalog;
     world.plain('a').faults.plan = (method) => {
