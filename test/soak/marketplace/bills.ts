@@ -1,6 +1,6 @@
 import type { Deed, ProviderTruth } from '../../support/fakes/journaled-provider.ts';
 import { isSpare, ownersOf } from './deeds.ts';
-import { type Order, openUntil } from './orders.ts';
+import { isAccepted, mayHappen, type Order, openUntil } from './orders.ts';
 import type { DeploymentRow, Rows, VolumeRow } from './rows.ts';
 
 const HOUR_MS = 3_600_000;
@@ -8,8 +8,8 @@ const HOUR_MS = 3_600_000;
 const SLACK_MS = 1_000;
 /** Between the clocks of the processes, on a machine with other work. */
 const CLOCKS_MS = 3_000;
-/** A larger volume may be billed as one only when a server that is well again has seen it. */
-const RESIZE_SEEN_MS = 120_000;
+/** A change may be billed only when a server that is well again has seen it. */
+const SEEN_MS = 120_000;
 /** As in the profile of the provider. */
 const MICRO_USD_PER_GB_HOUR = 100;
 
@@ -30,10 +30,7 @@ export function auditBills(
   const owners = ownersOf(truth, rows);
   const bills: Bills = { findings: [], billedMicroUsd: 0, expectedMicroUsd: 0 };
   const deedsOf = groupBy(truth.deeds, ({ id }) => id);
-  const ends = groupBy(
-    orders.filter(({ verb }) => verb === 'terminate'),
-    ({ subject }) => subject ?? '',
-  );
+  const ordersOf = groupBy(orders, ({ subject }) => subject ?? '');
   const add = (id: string, billed: number, { least, exact, most }: Range): void => {
     bills.billedMicroUsd += billed;
     bills.expectedMicroUsd += exact;
@@ -48,8 +45,10 @@ export function auditBills(
     const deployment = kind === 'create' ? owners.deploymentOf(id) : undefined;
     if (deployment !== undefined && !isSpare(deployment, id)) {
       billed.add(deployment.id);
-      bills.findings.push(...wrongTimes(deployment, deeds, ends.get(deployment.id) ?? [], boundMs));
-      add(deployment.id, deployment.totalCostMicroUsd, costOfDeployment(deployment, deeds));
+      const own = ordersOf.get(deployment.id) ?? [];
+      const ends = own.filter(({ verb }) => verb === 'terminate');
+      bills.findings.push(...wrongTimes(deployment, deeds, ends, boundMs));
+      add(deployment.id, deployment.totalCostMicroUsd, costOfDeployment(deployment, deeds, own));
     }
     const volume = kind === 'create volume' ? owners.volumeOf(id) : undefined;
     if (volume !== undefined) add(volume.volumeId, volume.totalCostMicroUsd, costOfVolume(volume, deeds));
@@ -94,8 +93,11 @@ function wrongTimes(
   return found;
 }
 
-/** From its start to its end, at the rate of what the machine was by the provider's journal. */
-function costOfDeployment(row: DeploymentRow, deeds: readonly Deed[]): Range {
+/**
+ * From its start to its end, at the rate of what the machine was by the provider's journal. Where its user ended it before any
+ * server saw a change that had no clear answer, the change may not be billed.
+ */
+function costOfDeployment(row: DeploymentRow, deeds: readonly Deed[], orders: readonly Order[]): Range {
   const { startedAt, stoppedAt, rateMicroUsd, stoppedRateMicroUsd } = row;
   if (startedAt === null || stoppedAt === null) return NOTHING;
   const changes = deeds
@@ -104,9 +106,21 @@ function costOfDeployment(row: DeploymentRow, deeds: readonly Deed[]): Range {
       at: doneAt,
       rate: kind === 'start' ? rateMicroUsd : (stoppedRateMicroUsd ?? 0),
     }));
-  const { cost, parts } = integral({ from: startedAt, until: stoppedAt, rate: rateMicroUsd, changes });
+  const life = { from: startedAt, until: stoppedAt, rate: rateMicroUsd };
+  const { cost, parts } = integral({ ...life, changes });
+  const mayBeUnseen = orders.some(
+    (order) =>
+      (order.verb === 'pause' || order.verb === 'resume') &&
+      mayHappen(order) &&
+      !isAccepted(order) &&
+      order.sentAt >= stoppedAt - SEEN_MS,
+  );
+  const last = Math.max(...changes.map(({ at }) => at).filter((at) => at < stoppedAt));
+  const unseen = mayBeUnseen
+    ? integral({ ...life, changes: changes.filter(({ at }) => at < last) }).cost
+    : cost;
   const slack = (parts - 1) * toCost(rateMicroUsd, SLACK_MS) + parts;
-  return { least: cost - slack, exact: cost, most: cost + slack };
+  return { least: Math.min(cost, unseen) - slack, exact: cost, most: Math.max(cost, unseen) + slack };
 }
 
 function costOfVolume(row: VolumeRow, deeds: readonly Deed[]): Range {
@@ -124,7 +138,7 @@ function costOfVolume(row: VolumeRow, deeds: readonly Deed[]): Range {
     });
   const parts = resizes.length + 1;
   return {
-    least: cost(RESIZE_SEEN_MS).cost - parts,
+    least: cost(SEEN_MS).cost - parts,
     exact: cost(0).cost,
     most: cost(-SLACK_MS).cost + parts,
   };

@@ -224,3 +224,14 @@ describe('finds among the bills', () => {
     expect(billFindings(world)).toContainEqual(expect.stringMatching(finding));
   });
 });
+
+it.each<[string, number, number]>([
+  ['may be billed as running where its order had no clear answer', 504, 0],
+  ['is billed as one where its order was answered', 200, 1],
+])('a stop that no server saw before the end %s', (_name, status, found) => {
+  const world = endedWorld();
+  const stoppedAt = (first(world.rows.deployments).stoppedAt ?? 0) - 60_000;
+  world.truth.deeds.push({ kind: 'stop', id: 'i-a', at: stoppedAt, doneAt: stoppedAt });
+  world.orders.push(order('pause', 'dep-a', stoppedAt - 10, { status }));
+  expect(billFindings(world)).toHaveLength(found);
+});
