@@ -16,16 +16,17 @@ export interface VolumeSnapshot {
   attachments: readonly AttachmentSnapshot[];
 }
 
-/** By the internal id; nothing is locked. */
+/**
+ * By the internal id; nothing is locked. The volume is read first: as long as it has the same revision, what was read after it
+ * belongs to it.
+ */
 export async function readVolumeSnapshot(
   read: Pick<Reader, 'volumes' | 'deployments'>,
   id: string,
 ): Promise<VolumeSnapshot | null> {
-  const [record, attachments] = await Promise.all([
-    read.volumes.byId(id),
-    read.volumes.attachmentsOf({ volumeId: id }),
-  ]);
+  const record = await read.volumes.byId(id);
   if (record === null) return null;
+  const attachments = await read.volumes.attachmentsOf({ volumeId: id });
   return { record, attachments: await withDeployments(read, attachments) };
 }
 
