@@ -9,8 +9,8 @@ export interface Measure {
   figures: Readonly<Record<string, Figure>>;
   /** How many of each; fewer where one takes long. */
   rounds?: { full: number; quick: number };
-  /** Whether both sizes are measured at once: what mostly waits leaves the other its time. */
-  isTogether?: boolean;
+  /** Whether both sizes are measured at once, or on SQLite with `--quick`: what mostly waits leaves the other its time. */
+  isTogether?: boolean | 'quick';
   /** Where what is measured stands. */
   load(): Promise<{ open: OpenSubject }>;
 }

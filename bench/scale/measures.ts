@@ -120,6 +120,7 @@ export const measures: readonly Measure[] = [
     n: { full: 10_000, quick: 300 },
     rounds: { full: 1, quick: 1 },
     on: BOTH,
+    isTogether: 'quick',
     load: () => import('./subjects/idle-sync.ts'),
     figures: {
       corePercentOf1000: {
@@ -139,6 +140,7 @@ export const measures: readonly Measure[] = [
     n: { full: 10_000, quick: 300 },
     rounds: { full: 1, quick: 1 },
     on: BOTH,
+    isTogether: 'quick',
     load: () => import('./subjects/idle-sync-changes.ts'),
     figures: {
       corePercentOf1000: {
@@ -157,6 +159,7 @@ export const measures: readonly Measure[] = [
     n: { full: 10_000, quick: 300 },
     rounds: { full: 1, quick: 1 },
     on: BOTH,
+    isTogether: 'quick',
     load: () => import('./subjects/moved-ranges.ts'),
     figures: {
       cpuUs: { what: 'CPU of each, its first poll included', unit: 'µs', mayGrow: FLAT },
