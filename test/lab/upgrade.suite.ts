@@ -89,7 +89,10 @@ async function beginAll(server: LabServer, tenant: Tenant, stage: Stage): Promis
     }
     return begun;
   };
-  const [kept, ...doomed] = await tenant.machines(1 + stage.deletes.length);
+  const [kept] = await tenant.machines(1);
+  // The second machine is on the host that has none yet.
+  const [elsewhere = kept ?? ''] = await tenant.machines(stage.movesVolumes ? 1 : 0);
+  const doomed = await tenant.machines(stage.deletes.length);
   const [attached, ...attaching] = await tenant.volumes(1 + stage.attaches.length);
   if (kept === undefined || attached === undefined) throw new Error('there is no machine or no volume');
   for (const volume of [...attaching, attached]) {
@@ -101,7 +104,6 @@ async function beginAll(server: LabServer, tenant: Tenant, stage: Stage): Promis
     await server.client.waitFor(volume, 'AVAILABLE');
   }
   const process = await tenant.says(kept, 'sleep 86400 >/dev/null 2>&1 & echo $!');
-  const [elsewhere = kept] = await tenant.machines(stage.movesVolumes ? 1 : 0);
   const made = await interrupt(stage.creates, () => server.create(stage.machine));
   await interrupt(stage.attaches, (index) => tenant.attach(attaching[index] ?? '', elsewhere));
   await interrupt(stage.deletes, (index) => tenant.send('DELETE', doomed[index] ?? ''));
