@@ -162,7 +162,7 @@ function opener(
     const probe = faults.probe(name, guests?.probe ?? modelProbe(platform, clock));
     const carry = faults.carry(name);
     const driver = driverOf(platform, rules.manifest, guests?.carry(carry) ?? carry);
-    const opened = openMemoryStore(saved?.database);
+    const opened = openMemoryStore(saved?.database, `${seed} ${clock.now()}`);
     const store = withOverrides(opened, {
       transact: (body) => clock.noting(opened.transact(body).finally(written)),
     });

@@ -7,10 +7,10 @@ const PRUNED: MarkName = 'changes_pruned_until';
 
 /**
  * Transactions run one after another, so a change has the next number of its account. A file can be replaced while no
- * process has it open, and nothing in it shows that: so each store has an epoch of its own.
+ * process has it open, and nothing in it shows that: so each store has an epoch of its own, unless it is given
+ * one.
  */
-export function changeNumbers(): ChangeNumbers {
-  const epoch = randomUUID();
+export function changeNumbers(epoch: string = randomUUID()): ChangeNumbers {
   const last = (accountId: unknown) => sql`max(
     ifnull((SELECT max(i.changed_in) FROM instances AS i WHERE i.account_id = ${accountId}), 0),
     ifnull((SELECT max(v.changed_in) FROM volumes AS v WHERE v.account_id = ${accountId}), 0),

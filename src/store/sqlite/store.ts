@@ -26,14 +26,14 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
   );
 }
 
-/** A store in memory that can be copied: `image` is what another one contained. */
-export function openMemoryStore(image?: Buffer): Store & Pick<MemoryDatabase, 'image'> {
+/** A store in memory that can be copied: `image` is what another one contained. `epoch`: of its changes; default: a new one. */
+export function openMemoryStore(image?: Buffer, epoch?: string): Store & Pick<MemoryDatabase, 'image'> {
   const database = new MemoryDatabase(orchestratorFormat, image);
-  return { ...storeOn(database), image: () => database.image() };
+  return { ...storeOn(database, epoch), image: () => database.image() };
 }
 
-function storeOn(database: StoreDatabase): Store {
-  const numbers = changeNumbers();
+function storeOn(database: StoreDatabase, epoch?: string): Store {
+  const numbers = changeNumbers(epoch);
   const connection = toConnection(database.writer, tables, numbers);
   const readConnection = toConnection(database.reader, tables, numbers);
   const { changes, ...read } = readerOn(readConnection, database.toCoreError);
