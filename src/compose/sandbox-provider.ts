@@ -143,7 +143,9 @@ function opener(
 ) {
   const seed = `${whole}/${name}`;
   const rules = rulesOf({ catalog, manifest: manifestOf(profile), timing, seed });
+  let openings = 0;
   return (saved?: SavedProvider) => {
+    openings += 1;
     const time = revocable(clock);
     const random = new RestartRandom(seed, saved?.random);
     const stored = saved && structuredClone(saved.platform);
@@ -162,7 +164,8 @@ function opener(
     const probe = faults.probe(name, guests?.probe ?? modelProbe(platform, clock));
     const carry = faults.carry(name);
     const driver = driverOf(platform, rules.manifest, guests?.carry(carry) ?? carry);
-    const opened = openMemoryStore(saved?.database, `${seed} ${clock.now()}`);
+    // The clock may stand still between two of them.
+    const opened = openMemoryStore(saved?.database, `${seed} ${openings} ${clock.now()}`);
     const store = withOverrides(opened, {
       transact: (body) => clock.noting(opened.transact(body).finally(written)),
     });
