@@ -35,8 +35,7 @@ export async function syncCreation(context: VolumeContext, snapshot: VolumeSnaps
     // A refusal does not end what an earlier call may still make.
     const mayBeMade = mayBeRunning(context, action.sentAt, sent.record.action.sentAt ?? 0);
     if (!mayBeMade && (await settleError(context, sent, error))) return;
-    const isKnown = provider.catalog.refreshedAt !== null;
-    if (error.mayHaveHappened && isKnown && !canRepeat(provider, record, context.clock.now()))
+    if (error.mayHaveHappened && canRepeat(provider, record, context.clock.now()) === false)
       await giveUp(context, sent);
     throw error;
   }
@@ -49,12 +48,12 @@ function nextStep(
 ): 'send' | 'wait' | 'give up' {
   const { clock, options, provider } = context;
   if (isUnsent(action)) return 'send';
-  // The catalog says whether the provider supports keys, so a process that has just started waits for it.
-  if (provider.catalog.refreshedAt === null) return 'wait';
   const now = clock.now();
+  const isRepeatable = canRepeat(provider, record, now);
+  if (isRepeatable === null) return 'wait';
   const isRunning = mayBeRunning(context, action.sentAt, now);
   // A process that stands still may yet get the answer.
-  if (!canRepeat(provider, record, now)) return isRunning ? 'wait' : 'give up';
+  if (!isRepeatable) return isRunning ? 'wait' : 'give up';
   const isAwaited = now - action.since < options.lifecycleWaitMs;
   return isRunning && !isAwaited ? 'wait' : 'send';
 }
@@ -73,8 +72,12 @@ function toRequest(
   };
 }
 
-/** Whether sending the create again returns the first volume instead of making a second one. */
-function canRepeat({ catalog }: Provider, { createdAt }: VolumeRecord, now: number): boolean {
+/**
+ * Whether sending the create again returns the first volume instead of making a second one. Null: a process that has just
+ * started does not know it before it has the catalog.
+ */
+function canRepeat({ catalog }: Provider, { createdAt }: VolumeRecord, now: number): boolean | null {
+  if (catalog.refreshedAt === null) return null;
   const isBerth = [...catalog.offers.values()].some(({ extras }) => typeof extras['berth'] === 'object');
   return isBerth && now - createdAt < KEY_IS_KNOWN_MS;
 }
