@@ -5,13 +5,11 @@ import { systemRandom as random } from '../../src/runtime/system.ts';
 import { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
 import { cpuMeter, cpuOf } from '../support/cpu.ts';
 import { quietLog as log } from '../support/quiet-log.ts';
-import { storeDeployments } from './stored-deployments.ts';
-
-const TEAM_SIZE = 50;
+import { ofTeams, storeDeployments } from './stored-deployments.ts';
 
 /** The billing job of a marketplace with so many deployments that run, on a clock that stands still. */
 export async function openBillingJob(database: string, deployments: number) {
-  await storeDeployments(database, { live: deployments, teams: Math.ceil(deployments / TEAM_SIZE) });
+  await storeDeployments(database, ofTeams(deployments));
   const store = await openMarketplaceStore(database, () => undefined);
   const clock = new VirtualClock(Date.now());
   const fails = () => Promise.reject(new Error('nothing is to be ended'));

@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isPostgres } from '../../src/config/server-schema.ts';
 import { cpuMeter } from '../support/cpu.ts';
 import { writeMeter } from '../support/writes.ts';
-import { withMarketplace } from './measured-marketplace.ts';
+import { NO_SLICE_S, withMarketplace } from './measured-marketplace.ts';
+import { ofTeams } from './stored-deployments.ts';
 
 export interface Idle {
   deployments: number;
@@ -12,7 +13,6 @@ export interface Idle {
   pollsPerS: number;
 }
 
-const TEAM_SIZE = 50;
 const SLICE_S = 300;
 /** Until the marketplace has polled each of them and runs compiled. */
 const WARM_UP_MS = 40_000;
@@ -22,7 +22,7 @@ export function measureIdle(
   deployments: number,
   { forMs = 60_000, warmUpMs = WARM_UP_MS } = {},
 ): Promise<Idle> {
-  const stored = { live: deployments, teams: Math.ceil(deployments / TEAM_SIZE) };
+  const stored = ofTeams(deployments);
   return withMarketplace({ ...stored, intervalS: [10, 30], sliceS: SLICE_S }, async ({ server, polls }) => {
     await pause(warmUpMs);
     const read = async () => ({
@@ -51,8 +51,6 @@ export interface IdleSync {
   bytesADayOfOne: number;
 }
 
-/** So long that no slice falls into the measure, unless an hour begins. */
-const NO_SLICE_S = 3_600;
 const DAY_S = 86_400;
 
 /** What it costs to follow so many deployments that run and do not change, on either database. */
@@ -71,8 +69,7 @@ export function measureIdleSync(
   },
 ): Promise<IdleSync> {
   const stored = {
-    live: deployments,
-    teams: Math.ceil(deployments / TEAM_SIZE),
+    ...ofTeams(deployments),
     listsChanges,
     createDatabase,
   };

@@ -5,6 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ServerProcess } from '../support/server-process.ts';
 import { storeDeployments, type WantedDeployments } from './stored-deployments.ts';
 
+/** So long that no slice falls into a measure, unless an hour begins. */
+export const NO_SLICE_S = 3_600;
+
 export interface StoredMarketplace {
   /** Its marketplace.yaml. */
   file: string;

@@ -10,7 +10,8 @@ import { systemClock as clock, systemRandom as random } from '../../src/runtime/
 import { cpuMeter } from '../support/cpu.ts';
 import { quietLog as log } from '../support/quiet-log.ts';
 import { writeMeter } from '../support/writes.ts';
-import { withStoredMarketplace } from './measured-marketplace.ts';
+import { NO_SLICE_S, withStoredMarketplace } from './measured-marketplace.ts';
+import { ofTeams } from './stored-deployments.ts';
 
 export interface MovedRanges {
   /** CPU, with what the database takes, of each deployment until its new process has polled it once. */
@@ -21,18 +22,15 @@ export interface MovedRanges {
   writes: number;
 }
 
-const TEAM_SIZE = 50;
-const NO_SLICE_S = 3_600;
-
 /** What it costs when all ranges of a provider go from a process that ends to one that begins. */
 export function measureMovedRanges(
   deployments: number,
   { createDatabase, firstPollsS }: { createDatabase: () => Promise<string>; firstPollsS: number },
 ): Promise<MovedRanges> {
-  const stored = { live: deployments, teams: Math.ceil(deployments / TEAM_SIZE), createDatabase };
+  const stored = { ...ofTeams(deployments), createDatabase, sliceS: NO_SLICE_S };
   // None is polled twice while others are polled for the first time.
   const intervalS = [firstPollsS, 2 * firstPollsS] as const;
-  return withStoredMarketplace({ ...stored, intervalS, sliceS: NO_SLICE_S }, async ({ file, database }) => {
+  return withStoredMarketplace({ ...stored, intervalS }, async ({ file, database }) => {
     const config = loadMarketplaceConfig({ file, flags: {}, env: {} });
     const store = await openMarketplaceStore(database, () => undefined);
     const polled = new Set<string>();

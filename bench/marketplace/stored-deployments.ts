@@ -15,6 +15,7 @@ export interface StoredDeployments {
 
 const ROWS_PER_TRANSACTION = 2_000;
 const CREDIT_MICRO_USD = 1e15;
+const TEAM_SIZE = 50;
 
 export interface WantedDeployments {
   /** Running ones, each with its open segment. */
@@ -23,6 +24,11 @@ export interface WantedDeployments {
   ended?: number;
   /** Among which they are shared out. */
   teams?: number;
+}
+
+/** So many that run, of teams of 50. */
+export function ofTeams(live: number): WantedDeployments {
+  return { live, teams: Math.ceil(live / TEAM_SIZE) };
 }
 
 /** Makes a marketplace's database, written through the store. */
