@@ -130,7 +130,7 @@ export const measures: readonly Measure[] = [
       // 50 where the interval is 10 to 30 s; fewer: it does not keep up.
       pollsPerSOf1000: { what: 'polls a second of 1,000', unit: '', mayGrow: null },
       writesPerS: { what: 'write transactions a second', unit: '', mayGrow: LINEAR },
-      // PostgreSQL writes whole pages after each of its checkpoints, of which one may be in the time that is measured.
+      // After a checkpoint PostgreSQL writes whole pages, and a checkpoint may fall into the measured time.
       kibADay: { what: 'written a day for each', unit: 'KiB', mayGrow: null },
     },
   },

@@ -350,7 +350,7 @@ export class ProviderWorker {
         this.#volumes.put(id, Math.round(SETTLED_MS * this.#deps.random.next()));
   }
 
-  /** The process that was told of the change may have ended since. */
+  /** Within seconds, though the process that was woken for the change may have died. */
   #takeChangingVolumes(ids: readonly string[]): void {
     for (const id of ids)
       if (this.#contexts.has(rangeOf(id))) this.#volumes.put(id, this.#volumes.has(id) ? CHANGING_MS : 0);

@@ -19,8 +19,8 @@ export function nounOf({ kind }: Pick<VolumeIntent, 'kind'>): string {
 }
 
 /**
- * Waits until a volume is as it was asked to be, and at most until the end of the intent; returns it. One that was not sent by then
- * is withdrawn. `goesOn`: whether it still comes to that, although the intent was replaced.
+ * Waits until a volume is as it was asked to be, at most until the end of the intent, and returns the volume. An intent
+ * that was not sent by then is withdrawn. `goesOn`: whether it still comes to that, although the intent was replaced.
  *
  * @throws {ApiError} the refusal of the provider; PROVIDER_REFUSED where nothing was sent, or the worker gave it up:
  *   nothing changed; PROVIDER_SLOW (M: 504) where it was sent and is not decided
