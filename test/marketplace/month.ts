@@ -1,5 +1,5 @@
-import { volumePercentage } from '../../src/marketplace/discounts/assess-volume.ts';
 import { assignDiscount } from '../../src/marketplace/discounts/discounts.ts';
+import { volumePercentage } from '../../src/marketplace/ledger/assess-volume.ts';
 import { topUp } from '../../src/marketplace/ledger/credit.ts';
 import { verifyLedger } from '../../src/marketplace/ledger/verify-ledger.ts';
 import { systemRandom } from '../../src/runtime/system.ts';

@@ -2,11 +2,11 @@ import { nextTurn } from '../../ports/clock.ts';
 import { LeaseLost } from '../../work/lease.ts';
 import type { LeasedJob } from '../../work/leased-job.ts';
 import type { Deps } from '../deps.ts';
-import { assessVolumeDiscounts } from '../discounts/assess-volume.ts';
 import { leasedJob } from '../model/fenced-store.ts';
 import type { SegmentRecord } from '../model/ledger-records.ts';
 import { type PageEnd, type Store, StoreUnavailable } from '../model/store.ts';
 import { accrue, accrueTogether, hasChanged } from './accrue.ts';
+import { assessVolumeDiscounts } from './assess-volume.ts';
 import { watchTeam } from './watch-team.ts';
 import { type Enforcement, ZeroBalance } from './zero-balance.ts';
 

@@ -4,12 +4,12 @@ import { type PostgresServer, startPostgres } from '../../../test/support/databa
 import { systemRandom } from '../../runtime/system.ts';
 import { openMarketplacePostgresStore } from '../../store/marketplace/postgres/store.ts';
 import { now, runningDeployment, seed, teamId, volume } from '../../store/marketplace/records.fixture.ts';
-import { assessVolumeDiscounts } from '../discounts/assess-volume.ts';
 import { assignDiscount } from '../discounts/discounts.ts';
 import { priceFor } from '../discounts/price.ts';
 import { defaultOptions } from '../model/options.ts';
 import type { Store } from '../model/store.ts';
 import { accrue } from './accrue.ts';
+import { assessVolumeDiscounts } from './assess-volume.ts';
 import { endBilling, startBilling } from './bill.ts';
 import { topUp } from './credit.ts';
 import { verifyLedger } from './verify-ledger.ts';

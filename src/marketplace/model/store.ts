@@ -359,7 +359,7 @@ export interface LedgerReader {
   malformed(limit: number): Promise<{ id: string; isBalanced: boolean }[]>;
   /** How many rows of each kind there are, by which it is known that {@link malformed} saw them all. */
   countRows(): Promise<{ transactions: number; entries: number; usages: number; uses: number }>;
-  /** What a team was charged for use from `from` until before `to`. */
+  /** What a team was charged for use from `from`, exclusive, to `to`: a slice counts at its end. */
   usageOf(teamId: string, from: number, to: number): Promise<number>;
   /** All segments in the order of their ids, after `afterId`, each with what its slices and lines of days say. */
   auditSegments(page: { afterId?: string; limit: number }): Promise<

@@ -286,9 +286,9 @@ export function describeLedger(storeOf: () => Store): void {
         });
         const { ledger } = storeOf().read;
         expect((await ledger.transactionsOf(teamId, 3)).map(({ id }) => id)).toEqual(['u3', 'u2', 'u1']);
-        expect(await ledger.usageOf(teamId, now + 1, now + 3)).toBe(110);
+        expect(await ledger.usageOf(teamId, now + 1, now + 3)).toBe(1100);
         expect(await ledger.usageOf(teamId, now, now + 9)).toBe(1110);
-        expect(await ledger.usageOf(teamId, now + 9, now + 10)).toBe(0);
+        expect(await ledger.usageOf(teamId, now + 3, now + 10)).toBe(0);
       });
     });
 

@@ -1,18 +1,4 @@
-import {
-  and,
-  asc,
-  desc,
-  eq,
-  getTableColumns,
-  gt,
-  gte,
-  inArray,
-  isNull,
-  lt,
-  lte,
-  type SQL,
-  sql,
-} from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
 import type { SegmentRecord, SubjectKind } from '../../../marketplace/model/ledger-records.ts';
 import type { LedgerReader, LedgerWriter } from '../../../marketplace/model/store.ts';
 import { noLocking } from '../../queries/connection.ts';
@@ -173,8 +159,8 @@ export function ledgerReader(connection: Connection): LedgerReader {
           and(
             eq(ledgerTransactions.teamId, teamId),
             eq(ledgerTransactions.kind, 'usage'),
-            gte(ledgerTransactions.at, from),
-            lt(ledgerTransactions.at, to),
+            gt(ledgerTransactions.at, from),
+            lte(ledgerTransactions.at, to),
             eq(ledgerEntries.account, `team:${teamId}`),
           ),
         );

@@ -2,14 +2,15 @@ import { DAY_MS } from '../../ports/clock.ts';
 import type { Deps } from '../deps.ts';
 import { newId } from '../model/names.ts';
 import type { Transaction } from '../model/store.ts';
+import { accrued } from './balance.ts';
 
 const SPEND_DAYS = 30;
 /** The setting with the midnight of the day that was assessed last. */
 const ASSESSED = 'volume-discounts-assessed';
 
 /**
- * Once in a UTC day: what each team was charged in the 30 days before its midnight decides its volume-based discount
- * from that midnight on. Doing it again changes nothing.
+ * Once in a UTC day: what each team used in the 30 days before its midnight, posted or not, decides its volume-based
+ * discount from that midnight on. Doing it again changes nothing.
  */
 export async function assessVolumeDiscounts(
   deps: Pick<Deps, 'store' | 'random' | 'options'>,
@@ -40,7 +41,8 @@ async function assessTeam(
 ): Promise<void> {
   // Locks the team, so that two at once do not both add one.
   if ((await tx.teams.byId(teamId)) === null) return;
-  const spent = await tx.ledger.usageOf(teamId, midnight - SPEND_DAYS * DAY_MS, midnight);
+  const posted = await tx.ledger.usageOf(teamId, midnight - SPEND_DAYS * DAY_MS, midnight);
+  const spent = posted + (await accrued(tx, teamId, midnight));
   const percentage = volumePercentage(options.billing.volumeDiscounts, spent);
   const former = (await tx.discounts.ofTeam(teamId)).find(
     ({ source, endsAt }) => source === 'volume' && endsAt === null,

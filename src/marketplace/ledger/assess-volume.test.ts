@@ -1,11 +1,17 @@
 import { expect, it } from 'vitest';
 import { teamId } from '../../store/marketplace/records.fixture.ts';
-import { openBooks } from '../ledger/ledger.fixture.ts';
-import { OperatorError } from '../model/own-rows.ts';
+import { endDiscount } from '../discounts/discounts.ts';
+import { Accrual } from './accrual.ts';
 import { assessVolumeDiscounts, volumePercentage } from './assess-volume.ts';
-import { assignDiscount, endDiscount } from './discounts.ts';
+import { openBooks } from './ledger.fixture.ts';
 
 const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+const nobody = {
+  stop: async () => undefined,
+  terminate: async () => undefined,
+  deleteVolume: async () => undefined,
+};
 const tiers = [
   { spendMicroUsd: 1_000_000, percentage: 5 },
   { spendMicroUsd: 10_000_000, percentage: 20 },
@@ -63,6 +69,40 @@ it('gives each team what its last 30 days earn, from midnight on, and ends the f
   ]);
 });
 
+it('counts all that was used up to midnight, posted or not, and nothing of before the 30 days [discount-up-to-midnight]', async () => {
+  const books = await openDiscounts();
+  const { options } = books;
+  const rate = 2_500;
+  const ids = Array.from({ length: 5 }, (_, index) => `vol-${index}`);
+  for (const id of ids)
+    await books.keep({ id, volumeId: `v-${id}`, name: id, providerName: id, originalRateMicroUsd: rate });
+  await books.run({ originalRateMicroUsd: rate });
+  const dayMicroUsd = 24 * rate * (ids.length + 1);
+  const assessed = async (spendMicroUsd: number) => {
+    const volumeDiscounts = [{ spendMicroUsd, percentage: 5 }];
+    const deps = { ...books.deps, options: { ...options, billing: { ...options.billing, volumeDiscounts } } };
+    await books.store.transact((tx) => tx.settings.put('volume-discounts-assessed', ''));
+    await assessVolumeDiscounts(deps, books.clock.now());
+    return (await books.discounts()).filter(({ endsAt }) => endsAt === null).length;
+  };
+  const accrual = new Accrual({ ...books.deps, options, enforce: nobody });
+  const begunAt = books.clock.now();
+  for (const days of [1, 30, 31]) {
+    const midnight = begunAt + days * DAY_MS;
+    for (const left of [90 * MINUTE_MS, 30 * MINUTE_MS, 0]) {
+      await books.clock.advance(midnight - left - books.clock.now());
+      await books.observe('dep-1');
+      if (left > 0) await accrual.run();
+    }
+    const spent = Math.min(days, 30) * dayMicroUsd;
+    for (const [spendMicroUsd, discounts] of [
+      [spent, 1],
+      [spent + 1, 0],
+    ] as const)
+      expect(await assessed(spendMicroUsd)).toBe(discounts);
+  }
+});
+
 it('assesses a day once, and alike by several processes at once', async () => {
   const books = await openDiscounts();
   const options = { ...books.options, billing: { ...books.options.billing, volumeDiscounts: tiers } };
@@ -77,33 +117,6 @@ it('assesses a day once, and alike by several processes at once', async () => {
   await Promise.all([assessVolumeDiscounts(deps, now), assessVolumeDiscounts(deps, now)]);
   await assessVolumeDiscounts(deps, now + DAY_MS - 1);
   expect(await books.discounts()).toHaveLength(1);
-});
-
-it('assigns a discount and ends it once', async () => {
-  const books = await openDiscounts();
-  const startsAt = books.clock.now();
-  const { id } = await assignDiscount(books.deps, { teamId, percentage: 50 });
-  await books.clock.advance(1_000);
-  await endDiscount(books.deps, id);
-  await books.clock.advance(1_000);
-  await endDiscount(books.deps, id);
-  expect(await books.discounts()).toEqual([
-    { source: 'admin', percentage: 50, startsAt, endsAt: startsAt + 1_000 },
-  ]);
-  const later = await assignDiscount(books.deps, { teamId, percentage: 5, startsAt: startsAt + DAY_MS });
-  expect((await endDiscount(books.deps, later.id)).endsAt).toBe(startsAt + DAY_MS);
-});
-
-it('refuses what is no discount [discount-refused]', async () => {
-  const books = await openDiscounts();
-  const now = books.clock.now();
-  for (const percentage of [4, 51, 7.5, Number.NaN])
-    await expect(assignDiscount(books.deps, { teamId, percentage })).rejects.toThrow(/5 to 50/);
-  const wrong = { teamId, percentage: 10 };
-  await expect(assignDiscount(books.deps, { ...wrong, startsAt: now - 1 })).rejects.toThrow(/now or later/);
-  await expect(assignDiscount(books.deps, { ...wrong, endsAt: now })).rejects.toThrow(/after it has started/);
-  await expect(assignDiscount(books.deps, { ...wrong, teamId: 'team-9' })).rejects.toThrow(OperatorError);
-  await expect(endDiscount(books.deps, 'disc-9')).rejects.toThrow(/no discount "disc-9"/);
 });
 
 it('refuses to end a discount that follows from what is spent', async () => {
