@@ -8,6 +8,8 @@ import { DatabaseRefused } from '../../database-refused.ts';
 import { openPostgresStore } from '../../postgres/store.ts';
 import {
   deployment,
+  forgedLine,
+  grant,
   now,
   posting,
   providerId,
@@ -222,6 +224,23 @@ describe('the ledger', () => {
       await server.query("INSERT INTO ledger_entries VALUES ('txn-1', 'cash', 1)", url);
       expect(await store.read.ledger.unbalanced(9)).toEqual(['txn-1']);
     }));
+
+  it.each([
+    ['a payment', `txn-grant-${teamId}`, 1],
+    ['a transaction of two slices', 'txn-1', 1],
+    ['a transaction of two slices, booked twice', 'txn-1', 2],
+  ])('has no day line in the place of %s', (_what, transactionId, times) =>
+    withTwo(async (store) => {
+      await store.transact(async (tx) => {
+        await grant(tx, 100);
+        await tx.ledger.insertSegment(segment());
+        await tx.ledger.post([posting(5, now + 2)]);
+      });
+      const forged = server.query(forgedLine(transactionId, times), url);
+      await expect(forged).rejects.toThrow('a day line is not the sum of its slices');
+      expect(await store.read.ledger.transactionsOf(teamId, 9)).toHaveLength(2);
+    }),
+  );
 });
 
 describe('request counts', () => {

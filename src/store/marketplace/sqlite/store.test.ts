@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../marketplace/model/store.ts';
-import { deployment, now, posting, seed, segment } from '../records.fixture.ts';
+import { deployment, forgedLine, now, posting, seed, segment, teamId } from '../records.fixture.ts';
 import { describeMarketplaceStore } from '../store.suite.ts';
 import { openMarketplaceSqliteStore } from './store.ts';
 
@@ -52,6 +52,26 @@ it('lets nobody change or delete what the ledger has, and finds what was written
   past.exec("INSERT INTO ledger_entries VALUES ('txn-1', 'cash', 1)");
   past.close();
   expect(await store.read.ledger.unbalanced(9)).toEqual(['txn-1']);
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+it.each([
+  ['a payment', `txn-grant-${teamId}`, 1],
+  ['a transaction of two slices', 'txn-1', 1],
+  ['a transaction of two slices, booked twice', 'txn-1', 2],
+])('puts no day line in the place of %s', async (_what, transactionId, times) => {
+  const store = openNew();
+  await seed(store, 100);
+  await store.transact(async (tx) => {
+    await tx.ledger.insertSegment(segment());
+    await tx.ledger.post([posting(5, now + 2)]);
+  });
+  const past = new Database(join(folder, 'marketplace.db'));
+  const forge = past.transaction(() => past.exec(forgedLine(transactionId, times)));
+  expect(() => forge()).toThrow(/a day line is not the sum of its slices/);
+  past.close();
+  expect(await store.read.ledger.transactionsOf(teamId, 9)).toHaveLength(2);
   await store.close();
   rmSync(folder, { recursive: true });
 });
