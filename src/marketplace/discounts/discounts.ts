@@ -62,6 +62,8 @@ export async function endDiscount(
       throw new OperatorError(`There is no discount "${id}": see \`berth marketplace discounts ls\`.`);
     if (record.source === 'volume')
       throw new OperatorError(`The discount "${id}" follows from what the team spends; it cannot be ended.`);
+    // Locks the team: what it was billed until then has the discount.
+    await tx.teams.byId(record.teamId);
     const now = clock.now();
     if (record.endsAt !== null && record.endsAt <= now) return record;
     const ended = { ...record, endsAt: Math.max(now, record.startsAt) };
