@@ -86,13 +86,9 @@ export class Accrual {
     const { read } = deps.store;
     const open = await read.ledger.billedSegmentsOfTeam(teamId);
     const discounts = open.length === 0 ? [] : await read.discounts.ofTeam(teamId);
-    const changed = open.filter((billed) => hasChanged(billed, discounts, now));
-    if (changed.length > 0)
-      await this.#accrue(
-        deps,
-        changed.map(({ segment }) => segment),
-        now,
-      );
+    const changed = open.filter((billed) => hasChanged(billed, discounts, now)).map(({ segment }) => segment);
+    for (let from = 0; from < changed.length; from += AT_ONCE)
+      await this.#accrue(deps, changed.slice(from, from + AT_ONCE), now);
     const watch = await watchTeam(deps, teamId, now);
     if (watch !== null && watch.exhaustedAt !== null)
       await this.#zeroBalance.check(deps.store, teamId, watch.exhaustedAt, now);

@@ -351,6 +351,20 @@ export function describeLedger(storeOf: () => Store): void {
       it('show with the open segments what their subjects say of them', async () => {
         await write(async (tx) => {
           await tx.deployments.insert(runningDeployment({ observedAt: now + 3, discountPercentage: 10 }));
+      it('are posted together however many there are: more than one statement of either database takes [more-slices-than-a-statement]', async () => {
+        const count = 11_000;
+        await write(async (tx) => {
+          await tx.ledger.insertSegment(segment());
+          const postings = Array.from({ length: count }, (_, index) =>
+            posting(1, now + index + 1, { id: `txn-${index}` }),
+          );
+          await tx.ledger.post(postings);
+        });
+        expect(await balance()).toBe(-count);
+        expect(await storeOf().read.ledger.countRows()).toMatchObject({ usages: count, uses: count });
+        expect(await storeOf().read.ledger.segmentById('seg-1')).toMatchObject({ postedUntil: now + count });
+      });
+
           await tx.volumes.insert(volume({ discountPercentage: 20 }));
           await tx.ledger.insertSegment(segment());
           await tx.ledger.insertSegment(segment({ id: 'seg-2', subjectKind: 'volume', subjectId: 'vol-1' }));

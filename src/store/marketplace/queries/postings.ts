@@ -73,11 +73,20 @@ async function insertBookings(
   bookings: readonly Booking[],
 ): Promise<void> {
   for (const booking of bookings) assertBalanced(booking);
-  await db.insert(ledgerTransactions).values(bookings.map(({ transaction }) => transaction));
+  const transactions = bookings.map(({ transaction }) => transaction);
+  await inParts(transactions, (part) => db.insert(ledgerTransactions).values(part));
   const entries = bookings.flatMap(({ transaction, entries: own }) =>
     own.map((entry) => ({ ...entry, transactionId: transaction.id })),
   );
-  await db.insert(ledgerEntries).values(entries);
+  await inParts(entries, (part) => db.insert(ledgerEntries).values(part));
+}
+
+/** A statement takes at most 65,535 values in PostgreSQL, and 32,766 in SQLite. */
+const ROWS_AT_ONCE = 1_000;
+
+async function inParts<T>(rows: readonly T[], insert: (part: T[]) => PromiseLike<unknown>): Promise<void> {
+  for (let from = 0; from < rows.length; from += ROWS_AT_ONCE)
+    await insert(rows.slice(from, from + ROWS_AT_ONCE));
 }
 
 /** @throws {Error} a fault of the program */
@@ -104,14 +113,13 @@ export async function post(connection: Connection, postings: readonly Posting[])
     connection,
     taken.map(({ usage }) => usage),
   );
-  await connection.db.insert(connection.tables.slices).values(
-    taken.map(({ segment, usage: { transaction, amountMicroUsd } }) => ({
-      segmentId: segment.id,
-      sliceEnd: transaction.at,
-      amountMicroUsd,
-      transactionId: transaction.id,
-    })),
-  );
+  const slices = taken.map(({ segment, usage: { transaction, amountMicroUsd } }) => ({
+    segmentId: segment.id,
+    sliceEnd: transaction.at,
+    amountMicroUsd,
+    transactionId: transaction.id,
+  }));
+  await inParts(slices, (part) => connection.db.insert(connection.tables.slices).values(part));
   for (const kind of ['deployment', 'volume'] as const) {
     const rows = [...costsOf(kind, taken)].map(([id, { amountMicroUsd, at }]) => row(id, amountMicroUsd, at));
     if (rows.length > 0) await addCosts(connection, kind, rows);
