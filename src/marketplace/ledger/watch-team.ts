@@ -14,7 +14,7 @@ import { NEXT_ROUND_MS } from './slices.ts';
 import { watchVolumes } from './watch-volumes.ts';
 import { stepDueAt } from './zero-balance.ts';
 
-/** What a team without balance is looked at again after, at the latest: its graces may be configured anew. */
+/** The longest time until the next check: graces may be configured anew, and the store takes a later one for misdated. */
 const LOOK_AGAIN_MS = 3_600_000;
 
 type WatchDeps = Pick<Deps, 'clock' | 'random' | 'options'>;
@@ -52,7 +52,9 @@ export async function watchTeam(
     const { watch, nextAt } = await watchExhausted(deps, tx, { ...team, watch: read.watch }, reading);
     if (!isSame(watch, team.watch)) await tx.teams.update({ ...team, watch });
     const at = Math.min(readAt, nextAt);
-    await tx.teams.scheduleCheck(teamId, Number.isFinite(at) ? at : null);
+    // Configured graces and notices may end in a fraction of a millisecond.
+    const nextCheckAt = Math.ceil(Math.min(at, now + LOOK_AGAIN_MS));
+    await tx.teams.scheduleCheck(teamId, Number.isFinite(at) ? nextCheckAt : null);
     return watch;
   });
 }
@@ -93,12 +95,7 @@ async function watchExhausted(
   const { zeroBalance } = deps.options.billing;
   const steps = deployments.map((deployment) => stepDueAt(deployment, exhaustedAt, zeroBalance));
   const nextAt = Math.min(volumes.nextAt, ...steps);
-  if (!Number.isFinite(nextAt)) return { watch: volumes.watch, nextAt };
-  const { at: now } = reading;
-  return {
-    watch: volumes.watch,
-    nextAt: Math.min(Math.max(nextAt, now + NEXT_ROUND_MS), now + LOOK_AGAIN_MS),
-  };
+  return { watch: volumes.watch, nextAt: Math.max(nextAt, reading.at + NEXT_ROUND_MS) };
 }
 
 async function mailNews(
