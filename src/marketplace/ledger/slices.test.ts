@@ -46,6 +46,14 @@ it('takes all that is certain once an hourly slice is due, and nothing before', 
   );
 });
 
+it.each([hourly, { sliceMs: 300_000 }])(
+  'looks within a slice at what a clock that was ahead has posted: %o',
+  (options) => {
+    const next = nextLookAt(options, { id: 'seg-1', postedUntil: at + DAY_MS }, at, at);
+    expect(next).toBe(nextSliceAt(options, 'seg-1', at));
+  },
+);
+
 it('ends a slice at each midnight of UTC', () => {
   expect(endsOfSlices(at + 1, at + 5)).toEqual([at + 5]);
   expect(endsOfSlices(at - 5, at)).toEqual([at]);

@@ -45,7 +45,9 @@ export function nextLookAt(
   const { sliceMs } = options;
   if (sliceMs === null) return nextSliceAt(options, id, now);
   const at = nextSliceAt(options, id, postedUntil);
-  return at > now ? at : now + Math.max(NEXT_ROUND_MS, Math.min(sliceMs, now - certain));
+  return at > now
+    ? nextSliceAt(options, id, now)
+    : now + Math.max(NEXT_ROUND_MS, Math.min(sliceMs, now - certain));
 }
 
 /** Where slices up to `until` end: each is of one UTC day, so that what a day took is exact. */

@@ -81,7 +81,7 @@ export interface TeamReader {
   /** Those that are billed for something. */
   spending(): Promise<TeamWithLoad[]>;
   count(): Promise<number>;
-  /** Those that the billing job has to look at by then, in that order, after `after`. */
+  /** Those to check by then, and after them those that a wrong clock has scheduled hours later; all after `after`. */
   due(of: { now: number; after?: PageEnd | undefined; limit: number }): Promise<PageEnd[]>;
   /** The oldest membership first. */
   membershipsOf(userId: string): Promise<MemberRecord[]>;
@@ -325,7 +325,7 @@ export interface LedgerReader {
   openSegments(page: { afterId?: string; limit: number }): Promise<SegmentRecord[]>;
   /** Those of a team with what they depend on, without locks. */
   billedSegmentsOfTeam(teamId: string): Promise<BilledSegment[]>;
-  /** Open ones that the billing job has to look at by then, in that order, after `after`; without locks. */
+  /** Open ones to post by then, and after them those that a wrong clock has scheduled hours later; without locks. */
   dueSegments(of: { now: number; after?: PageEnd | undefined; limit: number }): Promise<SegmentRecord[]>;
   /** Those that are not rolled up. */
   slicesOf(segmentId: string): Promise<SliceRecord[]>;

@@ -135,6 +135,30 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await ledger.segmentById('b')).toMatchObject({ postedUntil: now + 1, nextPostAt: now + 7 });
       });
 
+      it('are segments and teams that a clock that was wrong has put too far ahead, after all others [due-in-the-future]', async () => {
+        const HOUR_MS = 3_600_000;
+        const wrong = now + 24 * HOUR_MS;
+        const moments = { a: wrong, b: now + HOUR_MS, c: wrong, d: now - 1 };
+        await write(async (tx) => {
+          for (const [id, nextPostAt] of Object.entries(moments)) {
+            await tx.ledger.insertSegment(segment({ id, subjectId: id, nextPostAt }));
+            await tx.teams.insert(team({ id }));
+            await tx.teams.scheduleCheck(id, nextPostAt);
+          }
+          await tx.teams.scheduleCheck(teamId, null);
+        });
+        const { ledger, teams } = storeOf().read;
+        const idsOf = (found: readonly { id: string }[]) => found.map(({ id }) => id);
+        for (const due of [ledger.dueSegments, teams.due]) {
+          expect(idsOf(await due({ now, limit: 9 }))).toEqual(['d', 'a', 'c']);
+          expect(idsOf(await due({ now, limit: 2 }))).toEqual(['d', 'a']);
+          expect(idsOf(await due({ now, limit: 1 }))).toEqual(['d']);
+          expect(idsOf(await due({ now, after: { at: now - 1, id: 'd' }, limit: 1 }))).toEqual(['a']);
+          expect(idsOf(await due({ now, after: { at: wrong, id: 'a' }, limit: 9 }))).toEqual(['c']);
+          expect(idsOf(await due({ now, after: { at: wrong, id: 'c' }, limit: 9 }))).toEqual([]);
+        }
+      });
+
       it('are teams by when they are looked at next, and not by their records', async () => {
         await write((tx) => tx.teams.insert(team({ id: 'other' })));
         expect(await dueTeams()).toEqual([]);
@@ -327,6 +351,20 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await ledger.slicesOf('seg-3')).toEqual([]);
       });
 
+      it('are posted together however many there are: more than one statement of either database takes [more-slices-than-a-statement]', async () => {
+        const count = 11_000;
+        await write(async (tx) => {
+          await tx.ledger.insertSegment(segment());
+          const postings = Array.from({ length: count }, (_, index) =>
+            posting(1, now + index + 1, { id: `txn-${index}` }),
+          );
+          await tx.ledger.post(postings);
+        });
+        expect(await balance()).toBe(-count);
+        expect(await storeOf().read.ledger.countRows()).toMatchObject({ usages: count, uses: count });
+        expect(await storeOf().read.ledger.segmentById('seg-1')).toMatchObject({ postedUntil: now + count });
+      });
+
       it('of several teams are each taken from its own balance, and from none where one team is not there', async () => {
         const ofTeam = (id: string, number: number, amountMicroUsd: number) => {
           const taken = { id: `txn-${number}`, teamId: id, subjectId: `dep-${number}` };
@@ -351,20 +389,6 @@ export function describeLedger(storeOf: () => Store): void {
       it('show with the open segments what their subjects say of them', async () => {
         await write(async (tx) => {
           await tx.deployments.insert(runningDeployment({ observedAt: now + 3, discountPercentage: 10 }));
-      it('are posted together however many there are: more than one statement of either database takes [more-slices-than-a-statement]', async () => {
-        const count = 11_000;
-        await write(async (tx) => {
-          await tx.ledger.insertSegment(segment());
-          const postings = Array.from({ length: count }, (_, index) =>
-            posting(1, now + index + 1, { id: `txn-${index}` }),
-          );
-          await tx.ledger.post(postings);
-        });
-        expect(await balance()).toBe(-count);
-        expect(await storeOf().read.ledger.countRows()).toMatchObject({ usages: count, uses: count });
-        expect(await storeOf().read.ledger.segmentById('seg-1')).toMatchObject({ postedUntil: now + count });
-      });
-
           await tx.volumes.insert(volume({ discountPercentage: 20 }));
           await tx.ledger.insertSegment(segment());
           await tx.ledger.insertSegment(segment({ id: 'seg-2', subjectKind: 'volume', subjectId: 'vol-1' }));

@@ -5,7 +5,7 @@ import { noLocking } from '../../queries/connection.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 import { ledgerAudit } from './ledger-audit.ts';
-import { isAfter, isLater } from './pages.ts';
+import { isAfter, isLater, readDue } from './pages.ts';
 import { book, lockBilled, post, rollUp } from './postings.ts';
 import { rollUpReader } from './roll-up.ts';
 import { becomesDue } from './teams.ts';
@@ -114,19 +114,15 @@ export function ledgerReader(connection: Connection): LedgerReader {
         ),
     openSegments: ({ afterId = '', limit }) => openSegments(connection, { afterId, limit }),
     billedSegmentsOfTeam: (teamId) => billedSegmentsOfTeam(connection, { teamId }),
-    dueSegments: async ({ now, after, limit }) =>
-      db
-        .select()
-        .from(segments)
-        .where(
-          and(
-            isNull(segments.endedAt),
-            lte(segments.nextPostAt, now),
-            isLater(segments.nextPostAt, segments.id, after),
-          ),
-        )
-        .orderBy(asc(segments.nextPostAt), asc(segments.id))
-        .limit(limit),
+    dueSegments: ({ after, ...page }) =>
+      readDue(segments.nextPostAt, page, (isDue, limit) =>
+        db
+          .select()
+          .from(segments)
+          .where(and(isNull(segments.endedAt), isDue, isLater(segments.nextPostAt, segments.id, after)))
+          .orderBy(asc(segments.nextPostAt), asc(segments.id))
+          .limit(limit),
+      ),
     slicesOf: async (segmentId) =>
       db.select().from(slices).where(eq(slices.segmentId, segmentId)).orderBy(asc(slices.sliceEnd)),
     transactionsOf: async (teamId, limit) =>

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, getTableColumns, gt, inArray, isNotNull, lte, or, sql } from 'drizzle-orm';
+import { and, asc, count, eq, getTableColumns, gt, inArray, isNotNull, or, sql } from 'drizzle-orm';
 import type {
   DiscountReader,
   DiscountWriter,
@@ -8,7 +8,7 @@ import type {
 import { contains } from '../../queries/connection.ts';
 import { prepared, preparedWrite } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
-import { isLater } from './pages.ts';
+import { isLater, readDue } from './pages.ts';
 
 /** A team's columns without its load, which triggers keep, and when it is due. */
 function recordOf({ tables: { teams } }: Connection) {
@@ -109,13 +109,15 @@ export function teamReader(connection: Connection): TeamReader {
         .limit(limit),
     spending: async () => db.select().from(teams).where(gt(teams.openSegments, 0)).orderBy(asc(teams.slug)),
     count: async () => (await db.select({ count: count() }).from(teams))[0]?.count ?? 0,
-    due: async ({ now, after, limit }) => {
-      const found = await db
-        .select({ at: teams.nextCheckAt, id: teams.id })
-        .from(teams)
-        .where(and(lte(teams.nextCheckAt, now), isLater(teams.nextCheckAt, teams.id, after)))
-        .orderBy(asc(teams.nextCheckAt), asc(teams.id))
-        .limit(limit);
+    due: async ({ after, ...page }) => {
+      const found = await readDue(teams.nextCheckAt, page, (isDue, limit) =>
+        db
+          .select({ at: teams.nextCheckAt, id: teams.id })
+          .from(teams)
+          .where(and(isDue, isLater(teams.nextCheckAt, teams.id, after)))
+          .orderBy(asc(teams.nextCheckAt), asc(teams.id))
+          .limit(limit),
+      );
       return found.map(({ at, id }) => ({ at: at ?? 0, id }));
     },
     membershipsOf: (userId) => membershipsOf(connection, { userId }),
