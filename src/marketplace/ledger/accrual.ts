@@ -13,6 +13,8 @@ import { type Enforcement, ZeroBalance } from './zero-balance.ts';
 const EVERY_MS = 30_000;
 /** How many teams are looked at, and how many segments are posted in one transaction. */
 const AT_ONCE = 200;
+/** A round ends when the store is unavailable this many times in a row. */
+const UNAVAILABLE_IN_A_ROW = 3;
 /** A round ends long before its lease does, however much is due; the next one goes on. */
 const BUSY_MS = 25_000;
 
@@ -27,6 +29,8 @@ export class Accrual {
   readonly #deps: AccrualDeps;
   readonly #job: LeasedJob<Store>;
   readonly #zeroBalance: ZeroBalance;
+  /** How often in a row the store was unavailable. */
+  #unavailable = 0;
 
   constructor({ enforce, ...deps }: AccrualDeps & { enforce: Enforcement }) {
     this.#deps = deps;
@@ -55,6 +59,7 @@ export class Accrual {
 
   async #work(deps: AccrualDeps): Promise<void> {
     const now = deps.clock.now();
+    this.#unavailable = 0;
     const { teams, ledger } = deps.store.read;
     await this.#attempt({ job: 'discounts' }, () => assessVolumeDiscounts(deps, now));
     for await (const due of this.#pages((after) => teams.due({ now, after, limit: AT_ONCE }), toSelf))
@@ -101,7 +106,7 @@ export class Accrual {
     try {
       await accrueTogether(deps, segments, now);
     } catch (err) {
-      if (err instanceof StoreUnavailable || err instanceof LeaseLost) throw err;
+      if (err instanceof LeaseLost) throw err;
       deps.log.warn(
         { err, segments: segments.length },
         'slices could not be billed together; each is billed by itself',
@@ -117,8 +122,10 @@ export class Accrual {
   async #attempt(fields: object, work: () => Promise<void>): Promise<void> {
     try {
       await work();
+      this.#unavailable = 0;
     } catch (err) {
-      if (err instanceof StoreUnavailable || err instanceof LeaseLost) throw err;
+      if (err instanceof LeaseLost) throw err;
+      if (err instanceof StoreUnavailable && ++this.#unavailable >= UNAVAILABLE_IN_A_ROW) throw err;
       this.#deps.log.error({ err, ...fields }, 'a part of the billing round failed; it will be retried');
     }
   }
