@@ -10,6 +10,7 @@ import {
   noLocking,
 } from '../queries/connection.ts';
 import { preparedWrite } from '../queries/prepared.ts';
+import { SERVER_RUN } from './server-run.ts';
 
 /** For one statement outside of a transaction: it passes over the rows that somebody holds. */
 export const skippingLocked: Locking = {
@@ -24,8 +25,9 @@ const lower: Connection['lower'] = (text) => sql`lower(${text} COLLATE "C")`;
 const changes: ChangeNumbers = {
   next: () => sql`pg_current_xact_id()::text::bigint`,
   snapshot: () => sql`pg_current_snapshot()::text`,
-  // A dump gives the row another xmin. Whatever else restores a database starts the server anew, and a standby is another server.
-  epoch: sql`concat((SELECT concat(id, ' ', xmin) FROM installation), ' ', extract(epoch FROM pg_postmaster_start_time()))`,
+  // A dump gives the row another xmin, and a template's copy has another folder. Whatever else takes a database back starts the
+  // server anew, and a standby is another server.
+  epoch: sql`concat((SELECT concat(id, ' ', xmin) FROM installation), ' ', pg_relation_filepath('installation'), ' ', ${sql.raw(SERVER_RUN)})`,
   isAmong: (column, list) => sql`${column} = ANY (${list}::bigint[])`,
   isBelowEnd: (column) => sql`${column} < pg_snapshot_xmax(pg_current_snapshot())::text::bigint`,
 };

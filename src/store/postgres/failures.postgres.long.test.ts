@@ -1,11 +1,17 @@
 import { inspect } from 'node:util';
+import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { until } from '../../../test/support/clocks/until.ts';
-import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
+import {
+  type PostgresServer,
+  startEmbedded,
+  startPostgres,
+} from '../../../test/support/databases/postgres.ts';
 import { type Store, StoreUnavailable } from '../../orchestrator/model/store.ts';
 import { account, claim, dueWork, instance } from '../records.fixture.ts';
 import { createPool } from './pool.ts';
 import { openPostgresStore } from './store.ts';
+import { OutcomeUnknown } from './transaction.ts';
 import { type Break, startWire } from './wire.fixture.ts';
 
 const SECRET = 'the-canary-in-a-parameter';
@@ -70,6 +76,57 @@ describe('a connection that breaks at the commit [connection-breaks-at-commit]',
     });
     await expect(cut).rejects.toThrow(StoreUnavailable);
     expect(runs).toBe(1);
+  });
+});
+
+describe('a crash of a process of PostgreSQL [postgres-crashes]', () => {
+  /** What was not flushed is lost, and ids of transactions are given out again. */
+  async function crash(databaseUrl: string): Promise<void> {
+    const connected = async () => {
+      const client = new Client({ connectionString: databaseUrl });
+      client.on('error', () => undefined);
+      await client.connect();
+      return client;
+    };
+    const operator = await connected();
+    const { rows } = await operator.query('SELECT pg_backend_pid() AS pid');
+    process.kill(rows[0].pid, 'SIGKILL');
+    await until('it has recovered', () =>
+      connected().then(
+        (client) => client.end().then(() => true),
+        () => false,
+      ),
+    );
+  }
+
+  it('leaves the outcome of a commit unknown, and changes the epoch of changes', async () => {
+    const crashing = await startEmbedded();
+    const operator = new Client({ connectionString: crashing.url });
+    operator.on('error', () => undefined);
+    await operator.connect();
+    await operator.query("ALTER SYSTEM SET wal_writer_delay = '10s'");
+    await operator.query('SELECT pg_reload_conf()');
+    const way = await startWire(crashing.url);
+    const crashed = await openPostgresStore(way.url);
+    await crashed.transact((tx) => tx.credentials.insertAccount(account));
+    const where = { accountId: account.id, after: null, limit: 1 };
+    const { epoch } = await crashed.read.changes.page(where);
+    way.breakAt('berth_end', 'held');
+    const lost = crashed.transact((tx) => tx.instances.insert(instance('lost')));
+    const outcome = expect(lost).rejects.toThrow(OutcomeUnknown);
+    await until('it is held', () => way.isHeld());
+    await crash(crashing.url);
+    const others = new Client({ connectionString: crashing.url });
+    await others.connect();
+    for (let count = 0; count < 20; count++) await others.query('SELECT pg_current_xact_id()');
+    way.breakHeld();
+    await outcome;
+    expect(await crashed.read.instances.byId('lost')).toBeNull();
+    expect((await crashed.read.changes.page(where)).epoch).not.toBe(epoch);
+    await others.end();
+    await crashed.close();
+    await way.cut();
+    await crashing.stop();
   });
 });
 

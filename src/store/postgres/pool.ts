@@ -1,5 +1,6 @@
 import { type ClientBase, Pool, type PoolConfig } from 'pg';
 import { BerthClient, TransactionClient } from './client.ts';
+import { SERVER_RUN } from './server-run.ts';
 
 /** Timeouts, in milliseconds. */
 const CONNECT_MS = 5_000;
@@ -69,6 +70,13 @@ export function createPool(url: string, max: number, use = STATEMENTS): Pool {
   return pool;
 }
 
+const serverRuns = new WeakMap<ClientBase, string>();
+
+/** `SERVER_RUN` of the server that a client of a pool is connected to. */
+export function serverRunOf(client: ClientBase): string | undefined {
+  return serverRuns.get(client);
+}
+
 /** A standby refuses the last statement: what it answers may be old, and it would stay in the pool. */
 async function prepareSession(client: ClientBase, { statementMs, mayWriteAlone }: Use): Promise<void> {
   client.on('error', () => undefined);
@@ -78,6 +86,7 @@ async function prepareSession(client: ClientBase, { statementMs, mayWriteAlone }
     SET default_transaction_read_only = ${mayWriteAlone ? 'off' : 'on'};
     SET statement_timeout = ${statementMs};
     SET lock_timeout = ${LOCK_MS};
-    SET idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS};
-    SELECT pg_current_xact_id()`);
+    SET idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`);
+  const { rows } = await client.query<{ run: string }>(`SELECT ${SERVER_RUN} AS run, pg_current_xact_id()`);
+  serverRuns.set(client, rows[0]?.run ?? '');
 }

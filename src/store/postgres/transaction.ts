@@ -7,7 +7,8 @@ import type { Connection } from '../queries/connection.ts';
 import type { ClientConnection, ConnectionOf } from './connection.ts';
 import type { KnownSchema } from './database-format.ts';
 import { asFailure, fromPostgres, type PostgresFailure, toFailure } from './errors.ts';
-import { IDLE_IN_TRANSACTION_MS } from './pool.ts';
+import { IDLE_IN_TRANSACTION_MS, serverRunOf } from './pool.ts';
+import { SERVER_RUN } from './server-run.ts';
 
 const MAX_TRIES = 6;
 /** The next try sees the conflicting row; if it conflicts still, the caller gets the error. */
@@ -93,7 +94,7 @@ async function runOnce<T, Schema>(
     const lost = await commit(client, last);
     if (lost !== undefined) {
       isLost = true;
-      await settle(statementPool, id, lost);
+      await settle(statementPool, { id, run: serverRunOf(client) }, lost);
     }
     return result;
   } catch (thrown) {
@@ -153,17 +154,23 @@ async function commit(
   }
 }
 
+/** A transaction, and the server's run that it began in. */
+interface Begun {
+  id: string;
+  run: string | undefined;
+}
+
 /**
  * Returns if the transaction is committed, and synchronous standbys have it.
  *
  * @throws {RolledBack} if it is not committed
  * @throws {OutcomeUnknown} if that cannot be found out
  */
-async function settle(statementPool: Pool, id: string, lost: PostgresFailure): Promise<void> {
+async function settle(statementPool: Pool, begun: Begun, lost: PostgresFailure): Promise<void> {
   const giveUpAt = performance.now() + ASK_FOR_MS;
   const unknown = new OutcomeUnknown(`${lost.code || 'connection'}: ${lost.message}`, { cause: lost });
   for (;;) {
-    const status = await outcomeOf(statementPool, id).catch(() => Promise.reject(unknown));
+    const status = await outcomeOf(statementPool, begun).catch(() => Promise.reject(unknown));
     if (status === 'committed') return confirm(statementPool).catch(() => Promise.reject(unknown));
     if (status === 'aborted')
       throw new RolledBack('the connection broke, and the transaction is rolled back', { cause: lost });
@@ -181,13 +188,14 @@ async function confirm(statementPool: Pool): Promise<void> {
   await statementPool.query(emptyCommit);
 }
 
-/** Null: it was too long ago. */
+/** Null: it was too long ago, or the id may be another transaction's by now. */
 async function outcomeOf(
   statementPool: Pool,
-  id: string,
+  { id, run }: Begun,
 ): Promise<'committed' | 'aborted' | 'in progress' | null> {
-  const { rows } = await statementPool.query('SELECT pg_xact_status($1::xid8) AS status', [id]);
-  return rows[0]?.status ?? null;
+  const text = `SELECT pg_xact_status($1::xid8) AS status, ${SERVER_RUN} AS run`;
+  const { rows } = await statementPool.query(text, [id]);
+  return rows[0]?.run === run ? rows[0]?.status : null;
 }
 
 async function isRolledBack(client: PoolClient): Promise<boolean> {

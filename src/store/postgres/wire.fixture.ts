@@ -5,8 +5,9 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
  * When a connection breaks at some words: before the server hears them, after it has answered them, or at once while
  * the server hears them later, when somebody asks what became of the transaction, or when the test says so and
  * whoever asks is cut off. Or it stalls: the server hears them, and its answer is held back until the test lets it go.
+ * Or it is held: the server does not hear them, and the connection breaks when the test says so.
  */
-export type Break = 'before' | 'after' | 'late' | 'hidden' | 'stalled';
+export type Break = 'before' | 'after' | 'late' | 'hidden' | 'stalled' | 'held';
 
 /** The way to a database, on which a test cuts connections, or lets nothing through; `await using` ends it. */
 export async function startWire(databaseUrl: string) {
@@ -19,12 +20,18 @@ export async function startWire(databaseUrl: string) {
   let sayLate = (): void => undefined;
   let sayHidden: (() => void) | undefined;
   let answerStalled: (() => void) | undefined;
+  let breakHeld: (() => void) | undefined;
 
   function breakAs(when: Break, client: Socket, upstream: Socket, words: Buffer): void {
     if (when === 'stalled') {
       upstream.pause();
       upstream.write(words);
       answerStalled = () => upstream.resume();
+      return;
+    }
+    if (when === 'held') {
+      upstream.removeAllListeners('close');
+      breakHeld = () => client.destroy();
       return;
     }
     upstream.removeAllListeners('data');
@@ -101,6 +108,13 @@ export async function startWire(databaseUrl: string) {
     answerStalled(): void {
       answerStalled?.();
       answerStalled = undefined;
+    },
+    /** Whether a connection is held. */
+    isHeld: () => breakHeld !== undefined,
+    /** Breaks the connection that was held. */
+    breakHeld(): void {
+      breakHeld?.();
+      breakHeld = undefined;
     },
     /** From now on the server does not hear these words; empty: it hears all. */
     unsay(words: string): void {
