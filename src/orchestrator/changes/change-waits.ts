@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../model/store.ts';
 
 /** Requests of an account that may wait at a time. */
-const AT_ONCE = 8;
+const AT_ONCE = 32;
 const RETRY_AFTER_SECONDS = 2;
 
 /** One request that waits. */
@@ -85,8 +85,7 @@ export class ChangeWaits {
     const wait = new Wait(() => {
       timer?.cancel();
       client.removeEventListener('abort', end);
-      waits.delete(wait);
-      if (waits.size === 0) this.#waits.delete(accountId);
+      if (waits.delete(wait) && waits.size === 0) this.#waits.delete(accountId);
     });
     const end = (): void => wait.end();
     const isOver = waitMs <= 0 || this.#isClosed || client.aborted;
