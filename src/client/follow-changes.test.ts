@@ -9,8 +9,9 @@ const page = (cursor: string, ...ids: string[]): Changes => ({
   cursor,
   reset: false,
   changes: ids.map(changed),
+  more: false,
 });
-const reset = (cursor: string): Changes => ({ cursor, reset: true, changes: [] });
+const reset = (cursor: string): Changes => ({ cursor, reset: true, changes: [], more: false });
 const lost = new ProviderError('timeout', 'GET /x/changes: no whole answer');
 
 /** Follows an orchestrator that answers in this order. */
@@ -83,6 +84,17 @@ it('gives the time of the request as that up to which the changes are complete',
   await clock.advance(60_000);
   expect((await next())?.asOf).toBe(before + (asked[1]?.at ?? 0));
   expect(asked[1]?.at).toBeGreaterThanOrEqual(60_000);
+});
+
+it('asks for what follows a reply that was cut soon, and counts nothing as complete until it is here [changes-cut]', async () => {
+  const cut = (cursor: string, id: string): Changes => ({ ...page(cursor, id), more: true });
+  const { clock, asked, next } = follow([cut('2', 'a'), page('3', 'b'), cut('4', 'c'), page('5', 'd')], '1');
+  const startedAt = clock.now();
+  expect(await next()).toMatchObject({ changes: [changed('a')], asOf: null });
+  expect(await next()).toMatchObject({ changes: [changed('b')], asOf: startedAt + 100 });
+  expect(await next()).toMatchObject({ changes: [changed('c')], asOf: startedAt + 100 });
+  expect(await next()).toMatchObject({ changes: [changed('d')], asOf: startedAt + 1_200 });
+  expect(asked.map(({ at }) => at)).toEqual([0, 100, 1_100, 1_200]);
 });
 
 it('throws where the orchestrator does not offer it', async () => {

@@ -4,6 +4,7 @@ import { type OrchestratorClient, ProviderError } from './orchestrator-client.ts
 
 const WAIT_MS = 30_000;
 const EVERY_MS = 1_000;
+const MORE_AFTER_MS = 100;
 const MAX_PAUSE_MS = 60_000;
 
 export interface FollowOptions {
@@ -27,8 +28,11 @@ export interface FollowedChanges {
   changes: readonly Change[];
   /** To be stored once the changes are dealt with. */
   cursor: string;
-  /** Everything that was committed by then is listed here or was listed before, in milliseconds since the epoch by the client's own clock. */
-  asOf: number;
+  /**
+   * Everything that was committed by then is listed here or was listed before, in milliseconds since the epoch by the
+   * client's own clock. Where more follow that is as old as in the reply before; null: nothing is known yet.
+   */
+  asOf: number | null;
 }
 
 /**
@@ -52,10 +56,14 @@ export async function* followChanges(
   let { cursor } = from;
   /** Requests in a row that brought nothing: they failed, or each said reset again. */
   let vain = 0;
+  let asOf: number | null = null;
+  let isCut = false;
   while (!signal.aborted) {
-    const asOf = clock.now();
+    const askedAt = clock.now();
     try {
       const page = await client.listChanges(cursor, { waitMs, signal });
+      isCut = page.more;
+      if (!isCut) asOf = askedAt;
       yield { reset: page.reset, changes: page.changes, cursor: page.cursor, asOf };
       vain = page.reset && cursor !== null ? vain + 1 : 0;
       cursor = page.cursor;
@@ -67,9 +75,14 @@ export async function* followChanges(
       // It does not know its own cursor any more.
       if (error.problem === 'refused') cursor = null;
     }
-    const pauseMs = vain === 0 ? everyMs : Math.min(everyMs * 2 ** vain, MAX_PAUSE_MS);
-    await pause(clock, asOf + pauseMs - clock.now(), signal);
+    const pauseMs = pauseAfter(vain, everyMs, isCut);
+    await pause(clock, askedAt + pauseMs - clock.now(), signal);
   }
+}
+
+function pauseAfter(vain: number, everyMs: number, isCut: boolean): number {
+  if (vain > 0) return Math.min(everyMs * 2 ** vain, MAX_PAUSE_MS);
+  return isCut ? Math.min(everyMs, MORE_AFTER_MS) : everyMs;
 }
 
 function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {

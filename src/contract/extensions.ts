@@ -72,6 +72,8 @@ export const resizeVolumeRequestSchema = z
 
 /** The longest wait of GET /x/changes, in seconds. */
 export const MAX_WAIT_S = 30;
+/** The most changes of a reply to GET /x/changes. */
+export const MAX_CHANGES = 1_000;
 
 const changeSchema = z
   .object({
@@ -93,7 +95,11 @@ export const changesSchema = z
     reset: z.boolean().meta({
       description: 'Anything may have changed: read all again, after the reply, and go on from `cursor`.',
     }),
-    changes: z.array(changeSchema).meta({ description: 'Each instance or volume at most once.' }),
+    changes: z
+      .array(changeSchema)
+      .max(MAX_CHANGES)
+      .meta({ description: 'Each instance or volume at most once.' }),
+    more: z.boolean().meta({ description: 'More follow: ask with `cursor` at once.' }),
   })
   .meta({ id: 'Changes' });
 export type Changes = z.infer<typeof changesSchema>;

@@ -6,6 +6,7 @@ import { HOUR_MS, MINUTE_MS, openProviderWorkers, read, running, type Tended } f
 /** The changes of an account, as an orchestrator lists them. */
 class ListedChanges {
   readonly #clock: Tended['clock'];
+  readonly #provider: Tended['provider'];
   readonly #listed: string[] = [];
   readonly #waiting = new Set<() => void>();
   error: ProviderError | undefined;
@@ -15,15 +16,20 @@ class ListedChanges {
 
   constructor({ clock, plain, provider }: Tended) {
     this.#clock = clock;
+    this.#provider = provider;
     plain.client.listChanges = (since, options) => this.#list(since, options);
-    const offers = [...provider.catalog.offers].map(
-      ([id, offer]) => [id, { ...offer, extras: { berth: { changes: true } } }] as const,
-    );
-    provider.catalog = { ...provider.catalog, offers: new Map(offers) };
+    this.announce(true);
   }
 
-  list(instanceId: string): void {
-    this.#listed.push(instanceId);
+  announce(changes: boolean): void {
+    const offers = [...this.#provider.catalog.offers].map(
+      ([id, offer]) => [id, { ...offer, extras: { berth: { changes } } }] as const,
+    );
+    this.#provider.catalog = { ...this.#provider.catalog, offers: new Map(offers) };
+  }
+
+  list(...instanceIds: string[]): void {
+    this.#listed.push(...instanceIds);
     for (const wake of this.#waiting) wake();
   }
 
@@ -35,7 +41,7 @@ class ListedChanges {
     this.isReset = false;
     const ids = isReset ? [] : this.#listed.slice(Number(since));
     const changes = ids.map((id) => ({ kind: 'instance', id, version: 2 }) as const);
-    return { cursor: String(this.#listed.length), reset: isReset, changes };
+    return { cursor: String(this.#listed.length), reset: isReset, changes, more: false };
   }
 
   #wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
@@ -117,6 +123,41 @@ it('instances are polled as ever while the list cannot be read, and no more once
   listed.error = undefined;
   await setup.clock.advance(2 * MINUTE_MS);
   expect(await pollsIn(10 * MINUTE_MS)).toBeLessThanOrEqual(4);
+});
+
+it('a list that cannot be read is logged once, and is no problem of the calls that succeed', async () => {
+  const lines = () =>
+    setup.told.map(({ message }) => message).filter((message) => message.includes('changes'));
+  listed.error = new ProviderError('limited', '429', { status: 429 });
+  await setup.clock.advance(10 * MINUTE_MS);
+  expect(lines()).toEqual(['the changes of the provider cannot be read: its instances are polled']);
+  expect(setup.workers.failingMs('provider-x').size).toBe(0);
+  listed.error = undefined;
+  await setup.clock.advance(2 * MINUTE_MS);
+  expect(lines().slice(1)).toEqual(['the changes of the provider are read again']);
+});
+
+it('a list that its provider announces no more is not trusted any more', async () => {
+  listed.announce(false);
+  await setup.clock.advance(MINUTE_MS);
+  const { asked } = listed;
+  expect(await pollsIn(10 * MINUTE_MS)).toBeGreaterThanOrEqual(20);
+  expect(listed.asked).toBe(asked);
+  listed.announce(true);
+  await setup.clock.advance(MINUTE_MS);
+  expect(await pollsIn(10 * MINUTE_MS)).toBeLessThanOrEqual(4);
+});
+
+it('a list with more ids than are kept has each instance polled', async () => {
+  const ids = (round: number) => Array.from({ length: 60_000 }, (_, index) => `foreign-${round}-${index}`);
+  for (const round of [1, 2]) {
+    listed.list(...ids(round));
+    await setup.clock.advance(2_000);
+  }
+  setup.plain.set(instanceId, { public_ip: '192.0.2.99' });
+  listed.list('one-more');
+  await setup.clock.advance(32_000);
+  expect((await read(setup, id)).ipAddress).toBe('192.0.2.99');
 });
 
 it('each instance is polled after a reset', async () => {

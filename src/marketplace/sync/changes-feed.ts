@@ -4,7 +4,6 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Provider } from '../providers/provider.ts';
 import { type LastAnswer, LONGEST_MS } from './last-answers.ts';
-import type { ProviderHealth } from './provider-health.ts';
 
 /** How long the provider may wait for a change before it answers: what is confirmed is at most about twice as old. */
 const WAIT_MS = 10_000;
@@ -12,14 +11,13 @@ const WAIT_MS = 10_000;
 const LAG_MS = 10_000;
 /** Until the next try where the provider does not offer what it announced. */
 const AGAIN_MS = 10 * 60_000;
-/** The subject of these calls, for the log. */
-const SUBJECT = 'changes';
+/** Where more are listed within the time of a full poll, all instances are polled anew. */
+const MOST_LISTED = 100_000;
 
 interface FeedDeps {
   clock: Clock;
   log: Log;
   provider: Pick<Provider, 'id' | 'client'>;
-  health: ProviderHealth;
   /** From this age on, in milliseconds, the last reply confirms nothing. */
   maxAgeMs: number;
   /** The provider has listed this instance of its own. */
@@ -38,6 +36,8 @@ export class ChangesFeed {
   #since: number | null = null;
   /** Up to here. */
   #asOf = 0;
+  /** Whether it was logged that they cannot be read. */
+  #isLoggedAsLost = false;
   /** When an instance was listed last, the oldest first. */
   readonly #listedAt = new Map<string, number>();
 
@@ -63,15 +63,19 @@ export class ChangesFeed {
 
   /** Up to when an instance is known to be as it was when it was last asked for; null: a poll is needed. */
   confirmedUntil({ providerInstanceId, heardAt }: LastAnswer): number | null {
-    const { clock, maxAgeMs } = this.#deps;
-    if (this.#since === null || clock.now() - this.#asOf > maxAgeMs) return null;
+    if (this.#since === null || this.#isOld) return null;
     const changedAt = Math.max(this.#since, this.#listedAt.get(providerInstanceId) ?? 0);
     return heardAt > changedAt + LAG_MS && this.#asOf > heardAt ? this.#asOf : null;
   }
 
+  get #isOld(): boolean {
+    const { clock, maxAgeMs } = this.#deps;
+    return clock.now() - this.#asOf > maxAgeMs;
+  }
+
   async #follow(signal: AbortSignal): Promise<void> {
-    const { provider, clock, health, log } = this.#deps;
-    const onProblem = (error: ProviderError) => health.failed(SUBJECT, error);
+    const { provider, clock, log } = this.#deps;
+    const onProblem = (error: ProviderError) => this.#failed(error);
     const options = { cursor: null, clock, signal, waitMs: WAIT_MS, onProblem };
     try {
       for await (const page of followChanges(provider.client, options)) this.#heard(page);
@@ -85,11 +89,23 @@ export class ChangesFeed {
     }
   }
 
+  /** Not a problem of the calls about deployments, which may all succeed. */
+  #failed({ problem, message }: ProviderError): void {
+    if (this.#isLoggedAsLost || !this.#isOld) return;
+    this.#isLoggedAsLost = true;
+    this.#deps.log.warn(
+      { provider: this.#deps.provider.id, problem, detail: message },
+      'the changes of the provider cannot be read: its instances are polled',
+    );
+  }
+
   #heard({ reset, changes, asOf }: FollowedChanges): void {
-    const { clock, health, changed } = this.#deps;
+    const { clock, provider, log, changed } = this.#deps;
     const now = clock.now();
-    health.answered(SUBJECT);
-    if (reset) {
+    if (this.#isLoggedAsLost)
+      log.info({ provider: provider.id }, 'the changes of the provider are read again');
+    this.#isLoggedAsLost = false;
+    if (reset || this.#listedAt.size > MOST_LISTED) {
       this.#since = now;
       this.#listedAt.clear();
     }
@@ -99,7 +115,7 @@ export class ChangesFeed {
       this.#listedAt.set(id, now);
       changed(id);
     }
-    this.#asOf = asOf;
+    this.#asOf = asOf ?? this.#asOf;
     // No answer that is kept is that old.
     for (const [id, at] of this.#listedAt) {
       if (at > now - 2 * LONGEST_MS) break;

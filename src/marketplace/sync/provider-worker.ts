@@ -72,7 +72,6 @@ export class ProviderWorker {
     this.#changes = new ChangesFeed({
       ...deps,
       provider,
-      health: this.#health,
       maxAgeMs: options.polling.intervalMs[1],
       changed: (instanceId) => this.#pollNow(instanceId),
     });
@@ -312,6 +311,7 @@ export class ProviderWorker {
         return REREAD_MS;
       }
       if (announcesChanges(provider.catalog)) this.#changes.start();
+      else void this.#changes.stop();
       this.#take(await deployments.newToSync(provider.id));
       this.#takeChangingVolumes(await volumes.newToSync(provider.id));
       return NEWS_MS;

@@ -29,7 +29,7 @@ export function contextOf(deps: Deps, provider: Provider): SyncContext {
     health,
     observations: new Observations(deps.store, answers),
     answers,
-    changes: new ChangesFeed({ ...deps, provider, health, maxAgeMs: 30_000, changed: () => undefined }),
+    changes: new ChangesFeed({ ...deps, provider, maxAgeMs: 30_000, changed: () => undefined }),
   };
 }
 

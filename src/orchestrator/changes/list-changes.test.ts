@@ -77,6 +77,33 @@ it('waits no longer when its client goes, and leaves no timer and no listener', 
   expect((await list(cursor, 30_000, client.signal)).changes).toMatchObject([{ id: 'a' }]);
 });
 
+it('a request that does not wait leaves those that do as they are', async () => {
+  const { clock, changeWaits, insert, list } = await start();
+  const { cursor } = await list();
+  const brief = list();
+  const waiting = list(cursor, 30_000);
+  await brief;
+  expect(changeWaits.size).toBe(1);
+  await insert('a');
+  expect((await waiting).changes).toMatchObject([{ id: 'a' }]);
+  const last = list(cursor, 30_000);
+  changeWaits.close();
+  await last;
+  expect([changeWaits.size, clock.pendingTimers]).toEqual([0, 0]);
+});
+
+it('says whether a reply was cut', async () => {
+  const { store, list } = await start();
+  const { cursor } = await list();
+  await store.transact(async (tx) => {
+    for (let count = 0; count < 1_002; count++) await tx.instances.insert(instance(`i-${count}`));
+  });
+  const first = await list(cursor);
+  expect([first.changes.length, first.more]).toEqual([1_000, true]);
+  const second = await list(first.cursor);
+  expect([second.changes.length, second.more]).toEqual([2, false]);
+});
+
 it('sees a commit that comes while it reads', async () => {
   const { store, clock, changeWaits, insert } = await start();
   const deps = { store, clock, changeWaits };

@@ -1,12 +1,9 @@
 import { invalidRequest } from '../../contract/errors.ts';
-import type { Changes } from '../../contract/extensions.ts';
+import { type Changes, MAX_CHANGES } from '../../contract/extensions.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../model/store.ts';
 import type { ChangeWaits } from './change-waits.ts';
 import { fromCursor, type ReadCursor, toCursor } from './cursor.ts';
-
-/** Changes of one reply. */
-const LIMIT = 1_000;
 
 interface Deps {
   store: Pick<Store, 'read'>;
@@ -40,20 +37,26 @@ export async function listChanges(
       // Before the read: a commit during it is waited for no longer.
       const woken = wait.next();
       const after = cursor?.position ?? null;
-      const { epoch, changes, next, isAhead } = await store.read.changes.page({
+      const { epoch, changes, next, isCut, isLost } = await store.read.changes.page({
         accountId,
         after,
-        limit: LIMIT,
+        limit: MAX_CHANGES,
       });
       const scope = { accountId, epoch, now: clock.now() };
-      if (cursor !== undefined && (isAhead || !cursor.isOf(scope))) {
+      if (cursor !== undefined && (isLost || !cursor.isOf(scope))) {
         // Read again without it, for where the changes end.
         cursor = undefined;
         continue;
       }
       const reset = cursor === undefined;
       if (reset || changes.length > 0 || wait.isOver)
-        return { ...(since !== undefined && { since }), cursor: toCursor(scope, next), reset, changes };
+        return {
+          ...(since !== undefined && { since }),
+          cursor: toCursor(scope, next),
+          reset,
+          changes,
+          more: isCut,
+        };
       await woken;
     }
   } finally {

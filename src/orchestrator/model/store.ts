@@ -180,8 +180,10 @@ export interface ChangesPage {
   changes: ResourceChange[];
   /** Where the next page begins. */
   next: ChangePosition;
-  /** The position that was asked for is behind all that exist. */
-  isAhead: boolean;
+  /** More follow. */
+  isCut: boolean;
+  /** What follows cannot be told: the position is behind all that exist, or too many transactions are open to go on in pages. */
+  isLost: boolean;
 }
 export interface ChangeReader {
   /**

@@ -161,10 +161,10 @@ describe('the changes', () => {
     await server.query(`UPDATE instances SET changed_in = 4000000000000`, url);
     const start = await end();
     await insert(a, 'new');
-    const { changes, next, isAhead } = await page(start);
-    expect([changes.map(({ id }) => id), isAhead]).toEqual([['new'], false]);
+    const { changes, next, isLost } = await page(start);
+    expect([changes.map(({ id }) => id), isLost]).toEqual([['new'], false]);
     expect((await page(next)).changes).toEqual([]);
-    expect((await page({ from: next.from + 1_000_000, afterId: '', open: [] })).isAhead).toBe(true);
+    expect((await page({ from: next.from + 1_000_000, afterId: '', open: [] })).isLost).toBe(true);
   });
 
   it('have another epoch after a dump was restored, and the same one for each server', async () => {
@@ -181,6 +181,23 @@ describe('the changes', () => {
     const restored = (await page(null)).epoch;
     expect(restored).not.toBe(epoch);
     expect((await page(null, { store: b })).epoch).toBe(restored);
+  });
+
+  it('have another epoch in a copy of the database that a template made', async () => {
+    const original = await server.createDatabase();
+    const copy = await server.createDatabase();
+    const epochIn = async (database: string) => {
+      const store = await openPostgresStore(database);
+      const { epoch } = await page(null, { store });
+      await store.close();
+      return epoch;
+    };
+    const epoch = await epochIn(original);
+    const nameOf = (database: string) => new URL(database).pathname.slice(1);
+    await server.query(`DROP DATABASE ${nameOf(copy)}`);
+    await server.query(`CREATE DATABASE ${nameOf(copy)} TEMPLATE ${nameOf(original)}`);
+    expect(await epochIn(copy)).not.toBe(epoch);
+    expect(await epochIn(original)).toBe(epoch);
   });
 });
 

@@ -8,7 +8,10 @@ import { prepared } from './prepared.ts';
 // numbers a change with the id of its transaction. Ids follow the first writes, not the commits, so a position also names
 // the transactions that were open. See docs/decisions/0031-changes.md.
 
-/** A position names at most this many open transactions. If there are more, some changes are listed again. */
+/**
+ * A position names at most this many open transactions. If there are more, some changes are listed again; a page that is
+ * cut might then be followed by itself, so it is none.
+ */
 const MOST_OPEN = 500;
 
 /** What is in an instance's record. */
@@ -69,17 +72,20 @@ export function changeReader(connection: Connection): ChangeReader {
         from,
         afterId,
         open: [...open],
-        limit: after === null ? 0 : limit,
+        limit: after === null ? 0 : limit + 1,
       });
       const { epoch = '', snapshot = '' } = rows[0] ?? {};
-      const listed = rows.filter(({ kind }) => kind !== null);
+      const found = rows.filter(({ kind }) => kind !== null);
+      const listed = found.slice(0, limit);
       const end = endOf(snapshot);
-      const last = after !== null && listed.length === limit ? listed.at(-1) : undefined;
+      const last = found.length > limit ? listed.at(-1) : undefined;
+      const next = last === undefined ? atEnd(end) : atLast(last, end);
       return {
         epoch,
         changes: listed.map(({ kind, id, version }) => ({ kind: kind as ResourceKind, id, version })),
-        next: last === undefined ? atEnd(end) : atLast(last, end),
-        isAhead: from > end.from,
+        next,
+        isCut: last !== undefined,
+        isLost: from > end.from || next.open.length > MOST_OPEN,
       };
     },
   };
@@ -99,8 +105,5 @@ function atEnd({ from, open }: End): ChangePosition {
 
 /** After the last change of a page that was cut. What lies behind it was not seen, whether it was open or not. */
 function atLast({ changedIn, id }: { changedIn: number; id: string }, { open }: End): ChangePosition {
-  const earlier = open.filter((number) => number < changedIn);
-  return earlier.length > MOST_OPEN
-    ? atEnd({ from: changedIn, open: earlier })
-    : { from: changedIn, afterId: id, open: earlier };
+  return { from: changedIn, afterId: id, open: open.filter((number) => number < changedIn) };
 }
