@@ -64,6 +64,30 @@ export const marketplaceMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'cut-confirms',
+    subject: 'marketplace',
+    title: 'a page of changes that was cut confirms what it does not list',
+    patches: [
+      {
+        file: 'src/client/follow-changes.ts',
+        find: 'if (!isCut) asOf = askedAt;',
+        replace: 'asOf = askedAt;',
+      },
+    ],
+  },
+  {
+    id: 'listed-unchanged',
+    subject: 'marketplace',
+    title: 'an instance that is listed as changed counts as unchanged',
+    patches: [
+      {
+        file: 'src/marketplace/sync/changes-feed.ts',
+        find: 'this.#listedAt.get(providerInstanceId) ?? 0',
+        replace: '0',
+      },
+    ],
+  },
+  {
     id: 'key-kept',
     subject: 'marketplace',
     title: 'the temporary key outlives its deployment',

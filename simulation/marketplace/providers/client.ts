@@ -1,10 +1,15 @@
-import { type OrchestratorClient, ProviderError } from '../../../src/client/orchestrator-client.ts';
+import {
+  type ChangesOptions,
+  type OrchestratorClient,
+  ProviderError,
+} from '../../../src/client/orchestrator-client.ts';
 import { plainProviderClient } from '../../../test/support/fakes/plain-provider-client.ts';
 import type { ProviderFaults, ProviderMethod } from '../../../test/support/fakes/provider-faults.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
+import type { ProviderChanges } from './changes.ts';
 import type { Machine, SimulatedProvider } from './simulated-provider.ts';
 
 /** What providers use of the world. */
@@ -42,6 +47,7 @@ const CATALOG: readonly ProviderMethod[] = ['listConfigurations', 'listAvailabil
 const APPLIED: readonly MarketFault[] = ['loseAfter', 'garbage', 'failAfter'];
 const WRITES = /^(create|delete|start|stop|attach|detach|restart|resize)/;
 const TIMEOUT_MS = 10_000;
+const LOOK_MS = 1_000;
 
 type Through = ProviderFaults['through'];
 type Call = Parameters<Through>[1];
@@ -55,12 +61,21 @@ export function marketClient(
   beforeCall: () => void = () => undefined,
 ): OrchestratorClient {
   const path = new ProviderPath(world, provider, chance);
-  return plainProviderClient(provider.plain, {
-    through: (method, call, commit) => {
-      beforeCall();
-      return process.reach(() => path.through(method, call, commit));
-    },
-  });
+  const through: Through = (method, call, commit) => {
+    beforeCall();
+    return process.reach(() => path.through(method, call, commit));
+  };
+  const client = plainProviderClient(provider.plain, { through });
+  const { changes } = provider;
+  if (changes === null) return client;
+  const listChanges: OrchestratorClient['listChanges'] = async (since, options) => {
+    beforeCall();
+    return process.reach(async () => {
+      await path.waitForChange(changes, since, options);
+      return path.through('listChanges', { args: [since], options }, () => changes.page(since));
+    });
+  };
+  return { ...client, listChanges };
 }
 
 class ProviderPath {
@@ -91,6 +106,18 @@ class ProviderPath {
     journal.note(this.#provider.id, `${method} ${call.id ?? ''}: ${fault}`);
     journal.happened({ kind: 'call', fault, method, provider: this.#provider.id });
     return this.#fail(fault, method, call, apply);
+  }
+
+  async waitForChange(
+    changes: ProviderChanges,
+    since: string | null,
+    { waitMs = 0, signal }: ChangesOptions = {},
+  ): Promise<void> {
+    const { scheduler } = this.#world;
+    const until = scheduler.now + waitMs;
+    while (since !== null && scheduler.now < until && signal?.aborted !== true && !changes.hasAfter(since))
+      await scheduler.sleep(LOOK_MS);
+    signal?.throwIfAborted();
   }
 
   #deniesAll(method: ProviderMethod): boolean {

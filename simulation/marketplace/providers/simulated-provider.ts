@@ -4,6 +4,7 @@ import { PlainProvider } from '../../../test/support/fakes/plain-provider.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import { virtualClock } from '../../kernel/virtual-clock.ts';
+import { announceChanges, ProviderChanges } from './changes.ts';
 import { configurations, REGIONS } from './profiles.ts';
 
 /** The status of a machine from a moment on; `gone`: nothing is left of it. */
@@ -37,6 +38,8 @@ export class SimulatedProvider {
   readonly profile: ProviderProfile;
   readonly plain: PlainProvider;
   readonly machines = new Map<string, Machine>();
+  /** Null: it does not list them. */
+  readonly changes: ProviderChanges | null;
   /** The volume of each idempotency key. */
   readonly #volumes = new Map<string, string>();
   readonly #scheduler: Scheduler;
@@ -52,14 +55,18 @@ export class SimulatedProvider {
     scheduler: Scheduler,
     profile: ProviderProfile,
     chance: Chance,
-    { capacity, refusesOverlap }: { capacity: number; refusesOverlap: boolean },
+    {
+      capacity,
+      refusesOverlap,
+      offersChanges,
+    }: { capacity: number; refusesOverlap: boolean; offersChanges: boolean },
   ) {
     this.#scheduler = scheduler;
     this.#chance = chance.fork('machines');
     this.profile = profile;
     this.id = profile.id;
     this.plain = new PlainProvider(virtualClock(scheduler), {
-      configurations,
+      configurations: offersChanges ? configurations.map(announceChanges) : configurations,
       volumeLocations: REGIONS.map((id) => ({ id, name: id, types: ['ssd'], country_code: 'DE' })),
       capacity,
       refusesOverlap,
@@ -70,6 +77,7 @@ export class SimulatedProvider {
       restartMs: chance.whole(5_000, 60_000),
       volumeMs: chance.pick([0, 2_000, 15_000, 50_000]),
     });
+    this.changes = offersChanges ? new ProviderChanges(this.plain, chance.fork('changes')) : null;
     this.#takeRequests();
   }
 
