@@ -35,6 +35,7 @@ it('plants each leak, and each guard that is easy to lose', () => {
   const ofIncus = ['R1', 'R2', 'I1', 'I2'];
   const ofMarketplace = [
     ...['gone-at-once', 'create-again', 'no-sweep', 'blink', 'beyond-observed'],
+    ...['cut-confirms', 'listed-unchanged'],
     ...['key-kept', 'poll-time', 'early-bill', 'late-discount', 'rounded-slices'],
     ...['delete-forgotten', 'delete-unproved', 'loss-deletes', 'shared-instance', 'losses-uncapped'],
     ...['roll-up-drops-last', 'roll-up-open-day', 'roll-up-charges'],

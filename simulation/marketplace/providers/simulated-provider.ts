@@ -77,7 +77,7 @@ export class SimulatedProvider {
       restartMs: chance.whole(5_000, 60_000),
       volumeMs: chance.pick([0, 2_000, 15_000, 50_000]),
     });
-    this.changes = offersChanges ? new ProviderChanges(this.plain, chance.fork('changes')) : null;
+    this.changes = offersChanges ? new ProviderChanges(this.plain, scheduler, chance.fork('changes')) : null;
     this.#takeRequests();
   }
 
