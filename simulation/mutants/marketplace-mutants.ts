@@ -194,8 +194,8 @@ export const marketplaceMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/marketplace/sync/launch.ts',
-        find: 'if ((await holderOf(tx, provider.id, instance.id, id)) !== null)',
-        replace: 'if ((await holderOf(tx, provider.id, instance.id, id)) === record)',
+        find: 'if (madeFor !== record.providerName || holder !== null)',
+        replace: 'if (holder === record)',
       },
     ],
   },

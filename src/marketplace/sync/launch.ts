@@ -2,6 +2,7 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { CreateInstanceRequest, Instance } from '../../contract/instance.ts';
 import type { FailureReason } from '../contract/deployment.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import { ownName } from '../model/names.ts';
 import {
   announcesUnavailable,
   deployTimeoutMinutes,
@@ -151,8 +152,8 @@ function soldOut(offerId: string, region: string): string {
 
 /**
  * Assigns the instance to the deployment. If the deployment has ended meanwhile, the instance will be cleaned up; if
- * it already has another one, the sweep deletes this one. One that another deployment has is not assigned: what is
- * done to the one would be done to the other.
+ * it already has another one, the sweep deletes this one. One that another deployment has, or was made for by its name, is
+ * not assigned: what is done to the one would be done to the other.
  */
 export async function adopt(context: SyncContext, id: string, instance: Instance): Promise<void> {
   const { store, provider, log } = context;
@@ -162,8 +163,9 @@ export async function adopt(context: SyncContext, id: string, instance: Instance
     const record = await tx.deployments.byId(id);
     const names = record === null ? { deployment: id } : logNames(record);
     if (record === null || record.providerInstanceId !== null) return { outcome: 'ignored', names };
-    if ((await holderOf(tx, provider.id, instance.id, id)) !== null)
-      return { outcome: 'taken', names, record };
+    const madeFor = ownName(instance, context.installationId) ?? record.providerName;
+    const holder = await holderOf(tx, provider.id, instance.id, id);
+    if (madeFor !== record.providerName || holder !== null) return { outcome: 'taken', names, record };
     const isWaitedFor = record.status === 'deploying';
     await tx.deployments.update({
       ...record,
@@ -178,7 +180,7 @@ export async function adopt(context: SyncContext, id: string, instance: Instance
   if (record === undefined) return log.info(fields, 'the provider has made an instance');
   log.error(
     fields,
-    'the provider answered a create with the id of an instance that another deployment has: the create failed here; ask the provider what it has made',
+    'the provider answered a create with the instance of another deployment: the create failed here; ask the provider what it has made',
   );
   await fail(
     context,

@@ -94,7 +94,9 @@ describe('a provider that gives two deployments one instance', () => {
       startedAt: null,
       cleanup: 'done',
     });
-    const alarms = setup.told.filter(({ message }) => message.includes('that another deployment has: '));
+    const alarms = setup.told.filter(({ message }) =>
+      message.includes('with the instance of another deployment: '),
+    );
     expect(alarms).toMatchObject([
       { level: 'error', fields: { deployment: second, instance: first.instanceId } },
     ]);
@@ -107,6 +109,26 @@ describe('a provider that gives two deployments one instance', () => {
     await terminate(first.id);
     await setup.clock.advance(MINUTE_MS);
     expect([(await read(setup, first.id)).cleanup, statuses(setup.plain)]).toEqual(['done', []]);
+  });
+
+  it('fails the second also where the first has not heard of its instance yet [shared-instance-early]', async () => {
+    const unlisted: ProviderFaultPlan = (method) => (method === 'listInstances' ? 'refuse' : 'none');
+    setup.plain.faults.plan = (method, ...call) =>
+      method === 'createInstance' ? 'commit-then-lose' : unlisted(method, ...call);
+    const first = await accept(setup, { number: 1 });
+    setup.workers.start();
+    await setup.clock.advance(10_000);
+    const [made] = setup.plain.instances;
+    expect([made?.name, (await read(setup, first)).providerInstanceId]).toEqual([ours(1), null]);
+    setup.plain.faults.plan = (method, ...call) =>
+      method === 'createInstance' ? { instead: made } : unlisted(method, ...call);
+    const second = await accept(setup, { number: 2 });
+    await setup.clock.advance(10_000);
+    expect(await read(setup, second)).toMatchObject({ status: 'failed', providerInstanceId: null });
+    setup.plain.faults.plan = () => 'none';
+    await setup.clock.advance(10 * MINUTE_MS);
+    expect(await read(setup, first)).toMatchObject({ status: 'running', providerInstanceId: made?.id });
+    expect([statuses(setup.plain), deletes()]).toEqual([['ONLINE'], 0]);
   });
 
   it('fails the second while the instance of the first is being deleted [shared-instance-deleted]', async () => {
