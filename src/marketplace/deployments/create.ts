@@ -101,6 +101,7 @@ async function insert(deps: CreateDeps, tx: Transaction, wanted: NewDeployment):
     rateMicroUsd,
     discountPercentage,
     providerRateMicroUsd: plan.offer.providerPriceMicroUsdPerHour,
+    orderedProviderRateMicroUsd: plan.offer.providerPriceMicroUsdPerHour,
     status: 'deploying',
     ipAddress: null,
     loginUser: null,

@@ -95,6 +95,8 @@ export interface DeploymentRecord {
 
   /** What the provider asks for the running instance; null: it is older than this field. */
   providerRateMicroUsd: number | null;
+  /** What the provider asked when it was ordered; null: it is older than this field. */
+  orderedProviderRateMicroUsd: number | null;
   /** The price of the running instance, with the markup, and what the team pays of it. */
   originalRateMicroUsd: number;
   rateMicroUsd: number;

@@ -239,6 +239,8 @@ export interface VolumeReader {
   /** By the internal id. */
   byId(id: string): Promise<VolumeRecord | null>;
   byVolumeId(volumeId: string): Promise<VolumeRecord | null>;
+  /** All that have this volume of the provider, also those that are deleted; nothing is locked. */
+  byProviderVolume(providerId: string, providerVolumeId: string): Promise<VolumeRecord[]>;
   /** All of a team that are not deleted. */
   ofTeam(teamId: string): Promise<VolumeRecord[]>;
   /** The newest first, and how many there are in all. */

@@ -81,6 +81,7 @@ const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>
   'a volume': async ({ volumes }) => {
     await volumes.byId('vol-1');
     await volumes.byVolumeId('vvol-1');
+    await volumes.byProviderVolume(providerId, 'pv-vol-1');
     await volumes.attachmentsOf({ volumeId: 'vol-1' });
     await volumes.attachmentsOf({ deploymentId: 'dep-1' });
   },

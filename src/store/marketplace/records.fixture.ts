@@ -153,6 +153,7 @@ export function deployment(changes: Partial<DeploymentRecord> = {}): DeploymentR
     rateMicroUsd: 2_000_000,
     discountPercentage: 0,
     providerRateMicroUsd: null,
+    orderedProviderRateMicroUsd: null,
     originalStoppedRateMicroUsd: null,
     stoppedRateMicroUsd: null,
     totalCostMicroUsd: 0,

@@ -251,6 +251,7 @@ export function describeMarketplaceStore(
           refusal: { id: 7, code: 'PROVIDER_REFUSED', message: 'no', details: { a: 1 } },
           suspicion: { status: 'GONE', since: now, polls: 1, isListed: false },
           rateMicroUsd: 3_000_000_000,
+          orderedProviderRateMicroUsd: 2_500_000_000,
         });
         await insert(record);
         expect(await store.read.deployments.byId(record.id)).toEqual(record);
@@ -464,6 +465,21 @@ export function describeMarketplaceStore(
         const written = { ...record, action: null, revision: 2, totalCostMicroUsd: 9 };
         expect(await store.read.volumes.byId(record.id)).toEqual(written);
         expect(await store.read.volumes.byVolumeId(record.volumeId)).toEqual(written);
+      });
+
+      it('are found by their id at the provider, also deleted ones', async () => {
+        const records = [
+          volume({ id: 'a', providerVolumeId: 'one' }),
+          volume({ id: 'b', providerVolumeId: 'one', status: 'deleted', createdAt: now + 1 }),
+          volume({ id: 'c', providerVolumeId: 'one', providerId: 'provider-b' }),
+          volume({ id: 'd', providerVolumeId: 'two' }),
+          volume({ id: 'e', providerVolumeId: null }),
+        ];
+        await write(async (tx) => {
+          for (const record of records) await tx.volumes.insert(record);
+        });
+        expect(await store.read.volumes.byProviderVolume(providerId, 'one')).toEqual(records.slice(0, 2));
+        expect(await store.read.volumes.byProviderVolume(providerId, 'three')).toEqual([]);
       });
 
       it('are counted by provider until they are deleted', async () => {

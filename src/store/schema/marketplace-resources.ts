@@ -73,6 +73,7 @@ export function resourceTables(
       sshProof: json('ssh_proof').$type<SshProof>(),
       providerRateMicroUsd: bigint('provider_rate_micro_usd'),
       refusal: json('refusal').$type<Refusal>(),
+      orderedProviderRateMicroUsd: bigint('ordered_provider_rate_micro_usd'),
     },
     (t) => [
       index('deployments_to_tend')
@@ -138,6 +139,9 @@ export function resourceTables(
       index('volumes_to_tend')
         .on(t.providerId)
         .where(sql`${t.action} IS NOT NULL OR ${t.cleanup} = 'wanted'`),
+      index('volumes_by_provider_volume')
+        .on(t.providerVolumeId)
+        .where(sql`${t.providerVolumeId} IS NOT NULL`),
       index('volumes_by_team').on(t.teamId, t.createdAt),
       index('volumes_live_by_team').on(t.teamId).where(sql`${t.status} <> 'deleted'`),
       index('volumes_live_by_provider').on(t.providerId).where(sql`${t.status} <> 'deleted'`),

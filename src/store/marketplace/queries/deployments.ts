@@ -263,6 +263,7 @@ const NOT_UPDATED = [
   'providerName',
   'gpuType',
   'createdAt',
+  'orderedProviderRateMicroUsd',
   'totalCostMicroUsd',
   'lastCreditDeductionAt',
 ] as const;

@@ -8,6 +8,15 @@ const volumeById = prepared(({ db, tables: { volumes }, locking }: Connection, {
   locking.rows(db.select().from(volumes).where(eq(volumes.id, id))),
 );
 
+const volumesByProviderVolume = prepared(
+  ({ db, tables: { volumes } }: Connection, { provider, volume }: { provider: string; volume: string }) =>
+    db
+      .select()
+      .from(volumes)
+      .where(and(eq(volumes.providerVolumeId, volume), eq(volumes.providerId, provider)))
+      .orderBy(asc(volumes.createdAt), asc(volumes.id)),
+);
+
 const volumesOfTeam = prepared(({ db, tables: { volumes } }: Connection, { teamId }: { teamId: string }) =>
   db
     .select()
@@ -55,6 +64,7 @@ export function volumeReader(connection: Connection): VolumeReader {
       return record ?? null;
     },
     byVolumeId: (volumeId) => find(eq(volumes.volumeId, volumeId)),
+    byProviderVolume: (provider, volume) => volumesByProviderVolume(connection, { provider, volume }),
     ofTeam: (teamId) => volumesOfTeam(connection, { teamId }),
     page: async ({ teamId, statuses, offset, limit }) => {
       const conditions: SQL[] = [eq(volumes.teamId, teamId)];
