@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { intent } from '../../store/marketplace/records.fixture.ts';
+import { grant, intent, volume } from '../../store/marketplace/records.fixture.ts';
 import { accrue } from '../ledger/accrue.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 import { attachVolume, detachVolume } from './attach.ts';
@@ -234,5 +234,63 @@ describe('an operator is told of a deletion that is not proved', () => {
     expect(notProved().length).toBeGreaterThan(1);
     expect(notProved().length).toBeLessThan(8);
     expect(notProved()[0]?.fields).toMatchObject({ volume: volumeId, provider: 'provider-a', reason });
+  });
+});
+
+describe('of a volume that two rows have', () => {
+  const second = 'vol-second';
+  /** A version that did not refuse that wrote the rows. */
+  beforeEach(async () => {
+    const { providerId, providerVolumeId, region } = await known();
+    const row = volume({ id: second, volumeId: second, teamId: 'team-2', userId: 'usr-2' });
+    await world.deps.store.transact(async (tx) => {
+      await grant(tx, 1_000_000, row.teamId);
+      await tx.volumes.insert({ ...row, providerId, providerVolumeId, region });
+    });
+  });
+
+  const known = async () => {
+    const record = await stored();
+    if (record === null) throw new Error('there is no volume');
+    return record;
+  };
+  const other = () => world.deps.store.read.volumes.byVolumeId(second);
+  const kept = () => world.logged.filter(({ message }) => message.includes('another one has is not deleted'));
+  const rounds = async () => {
+    for (let round = 0; round < 3; round++) {
+      await world.clock.advance(10_000);
+      await sync();
+    }
+  };
+
+  it('ends here alone, with an alarm, and the provider deletes it for the last one [shared-volume-deleted]', async () => {
+    const deployment = await world.deploy('a', 'us-dallas', { teamId: 'team-2' });
+    const stranger = { userId: 'usr-2' };
+    await world.settle(attachVolume(world.deps, stranger, second, deployment.id));
+    expect(await world.codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('done');
+    await rounds();
+    expect(await stored()).toMatchObject({ status: 'deleted', cleanup: 'done', action: null });
+    expect(await other()).toMatchObject({ status: 'attached' });
+    expect(world.plain('a').volumes).toMatchObject([{ status: 'ATTACHED' }]);
+    expect(kept()).toMatchObject([{ level: 'error', fields: { volume: volumeId, holder: second } }]);
+    expect((await findings()).filter(({ id }) => id === volumeId)).toEqual([]);
+
+    await world.settle(detachVolume(world.deps, stranger, second, deployment.id));
+    expect(await world.codeOf(deleteVolume(world.deps, stranger, second))).toBe('done');
+    await rounds();
+    expect([(await other())?.cleanup, world.plain('a').volumes]).toEqual(['done', []]);
+  });
+
+  it('is done at the provider where both are deleted at the same moment', async () => {
+    const { store } = world.deps;
+    for (const record of [await stored(), await other()])
+      await store.transact(async (tx) => {
+        const change = { status: 'deleting', cleanup: 'wanted', deletedAt: world.clock.now() } as const;
+        if (record !== null) await tx.volumes.update({ ...record, ...change });
+      });
+    await rounds();
+    for (const record of [await stored(), await other()])
+      expect(record).toMatchObject({ status: 'deleted', cleanup: 'done' });
+    expect([world.plain('a').volumes, kept().length]).toEqual([[], 1]);
   });
 });

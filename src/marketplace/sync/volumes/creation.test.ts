@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../../client/orchestrator-client.ts';
+import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import type { VolumeRecord } from '../../model/volume-record.ts';
 import { createVolume } from '../../volumes/create.ts';
 import { deleteVolume } from '../../volumes/delete.ts';
@@ -119,4 +120,67 @@ it('and is over once no earlier request can arrive any more', async () => {
   await world.clock.advance(2 * polling.callTimeoutMs);
   await sync();
   expect([(await volume()).status, alarms()]).toEqual(['deleted', []]);
+});
+
+describe('a create that is answered with the volume of another one', () => {
+  const create = () => createVolume(world.deps, caller, bodyFor('a') as never);
+  const answerWith = (made: ProviderVolume) => {
+    world.plain('a').faults.plan = (method) => (method === 'createVolume' ? { instead: made } : 'none');
+  };
+  const statuses = async () => (await world.volumes()).map(({ status }) => status);
+  const told = () => alarms().filter((message) => message.includes('with the volume of another create'));
+
+  it.each([
+    ['by its id [shared-volume-answer]', 'data'],
+    ['by its id and its name [shared-volume-named]', undefined],
+  ])('ends as an error that costs nothing, and the other volume is kept: %s', async (_, name) => {
+    const first = await world.settle(create());
+    const made = structuredClone(world.plain('a').volumes[0]) as ProviderVolume;
+    answerWith({ ...made, ...(name !== undefined && { name }) });
+    await world.clock.advance(1);
+    expect(await world.codeOf(create())).toBe('PROVIDER_REFUSED');
+    const second = await volume();
+    expect(second).toMatchObject({ status: 'error', action: null, providerVolumeId: null, startedAt: null });
+    expect(told()).toHaveLength(1);
+    world.plain('a').faults.plan = () => 'none';
+    expect(await world.codeOf(deleteVolume(world.deps, caller, second.volumeId))).toBe('done');
+    await sync();
+    expect([await statuses(), world.plain('a').volumes]).toMatchObject([
+      ['deleted', 'available'],
+      [{ id: made.id, status: 'AVAILABLE' }],
+    ]);
+    expect(await world.codeOf(deleteVolume(world.deps, caller, first.volumeId))).toBe('done');
+    await sync();
+    expect([await statuses(), world.plain('a').volumes]).toEqual([['deleted', 'deleted'], []]);
+  });
+
+  it('ends so also where the other create has not got its own answer yet [shared-volume-early]', async () => {
+    world.plain('a').faults.plan = (method, nth) =>
+      method !== 'createVolume' ? 'none' : nth === 1 ? 'commit-then-lose' : 'lose';
+    await world.settle(create());
+    const [made] = world.plain('a').volumes as [ProviderVolume];
+    const [first] = await world.volumes();
+    world.plain('a').faults.plan = (method, _, { args: [, key] }) => {
+      if (method !== 'createVolume') return 'none';
+      return key === first?.id ? 'lose' : { instead: made };
+    };
+    const second = await world.codeOf(create());
+    expect([second, await statuses()]).toEqual(['PROVIDER_REFUSED', ['error', 'creating']]);
+    // The provider knows the first create by its key.
+    answerWith(made);
+    await sync();
+    expect([await statuses(), world.plain('a').volumes.length]).toEqual([['error', 'available'], 1]);
+  });
+
+  it('deletes nothing at the provider where it was given up before', async () => {
+    await world.settle(create());
+    await world.clock.advance(1);
+    const { answer } = await beginCreation();
+    await giveUp();
+    answerWith({ ...(world.plain('a').volumes[0] as ProviderVolume), name: 'data' });
+    await answer();
+    await sync();
+    expect([await statuses(), told().length]).toEqual([['error', 'available'], 1]);
+    expect(world.plain('a').volumes).toHaveLength(1);
+  });
 });

@@ -1,11 +1,14 @@
 import { ProviderError } from '../../../client/orchestrator-client.ts';
 import type { CreateVolumeRequest, Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { isUnsent } from '../../model/intent.ts';
+import { ownName } from '../../model/names.ts';
+import type { Transaction } from '../../model/store.ts';
 import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
 import { endUnmade } from '../../volumes/undo.ts';
 import type { SyncContext } from '../context.ts';
+import { volumeHolderOf } from './holder.ts';
 import { beginAttempt, onLastAttempt, type Sent, settleError, type VolumeContext } from './step.ts';
 
 /** Berth keeps an idempotency key for 24 hours; one hour is left as a margin. */
@@ -91,13 +94,23 @@ function mayBeRunning(
   return sentAt !== null && now - sentAt < 2 * polling.callTimeoutMs;
 }
 
-/** The provider has made the volume. If the create was given up meanwhile, the volume is deleted there. */
+/**
+ * The provider has made the volume. If the create was given up meanwhile, the volume is deleted there. One that another volume
+ * here has, or was made for by its name, is not assigned: the deletion of the one would remove the data of the other.
+ */
 async function recordMade(
-  { store, clock, log }: VolumeContext,
+  context: VolumeContext,
   { id, providerId }: VolumeRecord,
-  { id: providerVolumeId }: ProviderVolume,
+  made: ProviderVolume,
 ): Promise<void> {
-  const { known, outcome } = await transactOnVolume(store, id, async (tx, { record }) => {
+  const { store, clock, log } = context;
+  const { id: providerVolumeId } = made;
+  const write = async (tx: Transaction, snapshot: VolumeSnapshot) => {
+    const { record } = snapshot;
+    if (await isMadeForAnother(context, tx, record, made)) {
+      await endUnmade(tx, snapshot, { status: 'error' });
+      return { known: record, outcome: 'taken' };
+    }
     if (record.providerVolumeId !== null) return { known: record, outcome: 'recorded' };
     const isWaitedFor = record.status === 'creating';
     const deletedAt = record.deletedAt ?? clock.now();
@@ -107,8 +120,17 @@ async function recordMade(
       ...(record.status === 'error' && { status: 'deleting' }),
     });
     return { known: record, outcome: isWaitedFor ? 'created' : 'too late' };
+  };
+  // Of two creates that are answered with one id at the same moment, the second sees the first.
+  const { known, outcome } = await transactOnVolume(store, id, write, {
+    first: (tx) => tx.losses.lock(providerId),
   });
   const fields = { ...logNames(known), provider: providerId, providerVolumeId };
+  if (outcome === 'taken')
+    log.error(
+      fields,
+      'the provider answered a create with the volume of another create: nothing is assigned or deleted; ask the provider what it has made',
+    );
   if (outcome === 'too late')
     log.warn(fields, 'the provider has made a volume after its create was given up: it is deleted there');
   if (outcome === 'recorded' && known.providerVolumeId !== providerVolumeId)
@@ -116,6 +138,16 @@ async function recordMade(
       { ...fields, recorded: known.providerVolumeId },
       'the provider has made a second volume for one create: delete it there',
     );
+}
+
+async function isMadeForAnother(
+  { installationId }: VolumeContext,
+  tx: Transaction,
+  record: VolumeRecord,
+  made: ProviderVolume,
+): Promise<boolean> {
+  const madeFor = ownName(made, installationId) ?? record.providerName;
+  return madeFor !== record.providerName || (await volumeHolderOf(tx, record, made.id)) !== null;
 }
 
 /** It is not known whether the provider made the volume. The user pays nothing, and an operator has to check. */

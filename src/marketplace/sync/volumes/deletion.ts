@@ -2,6 +2,7 @@ import { ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { isActive } from '../../model/deployment-record.ts';
 import { isUnsent } from '../../model/intent.ts';
+import type { Transaction } from '../../model/store.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import { admitLoss, logLossAlarm } from '../../providers/loss-cap.ts';
 import { acceptDeletion, isBeingDeleted } from '../../volumes/accept-deletion.ts';
@@ -13,6 +14,7 @@ import {
   type VolumeSnapshot,
   writeVolume,
 } from '../../volumes/snapshot.ts';
+import { volumeHolderOf } from './holder.ts';
 import { observe } from './observe.ts';
 import {
   ABOUT_THIS_CALL,
@@ -37,6 +39,11 @@ export async function startDeletion(context: VolumeContext, snapshot: VolumeSnap
   if (action === null || providerVolumeId === null) return;
   // A process has sent it that did not write the answer.
   if (!isUnsent(action)) return accept(context, record);
+  if ((await volumeHolderOf(context.store.read, record, providerVolumeId)) !== null) {
+    // Nothing is sent: the other volume keeps its data.
+    if ((await beginAttempt(context, snapshot)) !== null) await accept(context, record);
+    return;
+  }
   const asked: Sent = { ...snapshot, record: { ...record, action } };
   const begunAt = context.clock.now();
   const shown = await getShown(context, asked, providerVolumeId);
@@ -96,7 +103,9 @@ async function accept(context: VolumeContext, { id }: VolumeRecord, isTaken = fa
 export async function proveDeletion(context: VolumeContext, record: VolumeRecord): Promise<void> {
   const { providerVolumeId } = record;
   if (providerVolumeId === null) return endDeletion(context, record);
-  const { provider, call } = context;
+  const { provider, call, store } = context;
+  if ((await volumeHolderOf(store.read, record, providerVolumeId)) !== null)
+    return endShared(context, record, providerVolumeId);
   const { client } = provider;
   try {
     const volume = await client.getVolume(providerVolumeId, call);
@@ -164,14 +173,46 @@ async function endDeletion(context: VolumeContext, { id, providerId }: VolumeRec
         ? await admitLoss(context, tx, { subjectId: id, kind: 'volume', providerId })
         : null;
       if (admission?.isAdmitted === false) return admission;
-      await writeVolume(tx, record, { status: 'deleted', cleanup: 'done', action: null });
-      await tx.losses.release(id);
-      await dropAttachments(tx, record, attachments);
+      await writeDeleted(tx, { record, attachments });
       return null;
     },
     { first: (tx) => tx.losses.lock(providerId) },
   );
   if (admission !== null && admission.alarm !== null) logLossAlarm(context.log, admission.alarm);
+}
+
+/**
+ * Ends the deletion of a volume that another one here has too: the provider keeps it. Of two that are deleted at the same
+ * moment, the second sees the end of the first, and is deleted there.
+ */
+async function endShared(
+  { store, log }: VolumeContext,
+  { id, providerId }: VolumeRecord,
+  providerVolumeId: string,
+): Promise<void> {
+  const ended = await transactOnVolume(
+    store,
+    id,
+    async (tx, snapshot) => {
+      const { record } = snapshot;
+      const holder = isBeingDeleted(record) ? await volumeHolderOf(tx, record, providerVolumeId) : null;
+      if (holder === null) return null;
+      await writeDeleted(tx, snapshot);
+      return { record, holder };
+    },
+    { first: (tx) => tx.losses.lock(providerId) },
+  );
+  if (ended === null) return;
+  log.error(
+    { ...logNames(ended.record), provider: providerId, providerVolumeId, holder: ended.holder.volumeId },
+    'a volume that another one has is not deleted: ask the provider why both have its id',
+  );
+}
+
+async function writeDeleted(tx: Transaction, { record, attachments }: VolumeSnapshot): Promise<void> {
+  await writeVolume(tx, record, { status: 'deleted', cleanup: 'done', action: null });
+  await tx.losses.release(record.id);
+  await dropAttachments(tx, record, attachments);
 }
 
 /** A deletion is never given up. While it lacks its proof, an error is logged at most once per `actionMs`. */
