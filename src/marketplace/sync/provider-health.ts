@@ -2,6 +2,7 @@ import type { ProviderError, ProviderProblem } from '../../client/orchestrator-c
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import { logNames as logNamesOfVolume, type VolumeRecord } from '../model/volume-record.ts';
 
 /** These problems concern the whole provider; all others concern the resource of the call. */
 export const providerWideProblems = [
@@ -18,8 +19,11 @@ const OVER_AFTER_MS = 60_000;
 /** Longer than any pause between two calls about one subject: one without a call for so long is abandoned. */
 const ABANDONED_AFTER_MS = 15 * 60_000;
 
-/** What a call was about: a deployment, or anything else by its id. */
-type Subject = Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'> | string;
+/** What a call was about: a deployment, a volume, or anything else by its id. */
+type Subject =
+  | Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'>
+  | Pick<VolumeRecord, 'id' | 'volumeId' | 'teamId' | 'requestId'>
+  | string;
 
 /** Logs problems with a provider's answers once, not with every poll, and again when they are over. */
 export class ProviderHealth {
@@ -74,13 +78,12 @@ export class ProviderHealth {
 
   /** An answer about `subject` is ignored, at least for now. */
   ignored(subject: Subject, reason: string): void {
-    const [id, names] =
-      typeof subject === 'string' ? [subject, { subject }] : [subject.id, logNames(subject)];
+    const id = typeof subject === 'string' ? subject : subject.id;
     this.#failing.delete(id);
     if (this.#ignoredAnswers.get(id) === reason) return;
     this.#ignoredAnswers.set(id, reason);
     this.#deps.log.warn(
-      { ...names, provider: this.#providerId, reason },
+      { ...namesOf(subject), provider: this.#providerId, reason },
       'an answer of the provider is ignored: what is known is kept',
     );
   }
@@ -114,6 +117,11 @@ export class ProviderHealth {
     this.#failing.clear();
     this.#ignoredAnswers.clear();
   }
+}
+
+function namesOf(subject: Subject) {
+  if (typeof subject === 'string') return { subject };
+  return 'volumeId' in subject ? logNamesOfVolume(subject) : logNames(subject);
 }
 
 function isProviderWide(problem: ProviderProblem): problem is ProviderWideProblem {

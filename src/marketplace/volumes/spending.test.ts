@@ -94,6 +94,40 @@ it('begins one of two larger sizes that are asked for at once, where the balance
   expect(answers.toSorted()).toEqual(['accepted', 'insufficient_balance']);
 });
 
+it('bills no size above the limit of the provider, and says so once [volume-size-not-believed]', async () => {
+  const { volumeId } = await world.settle(create());
+  const plain = world.plain('a');
+  const show = async (sizeGb: number) => {
+    plain.setVolume(plain.volumes[0]?.id ?? '', { size_gb: sizeGb });
+    for (let round = 0; round < 2; round++) await world.settle(world.sync('a'));
+    const record = await world.deps.store.read.volumes.byVolumeId(volumeId);
+    return [record?.sizeGb, record?.rateMicroUsd];
+  };
+  const inBytes = 100 * 1024 ** 3;
+  expect(await show(inBytes)).toEqual([100, HOUR_OF_100_GB]);
+  const ignored = () => world.logged.filter(({ message }) => message.includes('is ignored'));
+  const reason = `its size of ${inBytes} GB is more than 10000 GB: it is not believed`;
+  expect(ignored()).toMatchObject([{ level: 'warn', fields: { volume: volumeId, reason } }]);
+  expect(await show(10_000)).toEqual([10_000, 100 * HOUR_OF_100_GB]);
+  // Once it was credible, the next one is logged again.
+  await show(inBytes);
+  expect(ignored()).toHaveLength(2);
+});
+
+it('does not take such a size for the end of a resize', async () => {
+  const { volumeId } = await world.settle(create());
+  world.plain('a').faults.plan = (method) =>
+    method === 'resizeVolume' || method === 'getVolume'
+      ? { answer: (volume: object) => ({ ...volume, size_gb: 100 * 1024 ** 3 }) }
+      : 'none';
+  const asked = updateVolume(world.deps, caller, volumeId, { sizeInGb: 200 });
+  expect(await world.codeOf(asked)).toBe('PROVIDER_SLOW');
+  world.plain('a').faults.plan = () => 'none';
+  await world.settle(world.sync('a'));
+  const record = await world.deps.store.read.volumes.byVolumeId(volumeId);
+  expect(record).toMatchObject({ sizeGb: 200, rateMicroUsd: 2 * HOUR_OF_100_GB, action: null });
+});
+
 it('attaches no volume of a team without balance, and attaches it again once there is some', async () => {
   const { volumeId, region } = await world.settle(create());
   const { id } = await world.deploy('a', region);

@@ -5,6 +5,7 @@ import type { Transaction } from '../../model/store.ts';
 import type { VolumeIntent, VolumeRecord } from '../../model/volume-record.ts';
 import { hourlyRate } from '../../providers/volume-provider.ts';
 import { hasTimedOut, intentAfter, ofAttachments } from '../../volumes/intents.ts';
+import { sizeLimits } from '../../volumes/limits.ts';
 import { newPrice } from '../../volumes/locations.ts';
 import { writeAttachment } from '../../volumes/release.ts';
 import {
@@ -29,14 +30,16 @@ export interface VolumeObservation {
 
 /**
  * Brings the stored volume in line with what the provider showed at `begunAt`, whoever asked for it: size, attachments
- * and status are taken over. The observation is dropped if the volume has changed since the snapshot.
+ * and status are taken over. A size that it cannot have is ignored. The observation is dropped if the volume has changed
+ * since the snapshot.
  */
 export async function applyVolumeObservation(
   context: VolumeContext,
   snapshot: VolumeSnapshot,
-  observation: VolumeObservation,
+  shown: VolumeObservation,
   begunAt: number,
 ): Promise<void> {
+  const observation = { ...shown, volume: withCredibleSize(context, snapshot.record, shown.volume) };
   const found = await unknownHolders(context, snapshot, observation.volume);
   const now = context.clock.now();
   await context.store.transact(async (tx) => {
@@ -59,6 +62,23 @@ export async function applyVolumeObservation(
     if (change.startedAt !== undefined || change.sizeGb !== undefined)
       await bill(context, tx, { ...locked.record, ...change }, now);
   });
+}
+
+/** The known size takes the place of one above the provider's limit, unless this volume has it or is asked to have it. */
+function withCredibleSize(
+  { health, volumeProvider }: VolumeContext,
+  record: VolumeRecord,
+  volume: ProviderVolume,
+): ProviderVolume {
+  const { maxGb } = sizeLimits(volumeProvider, record.region);
+  const limitGb = Math.max(record.sizeGb, record.action?.toSizeGb ?? 0, maxGb);
+  if (volume.size_gb <= limitGb) {
+    health.forget(record.id);
+    return volume;
+  }
+  const reason = `its size of ${volume.size_gb} GB is more than ${limitGb} GB: it is not believed`;
+  health.ignored(record, reason);
+  return { ...volume, size_gb: record.sizeGb };
 }
 
 function byDeployment(a: AttachmentSnapshot, b: AttachmentSnapshot): number {
