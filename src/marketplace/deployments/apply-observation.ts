@@ -81,7 +81,10 @@ function endpointToProve(
   return endpoint;
 }
 
-/** What the provider of a deployment whose price moves asked at first, in micro-USD per hour: each move is measured by it. */
+/**
+ * What the provider of a deployment whose price moves asked when it was ordered, in micro-USD per hour: each move is measured by
+ * it. Where that is not known, what it was first billed for.
+ */
 async function firstRateOf(
   { ledger }: Pick<Reader, 'ledger'>,
   record: DeploymentRecord,
@@ -91,6 +94,7 @@ async function firstRateOf(
   const reported = 'instance' in observation ? observation.instance.price_per_hour : undefined;
   if (record.instanceType !== 'SPOT' || reported === undefined || microUsdFromUsd(reported) === known)
     return known;
+  if (record.orderedProviderRateMicroUsd !== null) return record.orderedProviderRateMicroUsd;
   const [first] = await ledger.segmentsOf('deployment', record.id);
   return first?.providerRateMicroUsdPerHour ?? first?.originalRateMicroUsdPerHour ?? known;
 }

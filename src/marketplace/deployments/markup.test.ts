@@ -103,7 +103,11 @@ it('follows a spot price that moves, and only that', async () => {
   expect((await market.store.read.ledger.segmentsOf('deployment', id)).length).toBe(1);
   plain.set(plain.instances[0]?.id ?? '', { price_per_hour: 1.6 });
   await clock.advance(60_000);
-  expect(await read()).toMatchObject({ providerRateMicroUsd: 1_600_000, originalRateMicroUsd: 1_800_000 });
+  expect(await read()).toMatchObject({
+    providerRateMicroUsd: 1_600_000,
+    originalRateMicroUsd: 1_800_000,
+    orderedProviderRateMicroUsd: before?.providerRateMicroUsd,
+  });
   const segments = await market.store.read.ledger.segmentsOf('deployment', id);
   expect(segments.map((it) => it.providerRateMicroUsdPerHour)).toEqual([
     before?.providerRateMicroUsd,

@@ -57,7 +57,7 @@ interface ObservedInstance {
 /** For so long after a stop a provider may still show the machine as it was before. */
 const STOP_SHOWS_MS = 60_000;
 
-/** A price above this multiple of the first one is taken for a mistake. */
+/** A price above this multiple of the ordered one is taken for a mistake. */
 const MAX_PRICE_FACTOR = 10;
 
 /** When an observation began and ended, and by what it is measured. */
@@ -71,7 +71,7 @@ export interface ObservedUnder {
 /**
  * Judges an observation that began at `now` and ended at `seenAt`. A deployment ends only by a terminal status, a
  * destruction that lasts, or a 404 that a second poll and the list confirm (M: States; design, "Settled").
- * `firstRateMicroUsd` is what its provider asked at first, by which a spot price is measured.
+ * `firstRateMicroUsd` is what its provider asked when it was ordered, by which a spot price is measured.
  */
 export function judge(
   record: DeploymentRecord,
@@ -265,7 +265,7 @@ function priceFact({ record, instance, firstRateMicroUsd }: ObservedInstance): {
   if (providerRateMicroUsd === providerRateOf(record)) return {};
   if (providerRateMicroUsd > firstRateMicroUsd * MAX_PRICE_FACTOR)
     return {
-      why: `its price of ${reported} is more than ${MAX_PRICE_FACTOR} times the first one: it is not believed`,
+      why: `its price of ${reported} is more than ${MAX_PRICE_FACTOR} times the ordered one: it is not believed`,
     };
   return { providerRateMicroUsd };
 }

@@ -190,6 +190,36 @@ describe('a deployment that runs', () => {
     expect((await read(setup, id)).stoppedAt).toBeLessThanOrEqual(reclaimedAt + 5_000);
   });
 
+  it('measures a spot price by the one that was ordered, also where the first one seen is another [spot-price-of-order]', async () => {
+    const rates = [
+      'originalRateMicroUsd',
+      'rateMicroUsd',
+      'providerRateMicroUsd',
+      'orderedProviderRateMicroUsd',
+    ];
+    const id = await accept(setup, {
+      offerId: 'gpu-spot',
+      instanceType: 'SPOT',
+      ...Object.fromEntries(rates.map((rate) => [rate, 1_000_000])),
+    });
+    const shown = (usdPerHour: number) => {
+      setup.plain.faults.plan = (method) =>
+        method === 'getInstance'
+          ? { answer: (instance: object) => ({ ...instance, price_per_hour: usdPerHour }) }
+          : 'none';
+      return setup.clock.advance(2 * MINUTE_MS);
+    };
+    setup.workers.start();
+    await shown(9.9);
+    expect(await read(setup, id)).toMatchObject({ status: 'running', rateMicroUsd: 9_900_000 });
+    for (const usdPerHour of [99, 10.01]) {
+      await shown(usdPerHour);
+      expect((await read(setup, id)).rateMicroUsd).toBe(9_900_000);
+    }
+    await shown(10);
+    expect((await read(setup, id)).rateMicroUsd).toBe(10_000_000);
+  });
+
   it('measures a spot price by the first one, so that none creeps up, and none that was 0 for a moment stays so', async () => {
     const { instanceId, id } = await running(setup, { offerId: 'gpu-spot', instanceType: 'SPOT' });
     const first = (await read(setup, id)).originalRateMicroUsd;
