@@ -3,9 +3,12 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import { newIntent } from '../model/intent.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
-import { releaseVolumes } from './release.ts';
+import { releaseVolumes, writeAttachment } from './release.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
+import { writeVolume } from './snapshot.ts';
 import { updateVolume } from './update.ts';
+
+const MINUTE_MS = 60_000;
 
 let world: World;
 let volumeId: string;
@@ -90,4 +93,36 @@ it('an attachment of a shared volume whose answer is late is not undone because 
   world.plain('a').faults.plan = plan;
   await sync();
   expect(await statesOf(second.id)).toEqual(['attached']);
+});
+
+it('an attachment of a shared volume that is withdrawn leaves the detachment of another machine to be done [volume-withdrawn-beside-detach]', async () => {
+  expect(await codeOf(attachVolume(world.deps, caller, volumeId, deploymentId))).toBe('done');
+  const down = new ProviderError('timeout', 'no answer');
+  world.plain('a').faults.plan = () => ({ error: down });
+  await endDeployment();
+  await world.clock.advance(16 * MINUTE_MS);
+  const second = await world.deploy('a', (await stored())?.region ?? '');
+  // No worker sends it.
+  const { clock } = world;
+  await world.deps.store.transact(async (tx) => {
+    const record = await tx.volumes.byVolumeId(volumeId);
+    if (record === null) throw new Error('it is not there');
+    const since = clock.now();
+    const asked = { kind: 'attach', by: caller.userId, since, until: since + 20_000 } as const;
+    await writeVolume(tx, record, { action: { ...newIntent(record, asked), deploymentId: second.id } });
+    await writeAttachment(tx, record, second, 'attaching');
+  });
+  await clock.advance(30_000);
+  await sync();
+  expect(await statesOf(second.id)).toEqual([]);
+  world.plain('a').faults.plan = () => 'none';
+  for (const instance of world.plain('a').instances) world.plain('a').vanish(instance.id);
+  await world.update(deploymentId, { cleanup: 'done' });
+  await clock.advance(MINUTE_MS);
+  await sync();
+  expect({ states: await statesOf(), ...(await stored()) }).toMatchObject({
+    states: [],
+    status: 'available',
+    action: null,
+  });
 });

@@ -2,7 +2,7 @@ import { isActive } from '../model/deployment-record.ts';
 import { isUnsent } from '../model/intent.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeIntent, VolumeRecord } from '../model/volume-record.ts';
-import { intentAfter, ofAttachments } from './intents.ts';
+import { detachIntent, intentAfter, ofAttachments } from './intents.ts';
 import { dropAttachments, writeAttachment } from './release.ts';
 import { type AttachmentSnapshot, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 
@@ -58,7 +58,7 @@ export async function undoAttach(
   if (dropped.length === 0) return true;
   await writeVolume(tx, record, {
     ...(left.length === 0 && record.status === 'attached' && { status: 'available' }),
-    ...(record.status !== 'creating' && { action: actionWith(record, left) }),
+    ...(record.status !== 'creating' && { action: actionWith(record, left, deploymentId) }),
   });
   await dropAttachments(tx, record, dropped);
   return true;
@@ -73,14 +73,19 @@ export async function undoDetach(
   const kept = attachments.find(({ deployment }) => deployment.id === deploymentId);
   if (kept === undefined || !isActive(kept.deployment)) return false;
   const others = attachments.filter((attachment) => attachment !== kept);
-  await writeVolume(tx, record, { action: actionWith(record, others) });
+  await writeVolume(tx, record, { action: actionWith(record, others, deploymentId) });
   await writeAttachment(tx, record, kept.deployment, 'attached');
   return true;
 }
 
-/** The intent that is left when only these attachments are pending. */
-function actionWith(record: VolumeRecord, attachments: readonly AttachmentSnapshot[]): VolumeIntent | null {
-  return intentAfter(record, ofAttachments, attachments, record.action?.since ?? 0);
+/** The intent that is left when only these attachments are pending. It is not the one for the deployment, which has ended. */
+function actionWith(
+  record: VolumeRecord,
+  attachments: readonly AttachmentSnapshot[],
+  deploymentId: string,
+): VolumeIntent | null {
+  const left = intentAfter(record, ofAttachments, attachments, record.action?.since ?? 0);
+  return left === null || left.deploymentId !== deploymentId ? left : detachIntent(record, left.since);
 }
 
 /** The size stays as it is, or the volume is kept: a creation or a resize that a deletion took the place of goes on. */
