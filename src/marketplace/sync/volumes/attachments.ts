@@ -14,7 +14,7 @@ import {
   type VolumeSnapshot,
 } from '../../volumes/snapshot.ts';
 import { undoAttach, undoDetach } from '../../volumes/undo.ts';
-import { beginAttempt, type Sent, type Shown, settleError, type VolumeContext } from './step.ts';
+import { beginAttempt, isDecided, type Sent, type Shown, settleError, type VolumeContext } from './step.ts';
 
 /** A call whose effect does not show is repeated after this. */
 const REPEATED_AFTER_MS = 5_000;
@@ -117,6 +117,8 @@ export async function sendAttachment(
     return { snapshot: sent, volume, isAccepted: true };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
+    // No request waits for it, as for the volumes of a launch: nobody would ask again.
+    if (sent.record.action.deploymentId !== deployment.id && !isDecided(error)) throw error;
     if (await settleError(context, sent, error, undoOf(sent, state, deployment.id))) return null;
     // The instance is gone at the provider, so nothing is attached to it.
     const isGone = state === 'detaching' && error.problem === 'not_found' && !isActive(deployment);

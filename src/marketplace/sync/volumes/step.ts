@@ -134,7 +134,7 @@ export const ABOUT_THIS_CALL: readonly ProviderError['problem'][] = [
  * Whether the refusal also proves that an earlier call had no effect: not if it is about the caller, the rate or a
  * running operation.
  */
-function isDecided({ mayHaveHappened, code, problem }: ProviderError): boolean {
+export function isDecided({ mayHaveHappened, code, problem }: ProviderError): boolean {
   return !mayHaveHappened && code !== 'operation_in_progress' && !ABOUT_THIS_CALL.includes(problem);
 }
 
