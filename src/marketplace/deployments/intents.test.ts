@@ -72,7 +72,6 @@ describe.each(names)('a %s', (name) => {
   if (name !== 'resume')
     refusals.push(
       ['409', 'PROVIDER_REFUSED', 502, conflict('invalid_state')],
-      ['500, and it is as it was', 'PROVIDER_REFUSED', 502, refusal('failed', 500, true)],
       ['busy with another change', 'CHANGE_IN_PROGRESS', 409, busy],
     );
 
@@ -86,4 +85,12 @@ describe.each(names)('a %s', (name) => {
       expect(sent()).toBe(1);
     },
   );
+
+  it.each([500, 504])('that is answered %i may happen later, though nothing shows: 504', async (status) => {
+    await prepare(market);
+    const fault = refusal('failed', status, true);
+    market.plain.faults.plan = (called) => (called === method ? fault : 'none');
+    expect(await change()).toMatchObject({ code: 'PROVIDER_SLOW', status: 504 });
+    expect(sent()).toBe(1);
+  });
 });

@@ -109,6 +109,18 @@ describe('an answer that settles nothing', () => {
     expect(stops()).toBe(1);
   });
 
+  it.each([500, 504])(
+    'is no proof while the stop may still wait at the provider: a %s, and it stops later [stop-queued-behind-gateway]',
+    async (status) => {
+      const { providerInstanceId } = await deploy(market);
+      const error = new ProviderError('failed', String(status), { status, mayHaveHappened: true });
+      market.plain.faults.plan = (method) => (method === 'stopInstance' ? { error } : 'none');
+      market.clock.setTimer(5_000, () => market.plain.stop(providerInstanceId ?? ''));
+      expect(await pause()).toMatchObject({ status: 'stopped' });
+      expect(stops()).toBe(1);
+    },
+  );
+
   it('of one that is stopped at the provider already is its end', async () => {
     const { providerInstanceId } = await deploy(market);
     market.plain.set(providerInstanceId ?? '', { status: 'STOPPED' });

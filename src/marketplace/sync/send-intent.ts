@@ -108,7 +108,10 @@ async function settleError(context: SyncContext, sent: Sent, error: ProviderErro
   );
 }
 
-/** `undone`: it is proved that the call has no effect. Where the answer leaves it open, the provider is asked. */
+/**
+ * `undone`: the answer proves that the call has no effect. A read proves only that it has one: a call without an answer
+ * may still be waiting at the provider.
+ */
 async function verdictOn(
   context: SyncContext,
   sent: Sent,
@@ -127,8 +130,7 @@ async function verdictOn(
       action.kind === 'restart'
         ? (await provider.client.restartStatus(providerInstanceId, region, call)).restarting
         : isStopping(await provider.client.getInstance(providerInstanceId, region, call));
-    if (isUnderWay) return 'accepted';
-    return action.kind === 'pause' || problem === 'failed' ? 'undone' : 'open';
+    return isUnderWay ? 'accepted' : unasked;
   } catch (failure) {
     if (failure instanceof ProviderError) return unasked;
     throw failure;
