@@ -64,7 +64,7 @@ async function write(
   record: DeploymentRecord,
   action: DeploymentIntent,
 ): Promise<Asked> {
-  const asked = { ...record, action, refusal: null };
+  const asked = { ...record, action };
   await tx.deployments.update(asked);
   return { ...asked, revision: record.revision + 1 };
 }
@@ -72,9 +72,9 @@ async function write(
 /**
  * Waits until the intent is over, and at most until its end. What was not sent by then is withdrawn.
  *
- * @throws {ApiError} the refusal of the provider; PROVIDER_REFUSED where nothing was sent, or the worker gave it up:
- *   nothing changed; INVALID_STATUS where the deployment became something else meanwhile; PROVIDER_SLOW (M: 504)
- *   where it was sent and is not decided
+ * @throws {ApiError} the refusal of the provider; PROVIDER_REFUSED where nothing was sent: nothing changed;
+ *   INVALID_STATUS where the deployment became something else meanwhile; PROVIDER_SLOW (M: 504) where it was sent, and is
+ *   not decided or the row does not tell its outcome any more
  */
 export async function awaitIntent(
   deps: IntentDeps,
@@ -95,9 +95,12 @@ export async function awaitIntent(
   if (isWithdrawn) throw notSent(asked);
   const late = outcomeOf(record, asked, isDone);
   if (late !== null) return late;
-  const { providerId } = asked;
-  const names = { providerId, what: verbOf(asked.action), thing: 'deployment' } as const;
-  throw new ApiError('PROVIDER_SLOW', describeSlow(names, record?.action?.answer ?? null));
+  throw slow(asked, record?.action?.answer ?? null);
+}
+
+function slow({ providerId, action }: Asked, answer: DeploymentIntent['answer'] | 'unknown'): ApiError {
+  const names = { providerId, what: verbOf(action), thing: 'deployment' } as const;
+  return new ApiError('PROVIDER_SLOW', describeSlow(names, answer));
 }
 
 /** Nothing was sent to the provider in time. */
@@ -108,14 +111,19 @@ export function notSent({ providerId, action }: Asked): ApiError {
   );
 }
 
-/** The deployment once the intent is over; null: it is not. @throws {ApiError} where it is over and was not done */
+/**
+ * The deployment once what was asked for is done; null: it is still under way. That the intent is not in the row any more
+ * proves neither its success nor its refusal.
+ *
+ * @throws {ApiError} where it is over and was not done, or it is not known what became of it
+ */
 function outcomeOf(
   record: DeploymentRecord | null,
   asked: Asked,
   isDone: (record: DeploymentRecord) => boolean,
 ): DeploymentRecord | null {
   if (record === null) throw new Error(`${asked.id} is not there any more`);
-  const { status, refusal, providerId } = record;
+  const { status, refusal } = record;
   if (refusal?.id === asked.action.id) throw fromRefusal(refusal);
   if (isDone(record)) return record;
   if (record.action?.id === asked.action.id) return null;
@@ -123,7 +131,7 @@ function outcomeOf(
     throw new ApiError('INVALID_STATUS', `The deployment became ${status} meanwhile.`, {
       details: { status },
     });
-  throw new ApiError('PROVIDER_REFUSED', `${providerId} did not do it; nothing changed.`);
+  throw slow(asked, 'unknown');
 }
 
 /**

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
+import { withOverrides } from '../../ports/with-overrides.ts';
 import { intent } from '../../store/marketplace/records.fixture.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
@@ -13,7 +14,9 @@ import {
   stranger,
   withoutRevision,
 } from './market.fixture.ts';
+import { pauseDeployment } from './pause.ts';
 import { readRebootStatus, restartDeployment } from './restart.ts';
+import { resumeDeployment } from './resume.ts';
 import { terminateDeployment } from './terminate.ts';
 
 let market: Market;
@@ -100,6 +103,64 @@ describe('restart', () => {
     expect(await restart()).toMatchObject({ code: 'PROVIDER_SLOW', status: 504 });
     expect((await read(market)).action).toMatchObject({ kind: 'restart', attempt: 1 });
     expect(calls().filter((method) => method === 'restartInstance')).toHaveLength(1);
+  });
+});
+
+describe('a request that reads the row only after another one was written', () => {
+  const busy = new ProviderError('conflict', '409', { status: 409, code: 'operation_in_progress' });
+
+  /** The deployments of a request whose reads wait for `open`. */
+  function gated(): { deps: Market['deps']; open: () => void } {
+    const { store } = market.deps;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const byId = (id: string) => promise.then(() => store.read.deployments.byId(id));
+    const read = withOverrides(store.read, { deployments: withOverrides(store.read.deployments, { byId }) });
+    return { deps: { ...market.deps, store: withOverrides(store, { read }) }, open: resolve };
+  }
+
+  it('is answered with the refusal of its own restart [refusal-outlives-next-intent]', async () => {
+    await deploy(market);
+    const { deps, open } = gated();
+    market.plain.faults.plan = (method) =>
+      method === 'restartInstance' ? { error: busy } : method === 'stopInstance' ? 'hang' : 'none';
+    const restarting = restartDeployment(deps, caller, 'dep-1');
+    restarting.catch(() => undefined);
+    await market.clock.advance(100);
+    pauseDeployment(market.deps, caller, 'dep-1').catch(() => undefined);
+    await market.clock.advance(100);
+    expect((await read(market)).action).toMatchObject({ kind: 'pause' });
+    open();
+    expect(await outcomeOf(market.clock, restarting)).toMatchObject({ code: 'CHANGE_IN_PROGRESS' });
+  });
+
+  it('is a 504 where a later refusal has replaced its own', async () => {
+    await deploy(market);
+    const { deps, open } = gated();
+    market.plain.faults.plan = (method) => (method === 'restartInstance' ? { error: busy } : 'none');
+    const first = restartDeployment(deps, caller, 'dep-1');
+    first.catch(() => undefined);
+    await market.clock.advance(100);
+    expect(await restart()).toMatchObject({ code: 'CHANGE_IN_PROGRESS' });
+    open();
+    expect(await outcomeOf(market.clock, first)).toMatchObject({
+      code: 'PROVIDER_SLOW',
+      message:
+        'It is not known what provider-x did with the restart; poll the deployment rather than trying again.',
+    });
+  });
+
+  it('is a 504, and not "nothing changed", where what it asked for was done and undone', async () => {
+    market.plain.options.startMs = 1_000;
+    await deploy(market);
+    const { deps, open } = gated();
+    const pausing = pauseDeployment(deps, caller, 'dep-1');
+    pausing.catch(() => undefined);
+    await market.clock.advance(15_000);
+    expect(await read(market)).toMatchObject({ status: 'stopped', action: null });
+    const resuming = resumeDeployment(market.deps, caller, 'dep-1');
+    expect(await outcomeOf(market.clock, resuming)).toMatchObject({ status: 'running' });
+    open();
+    expect(await outcomeOf(market.clock, pausing)).toMatchObject({ code: 'PROVIDER_SLOW' });
   });
 });
 

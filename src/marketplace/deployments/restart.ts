@@ -25,7 +25,7 @@ export async function restartDeployment(deps: RestartDeps, caller: Caller, id: s
     assertStatus(record, 'running', 'restarted');
   });
   const isAccepted = ({ status, action }: DeploymentRecord) =>
-    status === 'running' && (action?.id !== asked.action.id || action.answer === 'accepted');
+    status === 'running' && action?.id === asked.action.id && action.answer === 'accepted';
   return showDeployment(deps, await awaitIntent(deps, asked, isAccepted));
 }
 

@@ -124,7 +124,7 @@ export interface DeploymentRecord {
   providerInstanceId: string | null;
   launch: Launch;
   action: DeploymentIntent | null;
-  /** Null: the last change was made, or is under way. */
+  /** Of the last change that was refused. The next change leaves it: a request may not have read it yet. */
   refusal: Refusal | null;
   suspicion: Suspicion | null;
   /** When the provider last confirmed the record: it is billed at least until then. */

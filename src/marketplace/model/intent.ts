@@ -27,7 +27,7 @@ export interface Intent<Kind extends string = string> {
   answer: 'accepted' | number | null;
 }
 
-/** Why the last change of a row was not made. */
+/** Why a change of a row was not made: the last one that was refused. */
 export interface Refusal {
   /** Of the {@link Intent}. */
   id: number;

@@ -47,7 +47,7 @@ export interface VolumeRecord {
   providerName: string;
   providerVolumeId: string | null;
   action: VolumeIntent | null;
-  /** Null: the last change was made, or is under way. */
+  /** Of the last change that was refused. The next change leaves it: a request may not have read it yet. */
   refusal: Refusal | null;
   /** When the provider last showed it. */
   observedAt: number | null;

@@ -9,13 +9,14 @@ import type { CatalogOffer, Provider, ProviderCatalog } from './provider.ts';
 
 /**
  * The text for a change that was sent and has not shown yet (M: 504, "Poll the deployment"). `answer`: what is known of
- * the call.
+ * the call. `unknown`: another change has replaced what was known.
  */
 export function describeSlow(
   { providerId, what, thing }: { providerId: string; what: string; thing: 'deployment' | 'volume' },
-  answer: Intent['answer'],
+  answer: Intent['answer'] | 'unknown',
 ): string {
   const advice = `poll the ${thing} rather than trying again.`;
+  if (answer === 'unknown') return `It is not known what ${providerId} did with the ${what}; ${advice}`;
   if (answer === 'accepted')
     return `${providerId} has accepted the ${what} and has not finished it yet; ${advice}`;
   const said = answer === null ? `did not answer the ${what}` : `answered ${answer} to the ${what}`;

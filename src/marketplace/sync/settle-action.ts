@@ -21,7 +21,7 @@ export async function settleAction(
   if (action === null || (isUnsent(action) && action.kind !== 'volume')) return;
   const ageMs = clock.now() - (action.sentAt ?? action.since);
   const timeoutMs = isPauseUnseen(observation, action.kind) ? PAUSE_SHOWS_MS : options.polling.actionMs;
-  // A request that still waits would take the end for a refusal or a success; neither is known.
+  // A request that still waits would not find what the call came to.
   const isAwaitedStill = isAwaited(action, clock.now());
   const isTooOld = ageMs >= timeoutMs && !isAwaitedStill;
   const isRestarting = isTooOld ? false : await askForRestart(context, record);

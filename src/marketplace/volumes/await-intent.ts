@@ -22,8 +22,8 @@ export function nounOf({ kind }: Pick<VolumeIntent, 'kind'>): string {
  * Waits until a volume is as it was asked to be, at most until the end of the intent, and returns the volume. An intent
  * that was not sent by then is withdrawn. `goesOn`: whether it still comes to that, although the intent was replaced.
  *
- * @throws {ApiError} the refusal of the provider; PROVIDER_REFUSED where nothing was sent, or the worker gave it up:
- *   nothing changed; PROVIDER_SLOW (M: 504) where it was sent and is not decided
+ * @throws {ApiError} the refusal of the provider; PROVIDER_REFUSED where nothing was sent: nothing changed;
+ *   PROVIDER_SLOW (M: 504) where it was sent, and is not decided or the row does not tell its outcome any more
  */
 export async function awaitVolume(
   deps: Pick<Deps, 'store' | 'clock'>,
@@ -44,10 +44,15 @@ export async function awaitVolume(
   if (isWithdrawn) throw notSent(asked, asked.action);
   const late = isOver(snapshot, asked, awaited);
   if (late !== null) return late;
-  const { providerId, volumeId } = asked;
-  const names = { providerId, what: nounOf(asked.action), thing: 'volume' } as const;
-  const answer = snapshot.record.action?.answer ?? null;
-  throw new ApiError('PROVIDER_SLOW', describeSlow(names, answer), { details: { volumeId } });
+  throw slow(asked, snapshot.record.action?.answer ?? null);
+}
+
+function slow(
+  { providerId, volumeId, action }: AskedVolume,
+  answer: VolumeIntent['answer'] | 'unknown',
+): ApiError {
+  const names = { providerId, what: nounOf(action), thing: 'volume' } as const;
+  return new ApiError('PROVIDER_SLOW', describeSlow(names, answer), { details: { volumeId } });
 }
 
 /** Nothing was sent to the provider in time. */
@@ -62,20 +67,21 @@ export function notSent(
   );
 }
 
-/** The volume where it is over; null: it goes on. @throws {ApiError} where it is over and was not done */
+/**
+ * The volume where it is over; null: it goes on. That the intent is not in the row any more proves neither its success nor
+ * its refusal.
+ *
+ * @throws {ApiError} where it is over and was not done, or it is not known what became of it
+ */
 function isOver(
   snapshot: VolumeSnapshot | null,
   asked: AskedVolume,
   { isDone, goesOn }: Awaited,
 ): VolumeSnapshot | null {
   if (snapshot === null) throw new Error(`the volume ${asked.id} is not there any more`);
-  const { refusal, action, providerId, volumeId } = snapshot.record;
+  const { refusal, action } = snapshot.record;
   if (refusal?.id === asked.action.id) throw fromRefusal(refusal);
   if (isDone(snapshot)) return snapshot;
   if (action?.id === asked.action.id || goesOn?.(snapshot) === true) return null;
-  throw new ApiError(
-    'PROVIDER_REFUSED',
-    `${providerId} did not do the ${nounOf(asked.action)}; nothing changed.`,
-    { details: { volumeId } },
-  );
+  throw slow(asked, 'unknown');
 }

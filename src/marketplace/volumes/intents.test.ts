@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
+import { withOverrides } from '../../ports/with-overrides.ts';
 import { newIntent } from '../model/intent.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
+import { deleteVolume } from './delete.ts';
 import { releaseVolumes, writeAttachment } from './release.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
 import { writeVolume } from './snapshot.ts';
@@ -125,4 +127,23 @@ it('an attachment of a shared volume that is withdrawn leaves the detachment of 
     status: 'available',
     action: null,
   });
+});
+
+it('a request that reads the row only after the next intent was written gets its own refusal', async () => {
+  const { store } = world.deps;
+  const { promise, resolve: open } = Promise.withResolvers<void>();
+  const byId = (id: string) => promise.then(() => store.read.volumes.byId(id));
+  const read = withOverrides(store.read, { volumes: withOverrides(store.read.volumes, { byId }) });
+  const refusal = new ProviderError('conflict', '409', { status: 409, code: 'operation_in_progress' });
+  world.plain('a').faults.plan = (method) =>
+    method === 'attachVolume' ? { error: refusal } : method === 'deleteVolume' ? 'hang' : 'none';
+  const deps = { ...world.deps, store: withOverrides(store, { read }) };
+  const attaching = attachVolume(deps, caller, volumeId, deploymentId);
+  attaching.catch(() => undefined);
+  await world.clock.advance(1_000);
+  deleteVolume(world.deps, caller, volumeId).catch(() => undefined);
+  await world.clock.advance(1_000);
+  expect((await stored())?.action).toMatchObject({ kind: 'delete' });
+  open();
+  expect(await codeOf(attaching)).toBe('CHANGE_IN_PROGRESS');
 });

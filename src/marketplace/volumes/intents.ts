@@ -100,7 +100,7 @@ export async function writeVolumeIntent(
   change: Partial<Pick<VolumeRecord, 'status'>> = {},
 ): Promise<AskedVolume> {
   const action = { ...newIntent(record, wanted), ...wanted };
-  const written = await writeVolume(tx, record, { ...change, action, refusal: null });
+  const written = await writeVolume(tx, record, { ...change, action });
   await tx.signals.wake(record.providerId, record.id);
   return { ...written, action };
 }
