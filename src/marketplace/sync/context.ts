@@ -59,6 +59,8 @@ export type SyncDeps = Pick<
 
 /** What the steps of one provider use. */
 export interface SyncContext extends SyncDeps {
+  /** The store without the fence of the lease: for a fact that is right whoever has the lease. */
+  unfenced: Store;
   provider: Provider;
   health: ProviderHealth;
   observations: Observations;

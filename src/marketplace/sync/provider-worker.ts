@@ -209,6 +209,7 @@ export class ProviderWorker {
     return {
       ...this.#deps,
       store,
+      unfenced: this.#deps.store,
       provider: this.#provider,
       health: this.#health,
       observations: new Observations(store, answers),

@@ -1,3 +1,4 @@
+import { LeaseLost } from '../../work/lease.ts';
 import type { Deps } from '../deps.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
@@ -12,12 +13,14 @@ import { SshAlarm } from './ssh-alarm.ts';
 import { syncDeployment } from './sync-deployment.ts';
 import { syncVolume } from './volumes/sync-volume.ts';
 
-/** What a step of a provider is given. */
-export function contextOf(deps: Deps, provider: Provider): SyncContext {
+/** What a step of a provider is given. `store`: as the holder of a lease writes it. */
+export function contextOf(deps: Deps, provider: Provider, store = deps.store): SyncContext {
   const answers = new LastAnswers(deps);
   const health = new ProviderHealth(deps, provider.id);
   return {
     ...deps,
+    store,
+    unfenced: deps.store,
     refreshCatalog: async () => undefined,
     provider,
     call: { timeoutMs: deps.options.polling.callTimeoutMs },
@@ -27,7 +30,7 @@ export function contextOf(deps: Deps, provider: Provider): SyncContext {
     isLeaseHeld: () => true,
     sshAlarm: new SshAlarm(deps, provider.id),
     health,
-    observations: new Observations(deps.store, answers),
+    observations: new Observations(store, answers),
     answers,
     changes: new ChangesFeed({ ...deps, provider, maxAgeMs: 30_000, changed: () => undefined }),
   };
@@ -35,11 +38,11 @@ export function contextOf(deps: Deps, provider: Provider): SyncContext {
 
 type Run = (id: string) => Promise<number | null>;
 
-/** A test may close the store while something is under way. */
+/** A test may close the store, or give the lease to another worker, while something is under way. */
 function untilClosed(run: Run): Run {
   return (id) =>
     run(id).catch((error) => {
-      if (error instanceof StoreUnavailable) return null;
+      if (error instanceof StoreUnavailable || error instanceof LeaseLost) return null;
       throw error;
     });
 }
@@ -54,8 +57,8 @@ export class WokenWorker {
   readonly #ended = new Map<string, () => void>();
   readonly stop: () => void;
 
-  constructor(deps: Deps, provider: Provider) {
-    const context = contextOf(deps, provider);
+  constructor(deps: Deps, provider: Provider, fenced = deps.store) {
+    const context = contextOf(deps, provider, fenced);
     this.#context = context;
     const { clock, store } = deps;
     this.#deployments = new Schedule(clock, {
@@ -78,9 +81,10 @@ export class WokenWorker {
     this.#volumes = new Schedule(clock, {
       concurrency: () => 8,
       run: untilClosed(async (id) => {
-        const pause = await syncVolume(context, id);
-        this.#ended.get(id)?.();
-        this.#ended.delete(id);
+        const pause = await syncVolume(context, id).finally(() => {
+          this.#ended.get(id)?.();
+          this.#ended.delete(id);
+        });
         const record = await store.read.volumes.byId(id);
         return record !== null && (record.action !== null || isBeingDeleted(record)) ? pause : null;
       }),

@@ -25,6 +25,7 @@ import {
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { fencedStore } from '../model/fenced-store.ts';
 import { defaultOptions } from '../model/options.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { noMarkups } from '../providers/markup.ts';
@@ -109,6 +110,8 @@ export interface World {
   logged: { level: string; message: string; fields: Record<string, unknown> }[];
   /** The worker of a provider in another server, which nothing wakes. */
   anotherWorker: (letter: string) => WokenWorker;
+  /** Another process has the lease of the provider from now on: its worker here writes nothing any more. */
+  loseLease: (letter: string) => Promise<void>;
   /** One sync of each volume of a provider. */
   sync: (letter: string) => Promise<void>;
   /** One poll of a deployment. */
@@ -187,7 +190,15 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
     installationId: '0badcafe',
     providers: { ids: () => [...providers.keys()], get: (id) => providers.get(id) },
   };
-  const workers = new Map([...providers].map(([id, provider]) => [id, new WokenWorker(deps, provider)]));
+  const leases = await store.transact((tx) =>
+    tx.leases.claim([...providers.keys()], 'first', now, Number.MAX_SAFE_INTEGER - now),
+  );
+  const workers = new Map(
+    leases.map((lease) => {
+      const provider = providers.get(lease.name) as Provider;
+      return [lease.name, new WokenWorker(deps, provider, fencedStore(store, lease))];
+    }),
+  );
   const settle: World['settle'] = async (promise) => {
     let isSettled = false;
     const watched = promise.finally(() => {
@@ -201,6 +212,12 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
     clock,
     deps,
     logged,
+    loseLease: (letter) =>
+      store.transact(async (tx) => {
+        const names = [`provider-${letter}`];
+        await tx.leases.release(names, 'first');
+        await tx.leases.claim(names, 'second', clock.now(), 30_000);
+      }),
     anotherWorker: (letter) => {
       const worker = new WokenWorker(deps, providers.get(`provider-${letter}`) as Provider);
       worker.stop();

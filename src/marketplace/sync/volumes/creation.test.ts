@@ -1,10 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
+import { withOverrides } from '../../../ports/with-overrides.ts';
+import { StoreUnavailable } from '../../model/store.ts';
 import type { VolumeRecord } from '../../model/volume-record.ts';
 import { createVolume } from '../../volumes/create.ts';
 import { deleteVolume } from '../../volumes/delete.ts';
 import { bodyFor, caller, openWorld, type World } from '../../volumes/seven-providers.fixture.ts';
+import { contextOf } from '../worker.fixture.ts';
+import { syncVolume } from './sync-volume.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -21,6 +25,14 @@ const sync = async () => {
   for (let round = 0; round < 3; round++) {
     await world.settle(world.sync('a'));
     await world.clock.advance(2 * world.deps.options.polling.callTimeoutMs);
+  }
+};
+/** What the process does that has the lease since. */
+const syncElsewhere = async () => {
+  const worker = world.anotherWorker('a');
+  for (let round = 0; round < 3; round++) {
+    await world.settle(worker.syncVolumes());
+    await world.clock.advance(5_000);
   }
 };
 const alarms = () => world.logged.filter(({ level }) => level === 'error').map(({ message }) => message);
@@ -53,20 +65,21 @@ async function beginCreation(): Promise<{ answer: () => Promise<void> }> {
   };
 }
 
-/** Another server finds the create unanswered, of a provider that knows no keys. */
+/** Another server has the lease, and finds the create unanswered, of a provider that knows no keys. */
 async function giveUp(): Promise<void> {
   for (const offer of world.provider('a').catalog.offers.values()) Object.assign(offer, { extras: {} });
   await world.clock.advance(2 * world.deps.options.polling.callTimeoutMs);
+  await world.loseLease('a');
   await world.anotherWorker('a').syncVolumes();
   expect((await volume()).status).toBe('error');
 }
 
-it('a volume whose create another server gave up before it was answered is deleted at the provider', async () => {
+it('a volume whose create another server gave up before it was answered is deleted at the provider [volume-made-after-lease]', async () => {
   const { answer } = await beginCreation();
   await giveUp();
   await answer();
   expect(world.plain('a').volumes).toHaveLength(1);
-  await sync();
+  await syncElsewhere();
   expect([world.plain('a').volumes, (await volume()).status]).toEqual([[], 'deleted']);
 });
 
@@ -76,7 +89,7 @@ it('and so is one that its user has deleted since: they read it as deleted all t
   await deleteVolume(world.deps, caller, (await volume()).volumeId);
   await answer();
   expect(await volume()).toMatchObject({ status: 'deleted', cleanup: 'wanted' });
-  await sync();
+  await syncElsewhere();
   expect(world.plain('a').volumes).toEqual([]);
   expect(await volume()).toMatchObject({ status: 'deleted', cleanup: 'done', totalCostMicroUsd: 0 });
 });
@@ -91,6 +104,39 @@ it('a second volume of one create is told of, with both ids', async () => {
   expect(world.logged.find(({ level }) => level === 'error')).toMatchObject({
     message: expect.stringContaining('a second volume for one create'),
     fields: { providerVolumeId: 'another', recorded: providerVolumeId },
+  });
+});
+
+describe('the id of a volume that was made, while the database does not answer', () => {
+  /** A worker sends the create, and that many of its writes of the id fail. */
+  async function makeDuringOutage(failures: number): Promise<unknown> {
+    const { answer } = await beginCreation();
+    let left = failures;
+    const unfenced = withOverrides(world.deps.store, {
+      transact: async (body) => {
+        if (left-- > 0) throw new StoreUnavailable('it is away');
+        return world.deps.store.transact(body);
+      },
+    });
+    const context = { ...contextOf(world.deps, world.provider('a')), unfenced };
+    const outcome = await world.settle(syncVolume(context, (await volume()).id)).catch((error) => error);
+    const { providerVolumeId } = await volume();
+    await answer();
+    return outcome instanceof Error ? outcome : providerVolumeId;
+  }
+
+  it('is written once it answers again', async () => {
+    const providerVolumeId = await makeDuringOutage(4);
+    expect(providerVolumeId).toBe(world.plain('a').volumes[0]?.id);
+    expect(alarms().join()).not.toContain('could not be written');
+  });
+
+  it('is told to the operator where it does not answer for long', async () => {
+    expect(await makeDuringOutage(5)).toBeInstanceOf(StoreUnavailable);
+    expect(world.logged.find(({ level }) => level === 'error')).toMatchObject({
+      message: expect.stringContaining('the id of a volume that the provider has made could not be written'),
+      fields: { provider: 'provider-a', providerVolumeId: world.plain('a').volumes[0]?.id },
+    });
   });
 });
 
@@ -179,7 +225,7 @@ describe('a create that is answered with the volume of another one', () => {
     await giveUp();
     answerWith({ ...(world.plain('a').volumes[0] as ProviderVolume), name: 'data' });
     await answer();
-    await sync();
+    await syncElsewhere();
     expect([await statuses(), told().length]).toEqual([['error', 'available'], 1]);
     expect(world.plain('a').volumes).toHaveLength(1);
   });

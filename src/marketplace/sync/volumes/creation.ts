@@ -2,7 +2,7 @@ import { ProviderError } from '../../../client/orchestrator-client.ts';
 import type { CreateVolumeRequest, Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { isUnsent } from '../../model/intent.ts';
 import { ownName } from '../../model/names.ts';
-import type { Transaction } from '../../model/store.ts';
+import { StoreUnavailable, type Transaction } from '../../model/store.ts';
 import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volumes/snapshot.ts';
@@ -13,6 +13,10 @@ import { beginAttempt, onLastAttempt, type Sent, settleError, type VolumeContext
 
 /** Berth keeps an idempotency key for 24 hours; one hour is left as a margin. */
 const KEY_IS_KNOWN_MS = 23 * 3_600_000;
+
+/** How often it is tried to write the id of a volume that was made, and the pause in between. */
+const RECORDED_WITHIN_TRIES = 5;
+const RECORDED_AGAIN_MS = 1_000;
 
 /**
  * Sends the create of a volume whose id at the provider is not known. O: has no list of volumes, so a create whose
@@ -32,7 +36,7 @@ export async function syncCreation(context: VolumeContext, snapshot: VolumeSnaps
   if (sent === null) return;
   try {
     const made = await provider.client.createVolume(toRequest(context, record), record.id, context.call);
-    await recordMade(context, record, made);
+    await keepMade(context, record, made);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     // A refusal does not end what an earlier call may still make.
@@ -92,6 +96,28 @@ function mayBeRunning(
   now: number,
 ): boolean {
   return sentAt !== null && now - sentAt < 2 * polling.callTimeoutMs;
+}
+
+/**
+ * Records a volume that the provider has made, whoever has the lease by now: the row is read again, and no other process
+ * knows the id.
+ */
+async function keepMade(context: VolumeContext, record: VolumeRecord, made: ProviderVolume): Promise<void> {
+  const { clock, log, unfenced } = context;
+  for (let tries = 1; ; tries++)
+    try {
+      return await recordMade({ ...context, store: unfenced }, record, made);
+    } catch (error) {
+      if (error instanceof StoreUnavailable && tries < RECORDED_WITHIN_TRIES) {
+        await new Promise<void>((resolve) => void clock.setTimer(RECORDED_AGAIN_MS, resolve));
+        continue;
+      }
+      log.error(
+        { ...logNames(record), err: error, provider: record.providerId, providerVolumeId: made.id },
+        'the id of a volume that the provider has made could not be written: if the volume becomes `error` here, delete it there',
+      );
+      throw error;
+    }
 }
 
 /**
