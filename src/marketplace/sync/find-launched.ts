@@ -31,7 +31,8 @@ export async function findLaunched(context: SyncContext, record: DeploymentRecor
   const [adopted = found[0], ...others] = found.filter((instance) => !isBeingDestroyed(instance));
   if (adopted !== undefined) {
     await adopt(context, record.id, adopted);
-    for (const other of others) await remove(context, record, other);
+    // A list may name one instance twice.
+    for (const other of others) if (other.id !== adopted.id) await remove(context, record, other);
     return 0;
   }
   const waitedMs = clock.now() - (record.launch.sentAt ?? record.createdAt);

@@ -274,6 +274,19 @@ describe('a create whose answer was lost (F55) [launch-answer-lost]', () => {
     expect(tellings(setup.told, 'warn', 'second instance')).toBe(1);
   });
 
+  it('and that lists the machine twice: it is one machine, and stays [launch-listed-twice]', async () => {
+    setup.plain.faults.plan = (method, nth) => {
+      if (method === 'createInstance' && nth === 1) return 'commit-then-lose';
+      if (method === 'listInstances') return { answer: (list) => [...list, ...structuredClone(list)] };
+      return 'none';
+    };
+    const id = await launched();
+    await setup.clock.advance(2 * MINUTE_MS);
+    expect(await read(setup, id)).toMatchObject({ status: 'running', providerInstanceId: 'i-1' });
+    expect(setup.plain.faults.countOf('deleteInstance')).toBe(0);
+    expect(tellings(setup.told, 'warn', 'second instance')).toBe(0);
+  });
+
   it('and that made none: the deployment has failed, and costs nothing', async () => {
     failCreate('lose');
     const id = await launched();
