@@ -47,7 +47,7 @@ export interface SshProof {
   keys: string[];
   /** When its provider first showed it ONLINE: the window for the proof begins here. */
   onlineAt: number | null;
-  /** The number of failed attempts. */
+  /** The number of attempts that failed, or proved an endpoint that has changed since. */
   attempts: number;
   /** The step at which the last try failed. */
   failedAt: ProbeStep | null;

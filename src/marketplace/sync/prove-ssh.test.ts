@@ -143,6 +143,39 @@ describe('a machine that its provider calls ONLINE', () => {
     expect(await statusOf(id)).toBe('deploying');
     expect(setup.ssh.probes.at(-1)?.target.host).toBe('192.0.2.1');
   });
+
+  it('whose address changes once, just before its time is over, is proved at the new one', async () => {
+    const id = await accept(setup);
+    setup.workers.start();
+    await until(isOnline);
+    const record = await read(setup, id);
+    const provedAt = setup.clock.now();
+    const old = { provedEndpoint: 'ubuntu@192.0.2.99:22', provedAt, attempts: 30 };
+    const sshProof = { ...proofOf(record), ...old, onlineAt: provedAt - 10 * MINUTE_MS };
+    await setup.store.transact((tx) => tx.deployments.update({ ...record, sshProof }));
+    await setup.clock.advance(MINUTE_MS);
+    expect(await statusOf(id)).toBe('running');
+  });
+
+  it('whose address changes at each poll fails, unbilled, and is deleted [ssh-proof-moving-address]', async () => {
+    setup.plain.faults.plan = (method, nth) =>
+      method === 'getInstance'
+        ? { answer: (instance) => ({ ...instance, ssh_username: nth % 2 === 0 ? 'ubuntu' : 'root' }) }
+        : 'none';
+    const id = await accept(setup);
+    setup.workers.start();
+    await until(isOnline);
+    await setup.clock.advance(21 * MINUTE_MS);
+    expect(await read(setup, id)).toMatchObject({
+      status: 'failed',
+      failureReason: 'ssh_unreachable',
+      failureDetails:
+        'It could not be logged in to by SSH within 20 minutes: its address changed after each login. It is removed.',
+      startedAt: null,
+      totalCostMicroUsd: 0,
+    });
+    expect(setup.plain.instances).toEqual([]);
+  });
 });
 
 function proofOf({ sshProof }: Awaited<ReturnType<typeof read>>) {

@@ -74,8 +74,12 @@ async function savedKeys(
 
 function withResult(proof: SshProof, unprovedMachine: Unproved, result: ProbeResult, now: number): SshProof {
   const onlineAt = proof.onlineAt ?? unprovedMachine.seenAt;
-  if (result.ok)
-    return { ...proof, onlineAt, provedEndpoint: toSshAddress(unprovedMachine.endpoint), provedAt: now };
+  if (result.ok) {
+    const provedEndpoint = toSshAddress(unprovedMachine.endpoint);
+    // The earlier proof was in vain, since the endpoint has changed.
+    const attempts = proof.attempts + (proof.provedAt === null ? 0 : 1);
+    return { ...proof, onlineAt, attempts, provedEndpoint, provedAt: now };
+  }
   // What was proved of another endpoint says nothing of this one.
   const none = { provedEndpoint: null, provedAt: null };
   return { ...proof, ...none, onlineAt, attempts: proof.attempts + 1, failedAt: result.step };
@@ -84,21 +88,25 @@ function withResult(proof: SshProof, unprovedMachine: Unproved, result: ProbeRes
 /** Nothing is written where the row was changed meanwhile: another process may have it, or it ended. */
 async function write(
   context: SyncContext,
-  { id, revision }: DeploymentRecord,
+  { id, revision, sshProof: before }: DeploymentRecord,
   sshProof: SshProof,
   begunAt: number,
 ): Promise<'proved' | 'tried' | 'failed' | 'dropped'> {
   const { sshWindowMs } = context.options.polling;
+  const isProved = sshProof.provedAt !== null;
+  // A machine that is proved again at another endpoint gets the window once more, and not each time.
+  const isMoved = isProved && before !== null && before.provedAt !== null;
+  const windowMs = isMoved ? 2 * sshWindowMs : sshWindowMs;
   return context.store.transact(async (tx) => {
     const record = await tx.deployments.byId(id);
     if (record === null || record.revision !== revision) return 'dropped';
-    if (sshProof.provedAt !== null || !isOver(sshProof, begunAt, sshWindowMs)) {
+    if ((isProved && !isMoved) || !isOver(sshProof, begunAt, windowMs)) {
       await tx.deployments.update({ ...record, sshProof });
-      return sshProof.provedAt === null ? 'tried' : 'proved';
+      return isProved ? 'proved' : 'tried';
     }
     const fields = {
       failureReason: 'ssh_unreachable',
-      failureDetails: detailsOf(sshProof, sshWindowMs),
+      failureDetails: detailsOf(sshProof, windowMs),
     } as const;
     await transition(context, tx, { ...record, sshProof }, { to: 'failed', at: context.clock.now(), fields });
     return 'failed';
@@ -118,9 +126,10 @@ const stepTexts: Readonly<Record<ProbeStep, string>> = {
   auth: 'its SSH server did not accept the key',
 };
 
-function detailsOf({ failedAt }: SshProof, windowMs: number): string {
+function detailsOf({ failedAt, provedAt }: SshProof, windowMs: number): string {
   const minutes = Math.round(windowMs / 60_000);
-  return `It could not be logged in to by SSH within ${minutes} minutes: ${stepTexts[failedAt ?? 'connect']}. It is removed.`;
+  const why = provedAt === null ? stepTexts[failedAt ?? 'connect'] : 'its address changed after each login';
+  return `It could not be logged in to by SSH within ${minutes} minutes: ${why}. It is removed.`;
 }
 
 async function report(
