@@ -115,7 +115,7 @@ function mortalStore(store: Store, isAlive: () => boolean, leaseMs: number): Sto
   };
 }
 
-/** Counts the calls that are under way; those of the dead are never answered. */
+/** Counts the calls that are under way, but for those that wait for a change; those of the dead are never answered. */
 function counted(
   client: OrchestratorClient,
   { traffic, isAlive }: { traffic: Traffic; isAlive: () => boolean },
@@ -124,9 +124,10 @@ function counted(
     get: (target, name) => {
       const method = Reflect.get(target, name) as (...values: unknown[]) => Promise<unknown>;
       if (name === 'close') return () => method.call(target);
+      const counts = name === 'listChanges' ? 0 : 1;
       return async (...values: unknown[]) => {
         if (!isAlive()) return never();
-        traffic.calls += 1;
+        traffic.calls += counts;
         try {
           const answer = await method.apply(target, values);
           return isAlive() ? answer : never();
@@ -134,7 +135,7 @@ function counted(
           if (!isAlive()) return never();
           throw error;
         } finally {
-          traffic.calls -= 1;
+          traffic.calls -= counts;
         }
       };
     },
