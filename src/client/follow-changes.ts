@@ -15,7 +15,7 @@ export interface FollowOptions {
   signal: AbortSignal;
   /** How long the orchestrator may wait for a change before it answers, in milliseconds; default and maximum: 30 s. */
   waitMs?: number;
-  /** The shortest time between two requests, in milliseconds; default: 1 s. Changes within it come together. */
+  /** The shortest time between two requests, in milliseconds; default: 1 s. After a cut reply: at most 100 ms. */
   everyMs?: number;
   /** Hears of each request that failed. It is sent again, after a pause that grows to a minute. */
   onProblem?: (error: ProviderError) => void;

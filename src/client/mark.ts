@@ -15,7 +15,7 @@ export function etagOf(mark: string): string | undefined {
   return end < 0 ? undefined : mark.slice(end + 1);
 }
 
-/** Whether the answer is the one that has this mark. Not by the tag of a 200: such an answer says what it says. */
+/** Whether the answer is the one that has this mark. A 200 is compared by its body, never by its tag. */
 export function hasMark(mark: string, { status, bytes }: Answer): boolean {
   if (status === 304) return etagOf(mark) !== undefined;
   return status === 200 && mark.split(' ', 1)[0] === digestOf(bytes);

@@ -82,7 +82,10 @@ const changeSchema = z
     version: z
       .int()
       .positive()
-      .meta({ description: 'Grows with each write: what was seen with this version was seen as it is now.' }),
+      .meta({
+        description:
+          'Grows with each write. What was read since it was first listed with this version needs no other read.',
+      }),
   })
   .meta({ id: 'Change' });
 export type Change = z.infer<typeof changeSchema>;
@@ -91,15 +94,18 @@ export type Change = z.infer<typeof changeSchema>;
 export const changesSchema = z
   .object({
     since: z.string().optional().meta({ description: 'The cursor that was asked with, if any.' }),
-    cursor: z.string().min(1).meta({ description: 'What to ask with next.' }),
+    cursor: z.string().min(1).meta({ description: 'Send it as `since` with the next request.' }),
     reset: z.boolean().meta({
-      description: 'Anything may have changed: read all again, after the reply, and go on from `cursor`.',
+      description:
+        'Anything may have changed: after this reply read everything once, and go on from `cursor`.',
     }),
     changes: z
       .array(changeSchema)
       .max(MAX_CHANGES)
       .meta({ description: 'Each instance or volume at most once.' }),
-    more: z.boolean().meta({ description: 'More follow: ask with `cursor` at once.' }),
+    more: z
+      .boolean()
+      .meta({ description: 'There are more changes: send the next request with `cursor` at once.' }),
   })
   .meta({ id: 'Changes' });
 export type Changes = z.infer<typeof changesSchema>;

@@ -160,7 +160,7 @@ export class RangeLeases<Tx extends LeaseTransaction> {
     return { won, wanted: wanted.length, surplus };
   }
 
-  /** What was not renewed is another process's; what has another token was so meanwhile: decisions under the old one are void. */
+  /** Ends ranges that were not renewed or have a new token: another process had them, so old decisions are void. */
   #take(claimed: readonly LeaseRecord[]): void {
     const leases = new Map(claimed.map((lease) => [this.#names.ranges.indexOf(lease.name), lease]));
     leases.delete(-1);

@@ -39,7 +39,7 @@ export function marketplaceLossesCommand(): Command {
     'accept the losses: for this long, what the provider answers 404 for is ended',
   );
   withOutput(onMarketplaceDatabase(losses.command('clean-up <deployment>'), cleanUp)).description(
-    'have the instance of a deployment deleted that ended because its provider answered 404 for it',
+    'delete the instance of a deployment that ended because its provider answered 404 for it',
   );
   return losses;
 }

@@ -109,7 +109,7 @@ const pollingSchema = z
       .positive()
       .max(300)
       .default(polling.callTimeoutMs / 1000),
-    /** Calls to one provider at the same time, of all servers together. */
+    /** Polls, launches, deletions at one provider at once, by all servers; as many changes for requests beside them. */
     concurrency: z.int().min(1).max(1000).default(polling.concurrency),
     /** How long a dedicated instance may read stopped or offline before that is believed. */
     blink_s: secondsSchema.default(polling.blinkMs / 1000),
@@ -135,7 +135,7 @@ const pollingSchema = z
         window_s: secondsSchema.default(maxLosses.windowMs / 1000),
       })
       .prefault({}),
-    /** How long a request waits for what the provider has accepted, before it answers 504. */
+    /** How long a request waits for its change at the provider; then it answers 504 if the change was sent, else 502. */
     lifecycle_wait_s: z
       .number()
       .positive()

@@ -35,7 +35,7 @@ export type Judgement =
       at: number;
       facts: Facts;
       failure?: { reason: FailureReason; details: string };
-      /** It ended by what the provider does not show. */
+      /** It ended because the provider answers 404 for it. */
       isLoss?: boolean;
       why: string;
     };

@@ -96,7 +96,7 @@ export class Metrics extends ServerMetrics {
     this.gaugeBy(
       'provider',
       'berth_marketplace_provider_heard_seconds',
-      'How long ago a provider last told what it sells, or this server started if it did not since.',
+      'How long ago any server last read what a provider sells; if none ever did, how long ago this server started.',
       async () =>
         providers.ids().map((id) => {
           const heardAt = providers.get(id)?.catalog.refreshedAt ?? startedAt;
@@ -119,7 +119,7 @@ export class Metrics extends ServerMetrics {
     this.gaugeBy(
       'provider',
       'berth_marketplace_provider_ranges',
-      "How many of the 16 ranges of a provider's deployments this server syncs; all servers together have 16.",
+      "How many of the 16 ranges of a provider's deployments and volumes this server syncs; all servers together have 16, unless a range is changing hands.",
       async () => providers.ids().map((id) => [id, workers.rangesOf(id)]),
     );
     const tellCounts = (

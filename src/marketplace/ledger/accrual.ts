@@ -68,7 +68,7 @@ export class Accrual {
     for await (const due of segments) await this.#accrue(deps, due, now);
   }
 
-  /** Pages of what is due, each read once those before it are done. What was looked at in vain is not seen again. */
+  /** Pages of what is due. The next page is read when the last is done; what failed is not read again in this round. */
   async *#pages<T>(
     readPage: (after: PageEnd | undefined) => Promise<T[]>,
     endOf: (item: T) => PageEnd,

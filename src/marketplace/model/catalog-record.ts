@@ -1,7 +1,7 @@
 import type { Configuration } from '../../contract/configuration.ts';
 import type { VolumeLocation } from '../../contract/volume.ts';
 
-/** What a provider sells, as the holder of its lease read it last. */
+/** What a provider sells, as the holder of its first range read it last. */
 export interface CatalogRecord {
   providerId: string;
   /** Grows whenever `published` or `problems` changes. */

@@ -25,7 +25,7 @@ export interface Launch {
 
 /** A change of a deployment. `volume`: one of a volume on it, which has its own attempts; nothing is sent for this one. */
 export interface DeploymentIntent extends Intent<'pause' | 'resume' | 'restart' | 'volume'> {
-  /** When the provider last said that a restart is not over. */
+  /** When the provider last said whether a restart goes on, if this did not end the intent. */
   checkedAt?: number;
 }
 

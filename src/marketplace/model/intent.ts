@@ -2,7 +2,7 @@ import { ApiError, type ErrorCode } from '../contract/errors.ts';
 
 /**
  * A change that was asked for and is not over. A request writes it into the row and waits for the row; the worker that
- * holds the provider's lease sends it. While there is one, other changes of the row get 409.
+ * holds the range of the row sends it. While there is one, other changes of the row get 409, except a terminate.
  */
 export interface Intent<Kind extends string = string> {
   /** The revision of the row that it was written with: unique in the row. */
@@ -14,8 +14,8 @@ export interface Intent<Kind extends string = string> {
   /** It is sent by then, or withdrawn: a request waits until then. Null: it has no such end. */
   until: number | null;
   /**
-   * The number of the last call that was sent for the same; only the answer to this call decides. A refusal proves that
-   * nothing happened only if it is the first.
+   * How many calls were sent for this change; only the answer to the last one decides. A refusal of the first one proves
+   * that nothing happened; a refusal of a later one need not prove it.
    */
   attempt: number;
   /** When that call was sent. Null: none was sent for this intent. */

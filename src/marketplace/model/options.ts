@@ -18,7 +18,7 @@ export interface MarketplaceOptions {
     intervalMs: readonly [number, number];
     /** A call to a provider that takes longer is a timeout. */
     callTimeoutMs: number;
-    /** Calls to one provider at the same time, of all servers together. */
+    /** Polls, launches, deletions at one provider at once, by all servers; as many changes for requests beside them. */
     concurrency: number;
     /** How long a dedicated instance may read stopped or offline before that is believed. */
     blinkMs: number;
@@ -39,7 +39,7 @@ export interface MarketplaceOptions {
   mailsKeptMs: number | null;
   /** For how long the audit log is kept. */
   auditKeptMs: number;
-  /** How long a request waits for what the provider has accepted, before it answers 504. */
+  /** How long a request waits for its change at the provider; then it answers 504 if the change was sent, else 502. */
   lifecycleWaitMs: number;
   spending: {
     /** A balance must last so long for all that a team pays for, or nothing is added to it. */

@@ -81,7 +81,7 @@ export interface TeamReader {
   /** Those that are billed for something. */
   spending(): Promise<TeamWithLoad[]>;
   count(): Promise<number>;
-  /** Those to check by then, and after them those that a wrong clock has scheduled hours later; all after `after`. */
+  /** Teams to check by `now`, then those that a wrong clock scheduled hours ahead. `after`: the end of the last page. */
   due(of: { now: number; after?: PageEnd | undefined; limit: number }): Promise<PageEnd[]>;
   /** The oldest membership first. */
   membershipsOf(userId: string): Promise<MemberRecord[]>;
@@ -93,8 +93,8 @@ export interface TeamWriter extends TeamReader {
   insert(record: TeamRecord): Promise<void>;
   update(record: TeamRecord): Promise<void>;
   /**
-   * When the billing job looks at it next; null: when something changes. Whatever changes what it pays, or its balance but
-   * for use, makes it due at once: a segment that begins or ends or is priced anew, a booking, a discount.
+   * When the billing job looks at it next; null: when something changes. It becomes due at once when a segment begins,
+   * ends or is priced anew, and with each booking and discount.
    */
   scheduleCheck(id: string, at: number | null): Promise<void>;
   putMember(record: MemberRecord): Promise<void>;

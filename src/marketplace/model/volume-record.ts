@@ -4,7 +4,7 @@ import type { Intent, Refusal } from './intent.ts';
 
 /** A change of a volume. `attach` and `detach` last while any attachment is in transit. */
 export interface VolumeIntent extends Intent<'create' | 'attach' | 'detach' | 'resize' | 'delete'> {
-  /** What an attach or a detach of a request is about; absent: all that is in transit. */
+  /** The deployment that a request attaches to or detaches from; absent: all attachments in transit. */
   deploymentId?: string;
   /** What a resize asked for. */
   toSizeGb?: number;
@@ -49,7 +49,7 @@ export interface VolumeRecord {
   action: VolumeIntent | null;
   /** Of the last change that was refused. The next change leaves it: a request may not have read it yet. */
   refusal: Refusal | null;
-  /** When the provider last showed it. */
+  /** When the provider last showed it, or when the last alarm about its unproved deletion was logged. */
   observedAt: number | null;
   cleanup: Cleanup;
   revision: number;

@@ -32,7 +32,7 @@ export interface LiveProviders extends Providers {
   /** Rereads every few seconds. */
   start(): void;
   /**
-   * Asks a provider what it sells, writes that through `within` and shows it: for the holder of the provider's lease. A
+   * Asks a provider what it sells, writes that through `within` and shows it: for the holder of its first range. A
    * provider that hangs ends with the timeout of the call.
    */
   refresh(id: string, within: Store, call?: CallOptions): Promise<void>;

@@ -11,7 +11,7 @@ const WAIT_MS = 10_000;
 const LAG_MS = 10_000;
 /** Until the next try where the provider does not offer what it announced. */
 const AGAIN_MS = 10 * 60_000;
-/** Where more are listed within the time of a full poll, all instances are polled anew. */
+/** If more instances than these were listed in the last 20 minutes, each instance is polled once. */
 const MOST_LISTED = 100_000;
 
 interface FeedDeps {

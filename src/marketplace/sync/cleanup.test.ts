@@ -83,7 +83,7 @@ describe('a deployment that was terminated', () => {
     await setup.clock.advance(5 * MINUTE_MS);
     expect(setup.plain.faults.countOf('deleteInstance')).toBe(1);
     expect(await read(setup, id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
-    expect(tellings(setup.told, 'warn', 'lease of the provider is lost')).toBe(1);
+    expect(tellings(setup.told, 'warn', 'leases on ranges of the provider are lost')).toBe(1);
     await setup.clock.advance(6 * MINUTE_MS);
     expect((await read(setup, id)).cleanup).toBe('done');
   });

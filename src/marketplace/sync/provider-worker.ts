@@ -32,7 +32,7 @@ const VOLUMES_AT_ONCE = 8;
 /** SSH connections to new machines at the same time: beside the calls, since a host that hangs holds its slot for long. */
 const PROOFS_AT_ONCE = 32;
 
-/** By which other processes are woken where a process came or went. */
+/** The subject of the signal by which a process that comes or goes wakes the others. */
 const RANGES_CHANGED = 'ranges';
 /** Whichever process has this range does what is done once for a provider. */
 const CHORES_RANGE = 0;
@@ -143,7 +143,7 @@ export class ProviderWorker {
       : null;
   }
 
-  /** At once, or not: what waits for its turn has no attempt, and is read again before it is sent. */
+  /** Sends now, or takes the attempt back: an intent that waits has no attempt, and is read again before it is sent. */
   send(asked: Asked): void {
     this.#asked = asked;
     this.#intents.put(asked.id, 0);
@@ -188,7 +188,7 @@ export class ProviderWorker {
     return [this.#deployments, this.#intents, this.#volumes, this.#proofs];
   }
 
-  /** Of calls to the provider, how many this process may make at once: all processes together make no more than the limit. */
+  /** This process's share of a limit, by its ranges; at least 1, so many processes together may exceed a small limit. */
   #shareOf(limit: number): number {
     return Math.max(1, Math.floor((limit * this.#contexts.size) / RANGES));
   }
@@ -227,7 +227,7 @@ export class ProviderWorker {
   #end(ranges: readonly number[]): void {
     this.#deps.log.warn(
       { provider: this.#provider.id, ranges },
-      'the lease of the provider is lost: another process may work on these ranges of its deployments now',
+      'leases on ranges of the provider are lost: another process may sync their deployments and volumes now',
     );
     for (const range of ranges) void this.#leave(range);
   }
@@ -294,13 +294,13 @@ export class ProviderWorker {
     }
   }
 
-  /** In which the ids of these ranges end; undefined: this process has all. */
+  /** The last digits of the ids in this process's ranges; undefined: it has all ranges. */
   get #digits(): string | undefined {
     if (this.#contexts.size === RANGES) return undefined;
     return [...this.#contexts.keys()].map((range) => range.toString(RANGES)).join('');
   }
 
-  /** Once for all ranges. What is read may belong to others, or by now. */
+  /** One read for all ranges of this process. Rows of ranges that it does not hold, or no longer holds, are left out. */
   async #read(chore: 'reread' | 'news'): Promise<number | null> {
     const [anyRange] = this.#contexts.keys();
     if (anyRange === undefined) return null;

@@ -64,7 +64,7 @@ export async function undoAttach(
   return true;
 }
 
-/** The volume stays attached; not where the deployment has ended: its volumes still have to be detached. */
+/** Keeps the volume attached, unless the deployment has ended: then the volume still has to be detached. */
 export async function undoDetach(
   tx: UndoTransaction,
   { record, attachments }: VolumeSnapshot,

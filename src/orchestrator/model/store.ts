@@ -182,7 +182,7 @@ export interface ChangesPage {
   next: ChangePosition;
   /** More follow. */
   isCut: boolean;
-  /** What follows cannot be told: the position is behind all that exist, or too many transactions are open to go on in pages. */
+  /** What follows is not known: the position is beyond the last change, or too many transactions are open for pages. */
   isLost: boolean;
 }
 export interface ChangeReader {

@@ -24,7 +24,7 @@ interface Statements {
 
 /**
  * Statements that are sent together and answered together: the server sends what it has once, at the end, in place of
- * once for each. Where one fails it reads on at the next packet, and those after it fail with the same error.
+ * once for each. If one fails, the server skips the rest of the packet, and those after it fail with the same error.
  */
 export class Packet extends DriverQuery {
   readonly #statements: DriverQuery[] = [];

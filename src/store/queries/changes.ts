@@ -5,7 +5,7 @@ import type { Connection, Tables } from './connection.ts';
 import { prepared } from './prepared.ts';
 
 // Each instance and volume has the number of its last change in its row, so the rows are the list of changes. PostgreSQL
-// numbers a change with the id of its transaction. Ids follow the first writes, not the commits, so a position also names
+// numbers a change with the id of its transaction. Ids follow the order of BEGIN, not of COMMIT, so a position also names
 // the transactions that were open. See docs/decisions/0031-changes.md.
 
 /**
@@ -103,7 +103,7 @@ function atEnd({ from, open }: End): ChangePosition {
   return { from: open[MOST_OPEN] ?? from, afterId: '', open: open.slice(0, MOST_OPEN) };
 }
 
-/** After the last change of a page that was cut. What lies behind it was not seen, whether it was open or not. */
+/** After the last change of a page that was cut. What follows it was not seen, whether it was open or not. */
 function atLast({ changedIn, id }: { changedIn: number; id: string }, { open }: End): ChangePosition {
   return { from: changedIn, afterId: id, open: open.filter((number) => number < changedIn) };
 }

@@ -107,8 +107,8 @@ const cleanUpRoute = createRoute({
   operationId: 'cleanUpLost',
   summary: 'Have the instance of a lost deployment deleted',
   description:
-    'A deployment is lost if it ended because its provider answered 404 for its instance. That is kept until this is ' +
-    'sent; then it is deleted within seconds, or when its provider lists it again.',
+    'A deployment is lost if it ended because its provider answered 404 for its instance. The instance is kept until ' +
+    'this orders its deletion; then it is deleted within seconds, or once its provider lists it again.',
   request: { params: z.object({ deploymentId: z.string() }) },
   responses: errors.replies(
     200,
