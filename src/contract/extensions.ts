@@ -79,13 +79,10 @@ const changeSchema = z
   .object({
     kind: z.enum(['instance', 'volume']),
     id: z.string().min(1),
-    version: z
-      .int()
-      .positive()
-      .meta({
-        description:
-          'Grows with each write. What was read since it was first listed with this version needs no other read.',
-      }),
+    version: z.int().positive().meta({
+      description:
+        'Grows with each write. What was read since it was first listed with this version needs no other read.',
+    }),
   })
   .meta({ id: 'Change' });
 export type Change = z.infer<typeof changeSchema>;
