@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { createClient } from '../../src/client/create-client.ts';
-import type { OrchestratorClient } from '../../src/client/orchestrator-client.ts';
+import { type OrchestratorClient, ProviderError } from '../../src/client/orchestrator-client.ts';
 import { type Marketplace, startMarketplace } from '../../src/compose/marketplace.ts';
 import { loadGpuTypes } from '../../src/compose/providers.ts';
 import { bundledProfileFile, loadProfile } from '../../src/config/marketplace/load-profile.ts';
@@ -115,7 +115,12 @@ function mortalStore(store: Store, isAlive: () => boolean, leaseMs: number): Sto
   };
 }
 
-/** Counts the calls that are under way, but for those that wait for a change; those of the dead are never answered. */
+const noChanges = new ProviderError('not_found', '404', { status: 404 });
+
+/**
+ * Counts the calls that are under way; those of the dead are never answered. Changes are not listed: a request that waits for
+ * one would be under way all the time.
+ */
 function counted(
   client: OrchestratorClient,
   { traffic, isAlive }: { traffic: Traffic; isAlive: () => boolean },
@@ -124,10 +129,10 @@ function counted(
     get: (target, name) => {
       const method = Reflect.get(target, name) as (...values: unknown[]) => Promise<unknown>;
       if (name === 'close') return () => method.call(target);
-      const counts = name === 'listChanges' ? 0 : 1;
+      if (name === 'listChanges') return () => Promise.reject(noChanges);
       return async (...values: unknown[]) => {
         if (!isAlive()) return never();
-        traffic.calls += counts;
+        traffic.calls += 1;
         try {
           const answer = await method.apply(target, values);
           return isAlive() ? answer : never();
@@ -135,7 +140,7 @@ function counted(
           if (!isAlive()) return never();
           throw error;
         } finally {
-          traffic.calls -= counts;
+          traffic.calls -= 1;
         }
       };
     },
