@@ -194,8 +194,8 @@ export const marketplaceMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/marketplace/sync/launch.ts',
-        find: 'if (madeFor !== record.providerName || holder !== null)',
-        replace: 'if (holder === record)',
+        find: 'if (isTaken) return',
+        replace: 'if (isTaken && record === undefined) return',
       },
     ],
   },

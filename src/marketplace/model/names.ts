@@ -49,6 +49,15 @@ export function ownName({ name = '' }: Pick<Instance, 'name'>, installationId: s
   return providerName !== undefined && installation === installationId ? providerName : null;
 }
 
+/** Whether its name says that this installation made it for something else than `providerName`. */
+export function isNamedForAnother(
+  named: Pick<Instance, 'name'>,
+  installationId: string,
+  providerName: string,
+): boolean {
+  return (ownName(named, installationId) ?? providerName) !== providerName;
+}
+
 /** Whether nothing is left of it to delete. */
 export function isBeingDestroyed({ status }: Instance): boolean {
   return status === 'DESTROYING' || status === 'DESTROYED';

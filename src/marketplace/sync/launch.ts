@@ -2,7 +2,7 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { CreateInstanceRequest, Instance } from '../../contract/instance.ts';
 import type { FailureReason } from '../contract/deployment.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
-import { ownName } from '../model/names.ts';
+import { isNamedForAnother } from '../model/names.ts';
 import {
   announcesUnavailable,
   deployTimeoutMinutes,
@@ -163,9 +163,10 @@ export async function adopt(context: SyncContext, id: string, instance: Instance
     const record = await tx.deployments.byId(id);
     const names = record === null ? { deployment: id } : logNames(record);
     if (record === null || record.providerInstanceId !== null) return { outcome: 'ignored', names };
-    const madeFor = ownName(instance, context.installationId) ?? record.providerName;
-    const holder = await holderOf(tx, provider.id, instance.id, id);
-    if (madeFor !== record.providerName || holder !== null) return { outcome: 'taken', names, record };
+    const isTaken =
+      (await holderOf(tx, provider.id, instance.id, id)) !== null ||
+      isNamedForAnother(instance, context.installationId, record.providerName);
+    if (isTaken) return { outcome: 'taken', names, record };
     const isWaitedFor = record.status === 'deploying';
     await tx.deployments.update({
       ...record,

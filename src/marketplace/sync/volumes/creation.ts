@@ -1,7 +1,7 @@
 import { ProviderError } from '../../../client/orchestrator-client.ts';
 import type { CreateVolumeRequest, Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { isUnsent } from '../../model/intent.ts';
-import { ownName } from '../../model/names.ts';
+import { isNamedForAnother } from '../../model/names.ts';
 import { StoreUnavailable, type Transaction } from '../../model/store.ts';
 import { logNames, type VolumeIntent, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
@@ -99,8 +99,8 @@ function mayBeRunning(
 }
 
 /**
- * Records a volume that the provider has made, whoever has the lease by now: the row is read again, and no other process
- * knows the id.
+ * Records a volume that the provider has made, even if another process has the lease by now: only this one knows the id.
+ * The row is read again.
  */
 async function keepMade(context: VolumeContext, record: VolumeRecord, made: ProviderVolume): Promise<void> {
   const { clock, log, unfenced } = context;
@@ -172,8 +172,10 @@ async function isMadeForAnother(
   record: VolumeRecord,
   made: ProviderVolume,
 ): Promise<boolean> {
-  const madeFor = ownName(made, installationId) ?? record.providerName;
-  return madeFor !== record.providerName || (await volumeHolderOf(tx, record, made.id)) !== null;
+  return (
+    isNamedForAnother(made, installationId, record.providerName) ||
+    (await volumeHolderOf(tx, record, made.id)) !== null
+  );
 }
 
 /** It is not known whether the provider made the volume. The user pays nothing, and an operator has to check. */
