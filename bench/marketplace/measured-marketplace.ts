@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ServerProcess } from '../support/server-process.ts';
 import { storeDeployments, type WantedDeployments } from './stored-deployments.ts';
 
-/** So long that no slice falls into a measure, unless an hour begins. */
+/** Long enough that no slice is due during a measurement, unless an hour begins in it. */
 export const NO_SLICE_S = 3_600;
 
 export interface StoredMarketplace {

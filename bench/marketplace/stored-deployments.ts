@@ -26,7 +26,7 @@ export interface WantedDeployments {
   teams?: number;
 }
 
-/** So many that run, of teams of 50. */
+/** Running deployments, shared by teams of 50. */
 export function ofTeams(live: number): WantedDeployments {
   return { live, teams: Math.ceil(live / TEAM_SIZE) };
 }

@@ -30,7 +30,7 @@ export interface FollowedChanges {
   cursor: string;
   /**
    * Everything that was committed by then is listed here or was listed before, in milliseconds since the epoch by the
-   * client's own clock. Where more follow that is as old as in the reply before; null: nothing is known yet.
+   * client's own clock. A cut reply repeats the time of the reply before it; null: no reply was complete yet.
    */
   asOf: number | null;
 }

@@ -19,7 +19,7 @@ export function createEnforcement(all: Omit<TransitionDeps & DeleteDeps, 'store'
         assertCanPause(providers, record);
         const now = clock.now();
         assertNoAction(record, now, options);
-        // It may be sent for no longer than one of a request, since the team may pay. The next round writes it again.
+        // It expires like a request's, since the team may pay meanwhile. The next round writes it again.
         const until = now + options.lifecycleWaitMs;
         await writeIntent(tx, record, { kind: 'pause', by: ownerId, since: now, until });
       }),

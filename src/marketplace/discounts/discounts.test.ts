@@ -20,7 +20,7 @@ it('assigns a discount and ends it once', async () => {
   expect((await endDiscount(books.deps, later.id)).endsAt).toBe(startsAt + DAY_MS);
 });
 
-it('refuses what is no discount [discount-refused]', async () => {
+it('refuses an invalid discount [discount-refused]', async () => {
   const books = await openBooks();
   const now = books.clock.now();
   for (const percentage of [4, 51, 7.5, Number.NaN])

@@ -327,7 +327,7 @@ export interface LedgerReader {
   openSegments(page: { afterId?: string; limit: number }): Promise<SegmentRecord[]>;
   /** Those of a team with what they depend on, without locks. */
   billedSegmentsOfTeam(teamId: string): Promise<BilledSegment[]>;
-  /** Open ones to post by then, and after them those that a wrong clock has scheduled hours later; without locks. */
+  /** Open ones to post by `now`, then those that a wrong clock scheduled hours ahead; without locks. */
   dueSegments(of: { now: number; after?: PageEnd | undefined; limit: number }): Promise<SegmentRecord[]>;
   /** Those that are not rolled up. */
   slicesOf(segmentId: string): Promise<SliceRecord[]>;

@@ -125,7 +125,7 @@ it('instances are polled as ever while the list cannot be read, and no more once
   expect(await pollsIn(10 * MINUTE_MS)).toBeLessThanOrEqual(4);
 });
 
-it('a list that cannot be read is logged once, and is no problem of the calls that succeed', async () => {
+it('a list that cannot be read is logged once, and does not count as a failure of other calls', async () => {
   const lines = () =>
     setup.told.map(({ message }) => message).filter((message) => message.includes('changes'));
   listed.error = new ProviderError('limited', '429', { status: 429 });

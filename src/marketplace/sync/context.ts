@@ -59,7 +59,7 @@ export type SyncDeps = Pick<
 
 /** What the steps of one provider use. */
 export interface SyncContext extends SyncDeps {
-  /** The store without the fence of the lease: for a fact that is right whoever has the lease. */
+  /** The store without the fence of the lease: for facts that stay true when another process has the lease. */
   unfenced: Store;
   provider: Provider;
   health: ProviderHealth;

@@ -78,7 +78,7 @@ export async function undoDetach(
   return true;
 }
 
-/** The intent that is left when only these attachments are pending. It is not the one for the deployment, which has ended. */
+/** The intent that is left when only these attachments are pending. An intent for `deploymentId` itself is over. */
 function actionWith(
   record: VolumeRecord,
   attachments: readonly AttachmentSnapshot[],

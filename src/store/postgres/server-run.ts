@@ -1,6 +1,6 @@
 /**
- * SQL: another text once the server may give out ids of transactions again that it gave out before. A restart has another
- * start time. Where one of its processes crashed, the server recovers without one, and its statistics begin anew; so they do
+ * SQL: a text that changes whenever the server may give out ids of transactions a second time. A restart changes its start
+ * time. If one of its processes crashes, the server recovers without a restart, and its statistics begin anew. They also do
  * when an operator resets them, which does no harm.
  */
 export const SERVER_RUN =

@@ -9,8 +9,8 @@ import { prepared } from './prepared.ts';
 // the transactions that were open. See docs/decisions/0031-changes.md.
 
 /**
- * A position names at most this many open transactions. If there are more, some changes are listed again; a page that is
- * cut might then be followed by itself, so it is none.
+ * A position names at most this many open transactions. If there are more, some changes are listed again. A cut page could
+ * then come again for ever, so it counts as lost.
  */
 const MOST_OPEN = 500;
 

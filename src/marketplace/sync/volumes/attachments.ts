@@ -117,7 +117,7 @@ export async function sendAttachment(
     return { snapshot: sent, volume, isAccepted: true };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    // No request waits for it, as for the volumes of a launch: nobody would ask again.
+    // No request waits for the attachments of a launch. If this call ended one, no other would be sent.
     if (sent.record.action.deploymentId !== deployment.id && !isDecided(error)) throw error;
     if (await settleError(context, sent, error, undoOf(sent, state, deployment.id))) return null;
     // The instance is gone at the provider, so nothing is attached to it.

@@ -131,7 +131,7 @@ describe('the id of a volume that was made, while the database does not answer',
     expect(alarms().join()).not.toContain('could not be written');
   });
 
-  it('is told to the operator where it does not answer for long', async () => {
+  it('is logged with what to do if the database stays silent for long', async () => {
     expect(await makeDuringOutage(5)).toBeInstanceOf(StoreUnavailable);
     expect(world.logged.find(({ level }) => level === 'error')).toMatchObject({
       message: expect.stringContaining('the id of a volume that the provider has made could not be written'),
