@@ -1,7 +1,7 @@
 import type { Instance } from '../../src/contract/instance.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { SimulatedProvider } from './providers/simulated-provider.ts';
-import { type MarketFaultRates, SET_RIGHT_WITHIN_MS } from './scenario.ts';
+import type { MarketFaultRates } from './scenario.ts';
 import type { MarketWorld } from './world.ts';
 
 type FaultName = keyof MarketFaultRates;
@@ -53,6 +53,9 @@ async function cutPower(world: MarketWorld): Promise<void> {
   await world.inspector.recovered();
   for (const replica of world.replicas) replica.start();
 }
+
+/** For how long a clock that was set wrong stays wrong at most. */
+const SET_RIGHT_WITHIN_MS = 40_000;
 
 /** Sets a clock wrong, and right again soon: the servers share leases and bills by their clocks. */
 function jump(world: MarketWorld, chance: Chance): void {

@@ -92,14 +92,6 @@ export function drawMarketScenario(chance: Chance): MarketScenario {
   };
 }
 
-/** For how long a clock that was set wrong stays wrong at most. */
-export const SET_RIGHT_WITHIN_MS = 40_000;
-
-/** How far the time of a server may be off: it follows a changed clock by a tenth of the time that passes. */
-export function clockErrorMs({ skewMs }: Pick<MarketScenario, 'skewMs'>): number {
-  return skewMs === 0 ? 0 : skewMs + SET_RIGHT_WITHIN_MS / 10;
-}
-
 /** Times are shorter than in production, so that more of them end in a run. */
 function drawOptions(chance: Chance): MarketplaceOptions {
   return {

@@ -28,6 +28,8 @@ export class MarketWorld {
   /** How many of these calls met each fault. */
   readonly faultCounts = new Map<string, number>();
   readonly tally: Tally = emptyTally();
+  /** How far the time that a server read was off at most. */
+  clockErrorMs = 0;
   /** Requests name what their answers told; faults name none. */
   readonly resources = [];
   /** From now on no fault happens. */

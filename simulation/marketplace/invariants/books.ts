@@ -2,7 +2,6 @@ import { verifyLedger } from '../../../src/marketplace/ledger/verify-ledger.ts';
 import type { SegmentRecord, SubjectKind } from '../../../src/marketplace/model/ledger-records.ts';
 import type { Store } from '../../../src/marketplace/model/store.ts';
 import { hold } from '../../kernel/violation.ts';
-import { clockErrorMs } from '../scenario.ts';
 import type { Cause } from './causes.ts';
 import type { CheckedWorld } from './inspector.ts';
 import { costOf, integrate } from './integral.ts';
@@ -34,8 +33,8 @@ export async function booksAreExact(world: CheckedWorld): Promise<void> {
 }
 
 /** I20: production's own check finds nothing. A server whose clock is ahead posts up to its own time. */
-export async function ledgerVerifies({ database, scheduler, scenario }: CheckedWorld): Promise<void> {
-  const latest = Math.floor(scheduler.now) + clockErrorMs(scenario);
+export async function ledgerVerifies({ database, scheduler, clockErrorMs }: CheckedWorld): Promise<void> {
+  const latest = Math.floor(scheduler.now) + clockErrorMs;
   const { findings } = await verifyLedger(database.store, latest);
   hold('I20', findings.length === 0, () => findings.map(({ id, problem }) => `${id}: ${problem}`).join('; '));
 }

@@ -10,7 +10,7 @@ import { hold, Violation } from '../../kernel/violation.ts';
 import type { Machine, SimulatedProvider } from '../providers/simulated-provider.ts';
 import type { MarketDatabase } from '../replicas/database.ts';
 import type { Written, WrittenVolume } from '../replicas/store.ts';
-import { clockErrorMs, type MarketScenario } from '../scenario.ts';
+import type { MarketScenario } from '../scenario.ts';
 import { type Cause, causeOfDeployment, causeOfVolume } from './causes.ts';
 import { endIsTrue, isDeadForGood, isNoBlink, lossIsKept, startIsTrue, stopIsTrue } from './deployments.ts';
 import type { PostedBefore } from './integral.ts';
@@ -22,6 +22,7 @@ export interface InspectedWorld {
   readonly scheduler: Scheduler;
   readonly journal: Journal;
   readonly scenario: MarketScenario;
+  readonly clockErrorMs: number;
   readonly database: MarketDatabase;
   readonly providers: readonly SimulatedProvider[];
   provider(id: string): SimulatedProvider;
@@ -78,8 +79,8 @@ export class MarketInspector {
 
   /** A team's discounts change in this transaction. What a server whose clock is ahead has already posted stays. */
   async discountsChange({ ledger, discounts }: Transaction, teamId: string): Promise<void> {
-    const { scheduler, scenario } = this.#world;
-    const latest = Math.floor(scheduler.now) + clockErrorMs(scenario);
+    const { scheduler, clockErrorMs } = this.#world;
+    const latest = Math.floor(scheduler.now) + clockErrorMs;
     const before = await discounts.ofTeam(teamId);
     const remember = async (kind: SubjectKind, { record }: { record: { id: string; teamId: string } }) => {
       if (record.teamId !== teamId) return;
@@ -146,7 +147,7 @@ export class MarketInspector {
   #newStatus(before: DeploymentRecord, after: DeploymentRecord): void {
     const machine = this.#world.provider(after.providerId).machines.get(after.providerInstanceId ?? '');
     this.#world.provider(after.providerId).recordStatuses();
-    const errorMs = clockErrorMs(this.#world.scenario);
+    const errorMs = this.#world.clockErrorMs;
     if (after.status === 'running' && before.status === 'deploying') startIsTrue(after, machine, errorMs);
     if (after.status === 'stopped')
       stopIsTrue(before, after, machine, { errorMs, stoodStillMs: this.#stoodStill.get(after.id) ?? 0 });

@@ -3,7 +3,7 @@ import type { DeploymentRecord } from '../../../src/marketplace/model/deployment
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import { hold } from '../../kernel/violation.ts';
-import { clockErrorMs, type MarketScenario } from '../scenario.ts';
+import type { MarketScenario } from '../scenario.ts';
 
 /** A deployment or volume that was ended because its provider denied it, although it exists. */
 export interface WrongLoss {
@@ -22,11 +22,11 @@ interface KnownResources {
 /** I23: a provider that denies everything it has ends no more of it at once than the cap on losses allows. */
 export function lossesAreCapped(
   known: KnownResources,
-  { scenario, scheduler }: { scenario: MarketScenario; scheduler: Scheduler },
+  world: { scenario: MarketScenario; scheduler: Scheduler; clockErrorMs: number },
   providerId: string,
 ): void {
-  const { share, least, windowMs } = scenario.options.maxLosses;
-  const since = scheduler.now - windowMs + 2 * clockErrorMs(scenario);
+  const { share, least, windowMs } = world.scenario.options.maxLosses;
+  const since = world.scheduler.now - windowMs + 2 * world.clockErrorMs;
   const lost = known.wrongLosses.filter((loss) => loss.providerId === providerId && loss.at > since);
   const cap = Math.max(least, Math.floor(share * knownSince(known, providerId, since)));
   hold(

@@ -3,6 +3,7 @@ import { type Marketplace, startMarketplace } from '../../../src/compose/marketp
 import type { Mailer } from '../../../src/marketplace/mail/mailer.ts';
 import { defaultRateLimits, type MarketplaceOptions } from '../../../src/marketplace/model/options.ts';
 import { parseGpuTypes } from '../../../src/marketplace/providers/gpu-types.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
 import { StoreUnavailable } from '../../../src/ports/errors.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import type { Chance } from '../../kernel/chance.ts';
@@ -27,6 +28,8 @@ export interface MarketWorld extends ReplicaWorld, ProviderWorld {
     readonly trouble: MarketTrouble;
     readonly options: MarketplaceOptions;
   };
+  /** How far the time that a server read was off at most. */
+  clockErrorMs: number;
   readonly database: MarketDatabase;
   readonly providers: readonly SimulatedProvider[];
   readonly inspector: ProviderWorld['inspector'] & {
@@ -61,7 +64,7 @@ export class MarketReplica extends Replica<{ marketplace: Marketplace }, MarketW
         pause: () => this.pause(chance),
         committed: (written) => inspector.committed(process, written),
       }),
-      clock: process.clock(() => this.#skewMs + this.clockOffsetMs),
+      clock: this.#clockOf(process),
       random: chance.fork('random'),
       log: this.log(process),
       options: scenario.options,
@@ -86,6 +89,19 @@ export class MarketReplica extends Replica<{ marketplace: Marketplace }, MarketW
       mailer: this.#mailer(process, chance.fork('mail')),
     });
     return { marketplace };
+  }
+
+  #clockOf(process: ServerProcess): Clock {
+    const clock = process.clock(() => this.#skewMs + this.clockOffsetMs);
+    const { world } = this;
+    return {
+      ...clock,
+      now: () => {
+        const now = clock.now();
+        world.clockErrorMs = Math.max(world.clockErrorMs, Math.abs(now - Math.floor(world.scheduler.now)));
+        return now;
+      },
+    };
   }
 
   protected override restartMs(): number {
