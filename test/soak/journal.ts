@@ -16,7 +16,7 @@ export class Journal {
   readonly pickUpsMs: number[] = [];
   /** From the last fault until all books agreed. */
   quietAfterMs: number | null = null;
-  /** How long after one replica's 404 another one still showed the resource on its way out. */
+  /** How long after a replica had shown a state, in milliseconds, another one still showed the state before it. */
   longestStaleMs = 0;
   readonly #tell: (line: string) => void;
 

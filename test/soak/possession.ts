@@ -1,8 +1,27 @@
 import type { Reply } from './client.ts';
 import type { Journal } from './journal.ts';
 
-/** How long a replica may still show what another one has changed. */
+/** How long a replica may still show the state before the one that another has shown. */
 const STALE_MS = 3_000;
+
+/** A state that replies have shown. Whoever has shown it never shows the state before it again, the others not for long. */
+class Shown {
+  /** When the first reply that showed it was there. */
+  firstAt: number | undefined;
+  readonly #replicas = new Map<string, number>();
+
+  note({ replica, receivedAt }: Reply): void {
+    this.firstAt ??= receivedAt;
+    if (!this.#replicas.has(replica)) this.#replicas.set(replica, receivedAt);
+  }
+
+  /** For how long a reply with an earlier state was behind: `Infinity` if its replica has to know better. */
+  staleMs({ replica, sentAt }: Reply): number {
+    const staleMs = sentAt - (this.firstAt ?? sentAt);
+    const knowsBetter = sentAt > (this.#replicas.get(replica) ?? sentAt) || staleMs > STALE_MS;
+    return knowsBetter ? Number.POSITIVE_INFINITY : Math.max(0, staleMs);
+  }
+}
 
 /**
  * One instance or volume as its buyer knows it, and what may be read of it: the promises that the orchestrator made
@@ -24,11 +43,10 @@ export class Possession {
   deleteAnsweredAt: number | undefined;
   /** A DELETE had no clear reply: whatever is answered later, it may go. */
   isDeleteInDoubt = false;
-  /** When a read first said 404. */
-  goneAt: number | undefined;
   /** A stop or start was sent: it may be in any state on the way. */
   isOrdered = false;
-  #wasOnline = false;
+  readonly #online = new Shown();
+  readonly #gone = new Shown();
   readonly #journal: Journal;
 
   constructor(
@@ -41,6 +59,11 @@ export class Possession {
     this.key = key;
     this.request = request;
     this.#journal = journal;
+  }
+
+  /** When a read first said 404. */
+  get goneAt(): number | undefined {
+    return this.#gone.firstAt;
   }
 
   get path(): string {
@@ -70,34 +93,32 @@ export class Possession {
     if (reply.status === 404) return this.#notFound(reply);
     if (reply.status !== 200) return false;
     const status = String(reply.body['status']);
-    if (this.goneAt !== undefined && reply.sentAt > this.goneAt)
-      this.#judgeReturn(status, reply, this.goneAt);
+    this.#judgeStale(this.#gone, 'was gone and is there again', reply);
     if (status === 'ERROR') this.#lose('failed', reply);
     if (this.kind === 'instances') this.#judgeStatus(status, reply);
     return false;
   }
 
-  /** A replica hears of another's commit soon; until then it shows the last state before it. */
-  #judgeReturn(status: string, reply: Reply, goneAt: number): void {
-    const lateMs = reply.sentAt - goneAt;
-    const isLast = status === 'DESTROYING' || status === 'DELETING';
-    if (lateMs > STALE_MS || !isLast) this.#lose('was gone and is there again', reply);
-    else this.#journal.longestStaleMs = Math.max(this.#journal.longestStaleMs, lateMs);
+  /** A replica hears of another's commit soon; until then it shows a state before it. */
+  #judgeStale(later: Shown, loss: string, reply: Reply): void {
+    const staleMs = later.staleMs(reply);
+    if (staleMs === Number.POSITIVE_INFINITY) this.#lose(loss, reply);
+    else this.#journal.longestStaleMs = Math.max(this.#journal.longestStaleMs, staleMs);
   }
 
   #judgeStatus(status: string, reply: Reply): void {
     const isDeleted = this.deleteAnsweredAt !== undefined && reply.sentAt > this.deleteAnsweredAt + STALE_MS;
     if (isDeleted && status !== 'DESTROYING') this.#lose('was deleted and goes on', reply);
     const isLeftAlone = !this.isOrdered && this.deleteSentAt === undefined;
-    if (isLeftAlone && this.#wasOnline && status !== 'ONLINE')
-      this.#lose('was ONLINE and nobody touched it', reply);
-    if (isLeftAlone && status === 'ONLINE') this.#wasOnline = true;
+    if (!isLeftAlone) return;
+    if (status === 'ONLINE') this.#online.note(reply);
+    else this.#judgeStale(this.#online, 'was ONLINE and nobody touched it', reply);
   }
 
   #notFound(reply: Reply): boolean {
     if (this.deleteSentAt === undefined) this.#lose('is answered 404 and was never deleted', reply);
     const isFirst = this.goneAt === undefined;
-    this.goneAt ??= reply.receivedAt;
+    this.#gone.note(reply);
     return isFirst;
   }
 

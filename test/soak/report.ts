@@ -44,7 +44,7 @@ export function toText(report: Report): string {
     ...table('Replies', replies),
     ...table('Faults', faults),
     `Work of ${pickUps.count} killed servers was taken up after at most ${pickUps.longestMs ?? '-'} ms.`,
-    `A replica showed what was gone for ${report.longestStaleMs} ms at most.`,
+    `A replica showed an earlier state for ${report.longestStaleMs} ms at most.`,
     `Quiet, all books in balance, ${quietAfterMs ?? '-'} ms after the last fault.`,
     `Lost: ${losses.length}`,
     ...losses.slice(0, 20).map(({ at, what, details }) => `  ${at} ${what} ${JSON.stringify(details)}`),

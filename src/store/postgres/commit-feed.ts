@@ -181,7 +181,13 @@ export class CommitFeed {
       application_name: FEED_NAME,
       query_timeout: believedForMs,
     });
-    client.on('error', () => undefined);
+    const broken = new AbortController();
+    const over = AbortSignal.any([signal, broken.signal]);
+    client.on('error', (error) => broken.abort(error));
+    client.on('end', () => {
+      broken.abort();
+      this.#heardAt = Number.NEGATIVE_INFINITY;
+    });
     client.on('notification', ({ payload = '' }) => this.#receive(payload));
     try {
       await client.connect();
@@ -193,10 +199,12 @@ export class CommitFeed {
         const askedAt = performance.now();
         await this.#hearEcho((text) => this.#listener.hearTime(() => askTime(client, text)));
         await this.#allTold();
+        broken.signal.throwIfAborted();
         this.#heardAt = askedAt;
         if (this.#isLost) this.#listener.found();
         this.#isLost = false;
-        await pause(heartbeatMs, undefined, { signal }).catch(() => undefined);
+        await pause(heartbeatMs, undefined, { signal: over }).catch(() => undefined);
+        broken.signal.throwIfAborted();
       }
     } finally {
       await client.end().catch(() => undefined);

@@ -134,6 +134,21 @@ describe('a replica hears', () => {
     await until('b hears again', () => told.includes('x PROVISIONING'));
   });
 
+  it('nothing from the moment when its connection broke, and not from the next heartbeat on [feed-cut]', async () => {
+    const warnings: object[] = [];
+    const log = { warn: (fields: object) => void warnings.push(fields), info: () => undefined };
+    const far = await open({ log, timing: { heartbeatMs: 3_600_000, believedForMs: 3_600_000 } });
+    await hears(far);
+    await server.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '${FEED_NAME}' AND datname = current_database()`,
+      url,
+    );
+    await until('it knows that it hears nothing', () => !far.isCommitFeedLive());
+    await until('it is told', () => warnings.length > 0);
+    expect(warnings).toEqual([{ reason: expect.stringMatching(/terminating connection/) }]);
+    await hears(far);
+  });
+
   it('that a notice came which it cannot read', async () => {
     await hears(b);
     const told = follow(b);
