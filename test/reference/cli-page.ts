@@ -3,44 +3,66 @@ import { loadBerth } from '../documents/command-line.ts';
 
 /** docs/cli.md: every command with its flags, from what the commands say of themselves. */
 export async function cliPage(): Promise<string> {
-  const sections = (await loadBerth()).commands.flatMap((command) => sectionsOf(command, 'berth'));
+  const commands = (await loadBerth()).commands.flatMap((command) => withInner(command, 'berth'));
+  const counts = new Map<string, number>();
+  for (const { flags } of commands) for (const flag of flags) counts.set(flag, (counts.get(flag) ?? 0) + 1);
+  const isCommon = (flag: string): boolean => (counts.get(flag) ?? 0) >= COMMON_FROM;
   return [
     '# The command line',
     '',
     'In a checkout: `npm run -s berth -- <command>`. With the package: `npm pack` makes `berth-<version>.tgz`, and where that is',
-    'installed it is `berth <command>`, on Node 24.2 or later (`berth conformance` and `sandbox`: 22.14). The package starts in a third of the',
-    'time: [performance.md](performance.md#starting). `--help` after any command prints what stands here; this page is written',
-    'from the commands (`npm run openapi`).',
+    'installed it is `berth <command>`, on Node 24.2 or later (`berth conformance` and `sandbox`: 22.14). The package starts in a',
+    'third of the time: [performance.md](performance.md#starting). `--help` after any command prints its part of this page, which is',
+    'written from the commands (`npm run openapi`).',
     '',
     'The verbs are the same for every noun: `ls` (or `list`), `show` (`get`), `create` (`add`), `rm` (`delete`, `remove`, `destroy`).',
-    'Every command prints with `-o json`, `-o yaml` (the same data) or as a table; `--json` is `-o json`. Characters that a terminal would',
-    'act on, or that are invisible, are printed as escapes such as `\\u001b`. `berth instances show NAME` finds an instance by its name too.',
+    'Characters that a terminal would act on, or that are invisible, are printed as escapes such as `\\u001b`. `berth instances show',
+    'NAME` also finds an instance by its name. A flag wins over an environment variable, which wins over the file:',
+    '[configuration.md](configuration.md).',
     '',
-    'A flag wins over an environment variable, which wins over the file: [configuration.md](configuration.md).',
+    'Many commands have these flags, and name them below their own. YAML is the same data as JSON.',
     '',
-    ...sections,
+    ...tableOf([...counts.keys()].filter(isCommon)),
+    ...commands.flatMap((command) => sectionOf(command, isCommon)),
   ].join('\n');
 }
 
-/** A command, and those below it: one that only holds others has no table. */
-function sectionsOf(command: Command, parent: string): string[] {
+/** A flag with the same text at that many commands has its text once, at the top of the page. */
+const COMMON_FROM = 20;
+
+interface Described {
+  name: string;
+  command: Command;
+  /** A row of a table for each flag. */
+  flags: string[];
+}
+
+/** A command and those below it. */
+function withInner(command: Command, parent: string): Described[] {
   const name = `${parent} ${command.name()}`;
+  const flags = command.options.filter(({ hidden }) => !hidden).map((option) => row(option.flags, option));
+  return [{ name, command, flags }, ...command.commands.flatMap((inner) => withInner(inner, name))];
+}
+
+function sectionOf({ name, command, flags }: Described, isCommon: (flag: string) => boolean): string[] {
   const shown = command.registeredArguments.map(showArgument).join('');
-  const rows = [
-    ...command.registeredArguments
-      .filter(({ description }) => description !== '')
-      .map((argument) => row(showArgument(argument).trim(), argument)),
-    ...command.options.filter(({ hidden }) => !hidden).map((option) => row(option.flags, option)),
-  ];
+  const described = command.registeredArguments.filter(({ description }) => description !== '');
+  const common = flags.filter(isCommon).map((flag) => flag.match(/--[a-z-]+/)?.[0]);
   return [
     `## ${name}`,
     '',
     `\`${name}${shown}\`: ${toCell(command.description())}.`,
     '',
-    ...(rows.length > 0 ? ['| | |', '|---|---|', ...rows, ''] : []),
-    ...command.commands.flatMap((inner) => sectionsOf(inner, name)),
+    ...tableOf([
+      ...described.map((argument) => row(showArgument(argument).trim(), argument)),
+      ...flags.filter((flag) => !isCommon(flag)),
+    ]),
+    ...(common.length > 0 ? [`Also ${common.map((flag) => `\`${flag}\``).join(', ')}.`, ''] : []),
   ];
 }
+
+const tableOf = (rows: readonly string[]): string[] =>
+  rows.length > 0 ? ['| | |', '|---|---|', ...rows, ''] : [];
 
 function showArgument(argument: Argument): string {
   const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
