@@ -2,13 +2,13 @@
  * The kinds of alarms. An alarm is open until its cause is gone. The subject of each kind:
  * - a platform: `platform_down`, `platform_suspect`, `volumes_suspect`, `inventory_unknown`, `listing_incomplete`
  * - PLATFORM/HOST: `host_unknown`; a platform or PLATFORM/HOST: `losses_held`
- * - an owner ref: `disk_left`, `orphan_machine`, `orphan_volume`, `row_lost`; the last three have the platform as
- * subject for those beyond the first hundred
+ * - an owner ref: `orphan_machine`, `orphan_volume`, `row_lost`, `disk_left`
  * - an instance or a volume: `step_failing`, `call_stuck`, `resource_renamed`
  * - an instance: `start_failed`, `machine_paused`, `machine_fault`, `disk_lost`
  * - a name on the platform: `resource_copied`; ADDRESS:PORT: `endpoint_shared`
  * - a server: `clock_skew`, `reload_refused`, `disk_low`; a server or PLATFORM/USE: `certificate_ending`
  * - the database: `store_unwritable`
+ * The kinds of `raiseFolded` also have one alarm with the platform as subject, for more than a hundred resources.
  */
 export const alarmKinds = [
   'platform_down',
