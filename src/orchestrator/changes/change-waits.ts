@@ -70,7 +70,8 @@ export class ChangeWaits {
 
   /**
    * Opens a wait of at most `waitMs` milliseconds. 0: the wait has ended at once.
-   * | @param client aborted when the client has disconnected
+   *
+   * @param client aborted when the client has disconnected
    * @throws {ApiError} `too_many_requests`
    */
   open(accountId: string, waitMs: number, client: AbortSignal): ChangeWait {

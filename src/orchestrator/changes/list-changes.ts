@@ -22,7 +22,8 @@ interface Asked {
 
 /**
  * GET /x/changes: the instances and volumes of an account that were written after a cursor, or a reset.
- * | @throws {ApiError} `invalid_request` for a text that is not a cursor, `too_many_requests` if too many requests wait
+ *
+ * @throws {ApiError} `invalid_request` for a text that is not a cursor, `too_many_requests` if too many requests wait
  */
 export async function listChanges(
   { store, clock, changeWaits }: Deps,

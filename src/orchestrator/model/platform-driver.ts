@@ -317,7 +317,8 @@ export interface DriverManifest {
 export interface Manifests {
   /**
    * The manifest for a row or an offer.
-   * | @throws {ApiError} `unavailable` if another process serves its platform and this one is not configured for it
+   *
+   * @throws {ApiError} `unavailable` if another process serves its platform and this one is not configured for it
    */
   of(resource: { platform: string }): DriverManifest;
 }

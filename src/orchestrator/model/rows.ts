@@ -8,7 +8,8 @@ import type { InstanceWorkKind, ResourceKind, VolumeWorkKind } from './work.ts';
 /**
  * O: GET /instances/{instanceId}. A 404 is the most dangerous answer, since the client reads it as DESTROYED. It is
  * sent only for our own tombstone, or for an id that this account never had.
- * | @throws {ApiError} `not_found`
+ *
+ * @throws {ApiError} `not_found`
  */
 export async function getInstance(
   instances: InstanceReader,

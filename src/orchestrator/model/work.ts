@@ -1,10 +1,11 @@
 /**
  * The next step of one resource. A use case writes it in the transaction that writes the resource.
- * | Instances: `create` → `verify` (the SSH proof) · `stop` · `start` → `verify` · `restart` · `destroy` · `observe`
+ *
+ * Instances: `create` → `verify` (the SSH proof) · `stop` · `start` → `verify` · `restart` · `destroy` · `observe`
  * (read the machine, since something differs) · `hold` (keep the machine of a failed instance until the deadline or a
  * request) · `release` (release what a lost instance held, once its machine is proved gone).
- * Volumes: `create` · `attach` (attach and detach as wanted) · `resize` → `attach` · `destroy`. Earlier attempts:
- * `destroy`.
+ * Volumes: `create` · `attach` (attach and detach as wanted) · `resize` → `attach` · `destroy`.
+ * Earlier attempts: `destroy`.
  */
 export const instanceWorkKinds = [
   'create',

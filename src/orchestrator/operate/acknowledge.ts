@@ -7,7 +7,8 @@ import type { Store } from '../model/store.ts';
 
 /**
  * Records that an operator is working on an alarm, or on all alarms of a kind. Each ends with its cause.
- * | @throws {ApiError} `not_found` if no such alarm is open
+ *
+ * @throws {ApiError} `not_found` if no such alarm is open
  */
 export async function acknowledgeAlarms(
   deps: { store: Store; clock: Clock },

@@ -52,7 +52,8 @@ export class LeaseEnding extends Error {
  * Runs one driver step with a deadline, and aborts it at the deadline. The lease is renewed until the call has ended,
  * so no second call for the resource starts meanwhile. A rejection means an unknown outcome. Refused credentials are
  * reported to the platform's health.
- * | @throws {LeaseEnding} if the call could outlast the lease; another holder could then make a call at the same time
+ *
+ * @throws {LeaseEnding} if the call could outlast the lease; another holder could then make a call at the same time
  * @throws {CallUnderWay} if the lease was lost during the call, or this process stops first
  */
 export async function callStep<T>(
@@ -120,7 +121,8 @@ export async function observe<Answer extends Presence<unknown> | Listing<unknown
 
 /**
  * Cleans an answer.
- * | @throws {Error} if the answer is malformed: a driver may pass on what its platform sent
+ *
+ * @throws {Error} if the answer is malformed: a driver may pass on what its platform sent
  */
 async function read<Answer extends Presence<unknown> | Listing<unknown>>(
   value: Answer,
@@ -151,7 +153,8 @@ async function read<Answer extends Presence<unknown> | Listing<unknown>>(
 
 /**
  * Cleans the host names.
- * | @throws {Error} if the answering hosts are not listed; then nothing is proved gone
+ *
+ * @throws {Error} if the answering hosts are not listed; then nothing is proved gone
  */
 function withHosts(hosts: AskedHosts | undefined): { hosts?: AskedHosts } {
   if (hosts === undefined) return {};
@@ -308,7 +311,8 @@ async function withRefs<T>(listed: readonly T[]): Promise<T[]> {
 
 /**
  * Cleans an observed resource.
- * | @throws {Error} if the resource has no ref
+ *
+ * @throws {Error} if the resource has no ref
  */
 function withRef<T>(observed: T): T {
   if (typeof (observed as Partial<ObservedMachine> | null)?.ref !== 'string')

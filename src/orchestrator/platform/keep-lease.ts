@@ -34,7 +34,8 @@ const STUCK =
 /**
  * Waits until a call that was given up ends, and renews its lease meanwhile. A driver kills its commands at the signal,
  * so the wait is short. A call that does not end keeps its resource busy.
- * | @throws {CallUnderWay}
+ *
+ * @throws {CallUnderWay}
  */
 export async function whileLeaseIsKept<T>(
   context: LeaseKeeping,

@@ -43,7 +43,8 @@ export async function supersede(
 
 /**
  * The state of an attempt that the platform shows under another name than the row has.
- * | - `removed`: an earlier attempt, an abandoned copy, or an attempt of a resource with a destroy order. It is
+ *
+ * - `removed`: an earlier attempt, an abandoned copy, or an attempt of a resource with a destroy order. It is
  * removed, even if it was closed before.
  * - `under_way`: a call for the resource is running, or its volume is being copied to that name.
  * - `later`: a later attempt without an order. The row does not have it after a restore.

@@ -24,7 +24,8 @@ export async function pruneTombstones(store: Store, platform: string, endedBefor
 /**
  * Refuses a clock that is behind the creation time of a pruned row: a resource created then could not be restored if
  * its row were lost.
- * | @throws {Fatal}
+ *
+ * @throws {Fatal}
  */
 export async function assertClockIsPastPruned(
   { read: { marks } }: Pick<Store, 'read'>,

@@ -16,8 +16,9 @@ export type PlatformDrivers = ReadonlyMap<string, string>;
 /**
  * Returns the identity of this database on its platforms; makes it at the first start. Every resource has the id in its
  * note, so resources of another installation are recognised. `settings`: how each platform is reached, as text.
- * | @throws {PlatformMismatch} if live instances or volumes are on a platform that is not configured, has another
- * driver now, or has the settings of another one: there they would all look gone
+ *
+ * @throws {PlatformMismatch} if live instances or volumes are on a platform that is not configured, has another
+ *   driver now, or has the settings of another one: there they would all look gone
  */
 export async function ensureInstallation(
   { store, random }: { store: Store; random: Random },

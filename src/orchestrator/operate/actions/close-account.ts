@@ -96,7 +96,8 @@ function effectOf(closing: Closing, { instances, volumes }: Pick<Closed, 'instan
 /**
  * Ends each key, the password and the tokens of an account. It has no access until it gets a new key. A key in
  * BERTH_API_KEY belongs to the configuration, and stays.
- * | @throws {ActionRefused} if it has instances and `drain` is false
+ *
+ * @throws {ActionRefused} if it has instances and `drain` is false
  */
 export async function disableAccount(
   deps: Deps,
@@ -115,7 +116,8 @@ export async function disableAccount(
  * Closes an account at once and for good. With `drain`, its instances are deleted first; its volumes by a later call,
  * once the instances are gone. Its row stays while rows of its resources exist, since only their owner gets a 404.
  * Housekeeping deletes it then.
- * | @throws {ActionRefused} if it has instances or volumes and `drain` is false
+ *
+ * @throws {ActionRefused} if it has instances or volumes and `drain` is false
  */
 export async function deleteAccount(
   deps: Deps,

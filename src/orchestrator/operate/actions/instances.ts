@@ -45,7 +45,8 @@ export interface Order {
 /**
  * Makes the open step of an instance due now. For a live instance without open work, its machine is read again and
  * compared with the row. Each step first checks the results of earlier ones.
- * | @throws {ActionRefused}
+ *
+ * @throws {ActionRefused}
  */
 export async function retryInstance(deps: Deps, actor: Actor, { id, isDone }: Order): Promise<Plan> {
   const plan = async (read: Pick<Reader, 'instances' | 'work'>): Promise<Plan> => {
@@ -86,7 +87,8 @@ function effectOfRetry({ id, status }: InstanceRecord, work: Work | null): strin
 /**
  * Deletes an instance of any account, as its owner would. If it is already DESTROYING, restarts the removal. It becomes
  * DESTROYED only on the platform's proof that the machine is gone.
- * | @throws {ActionRefused}
+ *
+ * @throws {ActionRefused}
  */
 export async function forceDestroyInstance(
   deps: Deps,
@@ -122,7 +124,8 @@ function effectOfDestroy({ status, destroyOrder }: InstanceRecord): string {
 /**
  * Ends the hold on the machine of a failed instance. The machine is removed, and the unit is free once it is proved
  * gone.
- * | @throws {ActionRefused}
+ *
+ * @throws {ActionRefused}
  */
 export async function releaseInstance(deps: Deps, actor: Actor, { id, isDone }: Order): Promise<Plan> {
   const plan = async (

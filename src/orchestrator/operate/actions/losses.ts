@@ -80,7 +80,8 @@ export interface Thaw {
 /**
  * Accepts the listing of a platform although machines are missing: these are then ended as lost. A platform that does
  * not answer cannot be thawed, since nothing is proved about its machines.
- * | @throws {ActionRefused}
+ *
+ * @throws {ActionRefused}
  */
 export async function thawPlatform(
   deps: Deps,

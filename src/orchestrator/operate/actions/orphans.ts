@@ -82,7 +82,7 @@ async function refuseOwnedMachine({ instances }: Read, ref: string, action: Orph
 
 /**
  * @throws {ActionRefused} if the volume has a row with another name on the platform: either of the two may have its
- * data
+ *   data
  */
 async function refuseKnownVolume({ volumes }: Read, ref: string): Promise<void> {
   const row = await volumes.byId(idOf(ref));
@@ -96,7 +96,8 @@ async function refuseKnownVolume({ volumes }: Read, ref: string): Promise<void> 
 /**
  * Records an order to adopt, release or destroy a machine whose instance ended by itself or whose row may have been
  * pruned. The sweep itself restores the row of any other machine.
- * | @throws {ActionRefused}
+ *
+ * @throws {ActionRefused}
  */
 export async function decideOrphan(
   deps: Deps,
