@@ -152,10 +152,9 @@ async function addKey(
 }
 
 /**
- * Ensures that there is an account and a credential. `apiKey`: the key made now, shown once. Null: keys exist already,
- * or the environment has one. `accountId`: the account of the environment's key, the default one or else the oldest;
- * null if the default account was closed for good. If several servers start on an empty database, only one creates
- * both.
+ * Ensures an account and a credential. `apiKey`: the key made now, shown once; null: keys exist, or the environment has
+ * one. `accountId`: the environment key's account, the default or else the oldest; null: the default one was closed for
+ * good. If several servers start on an empty database, one creates both.
  */
 export async function ensureAccess(
   { store, ...parts }: Deps,

@@ -6,10 +6,9 @@ const REF_PREFIX = 'berth-';
 const REF = /^berth-(.+?)(?:-g([1-9]\d{0,5}))?$/;
 
 /**
- * One attempt to create a machine or a volume. Each has its own name on the platform, so a late call of one attempt
- * never changes the result of another. The row of the resource holds the newest attempt (`ownerRef`, `host`,
- * `createOpenUntil`). Each earlier attempt, and the copy of a volume that is being moved, has its own row with the
- * order to remove what it left.
+ * One attempt to create a machine or a volume. Its own name on the platform keeps a late call from changing another
+ * attempt's result. The resource's row holds the newest attempt (`ownerRef`, `host`, `createOpenUntil`). Earlier
+ * attempts, and the copy of a volume that is being moved, have rows with the order to remove them.
  */
 export interface Attempt {
   resourceId: string;

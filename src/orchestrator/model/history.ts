@@ -6,8 +6,8 @@ export interface PlatformCall {
   /** The name of the driver's step, `get`, or `ssh`. */
   call: string;
   /**
-   * Of a step: `done`, `pending` or a failure code. Of `get`: `observed`, `gone`, `unknown`. Of `ssh`: `proved`, or the
-   * part of the proof that failed.
+   * For a step: `done`, `pending` or a failure code. For `get`: `observed`, `gone` or `unknown`. For `ssh`: `proved`,
+   * or the part of the proof that failed.
    */
   outcome: string;
   tookMs: number;

@@ -471,10 +471,9 @@ export interface Reader {
 }
 
 /**
- * Reading an instance, a volume or a row of work by id locks it until the end of the transaction. To write work, first
- * read the resource, then the work: otherwise a concurrent write could be lost. Read instances before volumes, and each
- * kind ordered by id (`lockInstances`, `lockVolumes`): this prevents deadlocks. A row that the transaction itself
- * inserts has no place in this order.
+ * Reading an instance, a volume or work by id locks its row until the end of the transaction. To write work, read the
+ * resource first, then the work, so that no write is lost. Read instances before volumes, each kind ordered by id
+ * (`lockInstances`, `lockVolumes`), which prevents deadlocks. Own inserts are exempt.
  */
 export interface Transaction extends Reader {
   instances: InstanceWriter;

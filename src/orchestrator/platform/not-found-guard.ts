@@ -9,9 +9,8 @@ export const ISSUED_ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
 
 /**
  * The store for requests: a missing row is 503, not 404, unless absence is proved. O: a client reads a 404 as
- * DESTROYED. It is not proved while a platform shows a resource of that id without a row, nor after a start until each
- * platform has a complete listing or `restoreDoubtMs` is over. `others`: platforms that another server compares after a
- * restore.
+ * DESTROYED. Not proved: a platform shows the id without a row, or since the start neither were all platforms listed
+ * completely nor has `restoreDoubtMs` passed. `others`: platforms that another server compares after a restore.
  */
 export function guardNotFound(
   store: Store,

@@ -30,8 +30,8 @@ interface Deps {
 
 /**
  * Whether one platform can be trusted. If not, reads are answered from the store, its offers are unavailable and no
- * final state is written for its rows (see `settled`). The start of an outage is stored; at its end the deadlines of
- * open work are extended by its length.
+ * final state is written for its rows. The start of an outage is stored; at its end the deadlines of open work are
+ * extended by its length.
  */
 export class PlatformHealth {
   readonly #deps: Deps;

@@ -31,9 +31,9 @@ const MISSING_VOLUMES =
   'or until `berth losses accept` says that they are really gone';
 
 /**
- * Whether so many resources are missing that the listing is probably wrong: a revoked key, another project and a lost
- * page have the same effect. `share` is from 0 to 1. `many`: an operator has to accept the listing. `all`: the only one
- * or two machines are missing, which is accepted after a time.
+ * Why a listing is probably wrong: too many resources are missing, as after a revoked key, with another project or
+ * without a page. `share` is from 0 to 1. `many`: an operator has to accept the listing. `all`: the only one or two
+ * machines are missing, which is accepted after a time.
  */
 export function whySuspect(
   { expected, missing }: { expected: number; missing: number },

@@ -51,8 +51,8 @@ export class Reconciliation {
   }
 
   /**
-   * Waits for the first listing without a limit, then for its comparison up to the call timeout. Nothing is sold or
-   * decided before the listing.
+   * Waits for the first listing, and then for its comparison, at most the call timeout. Nothing is sold or decided
+   * before the first listing.
    */
   async start(): Promise<void> {
     const { sightings, options, clock, machines } = this.#context;

@@ -29,8 +29,8 @@ import { finish, type Next, settleAttempt, settleInstance, settleVolume } from '
 export interface Removal {
   step: Step<null>;
   /**
-   * Set if the driver reported the resource gone, or its host may have been asked while another was silent. A `gone`
-   * here is proved.
+   * A read after the driver reported the resource gone, or one that did not observe it after a `transient` failure. A
+   * `gone` here is proved.
    */
   found: Observation<unknown> | undefined;
   /** When the call was answered, in milliseconds since the epoch. */

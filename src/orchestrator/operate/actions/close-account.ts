@@ -113,9 +113,9 @@ export async function disableAccount(
 }
 
 /**
- * Closes an account at once and for good. With `drain`, its instances are deleted first; its volumes by a later call,
- * once the instances are gone. Its row stays while rows of its resources exist, since only their owner gets a 404.
- * Housekeeping deletes it then.
+ * Closes an account at once and for good. With `drain` it deletes its instances, or its volumes if it has no instances:
+ * repeat the call until both are gone. The account's row stays while rows of its resources exist, since a 404 is sent
+ * only to their owner. Housekeeping deletes it then.
  *
  * @throws {ActionRefused} if it has instances or volumes and `drain` is false
  */

@@ -56,8 +56,8 @@ interface Deps {
 }
 
 /**
- * Accepts losses for `forMs`: instances that the platforms no longer have are ended, however many there are. Returns
- * the end of that time, in milliseconds since the epoch.
+ * Accepts losses for `forMs`: any number of instances that the platforms no longer have are ended. Returns the end of
+ * that time, in milliseconds since the epoch.
  */
 export async function acceptLosses(
   deps: Deps,
