@@ -5,13 +5,13 @@ import type { AccountRecord, ApiKeyRecord } from '../model/records.ts';
 import type { Store, Transaction } from '../model/store.ts';
 import { hashPassword } from './password-checks.ts';
 
-/** The account that the first start makes. */
+/** The account that the first start creates. */
 export const DEFAULT_ACCOUNT = 'default';
 
-/** An operator asked for what cannot be done; the message says why. */
+/** An operator's request that cannot be carried out. The message says why. */
 export class AccountsError extends Fatal {
   override readonly name = 'AccountsError';
-  /** What the operator's API answers. */
+  /** The error code in the reply of the operator API. */
   readonly code: 'invalid_request' | 'not_found' | 'invalid_state';
 
   constructor(message: string, code: AccountsError['code'] = 'invalid_request') {
@@ -30,15 +30,16 @@ const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 const ID = /^acct-[0-9a-f]{20}$/;
 const MIN_PASSWORD_LENGTH = 12;
 
-/** Whether it is an id as this program gives them out. */
+/** Whether the text has the format of an account id. */
 export function isAccountId(id: string): boolean {
   return ID.test(id);
 }
 
 /**
- * `id` is for an account that a restored database lacks: what it owns on the platform carries its id.
+ * Creates an account. `id` is for an account that is missing from a restored database: its resources on the platform
+ * carry its id.
  *
- * @throws {AccountsError} if the name or the id is taken or not one.
+ * @throws {AccountsError} if the name or the id is taken or invalid
  */
 export async function createAccount(
   { store, ...parts }: Deps,
@@ -60,7 +61,7 @@ export async function createAccount(
   });
 }
 
-/** Writes a new account, whose name is one and not taken. */
+/** Writes a new account. Its name is valid and not taken. */
 async function addAccount(
   tx: Transaction,
   { clock, random }: Omit<Deps, 'store'>,
@@ -72,7 +73,10 @@ async function addAccount(
   return record;
 }
 
-/** Tokens bought with the old password die with it, and count against no quota any more. */
+/**
+ * Sets the password of an account, and deletes the tokens obtained with the old one. They no longer count against the
+ * quota.
+ */
 export async function setPassword(
   { store, random }: Deps,
   accountName: string,
@@ -94,7 +98,7 @@ interface KeyOptions {
   expiresAt?: number | null;
 }
 
-/** Makes a key and returns it: the only time that it is seen. Several may be valid at once (O: Authentication, 2). */
+/** Makes a key and returns it. It is not shown again. Several may be valid at once (O: Authentication, 2). */
 export async function createKey(
   { store, ...parts }: Deps,
   accountName: string,
@@ -106,7 +110,7 @@ export async function createKey(
   });
 }
 
-/** The account of that name or id, which is not closed for the rest of the transaction. @throws {AccountsError} */
+/** The account of that name or id. It cannot be closed before the end of the transaction. @throws {AccountsError} */
 async function openAccount(
   { credentials, accountUse }: Pick<Transaction, 'credentials' | 'accountUse'>,
   nameOrId: string,
@@ -114,7 +118,7 @@ async function openAccount(
   const found = (await credentials.accountById(nameOrId)) ?? (await credentials.accountByName(nameOrId));
   if (found === null) throw noAccount(nameOrId);
   await accountUse.keepOpen(found.id);
-  // It may have been closed before the lock was had.
+  // It may have been closed before the lock was acquired.
   const account = await credentials.accountById(found.id);
   if (account === null) throw noAccount(nameOrId);
   if (account.closedAt === null) return account;
@@ -124,7 +128,7 @@ async function openAccount(
   );
 }
 
-/** Writes a new key of an account that there is. */
+/** Writes a new key of an existing account. */
 async function addKey(
   tx: Transaction,
   { clock, random }: Omit<Deps, 'store'>,
@@ -148,10 +152,9 @@ async function addKey(
 }
 
 /**
- * Sees to it that there is an account and a way in. `apiKey` is the key made now, to be shown once; null: there
- * were keys before, or the environment brings one. `accountId` is the account that such a one opens: the default one, or
- * the oldest where that never was; null: it was deleted for good, and its key opens no other. Of several servers that
- * start on an empty database at once, one makes both.
+ * Ensures an account and a credential. `apiKey`: the key made now, shown once; null: keys exist, or the environment has
+ * one. `accountId`: the environment key's account, the default or else the oldest; null: the default one was closed for
+ * good. If several servers start on an empty database, one creates both.
  */
 export async function ensureAccess(
   { store, ...parts }: Deps,
@@ -171,7 +174,10 @@ export async function ensureAccess(
   });
 }
 
-/** Ends a key and every token bought with it, which count against no quota any more. Revoking twice keeps the first time. */
+/**
+ * Ends a key and deletes the tokens obtained with it. They no longer count against the quota. A second revocation keeps
+ * the first time.
+ */
 export async function revokeKey({ store, clock }: Deps, id: string): Promise<ApiKeyRecord> {
   return store.transact(async (tx) => {
     const record = (await tx.credentials.listKeys()).find((key) => key.id === id);

@@ -2,7 +2,7 @@ import { withOverrides } from '../../ports/with-overrides.ts';
 import type { RequestedBy } from '../model/history.ts';
 import type { Store } from '../model/store.ts';
 
-/** The store, in whose transactions each event of the history that is no step names who asked for it. */
+/** The store with transactions that add `by` to each history event that is not a step. */
 export function askedBy(store: Store, by: RequestedBy): Store {
   const transact: Store['transact'] = (body) =>
     store.transact((tx) => {

@@ -7,18 +7,18 @@ import type { Clock } from '../../ports/clock.ts';
 import type { AccountRecord } from '../model/records.ts';
 import type { Reader, Store, Transaction } from '../model/store.ts';
 
-/** Whose a credential is. */
+/** The owner of a credential. */
 export interface Owner {
   accountId: string;
-  /** Null for a token that a password bought, and for the key from the environment. */
+  /** Null: a password, or the key from the environment. */
   keyId: string | null;
-  /** What the credential is, or what its token was bought with. */
+  /** The kind of the credential, or of the one that its token was obtained with. */
   origin: 'key' | 'password' | 'environment';
 }
 
-/** Who is asking. */
+/** The account and the credential behind a request. */
 export interface Principal extends Owner {
-  /** Of the credential itself; a token is bound to it. */
+  /** The digest of the credential itself. For a token: of the credential that it was obtained with. */
   digest: Buffer;
 }
 
@@ -26,14 +26,14 @@ interface Valid extends Principal {
   expiresAt: number | null;
 }
 
-/** Revoked, expired, or of an account that is closed. */
+/** The credential is revoked or expired, or its account is closed. */
 interface Refused extends Owner {
   isRefused: true;
 }
 
-/** A refusal of a credential that is known, such as a revoked key. */
+/** A refusal of a known credential, such as a revoked key. */
 export class CredentialRefused extends ApiError {
-  /** Whose it is, for the log alone. */
+  /** The owner, for the log only. */
   readonly owner: Owner;
 
   constructor(owner: Owner) {
@@ -48,8 +48,8 @@ const MAX_REMEMBERED = 10_000;
 const NOT_VALID = 'The credential is not valid.';
 
 /**
- * O: Authentication: bearer keys, several valid at once, revocable; short-lived tokens beside them.
- * A credential is looked up by the SHA-256 of all of it, and remembered for two seconds.
+ * O: Authentication: bearer keys, several valid at once, revocable, and short-lived tokens. A credential is looked up
+ * by its SHA-256 and cached for two seconds.
  */
 export class Authenticator {
   readonly #store: Store;
@@ -68,7 +68,7 @@ export class Authenticator {
     this.#environmentKey = deps.environmentKey;
   }
 
-  /** The principal of a credential that was seen valid within the last two seconds. Never asks the store. */
+  /** The principal of a credential that was valid within the last two seconds. Never reads the store. */
   remembered(authorization: string | undefined): Principal | undefined {
     const token = bearerToken(authorization);
     if (token === undefined) return undefined;
@@ -79,7 +79,11 @@ export class Authenticator {
     return isFresh ? entry.valid : undefined;
   }
 
-  /** @throws {ApiError} `unauthorized`, with the same words for every reason. */
+  /**
+   * Checks a credential in the store.
+   *
+   * @throws {ApiError} `unauthorized`, with the same text for every reason
+   */
   async authenticate(authorization: string | undefined): Promise<Principal> {
     const token = bearerToken(authorization);
     if (token === undefined)
@@ -101,7 +105,7 @@ export class Authenticator {
     return valid;
   }
 
-  /** Writes the times of last use that have come together since the last call; kept for the next one if it cannot. */
+  /** Writes the times of last use collected since the last call. If that fails, they are kept for the next call. */
   async recordUses(): Promise<void> {
     await this.#uses.write((uses) =>
       this.#store.transact(async (tx) => {
@@ -159,8 +163,8 @@ async function findCredential(
 }
 
 /**
- * Nothing is made for an account that was closed since its credential was seen valid, nor is it closed meanwhile: it could
- * not delete what it has. Call it first in the transaction, as the account is locked before all else.
+ * Refuses a create if its credential was ended after it was checked, and keeps the account open for the transaction: a
+ * closed account could not delete new resources. Call it first in the transaction, since the account is locked first.
  *
  * @throws {ApiError} `unauthorized`
  */

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { ApiError } from '../../contract/errors.ts';
 import type { Transaction } from '../model/store.ts';
 
-/** A create as it was asked for. */
+/** A requested create. */
 export interface Asked {
   accountId: string;
   operation: 'createInstance' | 'createVolume';
   request: object;
-  /** Of the Idempotency-Key header; undefined: there was none. */
+  /** The value of the Idempotency-Key header. Undefined: there was none. */
   key: string | undefined;
 }
 
@@ -18,10 +18,10 @@ export interface Created<Record> {
 }
 
 /**
- * Settled: the same Idempotency-Key with the same body gives the same resource, in its current state, for 24
- * hours. The key is written in the transaction that makes the resource.
+ * The same Idempotency-Key with the same body gives the same resource, in its current state, for 24 hours. The key is
+ * written in the transaction that makes the resource.
  *
- * @throws {ApiError} `idempotency_mismatch` where the key was used for something else
+ * @throws {ApiError} `idempotency_mismatch` if the key was used for another request
  */
 export async function createOnce<Record extends { id: string; createdAt: number }>(
   tx: Transaction,

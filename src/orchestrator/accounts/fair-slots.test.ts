@@ -3,7 +3,7 @@ import { FairSlots } from './fair-slots.ts';
 
 const NEVER = new AbortController().signal;
 
-/** A slot and jobs that end when they are told to, in the order in which they began. */
+/** Slots, and jobs that the test ends, in the order in which they began. */
 function slots(limit: number) {
   const fair = new FairSlots(limit);
   const began: string[] = [];

@@ -5,23 +5,27 @@ interface Waiter {
   refuse: (error: ApiError) => void;
 }
 
-/** Runs a few jobs at a time. Whoever waits takes turns: one with many jobs holds up nobody else's. */
+/** Runs a few jobs at a time. Owners take turns, so an owner with many jobs does not delay the jobs of others. */
 export class FairSlots {
   readonly #limit: number;
   #running = 0;
-  /** The jobs that wait, by whose they are; the first in the map is next. */
+  /** The waiting jobs by owner. The first owner in the map is next. */
   readonly #waiting = new Map<string, Set<Waiter>>();
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** How many jobs wait. */
+  /** How many jobs are waiting. */
   get waiting(): number {
     return [...this.#waiting.values()].reduce((sum, queue) => sum + queue.size, 0);
   }
 
-  /** @throws {ApiError} if `signal` was aborted, or this was closed, before the job began */
+  /**
+   * Runs a job once it has a slot.
+   *
+   * @throws {ApiError} if `signal` is aborted or this is closed while the job waits for a slot
+   */
   async run<T>(owner: string, job: () => Promise<T>, signal: AbortSignal): Promise<T> {
     if (this.#running < this.#limit) this.#running++;
     else await this.#wait(owner, signal);
@@ -32,7 +36,7 @@ export class FairSlots {
     }
   }
 
-  /** Refuses every job that has not begun. */
+  /** Refuses all waiting jobs. */
   close(): void {
     const error = new ApiError('unavailable', 'The orchestrator is shutting down; try again.');
     for (const queue of this.#waiting.values()) for (const waiter of queue) waiter.refuse(error);
@@ -58,7 +62,7 @@ export class FairSlots {
     }
   }
 
-  /** Hands the slot to the next job; whoever had it goes to the end. */
+  /** Gives the slot to the next job. The owner of that job goes to the end of the queue. */
   #passOn(): void {
     const [next] = this.#waiting;
     const [waiter] = next?.[1] ?? [];

@@ -17,21 +17,22 @@ interface Deps {
   tokenTtlMs: number;
 }
 
-/** Who asks, as far as it is known before the credential is. */
+/** The sender of a request, before its credential is known. */
 interface Requester {
   address: string;
-  /** Aborted when the client has gone. */
+  /** Aborted when the client has disconnected. */
   signal: AbortSignal;
-  /** Told whose the credential is, once that is known, also where it is refused. */
+  /** Receives the owner of the credential once it is known, even if the credential is refused. */
   name: (owner: Owner) => void;
-  /** Counts a token for the account, and returns what takes it back. @throws {ApiError} `too_many_requests` */
+  /** Counts a token for the account. Call the returned function to undo that. @throws {ApiError} `too_many_requests` */
   admit: (accountId: string) => () => void;
 }
 
 /**
- * O: POST /auth/token. A token can buy no further token, and dies with the key or password that bought it.
+ * O: POST /auth/token. A token cannot obtain another token, and ends with the key or password that it was obtained
+ * with.
  *
- * @throws {ApiError} `unauthorized`, alike for an unknown user and a wrong password; `too_many_requests` or
+ * @throws {ApiError} `unauthorized`, the same for an unknown user and a wrong password; `too_many_requests` or
  *   `quota_exceeded`
  */
 export async function issueToken(deps: Deps, request: TokenRequest, requester: Requester): Promise<Token> {

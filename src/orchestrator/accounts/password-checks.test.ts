@@ -5,7 +5,7 @@ import { hashPassword, isPassword, PasswordChecks } from './password-checks.ts';
 const HASH = 'scrypt$of the right one';
 const from = (address: string) => ({ address, signal: new AbortController().signal });
 
-/** Checks that take a turn of the event loop each, and how many have begun. */
+/** Checks that take one turn of the event loop each, and counts of them. */
 function counted() {
   let count = 0;
   let running = 0;

@@ -4,22 +4,22 @@ import { promisify } from 'node:util';
 import type { Random } from '../../ports/clock.ts';
 import { FairSlots } from './fair-slots.ts';
 
-/** Each check keeps a CPU busy for some tenths of a second. One is left for everybody else. */
+/** Each check keeps a CPU busy for some tenths of a second. If there are several CPUs, one stays free. */
 const AT_ONCE = Math.max(1, Math.min(2, availableParallelism() - 1));
 const MAX_REMEMBERED = 10_000;
 
 export type CheckPassword = (password: string, stored: string | null) => Promise<boolean>;
 
 /**
- * Checks passwords, few at a time. Addresses take turns, so one that floods us with wrong ones delays another by one
- * check at most. A password that was right before, in this process, is known again at once: a flood does not touch
- * whoever logs in regularly. What is remembered for that is a digest under a key that lives in memory only.
+ * Checks passwords, few at a time. Addresses take turns, so a flood of wrong passwords from one delays another by at
+ * most one check. A password that was right before in this process is recognised at once by its digest; the key of the
+ * digest is only in memory.
  */
 export class PasswordChecks {
   readonly #key: Buffer;
   readonly #check: CheckPassword;
   readonly #slots = new FairSlots(AT_ONCE);
-  /** For each stored hash, the digest of the password that it is of. */
+  /** The digest of the right password for each stored hash. */
   readonly #right = new Map<string, Buffer>();
 
   constructor(random: Random, check: CheckPassword = isPassword) {
@@ -28,10 +28,10 @@ export class PasswordChecks {
   }
 
   /**
-   * Whether `password` is the one that `stored` is of; null: the account has none, which takes as long. A check that has
-   * not begun when `signal` says that the client is gone never does.
+   * Whether `password` matches `stored`. Null: the account has no password; the check takes the same time. A check does
+   * not begin if `signal` is aborted while it waits.
    *
-   * @throws {ApiError} for nobody to read: the client is gone, or the server stops
+   * @throws {ApiError} if the client has disconnected, or the server stops; the client does not see it
    */
   async isRight(
     password: string,
@@ -72,7 +72,7 @@ export async function hashPassword(password: string, random: Random): Promise<st
   return `scrypt$${salt.toString('base64')}$${hash.toString('base64')}`;
 }
 
-/** Takes as long for an account without a password (`null`) as for a wrong one. */
+/** Takes the same time for an account without a password (`null`) as for a wrong password. */
 export async function isPassword(password: string, stored: string | null): Promise<boolean> {
   const [, salt = '', hash = ''] = (stored ?? 'scrypt$AAAAAAAAAAAAAAAAAAAAAA==$').split('$');
   const actual = await derive(password, Buffer.from(salt, 'base64'), HASH_BYTES, COST);

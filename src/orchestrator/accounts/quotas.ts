@@ -1,7 +1,7 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { AccountUse, Transaction } from '../model/store.ts';
 
-/** What each account may have at most; undefined: as much as there is. */
+/** The limits of each account. Undefined: no limit. */
 export interface Quotas {
   instances: number | undefined;
   volumes: number | undefined;
@@ -10,12 +10,12 @@ export interface Quotas {
   liveTokens: number;
 }
 
-/** Sums of fractions of a GB may be off by so much. */
+/** Tolerance for rounding errors in sums of GB. */
 const ROUNDING_GB = 1e-6;
 
 type Kind = keyof Quotas;
 
-/** The name on the wire and in berth.yaml, and what a user is told of it. */
+/** The name in the API and in berth.yaml, and the parts of the message to the user. */
 const kinds: Readonly<Record<Kind, { name: string; what: string; remedy: string }>> = {
   instances: { name: 'instances', what: 'instances', remedy: 'destroy one' },
   volumes: { name: 'volumes', what: 'volumes', remedy: 'delete one' },
@@ -24,8 +24,8 @@ const kinds: Readonly<Record<Kind, { name: string; what: string; remedy: string 
 };
 
 /**
- * Locks what the account has for the rest of the transaction, and refuses what would be more than it may have. Call it
- * before capacity is claimed: every transaction takes the two locks in that order.
+ * Locks the account's use for the rest of the transaction, and refuses to exceed its quotas. Call it before capacity is
+ * claimed, so that every transaction takes the two locks in the same order.
  *
  * @throws {ApiError} `quota_exceeded`
  */

@@ -38,7 +38,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** What one server holds. */
+/** The alarms of one server. */
 function server(name = 'one'): Alarms {
   const log = { warn: () => undefined, error: (_: object, text: string) => void logged.push(text) };
   const transact: Store['transact'] = async (body) => {
@@ -98,7 +98,7 @@ it('end all of a kind on a platform but those that are named', async () => {
   for (const subject of ['a', 'b', 'c']) alarms.raise(orphan(subject));
   alarms.raise({ ...orphan('d'), platform: 'other' });
   await alarms.sync();
-  // Another server has seen the same, and a later listing than the one that raised them.
+  // Another server has seen the same alarms, and a later listing than the one that raised them.
   const other = server('two');
   await other.sync();
   other.endOthers('orphan_machine', 'default', new Set(['b']));
@@ -262,7 +262,7 @@ describe('those of resources that have one each', () => {
     const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
     expect([lines.length, lines[7]]).toEqual([20_000, 'berth-7\tit is berth-7']);
 
-    // Those that stand stay, also for a server that starts, and others take the places of those that end.
+    // Named alarms stay, even on a server that has just started. Others replace those that end.
     const later = server('later');
     await later.sync();
     await raise(later, refs(19_000, 50).reverse());

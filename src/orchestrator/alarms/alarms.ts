@@ -5,22 +5,25 @@ import type { Log } from '../../ports/log.ts';
 import { type AlarmKey, type AlarmKind, type AlarmRecord, standsAfterMs } from '../model/alarm.ts';
 import type { Store } from '../model/store.ts';
 
-/** How often the row of an alarm that stands is written again. */
+/** How often the row of an open alarm is written again, in milliseconds. */
 const REFRESH_MS = 60_000;
-/** A row that no server has written for so long is of a server that has ended: it is removed. */
+/** A row that no server has written for this long, in milliseconds, is from a stopped server and is removed. */
 const EXPIRES_MS = 10 * 60_000;
-/** Rows in one transaction. */
+/** Rows per transaction. */
 const BATCH = 100;
 
-/** An alarm as it is raised. */
+/** An alarm to be raised. */
 export interface Raised extends AlarmKey {
   platform: string | null;
   text: string;
-  /** The particulars, after the text of the row. */
+  /** Details, added after the text of the row. */
   detail?: string;
-  /** Those of the line in the log. */
+  /** Fields of the log line. */
   fields?: object;
-  /** It ends by itself unless it is raised again within this time; absent: as its kind says, or until `end`. */
+  /**
+   * The alarm ends unless it is raised again within this time, in milliseconds. Absent: the default of its kind, or
+   * until `end`.
+   */
   forMs?: number;
 }
 
@@ -36,25 +39,25 @@ interface Deps {
   store: Pick<Store, 'read' | 'transact'>;
   clock: Pick<Clock, 'now'>;
   log: Pick<Log, 'warn' | 'error'>;
-  /** The name of this server among those that share the database. */
+  /** The name of this server among those on the same database. */
   server: string;
-  /** Absent: it keeps no files. */
+  /** Absent: no list files are written. */
   lists?: ListFiles | undefined;
 }
 
 /**
- * The standing alarms. Each that this process raises is logged once and stored, so that every server, the metrics and the
- * commands know it; the row is removed when the process that raised it says that it is over. While the store does not
- * answer they stand in memory, and are stored later.
+ * The open alarms. An alarm that this process raises is logged once and stored, so every server, the metrics and the
+ * commands show it. Its row is removed when a process ends it. While the store does not answer, alarms stay in memory
+ * and are stored later.
  */
 export class Alarms {
   readonly #deps: Deps;
   readonly #startedAt: number;
-  /** What this process sees. */
+  /** Alarms raised by this process. */
   readonly #seen = new Map<string, Standing>();
-  /** What has ended, and whose row is not removed yet. */
+  /** Ended alarms whose row is not removed yet. */
   readonly #over = new Map<string, AlarmKey>();
-  /** The rows as they were read last: of all processes. */
+  /** The rows of all processes at the last read. */
   #rows: ReadonlyMap<string, AlarmRecord> = new Map();
   #last: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
@@ -69,7 +72,7 @@ export class Alarms {
     return this.#deps.server;
   }
 
-  /** Logs it to `log`, unless this process raised it before and it has not ended since. */
+  /** Raises an alarm. Logs it to `log`, unless this process raised it before and has not ended it. */
   raise(
     { kind, subject, platform, text, detail, fields = {}, forMs }: Raised,
     log: Pick<Log, 'error'> = this.#deps.log,
@@ -96,7 +99,7 @@ export class Alarms {
     void this.sync();
   }
 
-  /** It is over, as this process can tell. */
+  /** Ends an alarm whose cause this process knows to be gone. */
   end(alarm: AlarmKey): void {
     const key = toKey(alarm);
     const wasSeen = this.#seen.delete(key);
@@ -105,13 +108,13 @@ export class Alarms {
     void this.sync();
   }
 
-  /** Ends those of a kind on a platform whose subject is none of `subjects`. */
+  /** Ends the alarms of a kind on a platform whose subject is not in `subjects`. */
   endOthers(kind: AlarmKind, platform: string, subjects: ReadonlySet<string>): void {
     for (const alarm of this.standing())
       if (alarm.kind === kind && alarm.platform === platform && !subjects.has(alarm.subject)) this.end(alarm);
   }
 
-  /** Where the list is, as the end of a sentence. Never rejects. */
+  /** Writes the list and returns its location as the end of a sentence. Never rejects. */
   async listTo(name: string, lines: readonly string[]): Promise<string> {
     const { lists } = this.#deps;
     if (lists === undefined) return '';
@@ -126,14 +129,14 @@ export class Alarms {
     await this.#deps.lists?.remove(name);
   }
 
-  /** What stands, of all servers: as it was read some seconds ago, with what this process has seen since. */
+  /** The open alarms of all servers, as read some seconds ago, with the later changes of this process. */
   standing(): AlarmRecord[] {
     const all = new Map([...this.#rows].filter(([key]) => !this.#over.has(key)));
     for (const [key, { alarm }] of this.#seen) all.set(key, { ...all.get(key), ...alarm });
     return [...all.values()];
   }
 
-  /** Stores what has changed, and reads the rows. Never rejects: what could not be stored is stored the next time. */
+  /** Stores changes and reads the rows. Never rejects: a failed write is repeated next time. */
   sync(): Promise<void> {
     if (this.#isClosed) return this.#last;
     this.#next ??= this.#last.then(() => {
@@ -173,11 +176,11 @@ export class Alarms {
   async #write(): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
-    // What happened once is not seen again, but when it happens again.
+    // The row of a single event is written again only if the event recurs.
     const isDue = ({ alarm, raisedAt, storedAt, storedText }: Standing): boolean =>
       alarm.text !== storedText ||
       (standsAfterMs.has(alarm.kind) ? storedAt < raisedAt : Math.abs(now - storedAt) >= REFRESH_MS);
-    // In one order, so that no two servers wait for each other.
+    // Sorted, so that two servers never deadlock.
     const due = [...this.#seen].filter(([, seen]) => isDue(seen)).sort(byKey);
     for (let begin = 0; begin < due.length; begin += BATCH) {
       const batch = due.slice(begin, begin + BATCH);
@@ -203,7 +206,10 @@ export class Alarms {
       await store.transact((tx) => tx.alarms.removeSeenBefore(seenBefore, [kind]));
   }
 
-  /** The kinds of which rows are over. Not before this process had the time to see for itself what an earlier one saw. */
+  /**
+   * The kinds with expired rows, and the time before which a row of each has expired. Empty until this process has run
+   * long enough to see for itself what an earlier one saw.
+   */
   #expired(now: number): Map<AlarmKind, number> {
     if (now - this.#startedAt < EXPIRES_MS) return new Map();
     const rows = [...this.#rows.values()].map(({ kind, lastSeenAt }) => ({
@@ -215,12 +221,12 @@ export class Alarms {
     return new Map(over.map(({ kind, seenBefore }) => [kind, seenBefore]));
   }
 
-  /** Since when an alarm stands and who has acknowledged it is as its row says. */
+  /** Replaces the start and the acknowledgement of this process's alarms with those of their rows. */
   #adopt(rows: readonly AlarmRecord[]): void {
     this.#rows = new Map(rows.map((row) => [toKey(row), row]));
     for (const [key, seen] of this.#seen) {
       const row = this.#rows.get(key);
-      // This server sees for itself that a cause goes on, but not that what happened once is over.
+      // This server sees whether a cause lasts, but not whether another server ended the alarm of a single event.
       const isEndedElsewhere = standsAfterMs.has(seen.alarm.kind) && seen.storedAt >= seen.raisedAt;
       if (row === undefined && isEndedElsewhere) this.#seen.delete(key);
       else if (row === undefined) seen.storedAt = Number.NEGATIVE_INFINITY;

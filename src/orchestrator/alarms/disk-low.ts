@@ -2,13 +2,16 @@ import { toByteSize } from '../../contract/byte-size.ts';
 import type { Alarms } from './alarms.ts';
 
 const GB = 1e9;
-/** With less free than this, or than a tenth of a smaller disk, an upgrade, a backup or the journal may not fit. */
+/**
+ * With less free space than this, or less than a tenth of a smaller disk, an upgrade, a backup or the journal may not
+ * fit.
+ */
 const LOW_BYTES = 2 * GB;
 const LOW_SHARE = 0.1;
-/** What is this much above the limit ends the alarm, so that it does not come and go. */
+/** The factor above the limit at which the alarm ends, so that it does not flap. */
 const ENOUGH = 1.25;
 
-/** Raises the alarm of the disk of the database before it is full, and ends it when there is room again. */
+/** Raises an alarm before the disk of the database is full, and ends it when there is enough space again. */
 export function checkDisk(alarms: Alarms, { free, size }: { free: number; size: number }): void {
   const alarm = { kind: 'disk_low' as const, subject: alarms.server };
   const low = Math.min(LOW_BYTES, LOW_SHARE * size);

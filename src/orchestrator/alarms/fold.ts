@@ -3,7 +3,7 @@ import type { AlarmKind } from '../model/alarm.ts';
 import { cleanText } from '../model/platform-resource.ts';
 import type { Alarms } from './alarms.ts';
 
-/** How many resources of a kind have an alarm each. */
+/** How many resources of a kind get an alarm each. */
 const NAMED = 100;
 
 /** A kind of alarm whose subjects are resources of a platform. */
@@ -12,16 +12,16 @@ interface Folded<T> {
   platform: string;
   text: string;
   subjectOf: (item: T) => string;
-  /** What is said of one: in its alarm, and in its line of the list. */
+  /** Describes one resource, in its alarm and in its line of the list. */
   describe: (item: T) => string;
-  /** Those of the line in the log. */
+  /** Fields of the log line of one resource. */
   fields: (item: T) => object;
   log: Pick<Log, 'error'>;
 }
 
 /**
- * Raises the alarms of `items`: one each for the first hundred, and one for all, with their number and the file that
- * lists them, where there are more; its subject is the platform. `isComplete`: all others of the kind have ended.
+ * Raises the alarms of `items`: one each for the first hundred. If there are more, one alarm with the platform as
+ * subject gives their number and the file that lists all. `isComplete`: all other alarms of the kind end.
  */
 export async function raiseFolded<T>(
   alarms: Alarms,
@@ -33,7 +33,7 @@ export async function raiseFolded<T>(
   for (const alarm of alarms.standing())
     if (alarm.kind === kind && alarm.platform === platform) stood.add(alarm.subject);
   const named = items.filter((item) => stood.has(subjectOf(item))).slice(0, NAMED);
-  // Those that are not listed now stand on, unless the listing is complete.
+  // Alarms of resources that are not listed now stay open, unless the listing is complete.
   let places = NAMED - (isComplete ? named.length : stood.size);
   for (const item of items) {
     if (places <= 0) break;
@@ -49,7 +49,7 @@ export async function raiseFolded<T>(
   const subjects = new Set<string>(named.map(subjectOf));
   const list = `${kind}-${platform}`;
   if (items.length > NAMED) {
-    // A name on the platform is another's text, and the file is read in a terminal.
+    // A name on the platform is untrusted text, and the file is read in a terminal.
     const lines = items.map((item) => [subjectOf(item), describe(item)].map(cleanText).join('\t'));
     const detail = `there are ${items.length}, and ${NAMED} have an alarm of their own${await alarms.listTo(list, lines)}`;
     alarms.raise({ kind, subject: platform, platform, text, detail, fields: { detail } }, log);

@@ -6,7 +6,7 @@ import { type Stock, sellableUnits, unavailableReason, type Wanted } from './dep
 /**
  * Takes a unit of the offer for an instance.
  *
- * @throws {ApiError} `capacity_unavailable` where none is free; `details.reason` says why
+ * @throws {ApiError} `capacity_unavailable` if none is free; `details.reason` says why
  */
 export async function claimUnit(
   tx: Transaction,
@@ -28,7 +28,7 @@ const texts: Record<UnavailableReason, string> = {
   withheld: 'is not sold',
 };
 
-/** O: the 409 of a create and of a start. */
+/** O: the 409 of a create or a start. */
 export function noCapacity(
   { id, name }: { id: string; name: string },
   region: string,

@@ -2,7 +2,7 @@ import type { MaintenanceWindow } from '../../contract/extensions.ts';
 import type { Offer } from '../catalog/catalog.ts';
 import { type CordonReader, type CordonRecord, concerns, stands } from '../model/cordon.ts';
 
-/** Those that are in force. */
+/** The cordons that are in force. */
 export async function standingCordons(
   { cordons }: { cordons: CordonReader },
   now: number,
@@ -10,7 +10,7 @@ export async function standingCordons(
   return (await cordons.list()).filter((cordon) => stands(cordon, now));
 }
 
-/** Those that keep an offer from being sold in a region; of a machine that has a `host`, also there. */
+/** The cordons that prevent an offer from being sold in a region. With `host`, also those on that host. */
 export function cordonsOn(
   cordons: readonly CordonRecord[],
   { offer, region, host }: { offer: Pick<Offer, 'id' | 'platform'>; region: string; host?: string | null },
@@ -19,20 +19,20 @@ export function cordonsOn(
   return cordons.filter((cordon) => concerns(cordon, wanted));
 }
 
-/** The hosts of a platform on which nothing new is placed. */
+/** The cordoned hosts of a platform. */
 export function cordonedHosts(cordons: readonly CordonRecord[], platform: string): string[] {
   return cordons.flatMap((cordon) =>
     cordon.kind === 'host' && cordon.platform === platform ? [cordon.name] : [],
   );
 }
 
-/** Whether clients are told that the offer is under maintenance there. */
+/** Whether clients see the offer in that region as under maintenance. */
 export function isInMaintenance(cordons: readonly CordonRecord[], offer: Offer, region: string): boolean {
   const announced = cordons.filter(({ isMaintenance }) => isMaintenance);
   return cordonsOn(announced, { offer, region }).length > 0;
 }
 
-/** The windows of maintenance that clients of the offer are told of, those to come too, with the regions that they are about. */
+/** The maintenance windows that clients of the offer see, current and future, with their regions. */
 export function maintenanceWindows(cordons: readonly CordonRecord[], offer: Offer): MaintenanceWindow[] {
   return cordons.flatMap((cordon) => {
     const regions = offer.placements

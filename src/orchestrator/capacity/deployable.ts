@@ -4,46 +4,49 @@ import type { CordonRecord } from '../model/cordon.ts';
 import type { PlacementUse } from '../model/store.ts';
 import { cordonsOn } from './cordons.ts';
 
-/** What is known of the platforms' capacity, beside the claims. */
+/** The state of the platforms' capacity, besides the claims. */
 export interface Sale {
-  /** Whether the platform can be believed, and the claims say what is taken there. */
+  /** Whether the platform is trusted and the claims cover all of its machines. */
   isOpen(platform: string): boolean;
-  /** Units that machines take which have no row to claim them. */
+  /** Units used by machines without a row, which have no claim. */
   unclaimedUnits(offerId: string, region: string): number;
-  /** Units that the platform itself has room for, the taken ones included; undefined: it does not limit them. */
+  /** Units that the platform itself has capacity for, including taken ones. Undefined: it sets no limit. */
   platformUnits(offer: Offer, region: string): number | undefined;
-  /** Whether {@link platformUnits} lacks the room of hosts that do not answer, or of all, since the platform does not count. */
+  /**
+   * Whether {@link platformUnits} leaves out capacity: that of silent hosts, or all of it while the platform does not
+   * count.
+   */
   isCountPartial(platform: string): boolean;
-  /** Whether the storage claims say what the platform's volumes take, but for {@link unclaimedStorageGb}. */
+  /** Whether the storage claims and {@link unclaimedStorageGb} together cover the platform's volumes. */
   areStorageClaimsComplete(platform: string): boolean;
-  /** GB of a location that volumes take which have no row to claim them. */
+  /** GB in a region used by volumes without a row, which have no claim. */
   unclaimedStorageGb(region: string): number;
 }
 
-/** What of it concerns volumes. */
+/** The part that concerns volumes. */
 export type StorageSale = Pick<Sale, 'areStorageClaimsComplete' | 'unclaimedStorageGb'>;
 
-/** What there is to sell, and what keeps it from being sold. */
+/** The supply, and the reasons not to sell it. */
 export interface Stock {
   catalog: Catalog;
   platform: Sale;
-  /** Those that stand. */
+  /** The cordons that are in force. */
   cordons: readonly CordonRecord[];
 }
 
-/** Where a unit is wanted. `host`: of a machine that is there already, and can run on no other. */
+/** A wanted unit. `host`: the host of an existing machine, which can run on no other. */
 export interface Wanted {
   offer: Offer;
   region: string;
   host?: string | null;
 }
 
-/** Why nothing of an offer is sold in a region, whatever is free there. */
+/** A reason not to sell an offer in a region, even if units are free. */
 export type Obstacle =
   | { reason: 'platform_frozen' | 'region_drained' | 'region_maintenance' | 'offer_maintenance' }
   | { reason: 'cordoned'; cordon: CordonRecord };
 
-/** All of them; none: what is free there is sold. */
+/** All obstacles. Empty: free units are sold. */
 export function findObstacles({ catalog, platform, cordons }: Stock, wanted: Wanted): Obstacle[] {
   const { offer } = wanted;
   const region = catalog.regions.get(wanted.region);
@@ -56,7 +59,7 @@ export function findObstacles({ catalog, platform, cordons }: Stock, wanted: Wan
   ];
 }
 
-/** Units of the offer that the region holds for claims; 0 where it is not placed, or there is an obstacle. */
+/** Units of the offer that claims may take in the region. 0 if it is not placed there, or there is an obstacle. */
 export function sellableUnits(stock: Stock, wanted: Wanted): number {
   const { offer, region } = wanted;
   if (!stock.catalog.regions.has(region) || findObstacles(stock, wanted).length > 0) return 0;
@@ -64,13 +67,13 @@ export function sellableUnits(stock: Stock, wanted: Wanted): number {
   return Math.max(0, Math.min(ofCatalog, stock.platform.platformUnits(offer, region) ?? ofCatalog));
 }
 
-/** Units that the catalog has for claims: without those that machines take which no row claims. */
+/** Units in the catalog that claims may take, without those of machines that have no row. */
 function unitsOfCatalog({ platform }: Stock, { offer, region }: Wanted): number {
   const units = offer.placements.find((placement) => placement.region === region)?.units ?? 0;
   return units - platform.unclaimedUnits(offer.id, region);
 }
 
-/** What is claimed and what could be sold now of each offer in each of its regions. */
+/** Returns a function that gives the claimed and the free units of an offer in a region. */
 export function freeUnits(
   stock: Stock,
   use: readonly PlacementUse[],
@@ -82,15 +85,13 @@ export function freeUnits(
   };
 }
 
-/** Whether the claims say what is taken of a location's storage: each platform that has some of its volumes counts. */
+/** Whether the claims cover the storage of a region. Each platform with volumes there counts. */
 export function isStorageKnown(catalog: Catalog, regionToken: string, sale: StorageSale): boolean {
   const { volumeTypes = [] } = catalog.regions.get(regionToken) ?? {};
   return volumeTypes.every(({ platform }) => sale.areStorageClaimsComplete(platform));
 }
 
-/**
- * GB of volumes that a location holds for claims; null: any number. 0 while the claims do not say what is taken.
- */
+/** GB in a region that claims of volumes may take. Null: no limit. 0 while the claims do not cover the storage. */
 export function sellableStorageGb(catalog: Catalog, regionToken: string, sale: StorageSale): number | null {
   const { storageGb } = catalog.regions.get(regionToken) ?? {};
   if (storageGb === undefined) return null;
@@ -98,7 +99,7 @@ export function sellableStorageGb(catalog: Catalog, regionToken: string, sale: S
   return Math.max(0, storageGb - sale.unclaimedStorageGb(regionToken));
 }
 
-/** Why an offer cannot be had in a region; `claimed`: the units of it that instances hold there. */
+/** Why an offer cannot be sold in a region. `claimed`: its units that instances hold there. */
 export function unavailableReason(stock: Stock, wanted: Wanted, claimed: number): UnavailableReason {
   const obstacles = findObstacles(stock, wanted);
   if (obstacles.some(isMaintenance)) return 'maintenance';
@@ -114,13 +115,13 @@ function isMaintenance(obstacle: Obstacle): boolean {
   return obstacle.reason === 'region_maintenance' || obstacle.reason === 'offer_maintenance';
 }
 
-/** Of an offer: the regions in which a create would find a free unit now, and why it would find none in the others. */
+/** For an offer: the regions in which a create would find a free unit now, and why it would find none in the others. */
 export interface OfferStock {
   deployable: string[];
   unavailable: UnavailableRegion[];
 }
 
-/** By offer: a dry run for each placement, never a sum. */
+/** By offer. Each placement is checked on its own, never summed up. */
 export function stockOfOffers(stock: Stock, use: readonly PlacementUse[]): Map<string, OfferStock> {
   const unitsOf = freeUnits(stock, use);
   return new Map(

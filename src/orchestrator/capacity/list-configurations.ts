@@ -17,9 +17,9 @@ interface Deps {
   platform: Sale;
 }
 
-/** What an offer is shown with. */
+/** The data for showing an offer. */
 interface Shown extends Pick<Deps, 'catalog' | 'manifests'> {
-  /** Those that stand, and those to come. */
+  /** Current and future cordons. */
   cordons: readonly CordonRecord[];
   standing: readonly CordonRecord[];
   stock: ReadonlyMap<string, OfferStock>;
@@ -37,7 +37,7 @@ export async function listConfigurations(deps: Deps, instanceType?: InstanceType
     }));
 }
 
-/** O: Availability contract, 3: only what can be deployed now, and of its regions only those where it can. */
+/** O: Availability contract, 3: only offers that can be deployed now, with only the regions where they can. */
 export async function listAvailable(deps: Deps, region?: string): Promise<Configuration[]> {
   const shown = await readStock(deps);
   return [...deps.catalog.offers.values()].flatMap((offer) => {
@@ -86,7 +86,7 @@ function toConfiguration(shown: Shown, offer: Offer): Omit<Configuration, 'avail
   };
 }
 
-/** What this orchestrator offers beyond O: for the offer. */
+/** Features of this orchestrator for the offer that go beyond O:. */
 function toBerthExtras({ manifests, cordons, stock }: Shown, offer: Offer): BerthExtras {
   const manifest = manifests.of(offer);
   const { unavailable = [] } = stock.get(offer.id) ?? {};

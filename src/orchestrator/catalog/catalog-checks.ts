@@ -1,6 +1,6 @@
 import type { OfferFile, RegionFile } from './catalog-schema.ts';
 
-/** What is wrong and where; `at: 'key'` when it is about the key, not about its value. */
+/** A problem and its place. `at: 'key'`: the problem concerns the key, not its value. */
 export type CatalogIssue = {
   code: 'custom';
   path: (string | number)[];
@@ -9,13 +9,13 @@ export type CatalogIssue = {
 };
 
 interface Parts {
-  /** Every token that the file declares, those of malformed regions included. */
+  /** Every token in the file, including those of malformed regions. */
   knownTokens: ReadonlySet<string>;
   regions: readonly { token: string; region: RegionFile }[];
   offers: readonly { index: number; offer: OfferFile }[];
 }
 
-/** What no single field shows: duplicates, dangling references, contradictions and leaks. */
+/** Finds problems that involve several fields: duplicates, dangling references, contradictions and leaks. */
 export function crossCheck(parts: Parts): CatalogIssue[] {
   return [
     ...parts.regions.flatMap(({ token, region }) => [
@@ -184,7 +184,7 @@ function capacityIssues({ capacity }: OfferFile, knownTokens: ReadonlySet<string
     }));
 }
 
-/** Berth announces there what it can itself. */
+/** Refuses `extras.berth`: Berth writes its own features there. */
 function extrasIssues({ extras = {} }: OfferFile): CatalogIssue[] {
   if (!Object.hasOwn(extras, 'berth')) return [];
   const found = issue(
@@ -196,7 +196,7 @@ function extrasIssues({ extras = {} }: OfferFile): CatalogIssue[] {
 
 /** O: conventions, 5: internal datacenter codes never appear in responses. */
 function leakIssues({ regions, offers }: Parts): CatalogIssue[] {
-  // A token that is its region's code says that the code is public.
+  // A token equal to its region's code makes the code public.
   const codes = regions.flatMap(({ token, region: { datacenter } }) =>
     token.toLowerCase() === datacenter.toLowerCase() ? [] : [datacenter],
   );
@@ -235,7 +235,7 @@ interface FoundText {
   isKey: boolean;
 }
 
-/** Every string inside `value`, keys of objects included. */
+/** Every string in `value`, including the keys of objects. */
 function textsIn(value: unknown, path: (string | number)[]): FoundText[] {
   if (typeof value === 'string') return [{ path, text: value, isKey: false }];
   if (Array.isArray(value)) return value.flatMap((item, index) => textsIn(item, [...path, index]));

@@ -18,7 +18,7 @@ const offer = {
 };
 const gpu = { gpu_count: 1, gpu_type: 'NVIDIA H100', gpu_memory_gb: 80 };
 
-/** A file of one region and one offer, with the fields laid over them. */
+/** A file with one region and one offer, with the given fields replaced. */
 function fileWith(offerFields: object = {}, regionFields: object = {}): object {
   return {
     regions: { 'eu-frankfurt': { ...region, ...regionFields } },
@@ -26,7 +26,7 @@ function fileWith(offerFields: object = {}, regionFields: object = {}): object {
   };
 }
 
-/** Files of two offers or two regions. */
+/** Files with several offers or regions. */
 const offersWith = (...fields: object[]) => ({
   ...fileWith(),
   offers: fields.map((own, index) => ({ ...offer, id: `o${index}`, ...own })),

@@ -13,8 +13,8 @@ import {
 } from './catalog-schema.ts';
 
 /**
- * Reads a catalog file: what the provider sells, and where. Unknown keys are errors. All that is wrong
- * is told at once; an issue that is about a key and not about its value carries `params: { at: 'key' }`.
+ * Reads a catalog file: the offers and regions of the provider. Unknown keys are errors. Returns all issues at once. An
+ * issue about a key, not its value, has `params: { at: 'key' }`.
  */
 export function parseCatalogFile(raw: unknown): { file: CatalogFile } | { issues: z.core.$ZodIssue[] } {
   const parsed = catalogFileSchema.safeParse(raw);
@@ -23,7 +23,7 @@ export function parseCatalogFile(raw: unknown): { file: CatalogFile } | { issues
   return parsed.success && issues.length === 0 ? { file: parsed.data } : { issues };
 }
 
-/** The parts whose shape is right, so that one bad offer does not hide what is wrong with another. */
+/** The well-formed parts, so that one malformed offer does not hide the issues of another. */
 export function wellFormedPartsOf(file: unknown): Parameters<typeof crossCheck>[0] {
   const { regions, offers } = (file ?? {}) as { regions?: unknown; offers?: unknown };
   const regionEntries = typeof regions === 'object' && regions !== null ? Object.entries(regions) : [];
@@ -41,8 +41,8 @@ export function wellFormedPartsOf(file: unknown): Parameters<typeof crossCheck>[
 }
 
 /**
- * The catalog as the orchestrator uses it: camelCase, money in integer micro-USD, times in ms. `platform`: of what names
- * none.
+ * The catalog in the orchestrator's form: camelCase, money in integer micro-USD, times in ms. `platform`: the default
+ * for parts that do not name one.
  */
 export function toCatalog(file: CatalogFile, platform: string = DEFAULT_PLATFORM): Catalog {
   const offers = file.offers.map((offer) => toOffer(offer, platform));
@@ -56,7 +56,7 @@ export function toCatalog(file: CatalogFile, platform: string = DEFAULT_PLATFORM
   };
 }
 
-/** The platforms whose offers a region sells. */
+/** The platforms of the offers in a region. `usual`: the default platform. */
 export function platformsIn(
   token: string,
   offers: readonly Pick<OfferFile, 'capacity' | 'platform'>[],

@@ -7,7 +7,7 @@ const MAX_PRICE_USD = 1_000_000;
 const MAX_ONLINE_WITHIN_S = 7 * 24 * 3600;
 const MAX_RESERVATION_MINUTES = 10 * 366 * 24 * 60;
 
-/** USD as written in the file. More than six decimals would be rounded in silence. */
+/** USD as written in the file. More than six decimals are refused, since they would be rounded silently. */
 const priceSchema = z
   .number()
   .nonnegative()

@@ -3,7 +3,7 @@ import type { DriverManifest } from '../model/platform-driver.ts';
 
 export { DEFAULT_PLATFORM } from '../model/platform-resource.ts';
 
-/** A place where machines are sold. `datacenter` is the platform's code for it and never leaves. */
+/** A place where machines are sold. `datacenter` is the platform's code for it and is never sent to clients. */
 export interface Region {
   token: string;
   name: string;
@@ -12,9 +12,9 @@ export interface Region {
   /** Nothing new is placed here. */
   drained: boolean;
   maintenance: boolean;
-  /** Volume types sold here; empty: the region has no volumes. */
+  /** Volume types sold here. Empty: the region has no volumes. */
   volumeTypes: readonly VolumeType[];
-  /** GB that all volumes of the region together may take; undefined: any number. */
+  /** GB that all volumes of the region together may take. Undefined: no limit. */
   storageGb: number | undefined;
 }
 
@@ -25,13 +25,13 @@ export interface VolumeType {
   maxSizeGb: number;
   /** Whether several instances may have it attached at once. */
   shareable: boolean;
-  /** The platform that has its volumes, by name: they attach to instances of the same. */
+  /** The name of the platform that has its volumes. They attach only to instances of that platform. */
   platform: string;
 }
 
 export interface Placement {
   region: string;
-  /** Units of this offer that the region holds, sold ones included. */
+  /** Units of this offer in the region, including sold ones. */
   units: number;
 }
 
@@ -39,7 +39,9 @@ export interface Offer {
   id: string;
   /** The platform that has its machines, by its name in berth.yaml. */
   platform: string;
-  /** How that platform makes its machines: host group, image, flavour, port pool. Its driver's `offerSchema` reads it. */
+  /**
+   * How the platform makes the machines: host group, image, flavour, port pool. The driver's `offerSchema` parses it.
+   */
   machine: Readonly<Record<string, unknown>>;
   name: string;
   description: string | undefined;
@@ -57,30 +59,30 @@ export interface Offer {
   osOptions: readonly string[];
   supportsCloudInit: boolean;
   maintenance: boolean;
-  /** Root disk sizes that a create may ask for; undefined: the disk is fixed at `storageGb`. */
+  /** The root disk sizes that a create may request. Undefined: fixed at `storageGb`. */
   rootDisk: { minGb: number; maxGb: number } | undefined;
-  /** What becomes of the capacity of a stopped instance. */
+  /** Whether a stopped instance keeps its unit. */
   onStop: 'release' | 'hold';
   /** Whether a stopped instance can be started again (O: Instances, rule 4). */
   resumable: boolean;
-  /** Whether an ONLINE instance can be restarted, where the platform can. */
+  /** Whether an ONLINE instance can be restarted, if the platform supports it. */
   restartable: boolean;
-  /** What a stopped instance costs; undefined: the offer does not say. It is announced, and charged by whoever bills. */
+  /** The price of a stopped instance. Undefined: not stated. Berth announces it; the billing system charges it. */
   stoppedPriceMicroUsdPerHour: number | undefined;
-  /** The shortest time for which an instance is rented out; undefined: the offer does not say. */
+  /** The shortest rental. Undefined: not stated. */
   minimumReservationMinutes: number | undefined;
   /** How long a create or a start may take to reach ONLINE (O: Limits; longer for bare metal). */
   onlineWithinMs: number;
   extras: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What this provider sells, and where. A reload replaces both maps at once: read them anew at each use. */
+/** The offers and regions of this provider. A reload replaces both maps together, so read them at each use. */
 export interface Catalog {
   regions: ReadonlyMap<string, Region>;
   offers: ReadonlyMap<string, Offer>;
 }
 
-/** The catalog with the offers of one platform: as it is at each use. */
+/** The catalog with only the offers of one platform. It follows reloads. */
 export function catalogOf(catalog: Catalog, platform: string): Catalog {
   let all: Catalog['offers'] | undefined;
   let own: Catalog['offers'] = new Map();
@@ -97,19 +99,19 @@ export function catalogOf(catalog: Catalog, platform: string): Catalog {
   };
 }
 
-/** The price that an instance of the offer pays now: the spot price for SPOT offers. */
+/** The current price of an instance of the offer: the spot price for SPOT offers. */
 export function effectivePriceMicroUsdPerHour(offer: Offer): number {
   return offer.instanceType === 'SPOT'
     ? (offer.spotPriceMicroUsdPerHour ?? offer.priceMicroUsdPerHour)
     : offer.priceMicroUsdPerHour;
 }
 
-/** Whether a create of the offer may have `cloud_init` here. */
+/** Whether a create of the offer may have `cloud_init` on this platform. */
 export function canCloudInit(manifest: DriverManifest, offer: Offer): boolean {
   return offer.supportsCloudInit && manifest.cloudInitBytes > 0;
 }
 
-/** Whether machines of such an offer or instance can be restarted here. */
+/** Whether machines of the offer or instance can be restarted on this platform. */
 export function canRestart(
   manifest: DriverManifest,
   { restartable = true }: { restartable?: boolean },

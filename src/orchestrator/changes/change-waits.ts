@@ -2,15 +2,15 @@ import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../model/store.ts';
 
-/** Requests of an account that may wait at a time. */
+/** How many requests of an account may wait at the same time. */
 const AT_ONCE = 32;
 const RETRY_AFTER_SECONDS = 2;
 
-/** One request that waits. */
+/** A request that waits. */
 export interface ChangeWait {
-  /** Nothing more is waited for: the time is over, the client has gone, or the server ends. */
+  /** Whether the wait has ended: the time is over, the client has disconnected, or the server stops. */
   readonly isOver: boolean;
-  /** Resolves at the next change after this call, or when the wait is over. */
+  /** Resolves at the next change after this call, or when the wait ends. */
   next(): Promise<void>;
   close(): void;
 }
@@ -40,7 +40,7 @@ class Wait implements ChangeWait {
   }
 }
 
-/** Requests that wait for changes of their account. The commits of all processes wake them. */
+/** Requests that wait for changes of their account. Commits of any process wake them. */
 export class ChangeWaits {
   readonly #clock: Clock;
   readonly #unsubscribe: () => void;
@@ -63,15 +63,15 @@ export class ChangeWaits {
     });
   }
 
-  /** How many requests wait. */
+  /** How many requests are waiting. */
   get size(): number {
     return [...this.#waits.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
   /**
-   * For at most `waitMs` milliseconds; 0: the wait is over at once.
+   * Opens a wait of at most `waitMs` milliseconds. 0: the wait has ended at once.
    *
-   * @param client aborted when the client has gone
+   * @param client aborted when the client has disconnected
    * @throws {ApiError} `too_many_requests`
    */
   open(accountId: string, waitMs: number, client: AbortSignal): ChangeWait {
@@ -99,7 +99,7 @@ export class ChangeWaits {
     return wait;
   }
 
-  /** Ends all waits, and those to come. */
+  /** Ends all current and later waits. */
   close(): void {
     this.#isClosed = true;
     this.#unsubscribe();

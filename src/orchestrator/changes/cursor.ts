@@ -3,21 +3,24 @@ import { z } from 'zod';
 import type { ChangePosition } from '../model/store.ts';
 
 const FORMAT = 1;
-/** A tombstone is kept for two days at least: what changed after a younger cursor still has its row. */
+/**
+ * The age at which a cursor expires. Tombstones are kept for at least two days, so rows changed after a younger cursor
+ * still exist.
+ */
 const KEPT_MS = 24 * 60 * 60 * 1000;
 const MAX_LENGTH = 8_192;
 
-/** Which changes a cursor is about. */
+/** The account and the database that a cursor belongs to. */
 export interface CursorScope {
   accountId: string;
-  /** That of the database. */
+  /** The epoch of the database. */
   epoch: string;
   /** In milliseconds since the epoch. */
   now: number;
 }
 
 const whole = z.int().nonnegative();
-/** The scope's digest, when it was made, and the position: `open` as distances from `from`, which are short. */
+/** The scope's digest, the creation time, and the position. `open` contains distances from `from`, which are short. */
 const partsSchema = z.tuple([
   z.literal(FORMAT),
   z.string(),
@@ -34,14 +37,14 @@ export function toCursor(scope: CursorScope, { from, afterId, open }: ChangePosi
   return Buffer.from(JSON.stringify(parts)).toString('base64url');
 }
 
-/** What a cursor's text says, before its scope is compared. */
+/** A parsed cursor, before its scope is checked. */
 export interface ReadCursor {
-  /** Null: its format is of another version of Berth. */
+  /** Null: another version of Berth made the cursor. */
   position: ChangePosition | null;
   isOf(scope: CursorScope): boolean;
 }
 
-/** Undefined: it is not a cursor. */
+/** Undefined: the text is not a cursor. */
 export function fromCursor(text: string): ReadCursor | undefined {
   const value = parse(text);
   const parts = partsSchema.safeParse(value);
@@ -65,7 +68,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Each account has epochs of its own, so a cursor of another account is one of another epoch. */
+/** A digest of the account and the epoch together, so a cursor of another account counts as one of another epoch. */
 function digestOf({ accountId, epoch }: CursorScope): string {
   return createHash('sha256')
     .update(JSON.stringify([epoch, accountId]))

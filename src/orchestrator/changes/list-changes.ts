@@ -12,16 +12,16 @@ interface Deps {
 }
 
 interface Asked {
-  /** Absent: the client only asks where the changes end now. */
+  /** Absent: the client only asks where the changes currently end. */
   since?: string | undefined;
-  /** How long to wait for a change where there is none, in milliseconds. */
+  /** How long to wait if there is no change, in milliseconds. */
   waitMs: number;
-  /** Aborted when the client has gone. */
+  /** Aborted when the client has disconnected. */
   client: AbortSignal;
 }
 
 /**
- * GET /x/changes: the instances and volumes of an account that were written after a cursor, or that it has to start again.
+ * GET /x/changes: the instances and volumes of an account that were written after a cursor, or a reset.
  *
  * @throws {ApiError} `invalid_request` for a text that is not a cursor, `too_many_requests` if too many requests wait
  */
@@ -34,7 +34,7 @@ export async function listChanges(
   const wait = changeWaits.open(accountId, cursor === undefined ? 0 : waitMs, client);
   try {
     for (;;) {
-      // Before the read: a commit during it is waited for no longer.
+      // Before the read, so that a commit during the read ends the wait.
       const woken = wait.next();
       const after = cursor?.position ?? null;
       const { epoch, changes, next, isCut, isLost } = await store.read.changes.page({
@@ -44,7 +44,7 @@ export async function listChanges(
       });
       const scope = { accountId, epoch, now: clock.now() };
       if (cursor !== undefined && (isLost || !cursor.isOf(scope))) {
-        // Read again without it, for where the changes end.
+        // Read again without the cursor, to find where the changes end.
         cursor = undefined;
         continue;
       }

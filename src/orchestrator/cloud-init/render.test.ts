@@ -10,19 +10,19 @@ const HEADER = '#cloud-config\n';
 const machine = { hostname: 'gpu-1', sshKeys: ['ssh-ed25519 AAAA one', 'ssh-ed25519 BBBB two'] };
 const hostKey = { privateKey: '-----BEGIN\nx\n-----END\n', publicKey: 'ssh-ed25519 CCCC' };
 
-/** The same, read as YAML 1.1, as YAML 1.2 and as JSON: cloud-init, newer tools, and a guest with `jq`. */
+/** The document read as YAML 1.1, YAML 1.2 and JSON, as cloud-init, newer tools and a guest with `jq` read it. */
 function readEach(document: string): unknown[] {
   expect(document.startsWith(HEADER)).toBe(true);
   const body = document.slice(HEADER.length);
   return [parse(document, { version: '1.1' }), parse(document, { version: '1.2' }), JSON.parse(body)];
 }
 
-/** As the tenant sent it: `defer` tells only when a file is written. */
+/** The value as the tenant sent it. `defer` only sets when a file is written. */
 function withoutDefer(value: unknown): unknown {
   return cloudInitSchema.parse(value);
 }
 
-/** What has made YAML and its readers trip over a text. */
+/** Texts that have broken YAML or its readers. */
 const snags = [
   ...['#cloud-config\n', '%YAML 1.1\n', '---\n', '...\n', '## template: jinja\n{{ x }}', '!!python/object:x'],
   ...['\u0085', '\u2028', '\u2029', '\u007f', '\u009f', '\ufeff', '\ufffe', '\uffff', '\ud7ff', '\ue000'],

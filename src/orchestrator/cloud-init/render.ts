@@ -1,27 +1,27 @@
 import type { CloudInit, CloudInitFile } from '../../contract/cloud-init.ts';
 import type { MachineSpec } from '../model/platform-driver.ts';
 
-/** What the provider adds to a machine, beside the tenant's keys. */
+/** The provider's part of a machine's cloud-init, besides the tenant's keys. */
 export interface ProviderPart {
-  /** Whom the keys let in: the login user of the image, which is made where the image has none. */
+  /** The user that the keys give access to. It is the login user of the image, and is made if the image has none. */
   loginUser: string;
-  /** An Ed25519 host key that was made beforehand: OpenSSH PEM, and the line of its `.pub` file. */
+  /** An Ed25519 host key made beforehand: OpenSSH PEM, and the line of its `.pub` file. */
   hostKey?: { privateKey: string; publicKey: string };
 }
 
-/** The two documents of one machine's first boot. Both are `#cloud-config` with a JSON body, which is YAML too. */
+/** The two documents of a machine's first boot. Both are `#cloud-config` with a JSON body, which is valid YAML. */
 export interface RenderedCloudInit {
-  /** The provider's: user, keys, host name, SSH. */
+  /** The provider's document: user, keys, host name, SSH. */
   vendorData: string;
-  /** The tenant's: the fields of O: CloudInitConfig and nothing else, so that it cannot displace the provider's. */
+  /** The tenant's document: only the fields of O: CloudInitConfig, so that it cannot override the provider's. */
   userData: string;
 }
 
 type Rendered = Pick<MachineSpec, 'hostname' | 'sshKeys' | 'cloudInit'>;
 
 /**
- * What cloud-init is given for a machine. The vendor data uses no field that the user data may have: where both have one,
- * cloud-init takes the user data's.
+ * Renders cloud-init for a machine. The vendor data uses no field that the user data may have: if both have one,
+ * cloud-init uses the user data's.
  */
 export function renderCloudInit(
   { hostname, sshKeys, cloudInit }: Rendered,
@@ -41,7 +41,7 @@ export function renderCloudInit(
   return { vendorData: toCloudConfig(provided), userData: renderUserData(cloudInit) };
 }
 
-/** The tenant's part alone: its length decides whether a platform can be given it. */
+/** The tenant's part alone. Its length decides whether a platform accepts it. */
 export function renderUserData(cloudInit: CloudInit = {}): string {
   const { runcmd, packages, package_update, package_upgrade, write_files } = cloudInit;
   return toCloudConfig({
@@ -65,20 +65,20 @@ function loginOf(name: string, sshKeys: readonly string[]): object {
 }
 
 /**
- * What another user than root is to own is written after the users and packages are there; cloud-init would leave out
- * it and every file after it otherwise. Commands run later still.
+ * A file with another owner than root is written after the users and packages exist. Otherwise cloud-init would skip it
+ * and every file after it. Commands run even later.
  */
 function toFile({ path, content, owner, permissions }: CloudInitFile): object {
   const mustWait = owner !== undefined && owner !== 'root' && owner !== 'root:root';
   return { path, content, owner, permissions, ...(mustWait && { defer: true }) };
 }
 
-/** What YAML 1.1 takes for a line break, or does not let stand in a text, though JSON does. */
+/** Characters that JSON allows, but that YAML 1.1 reads as a line break or forbids in text. */
 const UNSAFE_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 /**
- * `#cloud-config` with the value as JSON. Characters above U+FFFF stay as they are: YAML reads the two escapes that JSON
- * would write for one as two characters.
+ * `#cloud-config` with the value as JSON. Characters above U+FFFF are not escaped: YAML reads JSON's two escapes for
+ * one of them as two characters.
  */
 function toCloudConfig(value: object): string {
   const json = JSON.stringify(value, undefined, 1);

@@ -29,7 +29,7 @@ const paths = pages.flatMap(([path]) =>
       : [`/console${path === '/' ? '' : path}`],
 );
 
-/** A tab in which an operator is logged in; what the browser complained of is in `complaints`. */
+/** A tab with a logged-in operator. `complaints` collects console messages, errors, dialogs and foreign requests. */
 async function open(options: BrowserContextOptions = {}) {
   const context = await browser.newContext(options);
   const page = await context.newPage();

@@ -53,7 +53,7 @@ const demoHosts: readonly ObservedHost[] = [
   { host: 'gpu-host-12', state: 'silent', detail: 'gpu-host-12 does not answer within 5000 ms' },
 ];
 
-/** Offers that are sold in one region alone are made on a second platform. */
+/** Moves offers that are sold in only one region to a second platform. */
 function onTwoPlatforms(catalog: Catalog): Catalog {
   const offers = [...catalog.offers].map(
     ([id, offer]) => [id, offer.placements.length === 1 ? { ...offer, platform: 'west' } : offer] as const,
@@ -61,7 +61,7 @@ function onTwoPlatforms(catalog: Catalog): Catalog {
   return { ...catalog, offers: new Map(offers) };
 }
 
-/** The console on a store of its own, without an orchestrator: its rows are what a test writes. */
+/** The console on its own store, without an orchestrator. The test writes its rows. */
 export async function startConsole({ clock = systemClock }: { clock?: Clock } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'berth-console-'));
   const path = join(folder, 'berth.db');
@@ -121,17 +121,17 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
   let served: Awaited<ReturnType<typeof startServer>> | undefined;
   return {
     store,
-    /** What the log has at error. */
+    /** Log entries at level error. */
     errors,
-    /** What the log has at info. */
+    /** Log entries at level info. */
     infos,
     catalog,
     clock,
     key,
     keyId: record.id,
-    /** Without a cookie of its own. */
+    /** Sends a request without adding a cookie. */
     request: (to: string, init?: RequestInit) => app.request(`http://console.test${to}`, init),
-    /** Logs in as a browser does; returns the cookie. */
+    /** Logs in as a browser does. Returns the cookie. */
     async logIn(): Promise<string> {
       const reply = await app.request('http://console.test/console/login', {
         method: 'POST',
@@ -140,7 +140,7 @@ export async function startConsole({ clock = systemClock }: { clock?: Clock } = 
       return reply.headers.get('set-cookie')?.split(';')[0] ?? '';
     },
     close: built.close,
-    /** Serves it on a free port. */
+    /** Serves the console on a free port. Returns its origin. */
     async listen(): Promise<string> {
       served = await startServer({ listener: getRequestListener(app.fetch) });
       return `http://127.0.0.1:${served.port}`;

@@ -319,7 +319,7 @@ it('the bars of the fleet are shares of what the catalog has, also while a platf
   expect(bars.length).toBeGreaterThan(0);
   for (const { offer, units, taken, free, withheld } of bars)
     expect([offer, taken + free + withheld]).toEqual([offer, Math.max(units, taken)]);
-  // The offers of `west`, which is down, have nothing to be sold.
+  // Offers of `west`, which is down, have no units for sale.
   const frozen = bars.filter(({ offer = '' }) => shown.catalog.offers.get(offer)?.platform === 'west');
   expect(frozen.filter(({ free }) => free > 0)).toEqual([]);
   const [{ units, taken, widths } = { units: 0, taken: 0, widths: [] }] = frozen.filter(

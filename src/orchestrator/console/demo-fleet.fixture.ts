@@ -9,13 +9,13 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const BATCH = 500;
 
-/** An instance whose SSH refuses the key of its tenant, again and again. */
+/** An instance whose SSH keeps refusing the tenant's key. */
 export const STUCK = 'inst-000000000000000000000000000000f1';
-/** One that failed, with its dossier. */
+/** A failed instance with its dossier. */
 export const FAILED = 'inst-000000000000000000000000000000f2';
-/** One whose machine the platform does not show to be gone. */
+/** An instance whose machine is not proved gone. */
 export const LINGERING = 'inst-000000000000000000000000000000f3';
-/** What a tenant might call a machine. */
+/** A hostile name that a tenant might choose. */
 export const HOSTILE = '<img src=x onerror=alert(1)>"\'& <script>alert(2)</script>';
 
 const accounts = [
@@ -30,7 +30,7 @@ const failures = [
   ['create', 'image_missing', 'there is no image debian-13'],
 ] as const;
 
-/** Fills the database of a console with a fleet that is alive: some of it comes, some is stuck, some has failed. */
+/** Fills the console's database with a fleet: some instances are starting, some are stuck, some have failed. */
 export async function putDemoFleet({ store, catalog, clock }: TestConsole, count = 72): Promise<void> {
   const now = clock.now();
   const offers = [...catalog.offers.values()].filter(({ placements }) =>
@@ -70,7 +70,7 @@ export async function putDemoFleet({ store, catalog, clock }: TestConsole, count
 type Store = TestConsole['store'];
 
 const CYCLE = ['ONLINE', 'ONLINE', 'ONLINE', 'STOPPED', 'ONLINE', 'ONLINE', 'PROVISIONING'] as const;
-/** What provisions has work that is due: a large fleet has no more of that than a small one. */
+/** Instances after this index are all ONLINE. PROVISIONING ones have due work, and a large fleet has no more of it. */
 const ALL_KINDS_UNTIL = 700;
 
 async function putOne(tx: Transaction, index: number, offer: Offer, now: number): Promise<void> {

@@ -6,20 +6,20 @@ import type { Cordonable } from '../operate/actions/cordons.ts';
 import type { Doctor } from '../operate/doctor.ts';
 import type { PlatformFacts } from '../operate/views/platforms.ts';
 
-/** What this process knows of one platform. */
+/** The state of one platform in this process. */
 export interface PlatformView {
   driver: { manifest: { name: string } };
   health: { isUp: boolean; isSuspect: boolean };
   losses: { held: number };
 }
 
-/** What the console is composed of. */
+/** Dependencies of the console. */
 export interface ConsoleDeps extends ConsoleBase {
   store: Store;
   catalog: Catalog;
-  /** By name: as many as are configured. */
+  /** The configured platforms by name. */
   platforms: ReadonlyMap<string, PlatformView>;
-  /** What can be cordoned. */
+  /** The subjects that can be cordoned. */
   sold: Cordonable;
   platformFacts: ReadonlyMap<string, PlatformFacts>;
   sale: Sale;

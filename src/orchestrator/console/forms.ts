@@ -78,7 +78,7 @@ const close =
     return '/console/accounts';
   };
 
-/** It changes nothing: no row of the audit log is written. */
+/** Changes nothing, so no row of the audit log is written. */
 const examine: Action = async ({ doctor }) => {
   await doctor.look();
   return '/console/doctor';
@@ -93,7 +93,7 @@ function subjectOf(field: FormRequest['field']): NamedSubject {
   return { kind, name, ...(platform !== undefined && { platform }) };
 }
 
-/** Every form below `/console`, by where it is sent. */
+/** Every form below `/console`, by the path that it is sent to. */
 export const forms: readonly (readonly [path: string, action: Action])[] = [
   ['/alarms/acknowledge', acknowledge],
   ['/instances/retry', retry],

@@ -20,7 +20,7 @@ import { offerRoutes } from './routes/offers.ts';
 import { volumeRoutes } from './routes/volumes.ts';
 import { nameOf, namingRefused } from './who.ts';
 
-/** The whole HTTP side. Also answers in process, through `app.request()`. */
+/** The whole HTTP application. Also answers in process, through `app.request()`. */
 export function createApp(
   deps: HttpDeps,
   { nextId, findProblem, hasDocs }: { nextId: () => string; findProblem: FindProblem; hasDocs: boolean },
@@ -54,7 +54,7 @@ function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
   });
   v1.use(conditionalReads());
   v1.use(readBody(maxBodyBytes, errors.body));
-  // A body may be long on its way: its key may be revoked by now.
+  // A body may take long to arrive, and its key may be revoked meanwhile.
   v1.use(authenticate);
   v1.route('/', authRoutes(deps));
   v1.route('/', offerRoutes(deps));
@@ -78,7 +78,7 @@ function authentication(authenticator: Authenticator): MiddlewareHandler<HttpEnv
   };
 }
 
-/** What node:http calls: the polled read first, the app for the rest. */
+/** The listener for node:http: answers the polled read itself and leaves the rest to the app. */
 export function createListener(
   app: OpenAPIHono<HttpEnv>,
   { log, trustedProxies, ...deps }: PolledRouteDeps & { log: Log; trustedProxies: number },

@@ -15,16 +15,16 @@ export const createHeaders = z.object({
     .meta({ description: 'The same key with the same body gives the same resource for 24 hours.' }),
 });
 
-/** The record of a create, told as a replay where it is one. */
+/** The record of a create. Adds the header of a replay if it is one. */
 export function markReplay<Record>(context: Context<HttpEnv>, { record, isReplay }: Created<Record>): Record {
   if (isReplay) context.header('Idempotent-Replayed', 'true');
   return record;
 }
 
-/** Never to be kept by a shared cache: a reply is for one account. */
+/** Forbids shared caches to keep a reply, since it belongs to one account. */
 export const PRIVATE = 'private, no-cache';
 
-/** Whether `If-None-Match` names the validator (RFC 9110, 13.1.2: compared weakly). */
+/** Whether `If-None-Match` contains the validator (RFC 9110, 13.1.2: compared weakly). */
 export function isNoneMatch(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   return (
@@ -33,7 +33,7 @@ export function isNoneMatch(header: string | undefined, etag: string): boolean {
   );
 }
 
-/** 200 with a body that is made while it is sent: nobody can say its validator before. */
+/** A 200 with a body that is made while it is sent, so its validator is unknown beforehand. */
 export function respondStreamed<Body>(
   context: Context<HttpEnv>,
   body: ReadableStream<Uint8Array>,
@@ -43,7 +43,7 @@ export function respondStreamed<Body>(
   return response as unknown as TypedResponse<Body, 200, 'json'>;
 }
 
-/** Ends the connection of a streamed reply that cannot go on; whether it had one. */
+/** Closes the connection of a streamed reply that cannot continue. Returns whether it had one. */
 export function breakOff(context: Context<HttpEnv>, error: unknown, log: Log): boolean {
   errors.log(log, errors.from(error), { request_id: context.get('requestId'), path: context.req.path });
   const outgoing = context.env?.outgoing;
@@ -51,7 +51,10 @@ export function breakOff(context: Context<HttpEnv>, error: unknown, log: Log): b
   return outgoing !== undefined;
 }
 
-/** Gives every successful read but a streamed one a validator, and answers 304 where the client has the bytes already. An error is never a 304. */
+/**
+ * Adds a validator to every successful read that is not streamed, and answers 304 if the client has the same bytes. An
+ * error is never a 304.
+ */
 export function conditionalReads(): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
     await next();
@@ -71,7 +74,7 @@ export function conditionalReads(): MiddlewareHandler<HttpEnv> {
   };
 }
 
-/** 200 with a body that was prepared before. */
+/** A 200 with a prepared body. */
 export function respondPrepared<Body>(
   context: Context<HttpEnv>,
   { body, etag }: Pick<PreparedReply, 'body' | 'etag'>,
@@ -80,6 +83,6 @@ export function respondPrepared<Body>(
     'Content-Type': 'application/json',
     ETag: etag,
   });
-  // It is a `Body` in JSON, which a string cannot say by its type.
+  // The string is a `Body` in JSON, which its type cannot express.
   return response as unknown as TypedResponse<Body, 200, 'json'>;
 }

@@ -16,7 +16,7 @@ import type { FailedLogins } from './failed-logins.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limits.ts';
 
-/** What the HTTP side is composed of. Each route takes the few things that it uses. */
+/** Dependencies of the HTTP side. Each route takes only the ones that it uses. */
 export interface HttpDeps {
   store: Store;
   catalog: Catalog;
@@ -36,12 +36,12 @@ export interface HttpDeps {
   tokenTtlMs: number;
   quotas: Quotas;
   maxBodyBytes: number;
-  /** How many proxies before this server each add what they see to X-Forwarded-For; 0: the header is not read. */
+  /** How many proxies in front of this server add an address to X-Forwarded-For. 0: the header is ignored. */
   trustedProxies: number;
   tracing?: Tracing | undefined;
 }
 
-/** What middleware leaves for the routes. */
+/** The variables that middleware sets for the routes. */
 export interface HttpEnv extends RequestEnv {
   Variables: RequestVariables & {
     principal: Principal;

@@ -7,7 +7,7 @@ const client = () => new AbortController().signal;
 function start(enabled = true) {
   const clock = new VirtualClock();
   const failed = new FailedLogins(clock, { enabled });
-  /** Fails once; tells for how many ms the answer was held. */
+  /** Fails once. Returns how long the answer was delayed, in milliseconds. */
   const fail = async (name: string | undefined, address: string): Promise<number> => {
     const from = clock.now();
     let isHeld = true;

@@ -1,23 +1,25 @@
 import { hash } from 'node:crypto';
 import type { Clock, Timer } from '../../ports/clock.ts';
 
-/** So many failures of one name from one address are answered at once. */
+/** How many failures of one name from one address are answered without a delay. */
 const FREE_FAILURES = 10;
-/** One failure is forgotten in so long. */
+/** The time after which one failure is forgotten, in milliseconds. */
 const FORGET_AFTER_MS = 6_000;
-/** The longest delay of an answer to a failure. */
+/** The longest delay of an answer, in milliseconds. */
 const MAX_DELAY_MS = 10_000;
-/** The rest is forgotten, the longest unused first: whoever makes names up does not fill the memory. */
+/**
+ * How many names are remembered. The longest unused are dropped first, so that made-up names do not fill the memory.
+ */
 const MAX_NAMES = 20_000;
 
 /**
- * Slows down guessing: the answer to a failed login is delayed, the longer the more logins with this name from this
- * address have failed. A correct credential is never delayed.
+ * Slows down guessing: the more logins with a name from an address have failed, the longer the answer to the next
+ * failure is delayed. A correct credential is never delayed.
  */
 export class FailedLogins {
   readonly #clock: Clock;
   readonly #isEnabled: boolean;
-  /** When all failures of a name from an address are forgotten. */
+  /** For each name and address, the time at which all failures are forgotten. */
   readonly #forgottenAt = new Map<string, number>();
   readonly #delayed = new Map<Timer, () => void>();
   #isClosed = false;
@@ -28,8 +30,8 @@ export class FailedLogins {
   }
 
   /**
-   * Counts a failure and resolves when it may be answered, or the client has gone. `name` is undefined where an API key
-   * was wrong.
+   * Counts a failure. Resolves when it may be answered, or when the client has disconnected. `name` undefined: an API
+   * key was wrong.
    */
   async delay(name: string | undefined, address: string, client: AbortSignal): Promise<void> {
     if (!this.#isEnabled || this.#isClosed) return;
@@ -44,24 +46,24 @@ export class FailedLogins {
     this.#delayed.delete(timer);
   }
 
-  /** How many answers are held. */
+  /** How many answers are being delayed. */
   get delayed(): number {
     return this.#delayed.size;
   }
 
-  /** How many names with addresses are remembered. */
+  /** How many pairs of name and address are remembered. */
   get size(): number {
     return this.#forgottenAt.size;
   }
 
-  /** Lets every answer go that is held. */
+  /** Ends all delays. */
   close(): void {
     this.#isClosed = true;
     for (const release of this.#delayed.values()) release();
   }
 
   #count(name: string | undefined, address: string): number {
-    // Of one length, however long the name is.
+    // Hashed, so that a long name takes no more memory.
     const key = hash('sha256', JSON.stringify([name ?? null, address]), 'base64');
     const now = this.#clock.now();
     const longestAt = now + FREE_FAILURES * FORGET_AFTER_MS + MAX_DELAY_MS;

@@ -16,7 +16,7 @@ import { markOf, type Store } from '../model/store.ts';
 import { instanceWorkKinds } from '../model/work.ts';
 import type { WorkMetrics } from './work-metrics.ts';
 
-/** What is told of one platform. */
+/** The state of one platform for the metrics. */
 interface PlatformState {
   health: { isUp: boolean; isSuspect: boolean };
   losses: { held: number };
@@ -27,7 +27,7 @@ interface Deps {
   version: string;
   store: Store;
   clock: Clock;
-  /** By name: as many as are configured. */
+  /** The configured platforms by name. */
   platforms: ReadonlyMap<string, PlatformState>;
   writes: { areWritesTaken: boolean };
   alarms: Pick<Alarms, 'standing'>;
@@ -38,7 +38,7 @@ interface Deps {
   certificates: CertificateList;
 }
 
-/** What /metrics tells. */
+/** The figures of /metrics. */
 export class Metrics extends ServerMetrics {
   #polledReads = 0;
 
@@ -66,7 +66,7 @@ export class Metrics extends ServerMetrics {
     this.tellDisk('berth', async () => deps.diskRoom?.());
   }
 
-  /** Counted apart from the rest: one addition is all that the polled read may cost. */
+  /** Counted apart from other requests, since a polled read may cost no more than one addition. */
   countPolledRead(): void {
     this.#polledReads++;
   }

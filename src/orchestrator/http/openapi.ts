@@ -8,7 +8,7 @@ const CONTRACT_VERSION = '1.0.0';
 let known: ReturnType<typeof describe> | undefined;
 
 /**
- * The OpenAPI document of the routes as they are: the same for every server of a process, so that it is made once.
+ * The OpenAPI document of the routes. It is made once, since all servers of a process have the same.
  * `openapi/orchestrator.v1.json` is a committed copy.
  */
 export function openApiDocument(v1: OpenAPIHono<HttpEnv>) {

@@ -18,9 +18,9 @@ export interface PolledRouteDeps {
 const PREFIX = '/v1/instances/';
 
 /**
- * Answers `GET /v1/instances/{id}` straight from the prepared body (O: Instances, rule 2) when the credential was
- * checked within two seconds, the instance is this account's, and it is not polled too often. Everything else,
- * every refusal and every doubt included (two credentials in one request, say), is left to `otherwise`.
+ * Answers `GET /v1/instances/{id}` directly from the prepared body (O: Instances, rule 2) if the credential was checked
+ * within two seconds, the instance is this account's, and it is not polled too often. `otherwise` gets all other
+ * requests, including refusals and ambiguous ones, such as two credentials in one request.
  */
 export function polledRoute(
   { authenticator, polledReads, rateLimits, metrics, nextId }: PolledRouteDeps,

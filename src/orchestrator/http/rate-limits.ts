@@ -26,7 +26,7 @@ export class Meter {
     if (fullAt !== undefined) this.#fullAt.set(key, fullAt - this.#intervalMs);
   }
 
-  /** Takes one; returns how long to wait where there is none, and then takes nothing. */
+  /** Takes one token. Returns how long to wait in milliseconds if there is none; then nothing is taken. */
   take(key: string, now: number): number {
     const fullAt = this.#fullAt.get(key) ?? now;
     const waitMs = fullAt - this.#toleranceMs - now;
@@ -42,14 +42,14 @@ export interface RateLimitOptions {
   pollsPerInstance: Bucket;
   requestsPerAccount: Bucket;
   createsPerAccount: Bucket;
-  /** Tokens bought: logins that failed are {@link FailedLogins}'. */
+  /** Issued tokens. {@link FailedLogins} limits failed logins. */
   tokensPerAccount: Bucket;
 }
 
 /**
- * O: Limits: "any rate limit the orchestrator applies must accommodate one poll per active instance per 10
- * seconds plus catalog refreshes". A poll counts against its own instance only, so a client that keeps to the
- * contract cannot be refused, however many instances it has.
+ * O: Limits: "any rate limit the orchestrator applies must accommodate one poll per active instance per 10 seconds plus
+ * catalog refreshes". A poll counts only against its own instance, so a client within the contract is never refused,
+ * for any number of instances.
  */
 export class RateLimits {
   readonly #clock: Clock;
@@ -68,7 +68,7 @@ export class RateLimits {
     this.#tokens = new Meter(options.tokensPerAccount);
   }
 
-  /** Whether the instance, or what is left of a destroyed one, may be polled now. */
+  /** Whether the instance may be polled now, even if it is destroyed. */
   admitsPoll(instanceId: string): boolean {
     return !this.#options.enabled || this.#polls.take(instanceId, this.#clock.now()) === 0;
   }
@@ -89,7 +89,7 @@ export class RateLimits {
   }
 
   /**
-   * Counts a token that an account buys. The returned function takes it back, for one that is not bought after all.
+   * Counts a token issued to an account. Call the returned function to undo that, if the token is not issued.
    *
    * @throws {ApiError} `too_many_requests`
    */

@@ -5,12 +5,12 @@ import type { RequestedBy } from '../model/history.ts';
 import type { Store } from '../model/store.ts';
 import type { HttpEnv } from './deps.ts';
 
-/** A caller as the log and the history name it: the id of its key, never the key. */
+/** The names of a caller in the log and the history: the id of its key, never the key. */
 export function nameOf({ accountId, keyId, origin }: Owner) {
   return { account: accountId, key: keyId ?? origin };
 }
 
-/** Has the log name whose credential was refused, where that is known. Rejects as `checked` does. */
+/** Adds the owner of a refused credential to the log, if it is known. Settles as `checked` does. */
 export async function namingRefused<T>(context: Context<HttpEnv>, checked: Promise<T>): Promise<T> {
   try {
     return await checked;
@@ -20,12 +20,12 @@ export async function namingRefused<T>(context: Context<HttpEnv>, checked: Promi
   }
 }
 
-/** Who sends this request, and from where. */
+/** The sender and the address of this request. */
 export function requestedBy(context: Context<HttpEnv>): RequestedBy {
   return { ...nameOf(context.get('principal')), address: context.get('address') };
 }
 
-/** `deps` for a use case that writes, so that the history of the instance names who asked. */
+/** `deps` for a use case that writes: the history of the instance records the requester. */
 export function asked<Deps extends { store: Store }>(deps: Deps, context: Context<HttpEnv>): Deps {
   return { ...deps, store: askedBy(deps.store, requestedBy(context)) };
 }

@@ -6,7 +6,9 @@ import type { EndedStep, Telemetry, TimedCall } from '../model/telemetry.ts';
 const CALL_BUCKETS = [0.01, 0.05, 0.2, 1, 5, 15, 60];
 const ONLINE_BUCKETS = [5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1_200];
 
-/** What the work of this server has done since its start: each value of a label is one of a closed set, or of the configuration. */
+/**
+ * Metrics of this server's work since its start. Each label has a closed set of values, or those of the configuration.
+ */
 export class WorkMetrics implements Figures {
   readonly #registry = new Registry();
   readonly #calls: Counter<'platform' | 'call' | 'outcome'>;
@@ -55,9 +57,9 @@ export class WorkMetrics implements Figures {
     return this.#registry.metrics();
   }
 
-  /** What the work of one platform is told to. */
+  /** The telemetry of one platform's work. */
   of(platform: string): Telemetry {
-    // Of a series that begins with its first failure, no rate is seen.
+    // Starts each series at 0. A series that begins with its first failure shows no rate.
     for (const cause of failureCauses) this.#failed.inc({ platform, cause }, 0);
     return {
       called: (call) => this.#countCall(platform, call),

@@ -27,15 +27,15 @@ interface Deps {
   quotas: Quotas;
 }
 
-/** Where a create comes from. */
+/** The request that a create comes from. */
 type Origin = Pick<InstanceSpec, 'requestId' | 'createdBy'>;
 
 /**
- * O: POST /instances. One transaction writes the instance, its capacity claim and the work to be done;
- * the platform is asked afterwards, so the answer never waits for it.
+ * O: POST /instances. One transaction writes the instance, its capacity claim and its work. The platform is called
+ * afterwards, so the reply does not wait for it.
  *
- * @throws {ApiError} `invalid_request`, `cloud_init_unsupported`, `quota_exceeded`, `capacity_unavailable`, `unauthorized` or
- *   `idempotency_mismatch`; then nothing was written.
+ * @throws {ApiError} `invalid_request`, `cloud_init_unsupported`, `quota_exceeded`, `capacity_unavailable`,
+ *   `unauthorized` or `idempotency_mismatch`; then nothing was written
  */
 export async function createInstance(
   deps: Deps,

@@ -6,8 +6,8 @@ import type { Store, Transaction } from '../model/store.ts';
 import { amend, transition } from './transition.ts';
 
 /**
- * O: DELETE /instances/{instanceId}, from every state, idempotent. It wins over whatever is under way: a call
- * to the platform that is out settles first, then the instance is destroyed. After DESTROYED it is 404.
+ * O: DELETE /instances/{instanceId}, from every state, idempotent. It takes precedence over other work: a running call
+ * to the platform settles first, then the instance is destroyed. After DESTROYED it is 404.
  *
  * @throws {ApiError} `not_found`
  */
@@ -25,8 +25,8 @@ export async function destroyInstance(
 }
 
 /**
- * Records the request and has the machine removed. An order that was recorded before stays, except one that keeps the disks: an
- * operator's takes its place, so they are removed now.
+ * Records the request and puts the work that removes the machine. An earlier order stays, unless it keeps the disks: an
+ * operator's order replaces that one, so the disks are removed now.
  */
 export async function orderDestroy(
   tx: Transaction,

@@ -4,20 +4,19 @@ import { nextTurn } from '../../ports/clock.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { InstanceReader, ListedInstance, LiveInstance } from '../model/store.ts';
 
-/** Instances that are read at once: some hundred KB of them. */
+/** Instances read at once: some hundred KB. */
 const INSTANCES_PER_PAGE = 500;
 
 interface ListPage {
-  /** Instances in JSON. */
+  /** Instances as JSON. */
   items: readonly string[];
   isLast: boolean;
 }
 
 /**
- * O: GET /instances, page by page: oldest first, without the destroyed ones; an unknown region is an empty list
- * (settled). What is there from the first page to the last is in it once, whatever is made or destroyed meanwhile: the
- * next page begins after the last instance of the one before, and neither its age nor its id ever changes. `prepare` makes
- * the instances of a page, in its order, without those that are destroyed by now.
+ * O: GET /instances, page by page: oldest first, without destroyed ones. An unknown region gives an empty list. An
+ * instance that exists throughout is listed exactly once, since each page begins after the previous one by creation
+ * time and id. `prepare` returns the bodies of a page in order, without instances destroyed meanwhile.
  */
 export async function* listInstances(
   instances: InstanceReader,
@@ -40,7 +39,7 @@ export async function* listInstances(
 
 const LIVE_PER_PAGE = 1_000;
 
-/** All that are not destroyed, page by page, so that they are never in memory as a whole. */
+/** All instances that are not destroyed. They are read page by page to limit memory. */
 export async function* eachLiveInstance(
   instances: Pick<InstanceReader, 'livePage'>,
   limit = LIVE_PER_PAGE,
@@ -54,7 +53,7 @@ export async function* eachLiveInstance(
   } while (after !== undefined);
 }
 
-/** O: Instance, as the wire has it. */
+/** O: Instance, as JSON. */
 export function toInstance(record: InstanceRecord): Instance {
   const { spec, endpoint } = record;
   return {

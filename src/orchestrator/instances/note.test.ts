@@ -63,7 +63,7 @@ const records: fc.Arbitrary<InstanceRecord> = fc
 const read = (record: InstanceRecord, note: string) =>
   readNote({ ref: record.ownerRef, note }, INSTALLATION, instanceNoteSchema);
 
-/** Of the row, what a note is to bring back. */
+/** The fields of a row that a note restores. */
 function notedOf({
   id,
   accountId,

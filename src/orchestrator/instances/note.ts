@@ -13,9 +13,9 @@ export type NotedInstance = Pick<
 >;
 
 /**
- * What the platform keeps of an instance for us: all of its row that cannot be observed, and no secret. Where the
- * keys are too long for it, it goes without their comments, and without the keys where that is not enough: an
- * instance that is written again from such a note is proved by its host key alone.
+ * The note that the platform stores for an instance: everything in its row that cannot be observed, without secrets. If
+ * the keys are too long, their comments are left out, then the keys themselves. An instance restored from a note
+ * without keys is proved by its host key alone.
  */
 export function toNote(installationId: string, record: InstanceRecord): Note {
   const { sshKeys } = record.spec;
@@ -87,7 +87,7 @@ export const instanceNoteSchema: z.ZodType<NotedInstance> = z.object({
   createdAt: z.int().nonnegative(),
 });
 
-/** The row of a noted instance of a platform, as it is written again at `now`, in milliseconds since the epoch. */
+/** The restored row of a noted instance. `now` is in milliseconds since the epoch. */
 export function fromNote(
   { platform, ref: ownerRef }: { platform: string; ref: OwnerRef },
   { id, accountId, name, offerId, region, spec, priceMicroUsdPerHour, createdAt }: NotedInstance,

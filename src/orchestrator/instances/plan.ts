@@ -6,26 +6,26 @@ import { renderUserData } from '../cloud-init/render.ts';
 import type { DriverManifest, Manifests } from '../model/platform-driver.ts';
 import type { InstanceSpec } from '../model/records.ts';
 
-/** What a create asks for, checked against the catalog. */
+/** A create checked against the catalog. */
 export interface InstancePlan {
   offer: Offer;
   region: string;
   spec: InstanceSpec;
 }
 
-/** What is sold, and what the platform that makes it can do. */
+/** The catalog, and the capabilities of the platforms. */
 export interface Sold {
   catalog: Catalog;
   manifests: Manifests;
 }
 
-/** Everything that is wrong with a create, as far as its fields are there, and no store is needed to see it. */
+/** Everything that is wrong with the given fields of a create and can be checked without the store. */
 export function findPlanIssues(sold: Sold, request: Partial<CreateInstanceRequest>): Issue[] {
   return check(sold, request).issues;
 }
 
 /**
- * Checks everything about a create that needs no store.
+ * Checks everything about a create that does not need the store.
  *
  * @throws {ApiError} `invalid_request` with every issue found, or `cloud_init_unsupported`
  */
@@ -59,7 +59,7 @@ function check(
   return { offer, sshKeys, issues };
 }
 
-/** What the platform could not hand to the machine in full is refused here, before anything is made. */
+/** Refuses user data that is too large for the platform, before anything is made. */
 function cloudInitIssues(
   { cloudInitBytes }: DriverManifest,
   { cloud_init: cloudInit }: Partial<CreateInstanceRequest>,
@@ -71,7 +71,7 @@ function cloudInitIssues(
   return [{ path: 'cloud_init', message }];
 }
 
-/** Every key is injected (O: Instances, rule 5); a key given twice is one key. */
+/** Every key is injected (O: Instances, rule 5). A duplicate key counts once. */
 function readSshKeys(texts: readonly string[]): { sshKeys: string[]; issues: Issue[] } {
   const lines = new Map<string, string>();
   const issues: Issue[] = [];

@@ -4,13 +4,13 @@ import type { InstanceRecord } from '../model/records.ts';
 import type { CommitListener, InstanceReader, Store } from '../model/store.ts';
 import { PolledReads } from './polled-reads.ts';
 
-/** Later states have a higher version, as they have in a store. */
+/** Later states have a higher version, as in a real store. */
 const versions = { PROVISIONING: 1, ONLINE: 2, DESTROYING: 3, DESTROYED: 4 };
 
 const record = (status: keyof typeof versions, id = 'a'): InstanceRecord =>
   instance(id, { status, version: versions[status], createOpenUntil: null });
 
-/** A store whose reads are answered when the test says so. */
+/** A store whose reads the test answers. */
 function slowStore() {
   let listener: CommitListener = {};
   let hears = true;

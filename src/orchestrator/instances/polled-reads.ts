@@ -8,7 +8,7 @@ import { toInstance } from './list.ts';
 export interface PreparedReply {
   readonly id: string;
   readonly accountId: string;
-  /** A string: a buffer is several objects, each of which a poll among many has to fetch from memory. */
+  /** A string, since a buffer is several objects, and each poll would load them from memory. */
   readonly body: string;
   /** Equal if and only if the bodies are equal. */
   readonly etag: string;
@@ -18,7 +18,7 @@ interface CachedReply extends PreparedReply {
   readonly version: number;
 }
 
-/** The instance is destroyed; an older version must not be cached again. */
+/** Marks a destroyed instance. An older version must not be cached again. */
 interface Destroyed {
   readonly body: undefined;
   readonly version: number;
@@ -29,19 +29,18 @@ type CacheEntry = CachedReply | Destroyed;
 const DEFAULT_CAPACITY = 200_000;
 
 /**
- * O: Instances, rule 2: the polled read "must be fast, cheap and accurate". A cache of replies: they are
- * prepared when an instance is committed by any process; on a miss they are made from the store. The cache never
- * proves that an instance does not exist; only the store can. It is not used while commits of other processes may be
- * missed.
+ * O: Instances, rule 2: the polled read "must be fast, cheap and accurate". Caches replies: a commit of any process
+ * prepares them; on a miss they are made from the store. Only the store can prove that an instance does not exist. The
+ * cache is not used while commits of other processes may be missed.
  */
 export class PolledReads {
   readonly #store: Store;
   readonly #capacity: number;
   readonly #cached = new Map<string, CacheEntry>();
   readonly #unsubscribe: () => void;
-  /** Taken from the store once: each poll asks, and the store of requests looks a member up anew at each use. */
+  /** Bound once, since each poll calls it and the store for requests resolves a member at each access. */
   readonly #isFeedLive: () => boolean;
-  /** Counts evictions of destroyed instances, and clears. */
+  /** Counts evictions of destroyed instances, and clears of the cache. */
   #evictions = 0;
 
   constructor(store: Store, capacity = DEFAULT_CAPACITY) {
@@ -54,32 +53,37 @@ export class PolledReads {
     });
   }
 
-  /** The cached reply of an instance; undefined says nothing about whether it exists. */
+  /** The cached reply of an instance. Undefined: not cached; the instance may exist. */
   cached(id: string): PreparedReply | undefined {
     const cached = this.#isFeedLive() ? this.#cached.get(id) : undefined;
     return cached?.body === undefined ? undefined : cached;
   }
 
-  /** @throws {ApiError} `not_found`, from the store's own answer. */
+  /**
+   * The reply for an instance of the account.
+   *
+   * @throws {ApiError} `not_found`, only if the store has no such instance
+   */
   async get(accountId: string, id: string): Promise<PreparedReply> {
     const cached = this.cached(id);
     if (cached?.accountId === accountId) return cached;
     const evictionsBefore = this.#evictions;
     const record = await getInstance(this.#store.read.instances, accountId, id);
     const reply = prepareReply(record);
-    // The row may be older than a commit that arrived meanwhile; that shows only if nothing was evicted.
+    // The row may be older than a commit that arrived meanwhile. `#put` detects that only if nothing was evicted.
     if (this.#evictions === evictionsBefore) this.#put(id, reply);
     return reply;
   }
 
   /**
-   * The bodies of instances in that order, none older than what {@link get} answers. Those that are destroyed are left out.
+   * The bodies of instances in the order of `ids`, none older than the answer of {@link get}. Destroyed instances are
+   * left out.
    */
   async bodiesOf(ids: readonly string[]): Promise<string[]> {
-    /** What the store answered; null: it has no such row. */
+    /** Rows read from the store. Null: no such row. */
     const read = new Map<string, CacheEntry | null>();
     for (;;) {
-      // Anew each time: while rows were read, others may have changed, or be prepared no longer.
+      // Start over each time: during the read, other replies may have changed or been evicted.
       const isLive = this.#isFeedLive();
       const bodies: string[] = [];
       const missing: string[] = [];
@@ -117,7 +121,7 @@ export class PolledReads {
     this.#cached.clear();
   }
 
-  /** Commits of several processes may arrive out of order. */
+  /** Keeps the newer version, since commits of several processes may arrive out of order. */
   #put(id: string, cached: CacheEntry): void {
     const known = this.#cached.get(id);
     if (known !== undefined && known.version >= cached.version) return;
@@ -131,7 +135,7 @@ export class PolledReads {
   }
 }
 
-/** Of what is cached and what was read; undefined: neither is known. */
+/** The newer one of the cached and the read entry. Undefined: neither is known. */
 function newer(
   cached: CacheEntry | undefined,
   read: CacheEntry | null | undefined,
@@ -152,6 +156,6 @@ function prepareReply(record: InstanceRecord): CachedReply {
 
 /** A strong validator of exactly these bytes. */
 export function toEtag(bytes: Buffer | string): string {
-  // Joined: a template would keep the whole digest and a chain of its parts beside each of 100,000 replies.
+  // Joined: a template literal would keep the whole digest and a chain of strings for each of 100,000 replies.
   return ['"', createHash('sha256').update(bytes).digest().toString('base64url', 0, 16), '"'].join('');
 }

@@ -16,8 +16,8 @@ interface Deps {
 }
 
 /**
- * POST /x/instances/{instanceId}/restart: the machine is reset. What was in its memory is lost, its disk, its address
- * and its status stay. It is in flight until the SSH endpoint is proved again, see {@link restartStatus}.
+ * POST /x/instances/{instanceId}/restart: resets the machine. Its memory is lost; its disk, address and status stay.
+ * The restart is in progress until the SSH endpoint is proved again, see {@link restartStatus}.
  *
  * @throws {ApiError} `not_found`, `invalid_state`, `operation_in_progress` or `restart_unsupported`
  */
@@ -64,7 +64,7 @@ export async function restartInstance(
   });
 }
 
-/** Whether something is under way after which the instance is ONLINE. */
+/** Whether an operation is in progress that ends with the instance ONLINE. */
 async function isBusy(tx: Transaction, { id, status, attachCycle }: InstanceRecord): Promise<boolean> {
   if (attachCycle) return true;
   const kind = (await tx.work.of(id))?.kind;

@@ -18,11 +18,11 @@ interface Deps {
 }
 
 /**
- * O: POST /instances/{instanceId}/start. There is no STARTING state: the instance reads STOPPED until its
- * SSH endpoint is live again, and a second start meanwhile is success (settled).
+ * O: POST /instances/{instanceId}/start. There is no STARTING state: the instance reads STOPPED until its SSH endpoint
+ * is live again, and a second start meanwhile is a success.
  *
  * @throws {ApiError} `not_found`, `invalid_state`, `resume_unsupported`, `capacity_unavailable` or
- *   `operation_in_progress`; the disk is kept whatever the answer (O: Instances, rule 4).
+ *   `operation_in_progress`; the disk is always kept (O: Instances, rule 4)
  */
 export async function startInstance(deps: Deps, accountId: string, id: string): Promise<InstanceRecord> {
   const { store, clock, manifests } = deps;
@@ -60,7 +60,7 @@ async function reclaimCapacity(
   { id, offerId, region, host, platform: name }: InstanceRecord,
 ): Promise<void> {
   const sold = catalog.offers.get(offerId);
-  // The offer may be of another platform by now: the machine stays where it is.
+  // The offer may have moved to another platform. The machine stays on its own.
   const offer = sold && { ...sold, platform: name };
   const cordons = await standingCordons(tx, clock.now());
   if (offer === undefined) throw noCapacity({ id: offerId, name: offerId }, region, 'withheld');

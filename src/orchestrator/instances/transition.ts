@@ -18,16 +18,19 @@ type Changes = Partial<
   >
 >;
 
-/** For the history: what moved it, where that is no step of its own work, and why, in words for the operator. */
+/**
+ * The cause of a change for the history, if it is not a step of the instance's own work, and the details for the
+ * operator.
+ */
 interface Why {
   cause?: 'request' | 'attach';
   detail?: string | null;
 }
 
 /**
- * The one writer of an instance's status.
+ * Changes an instance's status. Nothing else may write it.
  *
- * @throws {IllegalTransition} if the table has no such edge.
+ * @throws {IllegalTransition} if the table has no such transition
  */
 export async function transition(
   tx: Transaction,

@@ -1,11 +1,14 @@
 /**
- * Problems, each open until its cause is gone. The subject of each kind:
- * `platform_down`, `platform_suspect`, `volumes_suspect`, `inventory_unknown`, `listing_incomplete`: a platform · `losses_held`: a platform, or
- * PLATFORM/HOST · `host_unknown`: PLATFORM/HOST · `orphan_machine`, `orphan_volume`, `row_lost`: an owner ref, or
- * the platform for those beyond a hundred · `step_failing`, `call_stuck`: an instance or a volume ·
- * `start_failed`, `machine_paused`, `machine_fault`, `disk_lost`: an instance · `resource_renamed`: an instance or a volume · `resource_copied`: a name on the
- * platform · `disk_left`: an owner ref · `endpoint_shared`: ADDRESS:PORT ·
- * `clock_skew`, `reload_refused`, `disk_low`: a server · `certificate_ending`: a server, or PLATFORM/USE · `store_unwritable`: the database.
+ * The kinds of alarms. An alarm is open until its cause is gone. The subject of each kind:
+ * - a platform: `platform_down`, `platform_suspect`, `volumes_suspect`, `inventory_unknown`, `listing_incomplete`
+ * - PLATFORM/HOST: `host_unknown`; a platform or PLATFORM/HOST: `losses_held`
+ * - an owner ref: `orphan_machine`, `orphan_volume`, `row_lost`, `disk_left`
+ * - an instance or a volume: `step_failing`, `call_stuck`, `resource_renamed`
+ * - an instance: `start_failed`, `machine_paused`, `machine_fault`, `disk_lost`
+ * - a name on the platform: `resource_copied`; ADDRESS:PORT: `endpoint_shared`
+ * - a server: `clock_skew`, `reload_refused`, `disk_low`; a server or PLATFORM/USE: `certificate_ending`
+ * - the database: `store_unwritable`
+ * The kinds of `raiseFolded` also have one alarm with the platform as subject, for more than a hundred resources.
  */
 export const alarmKinds = [
   'platform_down',
@@ -38,8 +41,8 @@ export type AlarmKind = (typeof alarmKinds)[number];
 
 const DAY_MS = 24 * 60 * 60_000;
 /**
- * Those about what happened once, and how long they stand after that, whichever servers end meanwhile. All others stand
- * while a server sees them.
+ * The kinds that report a single event, and how long they stay open after it, even if servers stop meanwhile. An alarm
+ * of any other kind stays open while a server sees its cause.
  */
 export const standsAfterMs: ReadonlyMap<AlarmKind, number> = new Map([
   ['start_failed', DAY_MS],
@@ -51,29 +54,29 @@ export interface AlarmKey {
   subject: string;
 }
 
-/** One row of the alarms: it is there while the alarm stands. Times are milliseconds since the Unix epoch. */
+/** One open alarm. Times are milliseconds since the Unix epoch. */
 export interface AlarmRecord extends AlarmKey {
-  /** Null: it is of no platform. */
+  /** Null: the alarm does not concern a platform. */
   platform: string | null;
-  /** What is wrong and what to do, for the operator. */
+  /** The problem and its remedy, for the operator. */
   text: string;
   since: number;
-  /** When a server saw it last; one that no server sees any more ends some minutes later. */
+  /** When a server last saw it. An alarm that no server sees any more is removed some minutes later. */
   lastSeenAt: number;
-  /** Who has taken it on; null: nobody has. */
+  /** The operator who acknowledged it. Null: not acknowledged. */
   acknowledgedBy: string | null;
 }
 
 export interface AlarmReader {
-  /** The oldest first. */
+  /** Oldest first. */
   list(): Promise<AlarmRecord[]>;
 }
 export interface AlarmWriter extends AlarmReader {
-  /** Inserts it. Where it stands already, only its text and when it was seen change. */
+  /** Inserts the alarm. If it is already open, only its text and `lastSeenAt` change. */
   put(alarm: AlarmRecord): Promise<void>;
   remove(alarm: AlarmKey): Promise<void>;
-  /** Of a kind, the one of the subject, or all; returns those that it acknowledged. */
+  /** Acknowledges the alarm of `subject`, or all alarms of the kind. Returns the alarms that it acknowledged. */
   acknowledge(of: { kind: AlarmKind; subject?: string }, by: string): Promise<AlarmRecord[]>;
-  /** Of those kinds. */
+  /** Removes alarms of those kinds that were last seen before `time`. */
   removeSeenBefore(time: number, kinds: readonly AlarmKind[]): Promise<void>;
 }

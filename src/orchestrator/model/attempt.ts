@@ -6,10 +6,9 @@ const REF_PREFIX = 'berth-';
 const REF = /^berth-(.+?)(?:-g([1-9]\d{0,5}))?$/;
 
 /**
- * An attempt to make the machine of an instance, or a volume. Each has a name of its own on the platform, so that a late
- * call of one attempt never changes what another made. The newest is in the row of its resource (`ownerRef`, `host`,
- * `createOpenUntil`). Each earlier one, and the copy of a volume that is being moved, has a row of its own with the order to
- * remove what it left.
+ * One attempt to create a machine or a volume. Its own name on the platform keeps a late call from changing another
+ * attempt's result. The resource's row holds the newest attempt (`ownerRef`, `host`, `createOpenUntil`). Earlier
+ * attempts, and the copy of a volume that is being moved, have rows with the order to remove them.
  */
 export interface Attempt {
   resourceId: string;
@@ -20,12 +19,16 @@ export interface Attempt {
   host: string | null;
   /** Milliseconds since the epoch. */
   openedAt: number;
-  /** When the platform proved that nothing of it is left, in milliseconds since the epoch. Null: not proved. */
+  /**
+   * When the platform proved that nothing of the attempt is left, in milliseconds since the epoch. Null: not proved.
+   */
   closedAt: number | null;
   destroyOrder: DestroyOrder;
 }
 
-/** The name of an attempt: generation 0 is the bare id. Refs are host names on some platforms: at most 63 characters. */
+/**
+ * The name of an attempt. Generation 0 is the bare id. Some platforms use refs as host names: at most 63 characters.
+ */
 export function refOf(id: string, generation = 0): OwnerRef {
   return `${REF_PREFIX}${id}${generation === 0 ? '' : `-g${generation}`}`;
 }
@@ -35,7 +38,7 @@ export function idOf(ref: OwnerRef): string {
   return REF.exec(ref)?.[1] ?? ref;
 }
 
-/** Whether an id of work is the ref of an attempt, and not the id of an instance or a volume. */
+/** Whether an id of work is the ref of an attempt rather than the id of an instance or a volume. */
 export function isRef(id: string): boolean {
   return id.startsWith(REF_PREFIX);
 }

@@ -1,18 +1,17 @@
-/** What can be cordoned. A host is one that the platform tells of: its driver places nothing new there. */
+/** What can be cordoned. A host must be one that the platform reports; its driver places nothing new there. */
 export const cordonKinds = ['region', 'offer', 'platform', 'host'] as const;
 export type CordonKind = (typeof cordonKinds)[number];
 
-/** What is cordoned. */
 export interface CordonSubject {
   kind: CordonKind;
-  /** A region's token, an offer's id, the name of a platform or of one of its hosts. */
+  /** The token of a region, the id of an offer, or the name of a platform or of one of its hosts. */
   name: string;
-  /** The platform that it is about. Null: a region or an offer on each platform. */
+  /** The platform that the cordon applies to. Null: a region or an offer on all platforms. */
   platform: string | null;
 }
 
 /**
- * One row of the cordons: nothing new is placed on its subject while it stands, and what runs there goes on. Times are
+ * One cordon. While it is in force, nothing new is placed on its subject; existing instances keep running. Times are
  * milliseconds since the Unix epoch.
  */
 export interface CordonRecord extends CordonSubject {
@@ -20,16 +19,16 @@ export interface CordonRecord extends CordonSubject {
   since: number;
   /** Null: until it is removed. */
   until: number | null;
-  /** Whether clients see it in the catalog: as maintenance, with its times and its reason. */
+  /** Whether clients see the cordon in the catalog as maintenance, with its times and its reason. */
   isMaintenance: boolean;
   reason: string | null;
-  /** Who set it. */
+  /** The operator who set it. */
   by: string;
 }
 
 /**
- * Whether it is in force at that time. A window of maintenance begins by the clock; any other cordon stands from the moment that
- * it is set, also by a clock that is behind.
+ * Whether the cordon is in force at `now`. A maintenance window begins at `since`. Any other cordon applies as soon as
+ * it is set, even on a server whose clock is behind.
  */
 export function stands(
   { since, until, isMaintenance }: Pick<CordonRecord, 'since' | 'until' | 'isMaintenance'>,
@@ -42,7 +41,7 @@ export function isOver({ until }: Pick<CordonRecord, 'until'>, now: number): boo
   return until !== null && until <= now;
 }
 
-/** What is placed, or is to be. `host`: where it is already. */
+/** A resource that is placed or to be placed. `host`: where it already is. */
 export interface Placed {
   region: string;
   offer: string;
@@ -50,13 +49,13 @@ export interface Placed {
   host?: string | null | undefined;
 }
 
-/** Whether the cordon is about what is placed like that. */
+/** Whether the cordon applies to a resource placed like that. */
 export function concerns({ kind, name, platform }: CordonSubject, placed: Placed): boolean {
   return placed[kind] === name && (platform === null || platform === placed.platform);
 }
 
 export interface CordonReader {
-  /** The first to begin first. Those that are over may still be among them. */
+  /** Ordered by start. Expired cordons may still be included. */
   list(): Promise<CordonRecord[]>;
 }
 export interface CordonWriter extends CordonReader {

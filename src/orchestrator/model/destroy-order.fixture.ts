@@ -1,4 +1,4 @@
 import { recordedOrder } from './destroy-order.ts';
 
-/** An order as the core passes it to a driver for a tenant's DELETE. */
+/** An order for a tenant's DELETE, as the core passes it to a driver. */
 export const anOrder = recordedOrder({ reason: 'tenant', by: 'acct-1', at: 0 });

@@ -1,8 +1,9 @@
 /**
+ * Why a machine or a volume is removed.
  * - `tenant`: a DELETE of its account.
  * - `operator`: an operator's removal.
- * - `failed_create`: our create or copy failed, or another attempt took its place; the order removes what it made.
- * - `moved`: a verified copy is the volume now; the order removes the original.
+ * - `failed_create`: a create or copy failed or was replaced by another attempt; the order removes what it made.
+ * - `moved`: the verified copy has become the volume; the order removes the original.
  * - `policy`: the operator's configuration removes it, such as `reconcile.orphans: reap`.
  */
 export const destroyReasons = ['tenant', 'operator', 'failed_create', 'moved', 'policy'] as const;
@@ -11,26 +12,32 @@ export type DestroyReason = (typeof destroyReasons)[number];
 declare const recorded: unique symbol;
 
 /**
- * A recorded request to remove a machine or a volume with its data. Every driver call that removes something takes one,
- * and an absence never makes one.
+ * A recorded request to remove a machine or a volume with its data. Every driver call that removes something takes one.
+ * A missing resource never produces an order.
  */
 export interface DestroyOrder {
   readonly [recorded]: true;
   readonly reason: DestroyReason;
-  /** The account, the operator, or the server that recorded it. */
+  /** The account, the operator or the server that recorded it. */
   readonly by: string;
   /** When it was recorded, in milliseconds since the epoch. */
   readonly at: number;
-  /** The instance had ended without a request: its machine is switched off, and removed with its disks after `losses.keep_disks_hours`. */
+  /**
+   * Set if the instance ended without a request. Its machine is switched off, and removed with its disks after
+   * `losses.keep_disks_hours`.
+   */
   readonly keepsDisks?: true;
 }
 
-/** Call it only in the transaction that writes the order to the database, or for an order that was read from there. */
+/**
+ * Makes an order. Call it only in the transaction that writes the order to the database, or with an order read from
+ * there.
+ */
 export function recordedOrder(order: Omit<DestroyOrder, typeof recorded>): DestroyOrder {
   return order as DestroyOrder;
 }
 
-/** The order without `keepsDisks`, as a driver gets it: the core itself waits while disks are kept. */
+/** The order without `keepsDisks`, as a driver gets it. The core handles the wait while disks are kept. */
 export function toDriver({ keepsDisks: _, ...order }: DestroyOrder): DestroyOrder {
   return order;
 }

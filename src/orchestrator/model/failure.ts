@@ -1,6 +1,6 @@
 import type { FailureCode } from './platform-driver.ts';
 
-/** The codes of a driver after which the same step cannot succeed. */
+/** The driver codes after which the same step cannot succeed. */
 const finalTexts = {
   capacity: 'The provider has no capacity left for this instance.',
   quota: 'The provider has no quota left for this instance.',
@@ -14,8 +14,8 @@ const finalTexts = {
 export type FinalCode = keyof typeof finalTexts;
 
 /**
- * Why an instance goes to ERROR, and the sentence that its tenant reads as `error`. It names no host and nothing else of the
- * platform, and has no advice for an operator: the reason in the driver's words is in the history, the log and the dossier.
+ * Why an instance goes to ERROR, and the sentence that its tenant reads as `error`. The sentence names no host or
+ * platform and has no advice for an operator. The driver's own words are in the history, the log and the dossier.
  */
 export const tenantTexts = {
   ...finalTexts,

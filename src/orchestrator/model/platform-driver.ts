@@ -3,30 +3,33 @@ import type { PortForward } from '../../contract/instance.ts';
 import type { DestroyOrder } from './destroy-order.ts';
 
 /**
- * The name of one attempt to make a platform resource, chosen and stored before the attempt: at most 63 characters of
- * [a-z0-9-]. The driver puts it on the resource as name, tag or metadata, and on its disks. Two attempts for one instance
- * have two names, which `attempt.ts` forms.
+ * The name of one attempt to make a platform resource, at most 63 characters of [a-z0-9-]. It is chosen and stored
+ * before the attempt. The driver puts it on the resource and its disks as name, tag or metadata. Each attempt for an
+ * instance has its own name; see `attempt.ts`.
  */
 export type OwnerRef = string;
 
-/** The limits of one changing call. */
+/** The limits of one call that changes something. */
 export interface Call {
-  /** Milliseconds since the epoch. The driver begins no command after it. */
+  /** Milliseconds since the epoch. The driver starts no command after it. */
   readonly deadline: number;
   /**
-   * Higher with each claim of the resource's work, over all servers. A command with a lower fence than one before it comes
-   * from a server that lost its claim: the host or the engine refuses it.
+   * Increases with each claim of the resource's work, across all servers. The host or the engine refuses a command with
+   * a lower fence than an earlier one: its sender has lost the claim.
    */
   readonly fence: number;
-  /** Aborted when the call is given up: the driver kills its commands, and its promise settles once they have ended. */
+  /**
+   * Aborted when the core gives up the call. The driver then kills its commands; its promise settles once they have
+   * ended.
+   */
   readonly signal: AbortSignal;
 }
 
-/** What the platform is asked to make. All of it is known before the first call. */
+/** The machine to make. All of it is known before the first call. */
 export interface MachineSpec {
   ref: OwnerRef;
   offerId: string;
-  /** The platform's own code for the place; the API never shows it. */
+  /** The platform's own code for the location; the API never shows it. */
   datacenter: string;
   hostname: string;
   image: string;
@@ -35,52 +38,55 @@ export interface MachineSpec {
   rootDiskGb: number;
   gpuCount: number;
   gpuType: string | undefined;
-  /** authorized_keys lines, each checked. All of them are injected. */
+  /** authorized_keys lines, each validated. All of them are injected. */
   sshKeys: readonly string[];
   cloudInit: CloudInit | undefined;
   note: Note;
-  /** The host from `place`: the resource is made there, or the create fails. Absent: the platform chooses. */
+  /**
+   * The host chosen from the answer of `place`. The machine is made there, or the create fails. Absent: the platform
+   * chooses.
+   */
   host?: string;
-  /** Hosts that an operator has cordoned: it is made on another. Absent: there are none. */
+  /** Hosts that an operator has cordoned. The machine is made on another one. Absent: none are cordoned. */
   avoidHosts?: readonly string[];
 }
 
-/** A host that could take one more resource now. */
+/** A host that can take one more resource now. */
 export interface Placement {
   host: string;
-  /** How many such resources fit there, by the platform's own count. */
+  /** How many such resources fit there, according to the platform. */
   units: number;
-  /** The machines or volumes that `units` already accounts for. */
+  /** The machines or volumes that `units` already takes into account. */
   counted: readonly OwnerRef[];
 }
 
-/** The hosts that could take a resource, the best first. */
+/** The hosts that can take a resource, best first. */
 export type Placing =
   | { answer: 'placed'; hosts: readonly Placement[] }
-  /** No host can take it now. */
+  /** No host can take the resource now. */
   | { answer: 'refused'; code: 'capacity' | 'image_missing' | 'invalid'; detail: string }
   | { answer: 'unknown'; reason: string };
 
 /**
- * Text of ours that the platform stores with a resource and returns when the resource is read: its owner and what was
- * bought. A row that was lost with the database is restored from it. At most 8 KiB, without secrets.
+ * Text that Berth stores with a resource and the platform returns when the resource is read: its owner and what was
+ * bought. A row that is missing from the database is restored from it. At most 8 KiB, without secrets.
  */
 export type Note = string;
 
-/** Where a machine is reached. */
+/** How to reach a machine. */
 export interface Endpoint {
   publicIp: string;
   privateIp?: string;
   sshPort: number;
   sshUsername: string;
   portForwards?: PortForward[];
-  /** `SHA256:…` as OpenSSH prints it, where the platform can tell; otherwise the first probe pins it. */
+  /** `SHA256:…` as OpenSSH prints it, if the platform reports it. Otherwise the first probe pins the key. */
   hostKeyFingerprint?: string;
 }
 
 /**
- * `paused`: its processors are halted and its memory is kept, by an operator or by the engine, such as QEMU when the
- * host's disk is full. It lasts until it is resumed, which `start` does.
+ * The power states of a machine. `paused`: its processors are halted and its memory is kept. An operator or the engine
+ * did it, such as QEMU when the host's disk is full. It lasts until `start` resumes the machine.
  */
 export const powers = [
   'building',
@@ -94,7 +100,7 @@ export const powers = [
 ] as const;
 export type Power = (typeof powers)[number];
 
-/** A fault that does not stop the machine, such as a card that is on no bridge. For the operator. */
+/** A fault that does not stop the machine, such as a network card without a bridge. For the operator. */
 export interface MachineFault {
   finding: string;
   remedy: string;
@@ -107,49 +113,49 @@ export interface ObservedMachine {
   createdAt: number;
   /** Absent until the platform has given the machine an address. */
   endpoint?: Endpoint;
-  /** Which host of the platform has it, where the platform tells: losses are counted per host too. */
+  /** The host of the platform that runs it, if the platform reports hosts. Losses are also counted per host. */
   host?: string;
-  /** The platform's words when `power` is `failed` or `paused`. */
+  /** The platform's own words when `power` is `failed` or `paused`. */
   detail?: string;
-  /** Changes no status: it is an alarm until the machine is shown without it. */
+  /** Does not change the status. It raises an alarm until the machine is observed without it. */
   fault?: MachineFault;
   /** Its current name on the platform, if it was renamed there. */
   renamedTo?: string;
-  /** As the create gave it; absent where the manifest says that notes are not kept. */
+  /** As passed to the create. Absent if the manifest says that notes are not kept. */
   note?: Note;
 }
 
 /**
- * Which hosts an answer about machines is from, where the platform has hosts that may be silent while it answers. A machine
- * that was last seen on any other host, such as one that was renamed or has left the configuration, is not proved gone.
+ * The hosts behind an answer, for platforms that can answer while some hosts are silent. A machine last seen on any
+ * other host, such as one that was renamed or left the configuration, is not proved gone.
  */
 export interface AskedHosts {
-  /** These have told all that they have. */
+  /** Hosts that have reported everything they have. */
   answered: readonly string[];
-  /** These do not answer. What they have may be left out. */
+  /** Hosts that do not answer. Their resources may be missing from the answer. */
   silent: readonly string[];
 }
 
-/** Reading one resource has three answers, never two. Only `gone` is proof of absence. */
+/** The answer to reading one resource. Only `gone` proves absence. */
 export type Presence<T> =
   | { answer: 'observed'; value: T }
   | {
       answer: 'gone';
-      /** Absent: the platform answers for every host that it ever had. */
+      /** Absent: the answer covers every host that the platform ever had. */
       hosts?: AskedHosts;
     }
   | {
       answer: 'unknown';
       reason: string;
-      /** Where some hosts did not answer: the others have, and do not have it. */
+      /** Present if some hosts did not answer. The other hosts answered and do not have the resource. */
       hosts?: AskedHosts;
     };
 
 /** A copy of one of our resources, under another name on the platform. */
 export interface CopyOfResource {
-  /** The name in its mark. */
+  /** The name in the mark of the copy. */
   ref: OwnerRef;
-  /** Its name on the platform. */
+  /** The name of the copy on the platform. */
   name: string;
   host?: string;
 }
@@ -162,31 +168,31 @@ export interface Leftover {
   detail: string;
 }
 
-/** All resources that carry our tag. Absence from a listing is never proof. */
+/** All resources that carry our tag. Absence from a listing never proves absence. */
 export type Listing<T> =
   | {
       answer: 'listed';
       items: T[];
       /**
-       * Copies of our resources, made outside Berth: they have the mark of a listed resource and another identity. They are
-       * alarms, and never counted, adopted or destroyed.
+       * Copies of our resources, made outside Berth. Each has the mark of a listed resource and another identity. They
+       * raise alarms; they are never counted, adopted or destroyed.
        */
       copies?: readonly CopyOfResource[];
-      /** Disks with our names that belong to none of the listed machines and volumes. */
+      /** Disks with our names that belong to none of the listed machines or volumes. */
       leftovers?: readonly Leftover[];
-      /** Absent: the platform answers for every host that it ever had. */
+      /** Absent: the answer covers every host that the platform ever had. */
       hosts?: AskedHosts;
     }
   | { answer: 'unknown'; reason: string };
 
-/** How many more machines of an offer the platform could make in a datacenter now: one figure for both. */
+/** How many more machines of an offer the platform can make in a datacenter now. The figure covers both. */
 export interface FreeUnits {
   offerId: string;
   datacenter: string;
   units: number;
 }
 
-/** What can be promised of a host, and what is. */
+/** How much of a resource a host can promise, and how much of it is taken. */
 export interface HostShare {
   total: number;
   taken: number;
@@ -194,49 +200,49 @@ export interface HostShare {
 
 export const deviceStates = ['free', 'claimed', 'dirty', 'quarantined', 'unusable'] as const;
 
-/** A device of a host that is sold, such as a GPU. */
+/** A device of a host that is for sale, such as a GPU. */
 export interface HostDevice {
-  /** As the platform names it, such as its PCI address. */
+  /** The platform's name for it, such as its PCI address. */
   id: string;
   type: string;
   /**
-   * `claimed`: a machine has it, or a stopped one holds it · `dirty`: it was not reset since a machine had it ·
-   * `quarantined`: it failed, and waits for an operator · `unusable`: the host cannot give it away as it is set up.
+   * `claimed`: a machine has it, or a stopped machine holds it. `dirty`: not reset since a machine had it.
+   * `quarantined`: it failed and waits for an operator. `unusable`: the host's setup does not allow it to be assigned.
    */
   state: (typeof deviceStates)[number];
-  /** Which machine of ours has it. */
+  /** Our machine that has it. */
   ref?: OwnerRef;
-  /** Why it is not free. */
+  /** Why the device is not free. */
   detail?: string;
 }
 
 export const hostStates = ['open', 'closed', 'silent'] as const;
 
-/** A host, for the operator: nothing is decided by it. */
+/** A host, shown to the operator. No decision depends on it. */
 export interface ObservedHost {
   host: string;
-  /** `closed`: nothing new is placed there · `silent`: it does not answer. */
+  /** `closed`: nothing new is placed there. `silent`: it does not answer. */
   state: (typeof hostStates)[number];
-  /** Why it is not open. */
+  /** Why the host is not open. */
   detail?: string;
-  /** Absent: it is not known. */
+  /** Absent: unknown. */
   vcpus?: HostShare;
   memoryGb?: HostShare;
   diskGb?: HostShare;
   devices?: readonly HostDevice[];
 }
 
-/** What the platform's hosts have room for. Each offer is counted as if it were the only one that is sold. */
+/** Free capacity of the platform's hosts. Each offer is counted as if it were the only one for sale. */
 export type Inventory =
   | {
       answer: 'counted';
       free: readonly FreeUnits[];
       /**
-       * The machines whose room is taken off `free` already, of the same moment. Absent: those of the last listing, and
-       * while machines are being made or removed less is sold than there is.
+       * The machines that `free` already takes into account, at the same moment. Absent: the machines of the last
+       * listing, so free capacity is underestimated while machines are being made or removed.
        */
       counted?: readonly OwnerRef[];
-      /** Every host, also those that do not answer. Absent: the platform does not tell of its hosts. */
+      /** Every host, including silent ones. Absent: the platform does not report hosts. */
       hosts?: readonly ObservedHost[];
     }
   | { answer: 'unknown'; reason: string };
@@ -258,7 +264,7 @@ export const failureCodes = [
   'disk_lost',
   /** The volume is on another host than the machine. */
   'elsewhere',
-  /** An earlier call left a resource that cannot be completed: it has to be removed, and made again under another name. */
+  /** An earlier call left a resource that cannot be completed. It must be removed and made again under another name. */
   'unfinished',
   'internal',
 ] as const;
@@ -269,51 +275,50 @@ export type Step<T> =
   | { outcome: 'done'; value: T }
   | {
       outcome: 'pending';
-      /** Handed back on the next call of the same step, over restarts too. */
+      /** Passed to the next call of the same step, also after a restart of the server. */
       cookie: string;
       pollAfterMs: number;
     }
   | {
       outcome: 'failed';
       code: FailureCode;
-      /** Whether something may have been changed on the platform all the same. */
+      /** Whether the failed call may have changed something on the platform. */
       sideEffect: 'none' | 'possible' | 'certain';
       detail: string;
       retryAfterMs?: number;
     };
 
-/** What a driver can do. The shared suite branches on it both ways. */
+/** What a driver can do. The shared test suite covers both values of each capability. */
 export interface DriverManifest {
   name: string;
-  /** Whether a machine can be stopped with its disk kept. */
+  /** Whether a machine can be stopped without losing its disk. */
   stop: boolean;
   /** Whether a stopped machine can be started again. */
   resume: boolean;
-  /** Whether a running machine can be reset, its disk kept. */
+  /** Whether a running machine can be reset without losing its disk. */
   restart: boolean;
-  /** `hot`: while running · `cold`: only while stopped · `none`: no volumes at all. */
+  /** `hot`: while the machine runs. `cold`: only while it is stopped. `none`: no volumes at all. */
   attachVolume: 'hot' | 'cold' | 'none';
-  /** `attached`: volumes grow at any time · `detached`: only while they are attached to nothing · `none`: never. */
+  /** `attached`: a volume can grow at any time. `detached`: only while it is not attached. `none`: never. */
   resizeVolume: 'attached' | 'detached' | 'none';
   /**
-   * How long after a create was sent or answered `get` and `list` may still not show the resource. 0: a `get` right
-   * after the call is conclusive.
+   * How long `get` and `list` may omit the resource after its create was sent or answered. 0: a `get` right after the
+   * call is conclusive.
    */
   createVisibleWithinMs: number;
-  /** Whether what is observed comes with the note that it was created with. */
+  /** Whether an observed resource carries the note that it was created with. */
   keepsNotes: boolean;
-  /** Whether the host or the engine refuses a command of an earlier claim. Absent: it does not. */
+  /** Whether the host or the engine refuses a command of an earlier claim. Absent: false. */
   fences?: boolean;
-  /** How many bytes of user data a machine can be given, as `cloud-init/render.ts` writes it. 0: no cloud-init. */
+  /** The largest user data of a machine in bytes, as `cloud-init/render.ts` writes it. 0: no cloud-init. */
   cloudInitBytes: number;
 }
 
-/** What the drivers of the configured platforms can do. */
 export interface Manifests {
   /**
-   * Of a row or an offer.
+   * The manifest for a row or an offer.
    *
-   * @throws {ApiError} `unavailable` where another process serves its platform, and this one is not configured for it
+   * @throws {ApiError} `unavailable` if another process serves its platform and this one is not configured for it
    */
   of(resource: { platform: string }): DriverManifest;
 }
@@ -324,95 +329,94 @@ export interface VolumeSpec {
   sizeGb: number;
   type: string | undefined;
   note: Note;
-  /** As with machines. */
+  /** See {@link MachineSpec}. */
   host?: string;
 }
 
 export interface ObservedVolume {
   ref: OwnerRef;
-  /** The machines that the platform holds an attachment record for. */
+  /** The machines that the platform has an attachment record for. */
   attachedTo: OwnerRef[];
   createdAt: number;
-  /** Absent where the platform does not tell. */
+  /** Absent if the platform does not report it. */
   sizeGb?: number;
-  /** Which host of the platform has it. Absent: every host reaches it, or the platform does not tell. */
+  /** The host of the platform that has it. Absent: every host can reach it, or the platform does not report hosts. */
   host?: string;
-  /** As with machines. */
+  /** See {@link ObservedMachine}. */
   renamedTo?: string;
-  /** As with machines. */
+  /** See {@link ObservedMachine}. */
   note?: Note;
 }
 
 /**
- * Each call is short (the core gives it a deadline), re-entrant and safe to repeat. `call` is absent when a person tries
- * the driver.
+ * Manages volumes. Each call is short (the core sets a deadline), re-entrant and safe to repeat. `call` is absent when
+ * a person tries the driver.
  */
 export interface VolumeDriver {
   get(ref: OwnerRef): Promise<Presence<ObservedVolume>>;
   list(): Promise<Listing<ObservedVolume>>;
-  /** As with machines: the hosts that could take the volume now. */
+  /** The hosts that can take the volume now, as in {@link PlatformDriver}. */
   place?(spec: VolumeSpec, avoidHosts: readonly string[]): Promise<Placing>;
   create(spec: VolumeSpec, cookie: string | null, call?: Call): Promise<Step<ObservedVolume>>;
   /**
-   * Done when the record is in place; attaching twice is success. A volume that is on another host than the machine is
-   * refused as `elsewhere`.
+   * Done when the attachment record is in place. Attaching twice is a success. If the volume is on another host than
+   * the machine, the call fails with `elsewhere`.
    */
   attach(ref: OwnerRef, machine: OwnerRef, cookie: string | null, call?: Call): Promise<Step<null>>;
-  /** Done when the record is gone; detaching what is not attached is success. */
+  /** Done when the attachment record is gone. Detaching a volume that is not attached is a success. */
   detach(ref: OwnerRef, machine: OwnerRef, cookie: string | null, call?: Call): Promise<Step<null>>;
-  /** Done when it is that large; what is as large already is success, what is larger is `invalid`. */
+  /** Done when the volume has that size. The current size is a success; a smaller size is `invalid`. */
   resize(ref: OwnerRef, sizeGb: number, cookie: string | null, call?: Call): Promise<Step<ObservedVolume>>;
   /**
-   * Copies the volume to the host and under the name of `spec`. Done when the copy is complete and verified; the original
-   * stays. Absent: no volume can be moved.
+   * Copies the volume to the host and under the name in `spec`. Done when the copy is complete and verified; the
+   * original stays. Absent: volumes cannot be moved.
    */
   copy?(ref: OwnerRef, spec: VolumeSpec, cookie: string | null, call?: Call): Promise<Step<ObservedVolume>>;
-  /** Done only on proof of absence; force-detaches what lingers. */
+  /** Done only on proof of absence. Force-detaches remaining attachments. */
   destroy(ref: OwnerRef, cookie: string | null, order: DestroyOrder, call?: Call): Promise<Step<null>>;
 }
 
 /**
- * Translates and classifies; decides nothing. The core owns journal, retries, deadlines, capacity
- * and the SSH probe. A call may reject: the core takes that for `unknown_outcome`. `call` is absent when a person tries
- * the driver.
+ * Translates and classifies; makes no decisions. The core owns the journal, retries, deadlines, capacity and the SSH
+ * probe. A call may reject: the core treats that as `unknown_outcome`. `call` is absent when a person tries the driver.
  */
 export interface PlatformDriver {
   readonly manifest: DriverManifest;
   get(ref: OwnerRef): Promise<Presence<ObservedMachine>>;
   list(): Promise<Listing<ObservedMachine>>;
-  /** Done when the platform runs the machine and it has an endpoint. */
+  /** Done when the machine runs on the platform and has an endpoint. */
   create(spec: MachineSpec, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>>;
   /**
-   * The hosts that could take the machine now, the best first. A machine whose volumes are on a host is placed there.
-   * Absent: the platform chooses, and shows the host with the machine.
+   * The hosts that can take the machine now, best first. If a host has the machine's volumes, it is placed there.
+   * Absent: the platform chooses the host and reports it with the machine.
    */
   place?(spec: MachineSpec, avoidHosts: readonly string[]): Promise<Placing>;
-  /** Done when it is shut off, disk kept. A paused machine may not hear an order to shut down. */
+  /** Done when the machine is shut off; its disk is kept. A paused machine may not react to a shutdown request. */
   stop(ref: OwnerRef, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>>;
-  /** Done when it runs again, with an endpoint. A paused machine is resumed, with what it has in memory. */
+  /** Done when the machine runs again and has an endpoint. A paused machine is resumed with its memory. */
   start(ref: OwnerRef, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>>;
   /**
-   * Resets a running machine: what was in its memory is lost, its disk and its address stay. Done when it runs again
-   * after that. The same `id` is one restart, however often the call is repeated and whoever repeats it: what was sent
-   * and not answered is sent again. A machine that does not run is a `conflict`.
+   * Resets a running machine: its memory is lost, its disk and address stay. Done when it runs again. All calls with
+   * the same `id` are one restart, from any server; a command without an answer is sent again. A machine that is not
+   * running is a `conflict`.
    */
   restart(ref: OwnerRef, id: string, cookie: string | null, call?: Call): Promise<Step<ObservedMachine>>;
   /** Done only on proof that the machine, its disk, temporary keys and port forwards are gone. Volumes stay. */
   destroy(ref: OwnerRef, cookie: string | null, order: DestroyOrder, call?: Call): Promise<Step<null>>;
   /**
-   * Removes our mark: from then on the driver does not list, count, follow or remove the machine and its disks. Its ports and
-   * its address are free. A machine that is not shut off is a `conflict`. Absent: the driver cannot do it.
+   * Removes our mark. The driver then no longer lists, counts, follows or removes the machine and its disks; its ports
+   * and address are free. A machine that is not shut off is a `conflict`. Absent: not supported.
    */
   disown?(ref: OwnerRef, cookie: string | null, call?: Call): Promise<Step<null>>;
   readonly volumes?: VolumeDriver;
   /**
-   * What there is room for, by the platform's own count: hosts that are down or cordoned, devices that are broken.
-   * Absent: the platform does not tell, and the catalog's units decide alone. An offer that it does not name is not
-   * limited by it. `avoidHosts`: those that an operator has cordoned count as having none.
+   * Free capacity as the platform counts it, without hosts that are down or cordoned and broken devices. Absent: only
+   * the catalog's units limit sales. An offer that the answer does not name is not limited by it. Hosts in `avoidHosts`
+   * (cordoned by an operator) count as full.
    */
   inventory?(avoidHosts?: readonly string[]): Promise<Inventory>;
-  /** The end of what the machine wrote to its console, at most 16 KiB; undefined: there is nothing. */
+  /** The end of the machine's console output, at most 16 KiB. Undefined: there is none. */
   consoleTail?(ref: OwnerRef): Promise<string | undefined>;
-  /** Closes sockets, files and timers. Machines stay. */
+  /** Closes sockets, files and timers. Machines keep running. */
   close(): Promise<void>;
 }

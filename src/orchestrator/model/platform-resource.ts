@@ -4,49 +4,49 @@ import { idOf } from './attempt.ts';
 import type { DestroyOrder } from './destroy-order.ts';
 import type { Note, OwnerRef } from './platform-driver.ts';
 
-/** `createOpenUntil` of a resource whose create may still be sent, or was sent without a known answer. */
+/** Value of `createOpenUntil` while a create may still be sent, or was sent and its answer is unknown. */
 export const CREATE_IS_OPEN = Number.MAX_SAFE_INTEGER;
 
-/** The name of the platform where `platform:` in berth.yaml configures one, and of rows from before they had names. */
+/** The name of the platform that `platform:` in berth.yaml configures, and of rows that predate platform names. */
 export const DEFAULT_PLATFORM = 'default';
 
-/** The columns that an instance and a volume share here. */
+/** The columns that instances and volumes share. */
 export interface PlatformResource {
-  /** The name of its newest attempt on the platform. */
+  /** The name of the newest attempt on the platform. */
   ownerRef: OwnerRef;
   /**
-   * The host that was chosen for the newest attempt, or the one that showed the resource last. Null: the platform chooses, and
-   * has not shown it.
+   * The host chosen for the newest attempt, or the host that last showed the resource. Null: the platform chooses the
+   * host and has not shown it yet.
    */
   host: string | null;
-  /** The request to remove it. Null: there is none, so nothing of it is removed. */
+  /** The request to remove the resource. Null: there is none, so nothing of it is removed. */
   destroyOrder: DestroyOrder | null;
-  /** The name of the platform that has it, as the configuration names it. It never changes. */
+  /** The configured name of the platform that has it. It never changes. */
   platform: string;
   /**
-   * The last moment at which a create of this resource may have been answered, in milliseconds since the epoch;
-   * {@link CREATE_IS_OPEN}: one may still be sent. A `gone` of the platform proves nothing until `createVisibleWithinMs`
-   * after it. Null: the platform has shown the resource, or nothing was made.
+   * The last moment at which a create of this resource may have been answered, in milliseconds since the epoch. {@link
+   * CREATE_IS_OPEN}: a create may still be sent. A `gone` proves nothing until `createVisibleWithinMs` after it. Null:
+   * the platform has shown the resource, or nothing was made.
    */
   createOpenUntil: number | null;
 }
 
-/** How long a note may be, in bytes: what the platforms' tags and metadata hold. */
+/** The largest size of a note in bytes, limited by the platforms' tags and metadata. */
 export const MAX_NOTE_BYTES = 8 * 1024;
 
-/** The owner of a resource, by its note. */
+/** The owner of a resource according to its note. */
 export type NoteReading<T> =
   | { owner: 'ours'; value: T }
-  /** Another Berth on the same platform made it, or it is noted as another platform's. */
+  /** Another Berth on the same platform made it, or the note names another platform. */
   | { owner: 'foreign' }
-  /** There is no note, or it is none that this program writes. */
+  /** There is no note, or Berth did not write it. */
   | { owner: 'unknown' };
 
 const anyNote = z.object({ installation: z.string().min(1), platform: z.string().optional() });
 
 /**
- * Reads the note of a listed resource. It comes from outside, so only what `schema` accepts is used. What is noted as
- * that of another configured platform is left to that.
+ * Reads the note of a listed resource. The note is untrusted input: only data that `schema` accepts is used. A resource
+ * whose note names another configured platform belongs to that platform.
  */
 export function readNote<T extends { id: string }>(
   { ref, note }: { ref: OwnerRef; note?: Note },
@@ -58,7 +58,7 @@ export function readNote<T extends { id: string }>(
   const json = parseJson(note);
   const whose = anyNote.safeParse(json);
   if (!whose.success) return { owner: 'unknown' };
-  // From before platforms had names, as such a row is.
+  // The note predates platform names. Its platform has the default name, as in old rows.
   const { installation, platform = DEFAULT_PLATFORM } = whose.data;
   if (installation !== installationId || otherPlatforms.has(platform)) return { owner: 'foreign' };
   const { success, data } = schema.safeParse(json);
@@ -66,17 +66,17 @@ export function readNote<T extends { id: string }>(
 }
 
 const MAX_LENGTH = 500;
-/** What almost every text is. Looking takes a tenth of the time that cleaning does. */
+/** Matches nearly every text. This test takes a tenth of the time of cleaning. */
 const CLEAN = /^(?:[!-~](?:[ -~]*[!-~])?)?$/;
-/** C0 and C1 controls, line and paragraph separators, and the marks that turn the direction of a text. */
+/** C0 and C1 controls, line and paragraph separators, and marks that change the direction of text. */
 const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 
 /**
- * Cleans a text of a platform or a machine for a row, a reply or a log: printable, well-formed, on one line, and at
- * most 500 characters. (PostgreSQL refuses NUL in a text.)
+ * Cleans a text from a platform or a machine for a row, a reply or a log: printable, well-formed, on one line, at most
+ * 500 characters. (PostgreSQL refuses NUL in a text.)
  */
 export function cleanText(text: string): string {
-  // A driver may pass on what is no text: that throws below.
+  // A driver may pass a value that is not a string: `slice` below then throws.
   if (typeof text === 'string' && text.length <= MAX_LENGTH && CLEAN.test(text)) return text;
   const clean = text
     .slice(0, 4 * MAX_LENGTH)

@@ -6,7 +6,7 @@ import type { RequestedBy } from './history.ts';
 import type { Endpoint } from './platform-driver.ts';
 import type { PlatformResource } from './platform-resource.ts';
 
-/** What was bought, frozen at create: a later change of the catalog does not touch it. */
+/** What was bought, frozen at create. Later changes of the catalog do not affect it. */
 export interface InstanceSpec {
   instanceType: InstanceType;
   vcpus: number;
@@ -21,12 +21,12 @@ export interface InstanceSpec {
   cloudInit: CloudInit | undefined;
   onStop: 'release' | 'hold';
   resumable: boolean;
-  /** Absent: the row is older than this field, and the instance is restartable. */
+  /** Absent: the row predates this field, and the instance is restartable. */
   restartable?: boolean;
   onlineWithinMs: number;
-  /** The request that made it, as its line in the log names it. Absent: it was made before that was kept. */
+  /** The id of the request that made it, as in the log. Absent: the row predates this field. */
   requestId?: string;
-  /** Who made it. Absent: it was made before that was kept, or it was adopted. */
+  /** Who made it. Absent: the row predates this field, or the instance was adopted. */
   createdBy?: RequestedBy;
 }
 
@@ -40,19 +40,19 @@ export interface InstanceRecord extends PlatformResource {
   status: InstanceStatus;
   spec: InstanceSpec;
   endpoint: Endpoint | null;
-  /** Pinned by the first probe, or given by the platform; a machine with another key is not ours. */
+  /** Pinned by the first probe, or reported by the platform. A machine with another key is not ours. */
   hostKeyFingerprint: string | null;
-  /** Set while the orchestrator itself stops and starts the machine to attach a volume. */
+  /** Set while Berth itself stops and starts the machine to attach a volume. */
   attachCycle: boolean;
   priceMicroUsdPerHour: number;
   error: string | null;
   createdAt: number;
   updatedAt: number;
-  /** Counts the writes of this row: of two copies, the one with the higher version is the newer. */
+  /** Counts the writes of this row. Of two copies, the one with the higher version is newer. */
   version: number;
 }
 
-/** What all lines of the log about an instance share, from its create on. */
+/** The fields of every log line about an instance. */
 export function instanceLogNames({
   id,
   accountId,
@@ -62,7 +62,7 @@ export function instanceLogNames({
   return { instance: id, account: accountId, ...(requestId !== undefined && { request_id: requestId }) };
 }
 
-/** One row of the volumes table; a volume that is gone stays as a tombstone. */
+/** One row of the volumes table. The row of a deleted volume stays as a tombstone. */
 export interface VolumeRecord extends PlatformResource {
   id: string;
   accountId: string;
@@ -73,13 +73,13 @@ export interface VolumeRecord extends PlatformResource {
   status: VolumeStatus;
   priceMicroUsdPerHour: number;
   createdAt: number;
-  /** When its absence was proved. */
+  /** When its absence was proved. Null: not proved. */
   deletedAt: number | null;
-  /** The request that made it, as its line in the log names it. Null: it was made before that was kept. */
+  /** The id of the request that made it, as in the log. Null: the row predates this field. */
   requestId: string | null;
 }
 
-/** What all lines of the log about a volume share, from its create on. */
+/** The fields of every log line about a volume. */
 export function volumeLogNames({
   id,
   accountId,
@@ -89,8 +89,10 @@ export function volumeLogNames({
 }
 
 /**
- * `attaching`: wanted, the platform has not confirmed it · `attached`: confirmed ·
- * `detaching`: no longer wanted, the platform may still hold the record. Gone when proved gone.
+ * The state of an attachment. The row is removed on proof that the platform's record is gone.
+ * - `attaching`: wanted, and the platform has not confirmed it.
+ * - `attached`: confirmed.
+ * - `detaching`: no longer wanted, and the platform may still have the record.
  */
 export type AttachmentState = 'attaching' | 'attached' | 'detaching';
 
@@ -104,10 +106,13 @@ export interface AccountRecord {
   id: string;
   /** Unique; also the username of POST /auth/token. */
   name: string;
-  /** scrypt, in its own text form; null: no password login. */
+  /** scrypt, in its own text form. Null: no password login. */
   passwordHash: string | null;
   createdAt: number;
-  /** When it was deleted for good: it opens nothing any more, and its row stays with those of what it had. Null: it is open. */
+  /**
+   * When the account was closed for good. Its credentials no longer work; its row stays while rows of its resources
+   * exist. Null: open.
+   */
   closedAt: number | null;
 }
 
@@ -126,11 +131,11 @@ export interface ApiKeyRecord {
   lastUsedAt: number | null;
 }
 
-/** A short-lived token of POST /auth/token; it dies with the credential that bought it. */
+/** A short-lived token of POST /auth/token. It is valid only while the credential that obtained it is valid. */
 export interface TokenRecord {
   digest: Buffer;
   accountId: string;
-  /** Digest of the API key, or of the account's password hash. */
+  /** Digest of the API key or of the account's password hash. */
   parentDigest: Buffer;
   createdAt: number;
   expiresAt: number;

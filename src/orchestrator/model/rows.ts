@@ -6,8 +6,8 @@ import type { InstanceReader, Reader, Transaction, VolumeReader } from './store.
 import type { InstanceWorkKind, ResourceKind, VolumeWorkKind } from './work.ts';
 
 /**
- * O: GET /instances/{instanceId}. A 404 is the most dangerous answer, since the client takes it for
- * DESTROYED: it comes only from our own tombstone, or for an id never issued to this account.
+ * O: GET /instances/{instanceId}. A 404 is the most dangerous answer, since the client reads it as DESTROYED. It is
+ * sent only for our own tombstone, or for an id that this account never had.
  *
  * @throws {ApiError} `not_found`
  */
@@ -30,7 +30,6 @@ export async function getVolume(volumes: VolumeReader, accountId: string, id: st
   return record;
 }
 
-/** The row of an instance or a volume. */
 export function rowOf(
   { instances, volumes }: Pick<Reader, 'instances' | 'volumes'>,
   kind: ResourceKind,
@@ -39,7 +38,7 @@ export function rowOf(
   return kind === 'instance' ? instances.byId(id) : volumes.byId(id);
 }
 
-/** The row of what a platform shows as `ref`: it has that name now, or another attempt's. */
+/** The row of a resource that a platform shows as `ref`. `ref` is its current name, or the name of another attempt. */
 export async function rowShownAs(
   { instances, volumes }: Pick<Reader, 'instances' | 'volumes'>,
   kind: ResourceKind,
@@ -49,7 +48,7 @@ export async function rowShownAs(
   return (await rows.byOwnerRef(ref)) ?? (await rows.byId(idOf(ref)));
 }
 
-/** Reads and so locks instances in the one order that every transaction keeps; an id without a row is left out. */
+/** Reads, and thereby locks, instances in the order that every transaction uses. An id without a row is left out. */
 export function lockInstances(
   { instances }: Pick<Transaction, 'instances'>,
   ids: Iterable<string>,
@@ -57,7 +56,7 @@ export function lockInstances(
   return inOrder(ids, (id) => instances.byId(id));
 }
 
-/** {@link lockInstances}, for volumes: after the instances. */
+/** {@link lockInstances} for volumes. Call it after the instances are locked. */
 export function lockVolumes(
   { volumes }: Pick<Transaction, 'volumes'>,
   ids: Iterable<string>,
@@ -65,7 +64,10 @@ export function lockVolumes(
   return inOrder(ids, (id) => volumes.byId(id));
 }
 
-/** Locks the volumes that are attached to instances. These are locked already, so no volume is added meanwhile. */
+/**
+ * Locks the volumes that are attached to instances. The instances are locked already, so no volume can be added
+ * meanwhile.
+ */
 export async function lockVolumesOf(
   tx: Pick<Transaction, 'volumes'>,
   instanceIds: Iterable<string>,
@@ -89,7 +91,7 @@ async function inOrder<Row>(
   return rows;
 }
 
-/** Puts the next work of an instance, due at once. */
+/** Puts the next work of an instance, due at `now`. */
 export async function putInstanceWork(
   tx: Transaction,
   resourceId: string,
@@ -101,7 +103,7 @@ export async function putInstanceWork(
   await tx.work.put({ resourceId, resourceKind: 'instance', kind, notBefore: now, deadlineAt, cookie });
 }
 
-/** Puts the next work of a volume, due at once. */
+/** Puts the next work of a volume, due at `now`. */
 export async function putVolumeWork(
   tx: Transaction,
   resourceId: string,

@@ -7,50 +7,49 @@ export interface ListingFact {
   resourceKind: ResourceKind;
   beganAt: number;
   endedAt: number;
-  /** Every host has answered, and the listing was accepted. */
+  /** Whether every host answered and the listing was accepted. */
   isComplete: boolean;
   silentHosts: readonly string[];
 }
 
 /**
  * How a listing differs from the rows.
- *
- * - `no_row`: a resource has our mark and no row. Its id reads 503.
+ * - `no_row`: a resource has our mark and no row. A GET of its id returns 503.
  * - `missing`: the machine of a row is not listed.
  * - `renamed`: the resource has another name on the platform than in its mark.
  * - `copy`: a copy of the resource, made outside Berth, has its mark.
- * - `leftover`: disks are there without their machine or volume.
+ * - `leftover`: disks exist without their machine or volume.
  */
 export const sightingKinds = ['no_row', 'missing', 'renamed', 'copy', 'leftover'] as const;
 
 export interface SightingDetail {
   /** The problem, in words for the operator. */
   problem?: string;
-  /** The unit that it takes, if its note says so. */
+  /** The unit that it takes, if its note has one. */
   placement?: { offerId: string; region: string };
-  /** The storage that it takes, if its note says so. */
+  /** The storage that it takes, if its note has it. */
   storage?: { region: string; gb: number };
 }
 
 /**
- * A difference between a listing and the rows. `no_row` stays until the resource has its row or is proved gone: a listing that
- * leaves it out does not close it. The other kinds are closed by the first listing without the difference, unless their
- * host is silent.
+ * A difference between a listing and the rows. `no_row` stays until the resource has its row or is proved gone; absence
+ * from a listing does not close it. The first listing without the difference closes any other kind, unless its host is
+ * silent.
  */
 export interface Sighting {
   platform: string;
   resourceKind: ResourceKind;
   what: (typeof sightingKinds)[number];
-  /** The name that the platform shows. */
+  /** The name on the platform. */
   name: string;
-  /** The name in its mark. */
+  /** The name in the mark. */
   ref: OwnerRef;
   resourceId: string;
   /** The host that showed it. */
   host: string | null;
   /** Milliseconds since the epoch. */
   since: number;
-  /** When a listing showed it last, in milliseconds since the epoch. */
+  /** When a listing last showed it, in milliseconds since the epoch. */
   seenAt: number;
   detail: SightingDetail;
 }

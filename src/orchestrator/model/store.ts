@@ -23,10 +23,10 @@ import type { InstanceWorkKind, Lease, LeaseState, OpenWork, ResourceKind, Work 
 
 export { StoreUnavailable } from '../../ports/errors.ts';
 
-/** A place in an account's list; it never changes. */
+/** A position in an account's list; it never changes. */
 export type ListedInstance = Pick<InstanceRecord, 'id' | 'createdAt'>;
 
-/** What the platform must have of an instance, by its row. */
+/** The columns of an instance's row that are compared with the platform's machines. */
 export type LiveInstance = Pick<
   InstanceRecord,
   | 'id'
@@ -42,7 +42,6 @@ export type LiveInstance = Pick<
   | 'host'
 >;
 
-/** A platform, or one of its hosts. */
 export interface PlatformPart {
   platform: string;
   host?: string;
@@ -55,10 +54,10 @@ export interface PlatformUse {
   anId: string;
 }
 
-/** How many live instances a host has of a status. */
+/** How many live instances of a status a host has. */
 export type HostUse = Pick<InstanceRecord, 'platform' | 'host' | 'status'> & { count: number };
 
-/** What an operator looks for among the instances that are not destroyed. */
+/** An operator's search among the instances that are not destroyed. */
 export interface InstanceSearch {
   accountId?: string | undefined;
   status?: InstanceStatus | undefined;
@@ -67,11 +66,14 @@ export interface InstanceSearch {
   platform?: string | undefined;
   host?: string | undefined;
   name?: string | undefined;
-  /** Anywhere in the id, the name, the owner ref, the endpoint, the error or why it failed; A to Z of any case, other letters as they are. */
+  /**
+   * Matches anywhere in the id, the name, the owner ref, the endpoint, the error or the cause of failure. Only A to Z
+   * are matched regardless of case.
+   */
   text?: string | undefined;
 }
 
-/** How many instances of an offer a region has in a status, and what they cost together. */
+/** How many instances of an offer a region has in a status, and their total price. */
 export interface PlacedInstances {
   offerId: string;
   region: string;
@@ -81,51 +83,54 @@ export interface PlacedInstances {
 }
 
 export interface InstanceReader {
-  /** Tombstones included. */
+  /** Includes tombstones. */
   byId(id: string): Promise<InstanceRecord | null>;
   byOwnerRef(ref: string): Promise<InstanceRecord | null>;
-  /** Without the destroyed ones, oldest first. */
+  /** Without destroyed instances, oldest first. */
   list(filter: { accountId?: string; region?: string }): Promise<InstanceRecord[]>;
-  /** Those that exist, tombstones included, in no order. */
+  /** The existing rows, tombstones included, in no order. */
   byIds(ids: readonly string[]): Promise<InstanceRecord[]>;
-  /** The next `limit` of an account's list after one that was listed, from the first one where there is none. */
+  /** The next `limit` instances of an account's list after `after`. Without `after`: from the first one. */
   page(filter: {
     accountId: string;
     region?: string;
     after?: ListedInstance;
     limit: number;
   }): Promise<ListedInstance[]>;
-  /** The next `limit` of what is found after one that was listed, from the first one where there is none. */
+  /** The next `limit` results after `after`. Without `after`: from the first one. */
   search(
     of: InstanceSearch & { order: 'oldest' | 'newest'; after?: ListedInstance; limit: number },
   ): Promise<InstanceRecord[]>;
-  /** How many are found. */
+  /** How many instances match. */
   countFound(of: InstanceSearch): Promise<number>;
-  /** The next `limit` of all that are not destroyed after one that was read, from the first one where there is none. */
+  /** The next `limit` instances that are not destroyed, after `after`. Without `after`: from the first one. */
   livePage(filter: { after?: LiveInstance; limit: number }): Promise<LiveInstance[]>;
-  /** Without the destroyed ones: of all platforms, or of what is named. */
+  /** Without destroyed instances, on `of` or on all platforms. */
   countByStatus(of?: PlatformPart): Promise<{ status: InstanceStatus; count: number }[]>;
-  /** Without the destroyed ones. */
+  /** Without destroyed instances. */
   countByPlacement(): Promise<PlacedInstances[]>;
-  /** Without the destroyed ones. */
+  /** Without destroyed instances. */
   countByPlatform(): Promise<PlatformUse[]>;
-  /** Without the destroyed ones, by platform and host. */
+  /** Without destroyed instances, by platform and host. */
   countByHost(): Promise<HostUse[]>;
-  /** Without the destroyed ones. */
+  /** Without destroyed instances. */
   countByAccount(): Promise<{ accountId: string; count: number }[]>;
-  /** The tombstones of each platform. */
+  /** The number of tombstones of each platform. */
   endedByPlatform(): Promise<Omit<PlatformUse, 'anId'>[]>;
 }
 export interface InstanceWriter extends InstanceReader {
   insert(record: InstanceRecord): Promise<void>;
   update(record: InstanceRecord): Promise<void>;
-  /** Whether this transaction has written that row. */
+  /** Whether this transaction has written the row. */
   hasWritten(id: string): boolean;
   /** Deletes tombstones. */
   prune(tombstones: PruneRequest): Promise<Pruned>;
 }
 
-/** Up to `limit` tombstones of a platform that ended before a moment, the oldest first. Those that another row needs are left. */
+/**
+ * Up to `limit` tombstones of a platform that ended before `endedBefore`, oldest first. Rows that another row refers to
+ * are kept.
+ */
 export interface PruneRequest {
   platform: string;
   endedBefore: number;
@@ -133,21 +138,21 @@ export interface PruneRequest {
 }
 export interface Pruned {
   ids: string[];
-  /** The latest creation among them; null: there are none. */
+  /** The latest creation time among them. Null: none were deleted. */
   newestCreatedAt: number | null;
 }
 
 export interface VolumeReader {
-  /** Tombstones included. */
+  /** Includes tombstones. */
   byId(id: string): Promise<VolumeRecord | null>;
   byOwnerRef(ref: string): Promise<VolumeRecord | null>;
   attachmentsOfVolume(volumeId: string): Promise<Attachment[]>;
   attachmentsOfInstance(instanceId: string): Promise<Attachment[]>;
-  /** Of an account, those that are not proved gone, in the order of their ids. */
+  /** The volumes of an account that are not proved gone, ordered by id. */
   liveIdsOf(accountId: string): Promise<string[]>;
-  /** Those that are not proved gone. */
+  /** Counts the volumes that are not proved gone. */
   countByPlatform(): Promise<PlatformUse[]>;
-  /** The tombstones of each platform. */
+  /** The number of tombstones of each platform. */
   endedByPlatform(): Promise<Omit<PlatformUse, 'anId'>[]>;
 }
 export interface VolumeWriter extends VolumeReader {
@@ -159,41 +164,49 @@ export interface VolumeWriter extends VolumeReader {
   removeAttachment(volumeId: string, instanceId: string): Promise<void>;
 }
 
-/** A place among the changes of an account. What follows it: each change with a higher number, and those of `open`. */
+/**
+ * A position among the changes of an account. Each change with a higher number and each change of `open` follows it.
+ */
 export interface ChangePosition {
-  /** Changes with this number follow if their id is after `afterId`. */
+  /** A change with this number follows if its id is greater than `afterId`. */
   from: number;
   afterId: string;
   /** Lower numbers whose transactions had not ended. */
   open: readonly number[];
 }
-/** An instance or volume that was written, and how often it was written by then. */
+/** An instance or a volume that was written, and its version at that time. */
 export interface ResourceChange {
   kind: ResourceKind;
   id: string;
   version: number;
 }
 export interface ChangesPage {
-  /** A restore changes it: positions of another epoch mean nothing. */
+  /** Changes after a restore. A position of another epoch is invalid. */
   epoch: string;
-  /** At most `limit`, each resource at most once, as it is now. Ended ones are listed, until they are pruned. */
+  /**
+   * At most `limit`; each resource appears at most once, in its current state. Destroyed resources are listed until
+   * they are pruned.
+   */
   changes: ResourceChange[];
   /** Where the next page begins. */
   next: ChangePosition;
-  /** More follow. */
+  /** Whether more changes follow. */
   isCut: boolean;
-  /** What follows is not known: the position is beyond the last change, or too many transactions are open for pages. */
+  /**
+   * The following changes are unknown: the position is beyond the last change, or too many transactions are open to
+   * page.
+   */
   isLost: boolean;
 }
 export interface ChangeReader {
   /**
-   * The changes of an account after a position, with all that is committed when it is read. What is committed later, in
-   * whatever order, follows `next`. `after` null: no changes, only where they end now.
+   * The changes of an account after a position, as committed at the time of the read. Later commits follow `next`, in
+   * any order. `after` null: returns no changes, only the current end.
    */
   page(of: { accountId: string; after: ChangePosition | null; limit: number }): Promise<ChangesPage>;
 }
 
-/** Units of a placement that are taken. */
+/** Taken units of an offer in a region. */
 export interface PlacementUse {
   offerId: string;
   region: string;
@@ -204,72 +217,72 @@ export interface HeldClaim {
   ownerRef: string;
   platform: string;
   status: InstanceStatus;
-  /** It failed, and its machine is kept for the operator. */
+  /** The instance failed and its machine is kept for the operator. */
   isKept: boolean;
   offerId: string;
   region: string;
 }
 export interface ClaimReader {
   use(): Promise<PlacementUse[]>;
-  /** Those of instances in ERROR: their machines are held for the operator, or being removed. */
+  /** Claims of instances in ERROR. Their machines are kept for the operator or being removed. */
   ofFailed(): Promise<PlacementUse[]>;
-  /** Every claim, with what is known of its instance. */
+  /** Every claim, with the data of its instance. */
   held(): Promise<HeldClaim[]>;
   isHeldBy(instanceId: string): Promise<boolean>;
 }
 export interface ClaimWriter extends ClaimReader {
-  /** Takes one unit unless all `capacity` units are taken; true if the instance holds one now. */
+  /** Takes one unit unless all `capacity` units are taken. True: the instance now holds one. */
   take(claim: { instanceId: string; offerId: string; region: string; capacity: number }): Promise<boolean>;
-  /** Gives the unit back; true if the instance held one. Releasing twice frees nothing twice. */
+  /** Releases the unit. True: the instance held one. A second release has no effect. */
   release(instanceId: string): Promise<boolean>;
 }
 
-/** Storage of a location that volumes take. */
+/** Storage that volumes claim in a region. */
 export interface StorageClaimReader {
   use(): Promise<{ region: string; claimedGb: number }[]>;
-  /** In GB; 0: none. */
+  /** In GB. 0: none. */
   heldBy(volumeId: string): Promise<number>;
 }
 export interface StorageClaimWriter extends StorageClaimReader {
   /**
-   * Makes the volume's claim one of `gb`, be it larger or smaller than before, unless that is more than what the other
-   * volumes leave of `capacityGb`; null: whatever they leave. True if the volume holds it now.
+   * Sets the volume's claim to `gb`, larger or smaller than before, unless that exceeds what the other volumes leave of
+   * `capacityGb` (null: no limit). True: the volume now holds it.
    */
   take(claim: { volumeId: string; region: string; gb: number; capacityGb: number | null }): Promise<boolean>;
-  /** Gives back what the volume holds; true if it held something. */
+  /** Releases the volume's claim. True: it held one. */
   release(volumeId: string): Promise<boolean>;
 }
 
-/** What an account has. Only after `lock` does it stay so until the end of the transaction. */
+/** What an account has. The figures stay valid until the end of the transaction only after `lock`. */
 export interface AccountUse {
-  /** Of one account, one at a time adds to what it has. */
+  /** Serializes the transactions that add to what the account has. */
   lock(accountId: string): Promise<void>;
-  /** The account is not closed before this transaction ends. */
+  /** Prevents the account from being closed before this transaction ends. */
   keepOpen(accountId: string): Promise<void>;
-  /** Waits for those that keep it open; those that come later wait. */
+  /** Waits for transactions that called `keepOpen`. Later calls of `keepOpen` wait for this transaction. */
   lockToClose(accountId: string): Promise<void>;
-  /** Those that are not destroyed. */
+  /** Counts instances that are not destroyed. */
   instances(accountId: string): Promise<number>;
-  /** Those that are not proved gone. */
+  /** Counts volumes that are not proved gone. */
   volumes(accountId: string): Promise<number>;
-  /** What its volumes claim. */
+  /** The storage that its volumes claim. */
   storageGb(accountId: string): Promise<number>;
   liveTokens(accountId: string, now: number): Promise<number>;
 }
 
 export interface WorkReader {
-  /** In a transaction the row is locked: no server claims it meanwhile. */
+  /** In a transaction, locks the row: no server can claim it meanwhile. */
   of(resourceId: string): Promise<(Work & Pick<OpenWork, 'leaseUntil'>) | null>;
-  /** Counts the rows of open work, and tells when the oldest first became due, however often it was tried since. */
+  /** The number of rows of open work, and when the oldest first became due, regardless of later tries. */
   backlog(): Promise<{ count: number; oldestDueAt: number | null }>;
-  /** How many instances have open work, by its kind. */
+  /** How many instances have open work, by kind of work. */
   countInstancesByStep(): Promise<{ step: InstanceWorkKind; count: number }[]>;
-  /** Those that have waited longest first. */
+  /** The longest waiting first. */
   list(limit: number): Promise<OpenWork[]>;
 }
 export interface WorkWriter extends WorkReader {
   /**
-   * Replaces the work of a resource; without a `cookie` it starts afresh. A lease that is held stays held, so that a
+   * Replaces the work of a resource. Without a `cookie` it starts from the beginning. A held lease stays held, so the
    * running call settles first.
    */
   put(
@@ -279,53 +292,53 @@ export interface WorkWriter extends WorkReader {
   /** Makes open work due at once. */
   makeDue(resourceId: string, now: number): Promise<void>;
   /**
-   * Locks the row for this transaction and tells whether `lease` still holds it. Where it does, its deadline is brought
-   * up to date: the end of an outage may have moved it since the claim.
+   * Locks the row for this transaction and returns whether `lease` still holds it. If it does, updates its deadline,
+   * which the end of an outage may have moved since the claim.
    */
   check(lease: Lease): Promise<LeaseState>;
-  /** Moves the end of the lease, in milliseconds since the epoch; false: another process has it. */
+  /** Moves the end of the lease, in milliseconds since the epoch. False: another process holds it. */
   renew(lease: Lease, until: number): Promise<boolean>;
   /**
-   * Releases the lease; `later` says when and with which cookie the same step continues. What it does not say of a
-   * wait or a hold is over.
+   * Releases the lease. `later`: when and with which cookie the same step continues. A wait or a hold that `later` does
+   * not mention has ended.
    */
   release(
     lease: Lease,
     later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'> &
       Partial<Pick<Work, 'attempt' | 'waitedAttempt' | 'isHeld'>>,
   ): Promise<void>;
-  /** Moves the deadline of every open step on a platform by `byMs`, such as the length of its outage. */
+  /** Extends the deadline of every open step on a platform by `byMs`, such as the length of its outage. */
   extendDeadlines(platform: string, byMs: number): Promise<void>;
-  /** Another step of the same resource takes the place of the one that `lease` holds, and the lease is released. */
+  /** Replaces the step that `lease` holds with another step of the same resource, and releases the lease. */
   replace(lease: Lease, next: Pick<Work, 'kind' | 'notBefore' | 'deadlineAt'>): Promise<void>;
-  /** The step is over and nothing follows. */
+  /** Ends the step. No other step follows. */
   finish(lease: Lease): Promise<void>;
 }
 
 /**
- * Stored timestamps of a platform by name: when its current outage began, since when too many of its volumes are missing, until
- * when the operator accepts losses beyond the cap, when the backup was taken that this database was restored from, and the
- * latest creation of an instance or a volume whose tombstone was deleted.
+ * Timestamps stored for a platform: the start of its outage, since when too many of its volumes are missing, until when
+ * the operator accepts losses beyond the cap, when the backup was taken that this database was restored from, and the
+ * latest creation time of a pruned instance or volume.
  */
 export type PlatformMark =
   | 'platform_down_since'
-  /** Never written: a transaction reads it to lock the choice of hosts. */
+  /** Never written. A transaction reads it to serialize the choice of hosts. */
   | 'placing'
   | 'volumes_doubted_since'
   | 'losses_accepted_until'
   | 'restored_from'
   | 'instances_pruned_until'
   | 'volumes_pruned_until';
-/** Those of the platform `default` have no platform in their name. See {@link markOf}. */
+/** The name of a mark. Marks of the platform `default` do not contain the platform. See {@link markOf}. */
 export type MarkName =
   | PlatformMark
   | `${PlatformMark}:${string}`
   | 'reload_requested_at'
-  /** Of the changes whose rows were pruned, the highest number: numbers are not given out again. SQLite only. */
+  /** The highest number among pruned changes. Numbers are not reused. SQLite only. */
   | 'changes_pruned_until'
-  /** The account that BERTH_API_KEY opens was deleted for good. */
+  /** The account of BERTH_API_KEY was closed for good. */
   | 'default_account_closed'
-  /** Of a machine, by its ref. */
+  /** For a machine, by its ref. */
   | `adopt_requested:${string}`
   | `release_requested:${string}`;
 
@@ -335,24 +348,24 @@ export function markOf(platform: string, name: PlatformMark): MarkName {
 }
 
 export interface MarkReader {
-  /** Milliseconds since the epoch; null: there is no such mark. */
+  /** Milliseconds since the epoch. Null: the mark does not exist. */
   get(name: MarkName): Promise<number | null>;
 }
 export interface MarkWriter extends MarkReader {
   put(name: MarkName, at: number): Promise<void>;
-  /** The mark that there was; one of several that remove it at once gets it. */
+  /** Removes the mark and returns its value. Of several concurrent callers, one gets the value. */
   remove(name: MarkName): Promise<number | null>;
 }
 
 /** The identity of this database on its platforms. */
 export interface Installation {
-  /** Tells our resources from those of another Berth on the same platform. */
+  /** Distinguishes our resources from those of another Berth on the same platform. */
   id: string;
-  /** The names of the platforms with their drivers, as reconciliation/installation.ts writes and reads them. */
+  /** The platforms' names and drivers, in the format of reconciliation/installation.ts. */
   platform: string;
 }
 export interface InstallationReader {
-  /** Null: it was never started. */
+  /** Null: no server has started on this database. */
   get(): Promise<Installation | null>;
 }
 export interface InstallationWriter extends InstallationReader {
@@ -360,25 +373,25 @@ export interface InstallationWriter extends InstallationReader {
 }
 
 export interface AttemptReader {
-  /** The earlier attempts of a resource, the oldest first. */
+  /** The earlier attempts of a resource, oldest first. */
   of(resourceId: string): Promise<Attempt[]>;
   byRef(ref: string): Promise<Attempt | null>;
 }
 export interface AttemptWriter extends AttemptReader {
   /** Inserts an attempt, or replaces it. */
   put(attempt: Attempt): Promise<void>;
-  /** Deletes the row of an attempt that is the newest of its resource now. */
+  /** Deletes the row of an attempt that has become the newest of its resource. */
   remove(ref: string): Promise<void>;
-  /** Deletes up to `limit` attempts that were closed before a moment and whose resource no longer has a row. */
+  /** Deletes up to `limit` closed attempts that ended before `endedBefore` and whose resource no longer has a row. */
   prune(of: PruneRequest): Promise<void>;
 }
 
 export interface SightingReader {
-  /** The last listing of a kind; null: there is none. */
+  /** The last listing of a kind. Null: none. */
   listing(platform: string, resourceKind: ResourceKind): Promise<ListingFact | null>;
-  /** The sightings of a platform, the oldest first. */
+  /** The sightings of a platform, oldest first. */
   list(platform: string): Promise<Sighting[]>;
-  /** Whether a platform shows a resource of that id that has no row. */
+  /** Whether a platform shows a resource of that id without a row. */
   hasNoRow(resourceId: string): Promise<boolean>;
 }
 export interface SightingWriter extends SightingReader {
@@ -387,10 +400,10 @@ export interface SightingWriter extends SightingReader {
   remove(sighting: Pick<Sighting, 'platform' | 'resourceKind' | 'what' | 'name'>): Promise<void>;
 }
 
-/** The instances that were lost on their platforms, and when: the loss caps count them. */
+/** The instances lost on their platforms, with the time of each loss. The loss caps count them. */
 export interface LossReader {
   countSince(time: number, of: PlatformPart): Promise<number>;
-  /** Whether the platform took this one, whenever that was. */
+  /** Whether a loss of this instance is recorded, at any time. */
   includes(instanceId: string): Promise<boolean>;
 }
 export interface LossWriter extends LossReader {
@@ -400,9 +413,9 @@ export interface LossWriter extends LossReader {
 export interface IdempotencyRecord {
   accountId: string;
   key: string;
-  /** SHA-256 of what was asked. */
+  /** SHA-256 of the request. */
   requestDigest: Buffer;
-  /** What was made. */
+  /** The resource that the request made. */
   resourceId: string;
   createdAt: number;
 }
@@ -411,7 +424,7 @@ export interface CredentialReader {
   accountById(id: string): Promise<AccountRecord | null>;
   accountByName(name: string): Promise<AccountRecord | null>;
   listAccounts(): Promise<AccountRecord[]>;
-  /** A key of an account that is closed reads as revoked. */
+  /** A key of a closed account reads as revoked. */
   keyByDigest(digest: Buffer): Promise<ApiKeyRecord | null>;
   listKeys(accountId?: string): Promise<ApiKeyRecord[]>;
   tokenByDigest(digest: Buffer): Promise<TokenRecord | null>;
@@ -422,23 +435,21 @@ export interface CredentialWriter extends CredentialReader {
   insertKey(record: ApiKeyRecord): Promise<void>;
   revokeKey(id: string, at: number): Promise<void>;
   recordKeyUse(id: string, at: number): Promise<void>;
-  /** Of an account: revokes each key, removes the password and deletes the tokens. */
+  /** Revokes each key of an account, removes its password and deletes its tokens. */
   endAccess(accountId: string, at: number): Promise<void>;
-  /** Closes an account for good; one that is closed keeps its first time. */
+  /** Closes an account for good. An account that is already closed keeps its first time. */
   closeAccount(accountId: string, at: number): Promise<void>;
-  /** Deletes the rows of the closed accounts that have nothing left, be it a tombstone. */
+  /** Deletes the rows of closed accounts that have no resources left, not even tombstones. */
   deleteClosedAccounts(): Promise<void>;
-  /** Deletes an account with its keys; false: it has instances or volumes, be it tombstones, and stays as it is. */
+  /** Deletes an account with its keys. False: it has instances or volumes (tombstones count), and is left unchanged. */
   deleteAccount(accountId: string): Promise<boolean>;
   insertToken(record: TokenRecord): Promise<void>;
-  /** Of an account, those that the credential of that digest bought. */
+  /** Deletes the tokens of an account that the credential with that digest obtained. */
   deleteTokensBoughtWith(accountId: string, parentDigest: Buffer): Promise<void>;
   deleteTokensExpiredBefore(time: number): Promise<void>;
 }
 
-/**
- * Reads what is committed. Has no write methods: writes exist only inside a transaction, by type.
- */
+/** Reads committed data. Has no write methods: writes exist only inside a transaction, by type. */
 export interface Reader {
   instances: InstanceReader;
   volumes: VolumeReader;
@@ -460,11 +471,9 @@ export interface Reader {
 }
 
 /**
- * Reading an instance, a volume or a row of work by its id in a transaction locks it until the end. Whoever writes
- * work for a resource has read the resource first, in the order resource, work: so no write is lost between two.
- * Of several, instances are read before volumes, and each kind in the order of the ids (`lockInstances`,
- * `lockVolumes`): so no two transactions wait for each other. A row that the transaction itself inserts is nobody's to
- * wait for, and may come at any place.
+ * Reading an instance, a volume or work by id locks its row until the end of the transaction. To write work, read the
+ * resource first, then the work, so that no write is lost. Read instances before volumes, each kind ordered by id
+ * (`lockInstances`, `lockVolumes`), which prevents deadlocks. Own inserts are exempt.
  */
 export interface Transaction extends Reader {
   instances: InstanceWriter;
@@ -492,16 +501,16 @@ export interface Transaction extends Reader {
 }
 
 /**
- * Called after each commit, before the transaction's promise resolves; for commits of other processes soon after.
+ * Called after each commit, before the transaction's promise resolves. Commits of other processes follow shortly after.
  */
 export interface CommitListener {
-  /** The instances that the commit wrote, as they are now. */
+  /** The instances that the commit wrote, in their current state. */
   instancesChanged?(records: readonly InstanceRecord[]): void;
   /** The accounts whose volumes the commit wrote. */
   volumesChanged?(accountIds: ReadonlySet<string>): void;
   /** The commit wrote work that may be due. */
   workChanged?(): void;
-  /** Commits of other processes may have been missed: everything cached may be outdated. */
+  /** Commits of other processes may have been missed, so all caches may be outdated. */
   commitsMissed?(): void;
 }
 
@@ -511,11 +520,14 @@ export interface Store {
   /** Whether other processes may serve the same database. */
   readonly isShared: boolean;
   /**
-   * Whether commits of every process arrive within seconds. While they do not, caches must not be used. Cheap: it is
-   * called on each polled read.
+   * Whether commits of every process arrive within seconds. If false, do not use caches. Cheap: each polled read calls
+   * it.
    */
   isCommitFeedLive(): boolean;
-  /** Runs `body` in one transaction: all of it is durable when the promise resolves, or nothing happened. */
+  /**
+   * Runs `body` in one transaction. When the promise resolves, all of it is durable; when it rejects, nothing was
+   * written.
+   */
   transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T>;
   /** Claims up to `limit` rows of a platform that are due and not leased, in one statement. */
   claimWork(claim: {
@@ -526,13 +538,11 @@ export interface Store {
     limit: number;
     resourceKind: ResourceKind;
   }): Promise<Lease[]>;
-  /** When the next row of a platform can be claimed; null: it has no open work. */
+  /** When the next row of a platform can be claimed. Null: it has no open work. */
   nextWorkAt(platform: string): Promise<number | null>;
-  /** Ends the leases of processes that cannot be alive any more; none where the database is shared. */
+  /** Ends the leases of processes that cannot be alive any more. Does nothing if the database is shared. */
   endAbandonedLeases(): Promise<void>;
-  /**
-   * Writes about as much as a create does and takes it back, in one transaction: whether there is room for a write.
-   */
+  /** Checks that there is room for a write: writes about as much as a create and rolls it back, in one transaction. */
   proveWrites(): Promise<void>;
   subscribe(listener: CommitListener): () => void;
   close(): Promise<void>;

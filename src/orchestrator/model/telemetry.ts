@@ -2,18 +2,18 @@ import type { FailureCause } from './failure.ts';
 import type { PlatformCall } from './history.ts';
 import type { Lease } from './work.ts';
 
-/** A call to the platform, or a proof of SSH, that has ended. */
+/** A finished call to the platform, or a finished proof of SSH. */
 export interface TimedCall extends PlatformCall {
   /** When it began. */
   at: number;
 }
 
-/** What became of an instance with a step: it is ONLINE for the first time, or failed. */
+/** The result of a step for its instance: ONLINE for the first time, or failed. */
 export type Verdict =
   | { status: 'ONLINE'; offerId: string; afterMs: number }
   | { status: 'ERROR'; cause: FailureCause };
 
-/** A step of work that has ended. */
+/** A finished step of work. */
 export interface EndedStep {
   lease: Lease;
   /** The request that made the resource. */
@@ -21,16 +21,22 @@ export interface EndedStep {
   begunAt: number;
   endedAt: number;
   calls: readonly TimedCall[];
-  /** What follows; `error`: it threw · `lost`: nothing was written, since the lease was lost or the platform is not trusted. */
+  /**
+   * What follows. `error`: the step threw. `lost`: nothing was written, since the lease was lost or the platform is not
+   * trusted.
+   */
   next: string;
-  /** Why, where something failed. */
+  /** Why something failed. */
   problem: string | undefined;
   verdict: Verdict | undefined;
 }
 
-/** Is told what the work of one platform does, for metrics and traces. It must return at once, and never throw. */
+/**
+ * Receives events about the work of one platform, for metrics and traces. Its methods must return at once and never
+ * throw.
+ */
 export interface Telemetry {
-  /** `isOfStep` false: it belongs to no step, such as a listing. */
+  /** `isOfStep` false: the call is not part of a step, such as a listing. */
   called(call: TimedCall, isOfStep: boolean): void;
   stepEnded(step: EndedStep): void;
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
-/** State that a use case or a step leaves in the cookie of a row of work for the next call. */
+/** Encodes the state that a use case or a step stores in the cookie of a row of work for the next call. */
 interface CookieCodec<T> {
   encode(value: T): string;
-  /** Undefined: there is no cookie, or it is not of this kind of work. */
+  /** Undefined: there is no cookie, or it belongs to another kind of work. */
   decode(cookie: string | null): T | undefined;
 }
 
@@ -24,29 +24,27 @@ function cookieCodec<T>(schema: z.ZodType<T>): CookieCodec<T> {
 const restartSchema = z.object({
   /** When it was accepted, in milliseconds since the epoch. */
   since: z.int().nonnegative(),
-  /** Tells this restart from every other of the machine, for the platform. */
+  /** Identifies this restart of the machine to the platform. */
   id: z.string().min(1),
-  /** `order`: the platform has not said that it is done · `prove`: it has, and the SSH endpoint is not proved yet. */
+  /** `order`: the platform has not confirmed the restart. `prove`: it has; the SSH endpoint is not proved yet. */
   phase: z.enum(['order', 'prove']),
-  /** The driver's own note between two calls. */
+  /** The driver's cookie between two calls. */
   driver: z.string().nullable(),
 });
 export type Restart = z.infer<typeof restartSchema>;
 
-/** What the work of a restart keeps. */
 export const restartCookie: CookieCodec<Restart> = cookieCodec(restartSchema);
 
 const resizeSchema = z.object({
-  /** What the volume is to have. */
+  /** The new size of the volume. */
   sizeGb: z.number().positive(),
-  /** What it costs then. */
+  /** The price at the new size. */
   priceMicroUsdPerHour: z.int().nonnegative(),
-  /** The driver's own note between two calls. */
+  /** The driver's cookie between two calls. */
   driver: z.string().nullable(),
 });
 export type Resize = z.infer<typeof resizeSchema>;
 
-/** What the work of a resize keeps. */
 export const resizeCookie: CookieCodec<Resize> = cookieCodec(resizeSchema);
 
 const volumeMoveSchema = z.object({
@@ -54,14 +52,14 @@ const volumeMoveSchema = z.object({
   target: z.string().min(1),
   /** The host of the copy. */
   host: z.string().min(1),
-  /** The driver's own note between two calls. */
+  /** The driver's cookie between two calls. */
   driver: z.string().nullable(),
 });
 export type VolumeMove = z.infer<typeof volumeMoveSchema>;
 
 const volumeMoveCookie: CookieCodec<VolumeMove> = cookieCodec(volumeMoveSchema);
 
-/** The cookie of an attachment while its volume is copied to another host: the id of the instance, then the move. */
+/** The cookie of an attachment while its volume is copied to another host: the instance's id, then the move. */
 export function toVolumeMoveCookie(instanceId: string, move: VolumeMove): string {
   return `${instanceId} ${volumeMoveCookie.encode(move)}`;
 }

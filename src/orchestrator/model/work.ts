@@ -2,10 +2,10 @@
  * The next step of one resource. A use case writes it in the transaction that writes the resource.
  *
  * Instances: `create` → `verify` (the SSH proof) · `stop` · `start` → `verify` · `restart` · `destroy` · `observe`
- * (read the machine, since something differs) · `hold` (keep the machine of a failed instance until the deadline or a request) ·
- * `release` (give back what a lost instance held, once its machine is proved gone).
- * Volumes: `create` · `attach` (bring the attachments to what is wanted)
- * · `resize` → `attach` · `destroy`. Earlier attempts: `destroy`.
+ * (read the machine, since something differs) · `hold` (keep the machine of a failed instance until the deadline or a
+ * request) · `release` (release what a lost instance held, once its machine is proved gone).
+ * Volumes: `create` · `attach` (attach and detach as wanted) · `resize` → `attach` · `destroy`.
+ * Earlier attempts: `destroy`.
  */
 export const instanceWorkKinds = [
   'create',
@@ -28,42 +28,43 @@ export interface Work {
   resourceId: string;
   resourceKind: ResourceKind;
   kind: InstanceWorkKind | VolumeWorkKind;
-  /**
-   * The driver's state between two calls of one step; a restart and a resize keep more in it, see work-cookies.ts.
-   */
+  /** The driver's state between two calls of one step. Restarts and resizes store more in it; see work-cookies.ts. */
   cookie: string | null;
   /** How often this step was claimed. Above 1, an earlier call may have had an effect. */
   attempt: number;
   notBefore: number;
-  /** When the step counts as failed; null: never. */
+  /** When the step counts as failed. Null: never. */
   deadlineAt: number | null;
   lastError: string | null;
-  /** The attempt before which the step waited for what an earlier create may still have made; null: it did not. */
+  /**
+   * The attempt before which the step waited for a resource that an earlier create may still have made. Null: it did
+   * not wait.
+   */
   waitedAttempt: number | null;
-  /** Whether the instance would end by a loss beyond the cap: it is asked for again until an operator accepts it. */
+  /** Whether ending the instance is held back by a loss cap. The step repeats until an operator accepts the loss. */
   isHeld: boolean;
 }
 
-/** A row of work as an operator sees it. */
+/** A row of work as shown to an operator. */
 export interface OpenWork extends Work {
   platform: string;
-  /** Since when it is due, however often it was tried. */
+  /** Since when it is due, regardless of later tries. */
   waitsSince: number;
-  /** Until when a server works on it; over: none does. */
+  /** The end of the lease. In the past: no server works on it. */
   leaseUntil: number;
 }
 
 /**
- * A claim on a row of work. `token` is unique to the claim and each later write repeats it, so that a
- * holder who was paused and lost the lease writes nothing.
+ * A claim on a row of work. `token` is unique to the claim and checked by each later write, so a holder that was paused
+ * and lost the lease writes nothing.
  */
 export interface Lease extends Work {
   token: string;
-  /** Renewed while a call that was given up still runs. */
+  /** Renewed while a call that the core gave up is still running. */
   until: number;
   /** See `Call`. */
   fence: number;
 }
 
-/** The state of a lease when its holder writes: still held, superseded by other work of a use case, or lost. */
+/** The state of a lease when its holder writes: still held, superseded by a use case's other work, or lost. */
 export type LeaseState = 'held' | 'superseded' | 'lost';

@@ -6,9 +6,9 @@ import type { AlarmKind, AlarmRecord } from '../model/alarm.ts';
 import type { Store } from '../model/store.ts';
 
 /**
- * Says that somebody is at an alarm, or at all of a kind. It ends when its cause does.
+ * Records that an operator is working on an alarm, or on all alarms of a kind. Each ends with its cause.
  *
- * @throws {ApiError} `not_found` where none stands.
+ * @throws {ApiError} `not_found` if no such alarm is open
  */
 export async function acknowledgeAlarms(
   deps: { store: Store; clock: Clock },

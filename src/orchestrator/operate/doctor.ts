@@ -3,7 +3,7 @@ import { timeOrNullSchema, toTime } from '../../operators/views/values.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Diagnosis } from '../../ports/diagnosis.ts';
 
-/** One finding, and the platform of berth.yaml that it is about; undefined: it is about this machine. */
+/** One finding, and the platform of berth.yaml that it concerns. Undefined: it concerns this machine. */
 export interface DoctorFinding extends Diagnosis {
   platform?: string;
 }
@@ -25,12 +25,12 @@ export const doctorReportSchema = z
   .meta({ id: 'DoctorReport' });
 export type DoctorReport = z.infer<typeof doctorReportSchema>;
 
-/** How long `look` waits for the end of the examination. */
+/** How long `look` waits for the checks to end. */
 const WAIT_MS = 20_000;
 
 interface Deps {
   clock: Clock;
-  /** Yields one finding after the other. */
+  /** Runs the checks and yields their findings one by one. */
   examine: () => AsyncIterable<DoctorFinding>;
 }
 
@@ -46,7 +46,7 @@ export class Doctor {
     this.#deps = deps;
   }
 
-  /** What was found last, or so far. */
+  /** The findings of the last run, or of the current run so far. */
   report(): DoctorReport {
     return {
       begun_at: toTime(this.#begunAt),
@@ -61,7 +61,7 @@ export class Doctor {
     };
   }
 
-  /** Begins the checks unless they run already, and waits for their end, at most `WAIT_MS`. */
+  /** Starts the checks unless they are already running, and waits for their end, at most `WAIT_MS`. */
   async look(): Promise<DoctorReport> {
     this.#running ??= this.#examine().finally(() => {
       this.#running = undefined;

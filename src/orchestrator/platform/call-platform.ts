@@ -22,36 +22,39 @@ import type { StepTrace } from './step-trace.ts';
 interface Waiting {
   clock: Clock;
   options: { callTimeoutMs: number };
-  /** Of the step that waits. */
+  /** The trace of the step that waits. */
   trace?: StepTrace;
   telemetry?: Telemetry;
 }
 
-/** A point at which a test may kill the process: around each call to the platform and each write after it. */
+/** A point where a test may kill the process: before and after each call to the platform, and after each write. */
 export type Failpoint = (name: string) => void;
 
 type Caller = Waiting &
   LeaseKeeping & { failpoint: Failpoint; health: Pick<PlatformHealth, 'accepted' | 'refused'> };
 
-/** The longest pause that a platform may ask for. */
+/** The longest pause that a platform may request. */
 const LONGEST_PAUSE_MS = 10 * 60_000;
 const DEFAULT_PAUSE_MS = 1_000;
 
-/** The share of a lease in which a call that was given up renews it. */
+/**
+ * A lease is long enough for a call if 1/16 of it is left after the call's timeout, for the renewal of a call that was
+ * given up.
+ */
 const RENEWALS = 16;
 
-/** The lease would expire during one more call: its holder sends nothing and writes nothing. */
+/** The lease could expire during one more call. Its holder sends and writes nothing. */
 export class LeaseEnding extends Error {
   override readonly name = 'LeaseEnding';
 }
 
 /**
- * Runs one step of a driver with a deadline, and aborts it there. The lease is kept until the call has ended, so that no second
- * call for the resource begins meanwhile. A rejection leaves the outcome unknown; refused credentials are reported to the
- * platform's health.
+ * Runs one driver step with a deadline, and aborts it at the deadline. The lease is renewed until the call has ended,
+ * so no second call for the resource starts meanwhile. A rejection means an unknown outcome. Refused credentials are
+ * reported to the platform's health.
  *
- * @throws {LeaseEnding} if the call could outlast the lease, so that another holder may be at it meanwhile.
- * @throws {CallUnderWay} if the lease was lost during the call, or this process ends first.
+ * @throws {LeaseEnding} if the call could outlast the lease; another holder could then make a call at the same time
+ * @throws {CallUnderWay} if the lease was lost during the call, or this process stops first
  */
 export async function callStep<T>(
   context: Caller,
@@ -62,7 +65,7 @@ export async function callStep<T>(
   const { resourceId, kind } = lease;
   failpoint(`${kind}:before-call`);
   const sentAt = clock.now();
-  // If the clock here is behind, the lease expires sooner than it seems.
+  // If the local clock is behind, the lease expires earlier than it shows.
   const behindMs = Math.max(0, 0 - (clock.offsetMs?.() ?? 0));
   if (sentAt + behindMs + options.callTimeoutMs + options.leaseMs / RENEWALS > lease.until)
     throw new LeaseEnding(`the lease ends before a ${kind} would`);
@@ -92,7 +95,7 @@ export async function callStep<T>(
   return step;
 }
 
-/** Makes one changing call that has no lease, with a deadline. Its fence is the time. */
+/** Makes one changing call without a lease, with a deadline. Its fence is the current time. */
 export function callOnce<T>({ clock, options }: Waiting, call: (limits: Call) => Promise<T>): Promise<T> {
   const now = clock.now();
   const deadline = now + options.callTimeoutMs;
@@ -103,7 +106,7 @@ export function callOnce<T>({ clock, options }: Waiting, call: (limits: Call) =>
 
 type Unknown = Extract<Presence<unknown>, { answer: 'unknown' }>;
 
-/** Reads from the platform with a deadline. Any failure, and any malformed answer, is `unknown`, never absence. */
+/** Reads from the platform with a deadline. Any failure and any malformed answer is `unknown`, never absence. */
 export async function observe<Answer extends Presence<unknown> | Listing<unknown>>(
   context: Waiting,
   call: () => Promise<Answer>,
@@ -116,7 +119,11 @@ export async function observe<Answer extends Presence<unknown> | Listing<unknown
   return found;
 }
 
-/** @throws {Error} if the answer is malformed: a driver may pass on what its platform sent. */
+/**
+ * Cleans an answer.
+ *
+ * @throws {Error} if the answer is malformed: a driver may pass on what its platform sent
+ */
 async function read<Answer extends Presence<unknown> | Listing<unknown>>(
   value: Answer,
 ): Promise<Answer | Unknown> {
@@ -144,14 +151,18 @@ async function read<Answer extends Presence<unknown> | Listing<unknown>>(
   }
 }
 
-/** @throws {Error} if it does not say which have answered: then nothing is proved gone. */
+/**
+ * Cleans the host names.
+ *
+ * @throws {Error} if the answering hosts are not listed; then nothing is proved gone
+ */
 function withHosts(hosts: AskedHosts | undefined): { hosts?: AskedHosts } {
   if (hosts === undefined) return {};
   const { answered, silent } = hosts;
   return { hosts: { answered: answered.map(cleanText), silent: silent.map(cleanText) } };
 }
 
-/** Reads what there is room for, with a deadline. Any failure, and any figure that is none, is `unknown`. */
+/** Reads the free capacity with a deadline. Any failure and any malformed figure is `unknown`. */
 export async function askInventory(context: Waiting, call: () => Promise<Inventory>): Promise<Inventory> {
   const sentAt = context.clock.now();
   const answer = await answerInTime(context, call, (inventory): Inventory => {
@@ -186,7 +197,7 @@ function cleanedHost(shown: ObservedHost): ObservedHost {
   return devices === undefined ? host : { ...host, devices };
 }
 
-/** Asks the driver which hosts could take a resource, with a deadline. Any failure is `unknown`. */
+/** Asks the driver which hosts can take a resource, with a deadline. Any failure is `unknown`. */
 export async function askWhere(context: Waiting, call: () => Promise<Placing>): Promise<Placing> {
   const sentAt = context.clock.now();
   const answer = await answerInTime(context, call, (placing): Placing => {
@@ -212,7 +223,7 @@ export async function askConsole<Read>(
   return answer;
 }
 
-/** One SSH proof with a deadline. The machine's own texts are cleaned like those of the platform. */
+/** Makes one SSH proof with a deadline. The machine's own texts are cleaned like those of the platform. */
 export async function prove(context: Waiting, probe: () => Promise<ProbeResult>): Promise<ProbeResult> {
   const sentAt = context.clock.now();
   const answer = await answerInTime(context, probe, (result) =>
@@ -225,7 +236,7 @@ export async function prove(context: Waiting, probe: () => Promise<ProbeResult>)
   return result;
 }
 
-/** Tells the history, the metrics and the traces of a call that was sent at `at` and has ended. */
+/** Adds a finished call that was sent at `at` to the history, the metrics and the traces. */
 function noteCall(
   { clock, trace, telemetry }: Waiting,
   call: string,
@@ -241,7 +252,7 @@ function noteCall(
 
 type Answered<Read> = { value: Read } | { problem: string };
 
-/** Waits for an answer no longer than a call may take; never rejects, also where `read` throws. */
+/** Waits for an answer until the call timeout. Never rejects, even if `read` throws. */
 async function answerInTime<T, Read>(
   context: Waiting,
   call: () => Promise<T>,
@@ -263,7 +274,7 @@ async function readAnswer<T, Read>(
   }
 }
 
-/** Waits no longer than a call may take. Undefined: it took longer. */
+/** Waits until the call timeout. Undefined: no answer until then. */
 export async function within<T>({ clock, options }: Waiting, answering: Promise<T>): Promise<T | undefined> {
   const { promise: deadline, resolve } = Promise.withResolvers<undefined>();
   const timer = clock.setTimer(options.callTimeoutMs, () => resolve(undefined));
@@ -272,7 +283,7 @@ export async function within<T>({ clock, options }: Waiting, answering: Promise<
   return answer;
 }
 
-/** The step with its texts cleaned and its pauses limited. */
+/** The step with cleaned texts and limited pauses. */
 function sane<T>(step: Step<T>): Step<T> {
   switch (step.outcome) {
     case 'done':
@@ -292,14 +303,17 @@ function pauseOf(ms: number): number {
   return Number.isFinite(ms) ? Math.min(Math.max(0, ms), LONGEST_PAUSE_MS) : DEFAULT_PAUSE_MS;
 }
 
-/** @throws {Error} if one of them has no ref. */
 async function withRefs<T>(listed: readonly T[]): Promise<T[]> {
   const items: T[] = [];
   for await (const slice of inSlices(listed)) for (const item of slice) items.push(withRef(item));
   return items;
 }
 
-/** @throws {Error} if the resource has no ref. */
+/**
+ * Cleans an observed resource.
+ *
+ * @throws {Error} if the resource has no ref
+ */
 function withRef<T>(observed: T): T {
   if (typeof (observed as Partial<ObservedMachine> | null)?.ref !== 'string')
     throw new Error('the driver shows a resource without its ref');
@@ -307,8 +321,8 @@ function withRef<T>(observed: T): T {
 }
 
 /**
- * The observed resource with the texts that go into rows cleaned. The note is left as it is and validated where it is
- * read.
+ * The observed resource, with the texts that are stored in rows cleaned. The note is not cleaned; its reader validates
+ * it.
  */
 function cleanedResource<T>(observed: T): T {
   if (observed === null) return observed;
@@ -319,7 +333,9 @@ function cleanedResource<T>(observed: T): T {
   return (cleanEndpoint === endpoint ? clean : { ...clean, endpoint: cleanEndpoint }) as T;
 }
 
-/** `shown` with its texts cleaned; the same object if they were clean. @throws {TypeError} if one is no text. */
+/**
+ * `shown` with its texts cleaned, or `shown` itself if nothing changed. @throws {TypeError} if a text is not a string
+ */
 function cleaned<T extends object>(
   shown: T,
   required: readonly (keyof T)[],

@@ -8,9 +8,8 @@ import type { SharedListing } from './shared-listing.ts';
 import type { Observation } from './visibility.ts';
 
 /**
- * Reads one machine. `gone` is returned only if it is proved: `get` says so, and so does a trusted listing that began
- * after it; otherwise the answer is `unknown`. A resource that was made just now may be missing from both: see
- * `mayAppearForMs`.
+ * Reads one machine. The answer is `gone` only if that is proved: `get` reports it, and a trusted listing that began
+ * later agrees. Otherwise the answer is `unknown`. A new resource may be missing from both: see `mayAppearForMs`.
  */
 export async function confirmMachine(
   context: ReconcileContext,
@@ -22,9 +21,9 @@ export async function confirmMachine(
 }
 
 /**
- * {@link confirmMachine}, for one that is being removed: a host that is lost for days must not hold the deletes of the others.
- * Once its own host says that it does not have it, it is gone, if it cannot have been moved to a host that is silent:
- * a listing showed it while those were silent already, or the operator accepts losses.
+ * {@link confirmMachine} for a machine that is being removed: a host that is down for days must not block deletes on
+ * others. The machine is gone once its own host does not have it and it cannot have moved to a silent host: a listing
+ * showed it while those hosts were silent already, or the operator accepts losses.
  */
 export async function confirmRemoved(
   context: ReconcileContext,
@@ -36,15 +35,16 @@ export async function confirmRemoved(
   return { ...(await proved(seen, record.ownerRef, context.machines)), observedAt };
 }
 
-/** Where the row says that its machine is. */
+/** The columns of a row that locate its machine. */
 type Located = Pick<InstanceRecord, 'ownerRef' | 'host'>;
 
-/** Reads the machine of a row. */
 export function readMachine(context: ReconcileContext, record: Located): Promise<Presence<ObservedMachine>> {
   return observe(context, () => askForMachine(context, record));
 }
 
-/** Asks the driver for the machine of a row. `gone` is also the answer of the host that had it last. */
+/**
+ * Asks the driver for the machine of a row. `gone` is passed on only if the host that last had the machine answered.
+ */
 export async function askForMachine(
   context: ReconcileContext,
   { ownerRef, host }: Located,
@@ -71,7 +71,7 @@ async function besideSilence(
   return { answer: 'unknown', reason };
 }
 
-/** {@link confirmMachine}, for a volume. */
+/** {@link confirmMachine} for a volume. */
 export async function confirmVolume(
   context: ReconcileContext,
   ref: OwnerRef,

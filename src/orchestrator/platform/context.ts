@@ -17,14 +17,17 @@ import type { SharedListing } from './shared-listing.ts';
 import type { Sightings } from './sightings.ts';
 import type { StepTrace } from './step-trace.ts';
 
-/** What the steps of durable work use: one for each platform, which knows nothing of the health of another. */
+/**
+ * Dependencies of the steps of durable work. Each platform has its own context, independent of the health of the
+ * others.
+ */
 export interface ReconcileContext {
   store: Store;
-  /** The name of the platform, as its rows have it. */
+  /** The name of the platform, as in its rows. */
   platform: string;
-  /** The names of the others that are configured: what is noted as theirs is not touched here. */
+  /** The names of the other configured platforms. Resources whose note names one of them are not touched. */
   otherPlatforms: ReadonlySet<string>;
-  /** Of this database, on every platform. */
+  /** The id of this database, the same on every platform. */
   installationId: string;
   driver: PlatformDriver;
   probe: SshProbe;
@@ -33,24 +36,24 @@ export interface ReconcileContext {
   random: Random;
   log: Log;
   alarms: Alarms;
-  /** Of all platforms of this process. */
+  /** Shared by all platforms of this process. */
   endpoints: RunningEndpoints;
   health: PlatformHealth;
-  /** How the platform's listings differ from the rows. */
+  /** The differences between the platform's listings and the rows. */
   sightings: Sightings;
-  /** The resources of the platform whose work waits after a restore. */
+  /** The platform's resources whose work waits after a restore. */
   restoreHold: RestoreHold;
-  /** The platform's listings, shared by the drift detector and by every proof of absence. */
+  /** The platform's machine listings, shared by the drift detector and every proof of absence. */
   machines: SharedListing<ObservedMachine>;
-  /** Undefined where the platform has no volumes. */
+  /** Undefined if the platform has no volumes. */
   volumes: SharedListing<ObservedVolume> | undefined;
   losses: LossCap;
   inventory: PlatformInventory;
   options: ReconcileOptions;
-  /** Aborted when this process ends its work. */
+  /** Aborted when this process stops. */
   stopping: AbortSignal;
   failpoint: Failpoint;
   telemetry?: Telemetry;
-  /** Of the step that runs. */
+  /** The trace of the running step. */
   trace?: StepTrace;
 }

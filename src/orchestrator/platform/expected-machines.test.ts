@@ -6,7 +6,7 @@ import type { InstanceRecord } from '../model/records.ts';
 import type { CommitListener, Store } from '../model/store.ts';
 import { changedBefore, ExpectedMachines, isExpected } from './expected-machines.ts';
 
-/** A store of which only what is told and what is listed matters. */
+/** A store that implements only the commit feed and the live rows. */
 function setUp(...rows: InstanceRecord[]) {
   let listener: CommitListener = {};
   const state = { rows, reads: 0, isHeard: true };

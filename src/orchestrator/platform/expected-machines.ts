@@ -6,11 +6,11 @@ import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { LiveInstance, Store } from '../model/store.ts';
 import type { ReconcileOptions } from './options.ts';
 
-/** What a row expects of the platform. */
+/** The state of a machine according to its row. */
 export interface ExpectedMachine {
   id: string;
   status: InstanceStatus;
-  /** No more of it than is compared: there is one for each row. */
+  /** Only the compared fields, to save memory: there is one object for each row. */
   endpoint: Pick<Endpoint, 'publicIp' | 'sshPort'> | null;
   /** When the row last changed, in milliseconds since the epoch. */
   since: number;
@@ -21,17 +21,17 @@ export interface ExpectedMachine {
   host: string | null;
 }
 
-/** A commit arrives within seconds; fewer rows than this are destroyed meanwhile. */
+/** A commit arrives within seconds. Fewer rows than this are destroyed in that time. */
 const DESTROYED_KEPT = 10_000;
 
-/** The live rows of one platform by owner ref, kept up to date from the commit feed. */
+/** The live rows of one platform by owner ref, updated from the commit feed. */
 export class ExpectedMachines {
   readonly #store: Store;
   readonly #platform: string;
   readonly #rows = new Map<OwnerRef, ExpectedMachine>();
-  /** The ref under which each row is kept, by id: another attempt or an adoption changes it. */
+  /** The ref of each row, by id. Another attempt or an adoption changes it. */
   readonly #refs = new Map<string, OwnerRef>();
-  /** The ids of destroyed rows, so that an older commit that arrives later does not bring them back; the oldest first. */
+  /** The ids of destroyed rows, oldest first. They keep a late commit from restoring a destroyed row. */
   readonly #destroyed = new Set<string>();
   readonly #unsubscribe: () => void;
   /** Whether commits may have been missed. */
@@ -51,8 +51,8 @@ export class ExpectedMachines {
   }
 
   /**
-   * Reads every live row if commits may have been missed. A row that was live before and is not read has been
-   * destroyed. Rejects if the store does.
+   * Reads every live row if commits may have been missed. A known row that is not read again has been destroyed.
+   * Rejects if the store does.
    */
   async refresh(): Promise<void> {
     if (!this.#isStale && this.#store.isCommitFeedLive()) return;
@@ -73,7 +73,7 @@ export class ExpectedMachines {
     return this.#rows.entries();
   }
 
-  /** The row is destroyed, whatever older commits say. */
+  /** Removes a destroyed row. Older commits that arrive later do not restore it. */
   forget(ref: OwnerRef, id = this.#rows.get(ref)?.id): void {
     if (id === undefined) return;
     this.#refs.delete(id);
@@ -96,7 +96,7 @@ export class ExpectedMachines {
     for (const [ref, { version }] of before) if (this.#rows.get(ref)?.version === version) this.forget(ref);
   }
 
-  /** Commits of several processes may arrive out of order. */
+  /** Applies a commit. Commits of several processes may arrive out of order. */
   #apply(instance: LiveInstance): void {
     if (instance.platform !== this.#platform) return;
     const { id, ownerRef, status, updatedAt: since, version, createOpenUntil, host } = instance;
@@ -117,8 +117,8 @@ export class ExpectedMachines {
 }
 
 /**
- * Whether a row that last changed at `since` can be compared with a listing that began at `moment`. A time further
- * ahead than a lease lasts was written by a wrong clock; such a row is always compared.
+ * Whether a row that last changed at `since` can be compared with a listing that began at `moment`. A time more than a
+ * lease ahead was written by a wrong clock; such a row is always compared.
  */
 export function changedBefore(
   since: number,
@@ -128,7 +128,7 @@ export function changedBefore(
   return since < moment || since > clock.now() + options.leaseMs;
 }
 
-/** Whether the platform must list the machine of such a row: it was seen there, and nobody is removing it. */
+/** Whether a listing must contain the machine of the row: the platform has shown it, and it is not being removed. */
 export function isExpected({ status, endpoint, createOpenUntil }: ExpectedMachine): boolean {
   switch (status) {
     case 'ONLINE':

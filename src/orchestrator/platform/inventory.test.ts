@@ -22,7 +22,7 @@ const kept: HeldClaim = { ...failed, isKept: true };
 const elsewhere: HeldClaim = { ...claim, ownerRef: 'berth-b', platform: 'west' };
 const free = (units: number) => ({ offerId: 'offer', datacenter: 'dc', units });
 
-/** A count of one offer in one region; `claims` are what is held before it and after it. */
+/** A count of one offer in one region. `claims`: the claims before and after the count. */
 function counting(answer: unknown, claims: readonly HeldClaim[][] = [[], []]) {
   const clock = new VirtualClock();
   const warnings: object[] = [];

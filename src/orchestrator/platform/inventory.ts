@@ -15,7 +15,7 @@ import type { Telemetry } from '../model/telemetry.ts';
 import { askInventory } from './call-platform.ts';
 
 interface Deps {
-  /** Its name. */
+  /** The name of the platform. */
   platform: string;
   driver: Pick<PlatformDriver, 'inventory'>;
   store: Pick<Store, 'read'>;
@@ -27,20 +27,23 @@ interface Deps {
   telemetry?: Telemetry;
 }
 
-/** For so long the last count holds while the platform does not count. After that nothing of it is sold. */
+/**
+ * How long the last count is valid while the platform does not count, in milliseconds. After that none of its units are
+ * sold.
+ */
 const COUNT_HOLDS_MS = 10 * 60_000;
 
 /**
- * What the platform itself has room for, beside the units of the catalog: hosts that are down or cordoned, devices that are
- * broken. Counted with each listing; where the driver does not count, nothing is limited by it.
+ * Free capacity as the platform itself counts it, in addition to the units of the catalog: without hosts that are down
+ * or cordoned and broken devices. Refreshed with each listing. If the driver does not count, it sets no limit.
  */
 export class PlatformInventory {
-  /** Free units by offer, as they were counted last. */
+  /** Free units by offer in the last count. */
   freeUnits: ReadonlyMap<string, number> = new Map();
-  /** The hosts as they were told with the last count. */
+  /** The hosts in the last count. */
   hosts: readonly ObservedHost[] = [];
   readonly #deps: Deps;
-  /** Units that claims may take, the taken ones included. */
+  /** Units that claims may take, including the taken ones. */
   #capacity: ReadonlyMap<string, number> = new Map();
   #countedAt: number | undefined;
   #isUnknown = false;
@@ -49,32 +52,32 @@ export class PlatformInventory {
     this.#deps = deps;
   }
 
-  /** Units that claims of a placement may take; undefined: any number. */
+  /** Units that claims may take for an offer in a region. Undefined: no limit. */
   capacity(offerId: string, region: string): number | undefined {
     if (this.#deps.driver.inventory === undefined) return undefined;
     return this.#holds ? this.#capacity.get(`${offerId} ${region}`) : 0;
   }
 
-  /** How old the last count is: 0 where nothing is counted, infinite before the first. */
+  /** The age of the last count. 0: the driver does not count. Infinite: not counted yet. */
   get ageMs(): number {
     const { driver, clock } = this.#deps;
     if (driver.inventory === undefined) return 0;
     return this.#countedAt === undefined ? Number.POSITIVE_INFINITY : clock.now() - this.#countedAt;
   }
 
-  /** Whether the count is too old to hold, or hosts did not answer it: there may be more room than it says. */
+  /** Whether the count is too old, or hosts did not answer it. More may be free than it shows. */
   get isPartial(): boolean {
     return !this.#holds || this.hosts.some(({ state }) => state === 'silent');
   }
 
-  /** A clock that was set back makes no count younger. */
+  /** Whether the count is still valid. The absolute value covers a clock that was set back. */
   get #holds(): boolean {
     return Math.abs(this.ageMs) <= COUNT_HOLDS_MS;
   }
 
   /**
-   * Asks the platform. `listed`: the machines of its last listing; `unseen`: those on hosts that do not answer, whose
-   * room no count takes for free. Never rejects.
+   * Asks the platform for its count. `listed`: the machines of its last listing. `unseen`: machines on silent hosts; no
+   * count treats their capacity as free. Never rejects.
    */
   async refresh(
     listed: ReadonlyMap<OwnerRef, ObservedMachine>,
@@ -108,8 +111,8 @@ export class PlatformInventory {
   }
 
   /**
-   * Claims whose machine is in the count, and those that are free, may be taken. A claim whose machine is not made yet will
-   * take one of the free. One of another platform, where the offer was sold before, takes none here.
+   * The new capacity is the free units plus the claims whose machine is in the count. A claim whose machine is not made
+   * yet will take a free unit. A claim on another platform, where the offer was sold before, takes no unit here.
    */
   #keep(free: readonly FreeUnits[], claims: readonly HeldClaim[]): void {
     const { catalog, platform } = this.#deps;
@@ -140,15 +143,15 @@ export class PlatformInventory {
   }
 }
 
-/** A unit that was claimed or given back while the platform counted is in one of both. */
+/** A unit that was claimed or released during the count is in one of the two lists of claims. */
 function takenInCount(claims: readonly HeldClaim[], counted: readonly OwnerRef[]): HeldClaim[] {
   const held = new Map(claims.map((claim) => [claim.ownerRef, claim]));
   return [...new Set(counted)].flatMap((ref) => held.get(ref) ?? []);
 }
 
 /**
- * The claims whose machine was listed and is surely there still. A stopped machine may have given its room back, unless its
- * offer holds it; one that is removed may be among the free already.
+ * The claims whose machine was listed and surely still takes its unit. A stopped machine may have freed its unit,
+ * unless its offer holds it. A machine that is being removed may already be counted as free.
  */
 function stillTaken(
   claims: readonly HeldClaim[],
@@ -165,7 +168,7 @@ function stillTaken(
   });
 }
 
-/** Whether it is not about to be given back. */
+/** Whether the claim is not about to be released. */
 function stays({ status, isKept }: HeldClaim): boolean {
   return isKept || status === 'PROVISIONING' || status === 'ONLINE' || status === 'STOPPED';
 }

@@ -11,26 +11,29 @@ export interface LeaseKeeping {
   log: Pick<Log, 'warn' | 'error'>;
   alarms: Pick<Alarms, 'raise' | 'end'>;
   options: { leaseMs: number };
-  /** Aborted when this process ends its work. */
+  /** Aborted when this process stops. */
   stopping: AbortSignal;
 }
 
-/** The lease was lost, or this process ends, while the call still runs: nothing is written, and the lease is not released. */
+/**
+ * The lease was lost, or this process stops, while the call is still running. Nothing is written, and the lease is not
+ * released.
+ */
 export class CallUnderWay extends Error {
   override readonly name = 'CallUnderWay';
 }
 
-/** How long a call that was given up may run before it is an alarm, in milliseconds. */
+/** How long a call that was given up may run before an alarm is raised, in milliseconds. */
 const STUCK_AFTER_MS = 60_000;
-/** How long a process that ends waits for a call that was given up, in milliseconds. */
+/** How long a stopping process waits for a call that was given up, in milliseconds. */
 const LAST_WAIT_MS = 1_000;
 const STUCK =
   'a call to the platform was given up and does not end: nothing else is done about this resource until it does. Check the ' +
   'platform; if its driver hangs, restart this server';
 
 /**
- * Waits for the end of a call that was given up, and renews its lease meanwhile. A driver kills its commands at the signal, so
- * this is short; a call that does not end keeps its resource busy.
+ * Waits until a call that was given up ends, and renews its lease meanwhile. A driver kills its commands at the signal,
+ * so the wait is short. A call that does not end keeps its resource busy.
  *
  * @throws {CallUnderWay}
  */
@@ -69,7 +72,10 @@ export async function whileLeaseIsKept<T>(
   }
 }
 
-/** A failure of the store is tried again later: the lease may last until then. @throws {CallUnderWay} */
+/**
+ * Renews the lease. After a failure of the store the caller tries again; the lease may last until then. @throws
+ * {CallUnderWay}
+ */
 async function renew({ store, clock, options, log }: LeaseKeeping, lease: Lease): Promise<void> {
   const until = clock.now() + options.leaseMs;
   try {
@@ -82,7 +88,7 @@ async function renew({ store, clock, options, log }: LeaseKeeping, lease: Lease)
   }
 }
 
-/** Waits until `ending` is over, `ms` have passed or `signal` is aborted. */
+/** Waits until `ending` settles, `ms` have passed or `signal` is aborted. */
 async function eitherOr(
   ending: Promise<void>,
   clock: Clock,

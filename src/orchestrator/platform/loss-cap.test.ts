@@ -52,7 +52,7 @@ async function insert(count: number, status: InstanceRecord['status'] = 'ONLINE'
   });
 }
 
-/** Loses the instance if it may be lost. */
+/** Writes the loss of the instance if the cap admits it. */
 async function recordLoss(nth: number): Promise<boolean> {
   return store.transact(async (tx) => {
     const record = await tx.instances.byId(`ONLINE-${nth}`);
@@ -122,7 +122,7 @@ it('holds the instances of one host beyond its own cap, with an alarm that names
   await store.transact(async (tx) => {
     for (let nth = 0; nth < 60; nth++) {
       const record = await tx.instances.byId(`ONLINE-${nth}`);
-      // Of 60, 12 may be lost; of the six on one host, three.
+      // The caps: 12 of 60 instances, and three of the six on one host.
       if (record !== null) await tx.instances.update({ ...record, host: nth < 6 ? 'rack-1' : 'rack-2' });
     }
   });

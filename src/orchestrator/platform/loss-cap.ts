@@ -12,22 +12,22 @@ interface Deps {
   options: { maxLosses: LossCapOptions; lastRetryMs: number };
 }
 
-/** The `lastError` of the work of an instance that is held. */
+/** The `lastError` of the work of an instance that the cap holds. */
 export const HELD = 'held: too many instances were lost at once';
 
 /** The losses, compared with the cap. */
 export interface LossCount {
   /** Losses in the window. */
   count: number;
-  /** How many there may be. */
+  /** How many losses the cap allows. */
   cap: number;
-  /** Until when the operator lets them pass, in milliseconds since the epoch; null: the cap holds. */
+  /** Until when the operator accepts losses, in milliseconds since the epoch. Null: the cap applies. */
   acceptedUntil: number | null;
 }
 
 /**
- * Counts the instances that were lost on a platform, or on one of its hosts. `share` is of the instances that there
- * were before the losses.
+ * Counts the instances lost on a platform or on one of its hosts. `share` applies to the number of instances before the
+ * losses.
  */
 export async function countLosses(
   { losses, instances, marks }: Pick<Reader, 'losses' | 'instances' | 'marks'>,
@@ -48,7 +48,7 @@ export async function countLosses(
   };
 }
 
-/** Until when the operator takes it that what a platform does not show is lost; null: not now. */
+/** Until when the operator accepts missing machines as lost. Null: not accepted now. */
 async function acceptedUntil(marks: Reader['marks'], platform: string, now: number): Promise<number | null> {
   const until = await marks.get(markOf(platform, 'losses_accepted_until'));
   return until !== null && now < until ? until : null;
@@ -60,33 +60,33 @@ export interface Losing {
   clock: Pick<Clock, 'now'>;
 }
 
-/** Whether the operator accepts the losses of the platform now. */
+/** Whether the operator currently accepts losses of the platform. */
 export async function areLossesAccepted({ store, platform, clock }: Losing): Promise<boolean> {
   return (await acceptedUntil(store.read.marks, platform, clock.now())) !== null;
 }
 
 /**
- * Limits how many instances of a platform, and of each of its hosts, may end as lost. When a platform or a host loses
- * many machines at once, its answers are more likely wrong than the machines gone: beyond the cap an instance keeps its
- * state until an operator accepts the losses. O: 404 and ERROR are final for the client.
+ * Limits how many instances of a platform, and of each of its hosts, may end as lost. If many are missing at once, the
+ * answers are more likely wrong. Beyond the cap, an instance keeps its state until an operator accepts the losses. O:
+ * 404 and ERROR are final for the client.
  */
 export class LossCap {
   readonly #deps: Deps;
-  /** When each instance that is held was last tried. */
+  /** The time of the last try for each held instance. */
   readonly #held = new Map<string, number>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  /** Instances that this process has lately held. */
+  /** How many instances this process has recently held. */
   get held(): number {
     const { clock, options } = this.#deps;
     for (const [id, at] of this.#held) if (clock.now() - at > 2 * options.lastRetryMs) this.#held.delete(id);
     return this.#held.size;
   }
 
-  /** Counts the loss of `record` in the transaction that writes it; false: it is not to be written. */
+  /** Counts the loss of `record` in the transaction that writes it. False: do not write the loss. */
   async admits(tx: Transaction, { id, platform, host }: InstanceRecord): Promise<boolean> {
     const { clock, options } = this.#deps;
     const now = clock.now();
@@ -102,7 +102,7 @@ export class LossCap {
     return true;
   }
 
-  /** It stands while instances are held: the step of each is tried again and again. */
+  /** The alarm stays open while instances are held, since the step of each is retried. */
   #alarm({ count, cap }: LossCount, { platform, host }: PlatformPart): void {
     const { log, alarms, options } = this.#deps;
     const { windowMs } = options.maxLosses;

@@ -4,7 +4,7 @@ import type { Endpoint, ObservedMachine } from '../model/platform-driver.ts';
 import type { ReconcileContext } from './context.ts';
 import type { ExpectedMachine } from './expected-machines.ts';
 
-/** Only instances in these states raise alarms: the machine of any other is about to be removed. */
+/** Only instances in these states raise alarms. The machine of any other is about to be removed. */
 const WATCHED: ReadonlySet<InstanceStatus> = new Set(['PROVISIONING', 'ONLINE', 'STOPPED']);
 
 const PAUSED =
@@ -19,25 +19,25 @@ type Context = Pick<ReconcileContext, 'alarms' | 'platform' | 'log' | 'endpoints
 type MachineAlarm = 'machine_paused' | 'machine_fault' | 'endpoint_shared';
 
 /**
- * The alarms about machines, from one listing: those that are paused, those that run with a fault, and those that run at
- * one endpoint. An alarm ends with the listing that shows its machines without it.
+ * The alarms of one listing: machines that are paused, that run with a fault, or that share an endpoint. An alarm ends
+ * with the first listing that shows its machines without the problem.
  */
 export class MachineAlarms {
   readonly #context: Context;
-  /** What has one after this listing: instances, or endpoints. */
+  /** The instances or endpoints with an alarm after this listing. */
   readonly #subjects: Readonly<Record<MachineAlarm, Set<string>>> = {
     machine_paused: new Set(),
     machine_fault: new Set(),
     endpoint_shared: new Set(),
   };
-  /** Which instance was seen at an endpoint first. */
+  /** The first instance seen at each endpoint. */
   readonly #idsByEndpoint = new Map<string, string>();
 
   constructor(context: Context) {
     this.#context = context;
   }
 
-  /** Where a machine is not listed, its alarms stay as they are: its host may not answer. */
+  /** Adds a machine of the listing. If the machine is not listed, its alarms do not change: its host may be silent. */
   see({ id, status, endpoint }: ExpectedMachine, machine: ObservedMachine | undefined): void {
     if (!WATCHED.has(status)) return;
     if (machine === undefined) {
@@ -50,7 +50,7 @@ export class MachineAlarms {
     if (power === 'paused') this.#raise('machine_paused', id, PAUSED, detail);
     if (fault !== undefined)
       this.#raise('machine_fault', id, `a machine has a fault: ${fault.remedy}`, fault.finding);
-    // What is stopped may keep an address that another has by now.
+    // A stopped machine may keep an address that another machine has now.
     if (power === 'running' && status !== 'STOPPED' && machine.endpoint !== undefined)
       this.#seeAt(toSubject(machine.endpoint), id);
   }
@@ -63,7 +63,7 @@ export class MachineAlarms {
     if (other !== undefined) this.#raise('endpoint_shared', subject, SHARED, `${other} and ${id}`);
   }
 
-  /** Ends those of the machines that were not seen with one. */
+  /** Ends the alarms that this listing did not confirm. */
   close(): void {
     const { alarms, platform, endpoints } = this.#context;
     endpoints.replace(platform, this.#idsByEndpoint);

@@ -4,14 +4,13 @@ import type { Reader, Store } from '../model/store.ts';
 import type { Sightings } from './sightings.ts';
 
 const RETRY_AFTER_SECONDS = 2;
-/** The ids that this program gives out. */
+/** The format of the ids that Berth issues. */
 export const ISSUED_ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
 
 /**
- * The store as requests use it: a missing row is 503, not 404, while it does not prove absence. O: a client takes a
- * 404 for DESTROYED. Absence is not proved while a platform shows a resource of that id without a row, nor after a start
- * until every platform has given one complete listing, since an id does not name its platform. `others`: platforms that
- * another server compares with the database after a restore.
+ * The store for requests: a missing row is 503, not 404, unless absence is proved. O: a client reads a 404 as
+ * DESTROYED. Not proved: a platform shows the id without a row, or since the start neither were all platforms listed
+ * completely nor has `restoreDoubtMs` passed. `others`: platforms that another server compares after a restore.
  */
 export function guardNotFound(
   store: Store,
@@ -39,14 +38,14 @@ function guardReads<Reads extends Guarded>(
   };
   const isProved = (id: string): boolean =>
     platforms.every((one) => one.isAbsenceProved(id.startsWith('vol-') ? 'volume' : 'instance'));
-  /** The proof of absence is read before the row: a row that is written in between is then found. */
+  /** Checks the proof of absence before it reads the row, so a row that is written in between is found. */
   const byId = async <T>(id: string, read: () => Promise<T | null>): Promise<T | null> => {
     const isProvedBefore = !ISSUED_ID.test(id) || (isProved(id) && (await isCompared()));
     const found = await read();
     if (found !== null) return found;
     if (!isProvedBefore) throw uncertain();
     if (ISSUED_ID.test(id) && (await sightings.hasNoRow(id))) throw unavailable(ROW_LOST);
-    // Its row may have been restored since it was read, and its sighting closed.
+    // The row may have been restored after the first read, and its sighting closed.
     return ISSUED_ID.test(id) ? read() : null;
   };
   const listed = async <T>(read: () => Promise<T>): Promise<T> => {

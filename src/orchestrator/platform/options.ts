@@ -1,73 +1,76 @@
 import type { Clock } from '../../ports/clock.ts';
 
-/** How many instances the platform may take before an operator has to look. */
+/** How many instances of a platform may be lost before an operator has to decide. */
 export interface LossCapOptions {
-  /** Of the instances there were, from 0 to 1. */
+  /** Share of the instances before the losses, from 0 to 1. */
   share: number;
-  /** However few there were. */
+  /** Minimum of the cap, for few instances. */
   least: number;
   windowMs: number;
-  /** The same of the instances of one host: all of them at once are more likely a host that answers wrong. */
+  /** The same for the instances of one host. If all of them are missing, the host's answer is probably wrong. */
   perHost: { share: number; least: number };
 }
 
-/** How the durable work is driven. All times in milliseconds. */
+/** Settings of the durable work. All times are in milliseconds. */
 export interface ReconcileOptions {
-  /** How long a claim on a row of work lasts; longer than any call to the platform. */
+  /** How long a claim on a row of work lasts. Longer than any call to the platform. */
   leaseMs: number;
   /** The deadline of one call to the platform, and of one SSH proof. */
   callTimeoutMs: number;
   /** The longest pause between two SSH proofs of an instance that is not ONLINE yet. */
   probeIntervalMs: number;
-  /** Steps under way at once, for instances and for volumes each: one that hangs takes one place only. */
+  /** The limit on concurrent steps, for instances and for volumes each. A step that hangs takes one slot. */
   maxConcurrentSteps: number;
-  /** The first pause before a step is tried again; it doubles up to the last. */
+  /** The first pause before a step is retried. It doubles up to `lastRetryMs`. */
   firstRetryMs: number;
   lastRetryMs: number;
-  /** The longest time after a start for which unknown ids are answered 503, until a complete listing. */
+  /**
+   * How long after a start unknown ids get a 503 without a complete listing. After a restore they get it until the
+   * platform is reconciled.
+   */
   restoreDoubtMs: number;
   /** How long all machines of a platform must be missing before that is accepted. */
   emptyForMs: number;
-  /** How often the platform's listing is held against the rows. */
+  /** How often the platform's listing is compared with the rows. */
   watchIntervalMs: number;
   /** The shortest pause between two listings. */
   listPauseMs: number;
-  /** Above this share of machines that are missing, from 0 to 1, a listing is not believed. */
+  /** A listing is not trusted if more than this share of the machines is missing, from 0 to 1. */
   suspectShare: number;
   maxLosses: LossCapOptions;
   /**
-   * How long the machine of a failed instance is kept for the operator before it is removed. Null: what a failed create made is
-   * removed at once, and a machine that failed later is kept until its DELETE.
+   * How long the machine of a failed instance is kept for the operator. Null: a machine of a failed create is removed
+   * at once, and a machine that failed later is kept until its DELETE.
    */
   holdFailedMs: number | null;
   /** How long a lost instance keeps its unit. */
   holdLostClaimsMs: number;
   /** How long the disks of an instance that ended without a request are kept after its DELETE. */
   keepDisksMs: number;
-  /** What is done with a machine that carries our tag and has no live row. */
+  /** The action on a machine with our tag and no live row. */
   orphans: 'log' | 'stop' | 'reap';
-  /** How old an orphan must be before anything is done with it. */
+  /** How old an orphan must be before that action. */
   orphanGraceMs: number;
 }
 
-/** What no configuration sets. */
+/** Options without a configuration key. */
 export const fixedReconcileOptions = {
   maxConcurrentSteps: 64,
   firstRetryMs: 250,
   lastRetryMs: 30_000,
 } satisfies Partial<ReconcileOptions>;
 
-/** The shortest pause between two listings: a step that waits for one still has most of its lease. */
+/** The shortest pause between two listings. It is short compared with the lease of a step that waits for a listing. */
 export function listPauseMs(leaseMs: number): number {
   return Math.min(250, leaseMs / 8);
 }
 
-/** The longest that one call may take, however long the lease is. */
+/** The upper limit of a call's timeout, for any lease. */
 const MAX_CALL_MS = 20_000;
 
 /**
- * A step makes up to two calls and waits for two listings, and writes after them, all within its lease. A delete beside a silent
- * host may wait for one more before: where that takes too long, its next attempt sends the removal.
+ * A step makes up to two calls, waits for two listings and then writes, all within its lease. A delete may also wait
+ * for one more listing while a host is silent. If that takes too long, the next attempt sends the removal.
  */
 export function callTimeoutMs(leaseMs: number): number {
   return Math.min(MAX_CALL_MS, leaseMs / 4);
@@ -76,12 +79,12 @@ export function callTimeoutMs(leaseMs: number): number {
 export const CLOCK_SKEW_ALARM =
   "the clock here is too far from the database's: no work is claimed and nothing is ended until it is close again; check NTP on both";
 
-/** By how much the clocks of two servers that work on one database may differ: the margin that a lease has for one call. */
+/** How far the clocks of two servers on one database may differ: the time that a lease reserves for one call. */
 export function clockMarginMs({ leaseMs }: { leaseMs: number }): number {
   return callTimeoutMs(leaseMs);
 }
 
-/** Whether a lease that another process holds means here what it means there. */
+/** Whether the end of another process's lease means the same on this clock. */
 export function isClockInSync(clock: Pick<Clock, 'offsetMs'>, options: { leaseMs: number }): boolean {
   return Math.abs(clock.offsetMs?.() ?? 0) <= clockMarginMs(options);
 }

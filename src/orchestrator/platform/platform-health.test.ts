@@ -27,7 +27,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** What a process that starts on the database knows. */
+/** The health as seen by a process that has just started. */
 function newHealth(): PlatformHealth {
   const none = () => undefined;
   const error = (_: object, message: string) => void alarms.push(message);

@@ -3,7 +3,10 @@ import type { Log } from '../../ports/log.ts';
 import type { Alarms } from '../alarms/alarms.ts';
 import { markOf, type Store } from '../model/store.ts';
 
-/** `down`: it does not answer, or refuses our credentials. `suspect`: it answers, but its listing lacks too much. */
+/**
+ * `down`: the platform does not answer or refuses our credentials. `suspect`: it answers, but too many machines are
+ * missing from its listing.
+ */
 export interface PlatformProblem {
   kind: 'down' | 'suspect';
   problem: string;
@@ -21,23 +24,23 @@ interface Deps {
   clock: Clock;
   log: Log;
   alarms: Alarms;
-  /** Its name. */
+  /** The name of the platform. */
   platform: string;
 }
 
 /**
- * Whether one platform can be trusted. While it cannot, reads are answered from the store, each of its offers is
- * unavailable and nothing terminal is decided about its rows (settled). The start of an outage is stored, so that at its end the deadlines of
- * open work are moved by its length.
+ * Whether one platform can be trusted. If not, reads are answered from the store, its offers are unavailable and no
+ * final state is written for its rows. The start of an outage is stored; at its end the deadlines of open work are
+ * extended by its length.
  */
 export class PlatformHealth {
   readonly #deps: Deps;
   readonly #listeners = new Set<(recovery: { isOutage: boolean }) => void>();
-  /** A process starts without trust: it has not listed the platform yet. */
+  /** A process starts without trust, since it has not listed the platform yet. */
   #current: PlatformProblem | undefined = { kind: 'down', problem: 'it has not been listed since the start' };
   #isOutage = false;
   #isMarked = false;
-  /** The resource of the last refused call, if none was accepted since. */
+  /** The resource of the last refused call. Undefined after an accepted call. */
   #refusedResource: string | undefined;
   #refusedAt = Number.NEGATIVE_INFINITY;
 
@@ -59,15 +62,15 @@ export class PlatformHealth {
     return () => this.#listeners.delete(listener);
   }
 
-  /** A call was accepted: the credentials work for some resources. */
+  /** Records an accepted call: the credentials work for some resources. */
   accepted(): void {
     this.#refusedResource = undefined;
   }
 
   /**
-   * A call about `resource` was refused for its credentials. As long as it is one resource, the problem may be its
-   * own. Refusals for two resources, with no accepted call between them, mean that the platform refuses us, until a
-   * later listing succeeds.
+   * Records that a call about `resource` was refused for its credentials. If only one resource is refused, the cause
+   * may be that resource. Refusals for two resources without an accepted call between them put the platform `down`
+   * until a later listing succeeds.
    */
   refused(resource: string, problem: string): void {
     this.#refusedResource ??= resource;
@@ -76,15 +79,15 @@ export class PlatformHealth {
     this.#enter({ kind: 'down', problem });
   }
 
-  /** A listing that began at `begunAt` failed, or is not trusted. Rejects if the store does. */
+  /** Records that a listing that began at `begunAt` failed or is not trusted. Rejects if the store does. */
   async reportProblem(found: PlatformProblem, begunAt: number): Promise<void> {
     this.#enter(found);
     await this.#mark(begunAt);
   }
 
   /**
-   * A listing that began at `begunAt` is trusted. First the deadlines of open work are moved by the length of the
-   * outage. Rejects if the store does: then the platform is not trusted yet.
+   * Records that a listing that began at `begunAt` is trusted. First extends the deadlines of open work by the length
+   * of the outage. Rejects if the store does; then the platform is not trusted yet.
    */
   async answered(begunAt: number): Promise<void> {
     if (this.#refusedAt >= begunAt) return this.#mark(this.#refusedAt);
@@ -122,7 +125,7 @@ export class PlatformHealth {
     this.#deps.alarms.end({ kind, subject: this.#deps.platform });
   }
 
-  /** The first of several processes, or an earlier one that ended meanwhile, has said since when. */
+  /** Stores the start of the outage, unless another process has already stored it. */
   async #mark(since: number): Promise<void> {
     if (this.#isMarked) return;
     const mark = markOf(this.#deps.platform, 'platform_down_since');
@@ -132,7 +135,7 @@ export class PlatformHealth {
     this.#isMarked = true;
   }
 
-  /** Whoever removes the mark moves the deadlines: they are moved once, by whichever process. */
+  /** Removes the mark and extends the deadlines in one transaction, so only one process extends them. */
   async #endOutage(): Promise<void> {
     const { store, clock, log, platform } = this.#deps;
     const mark = markOf(platform, 'platform_down_since');

@@ -1,11 +1,11 @@
 import type { Lease } from '../model/work.ts';
 
 /**
- * Holds the work of restored rows back. After a restore, rows may be older than their machines: work from the backup
+ * Holds back the work of restored rows. After a restore, rows may be older than their machines. Work from the backup
  * waits until the resource was reconciled with the platform. All other work continues.
  */
 export class RestoreHold {
-  /** The rows of the backup that are not reconciled with the platform yet. */
+  /** Rows of the backup that are not reconciled with the platform yet. */
   readonly instances = new Set<string>();
   areVolumesHeld = false;
 
@@ -13,7 +13,7 @@ export class RestoreHold {
     return this.instances.size === 0 && !this.areVolumesHeld;
   }
 
-  /** Whether the work waits. A destroy does not wait, unless it has a cookie from before the backup. */
+  /** Whether the work waits. A destroy waits only if it has a cookie from before the backup. */
   holds({ resourceKind, resourceId, kind, cookie }: Lease): boolean {
     if (kind === 'destroy' && cookie === null) return false;
     return resourceKind === 'instance' ? this.instances.has(resourceId) : this.areVolumesHeld;

@@ -1,4 +1,7 @@
-/** Which instance runs at each address and port, by platform, as each was listed last: two platforms may be behind one address. */
+/**
+ * The instance running at each address and port in the last listing of each platform. Two platforms may share one
+ * address.
+ */
 export class RunningEndpoints {
   readonly #ids = new Map<string, ReadonlyMap<string, string>>();
 
@@ -6,7 +9,7 @@ export class RunningEndpoints {
     this.#ids.set(platform, ids);
   }
 
-  /** The instance of another platform that runs there. */
+  /** The instance of another platform that runs at this endpoint. */
   elsewhere(platform: string, subject: string): string | undefined {
     for (const [other, ids] of this.#ids) {
       const id = other === platform ? undefined : ids.get(subject);

@@ -33,7 +33,7 @@ function setUp(isBelieved: Judge<Item> = async ({ answer }) => answer === 'liste
     clock,
     listing,
     open,
-    /** Ends the listing that began as the `nth`, from 0. */
+    /** Ends the listing that began as number `nth`, counted from 0. */
     end: async (nth: number, ...refs: string[]) => {
       open[nth]?.({ answer: 'listed', items: refs.map((ref) => ({ ref })) });
       await clock.advance(0);
@@ -74,7 +74,7 @@ describe('a listing', () => {
     const { clock, listing, open } = setUp();
     const first = listing.observe();
     await clock.advance(0);
-    // The clock goes on while the process does not: the answer is read before the timeout fires.
+    // The clock advances while the process is suspended: the answer is read before the timeout fires.
     const stoodStillUntil = clock.now() + 600_000;
     clock.now = () => stoodStillUntil;
     open[0]?.({ answer: 'listed', items: [] });
@@ -143,7 +143,7 @@ describe('a listing', () => {
       return listing.seenBeside.has('m', beside);
     };
     expect(await next({ answer: 'listed', items: [{ ref: 'm' }], hosts })).toBe(true);
-    // A silent host may have answered for a moment, in which it was moved there.
+    // A silent host may have answered for a moment, and the machine may have moved to it.
     expect(await next({ answer: 'listed', items: [], hosts })).toBe(false);
     expect(await next({ answer: 'listed', items: [{ ref: 'm' }], hosts })).toBe(true);
     const takeBack = listing.seenBeside.removalSent('m');

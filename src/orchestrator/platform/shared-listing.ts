@@ -9,9 +9,9 @@ import type { ReconcileOptions } from './options.ts';
 
 /** One listing of a platform. */
 export interface Listed<T> {
-  /** Whether it proves that what it leaves out is missing. What it shows exists either way. */
+  /** Whether absence from the listing proves that a resource is missing. A listed resource exists either way. */
   isTrusted: boolean;
-  /** It is trusted, and every host has answered. */
+  /** Whether the listing is trusted and every host answered. */
   isComplete: boolean;
   copies: readonly CopyOfResource[];
   leftovers: readonly Leftover[];
@@ -28,15 +28,15 @@ interface Deps {
   telemetry?: Telemetry;
 }
 
-/** Decides whether a listing is trusted, and reports that to whom it concerns. */
+/** Decides whether a listing is trusted, and reports the result to the platform's health. */
 export type Judge<T> = (listing: Listing<T>, begunAt: number) => Promise<boolean>;
 
 /**
- * The platform's listings of one kind of resource. They are made one after another with a pause between them, and
- * whoever waits for the same one shares it: a hundred deletes cost as many listings as one.
+ * The platform's listings of one kind of resource. They run one after another with pauses, and all callers waiting for
+ * a listing share it: a hundred deletes cost as many listings as one.
  */
 export class SharedListing<T extends { ref: OwnerRef }> {
-  /** What trusted listings have shown while hosts were silent. */
+  /** Machines in trusted listings with silent hosts. */
   readonly seenBeside = new SeenBeside();
   readonly #deps: Deps;
   readonly #list: () => Promise<Listing<T>>;
@@ -49,7 +49,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   #endPause: (() => void) | undefined;
   #isStopped = false;
 
-  /** `mayBeEmpty`: whether a listing of nothing, that has just ended, proves an absence. */
+  /** `mayBeEmpty`: whether an empty listing that has just ended proves an absence. */
   constructor(
     deps: Deps,
     list: () => Promise<Listing<T>>,
@@ -62,13 +62,16 @@ export class SharedListing<T extends { ref: OwnerRef }> {
     this.#mayBeEmpty = mayBeEmpty;
   }
 
-  /** A listing that begins after this call; null: the platform does not list. Never rejects. */
+  /** Returns a listing that begins after this call. Null: the platform does not list. Never rejects. */
   observe(): Promise<Listed<T> | null> {
     this.#next ??= this.#listNext();
     return this.#next;
   }
 
-  /** Whether a `gone` of `get` is proved: a trusted listing that began after it lacks `ref` too. Never rejects. */
+  /**
+   * Whether a `gone` of `get` is proved: a trusted listing that began later does not contain `ref` either. Never
+   * rejects.
+   */
   async lacks(ref: OwnerRef): Promise<{ isProved: true } | { isProved: false; reason: string }> {
     const listed = await this.observe();
     if (listed === null || !listed.isTrusted || (listed.items.size === 0 && !(await this.#mayBeEmpty())))
@@ -79,14 +82,14 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   }
 
   /**
-   * Lists the machine before its removal, if hosts are silent. After the removal a machine that was removed would look the same
-   * as one that was moved to a silent host. Never rejects.
+   * If hosts are silent, lists the machine before its removal. Afterwards a removed machine could not be distinguished
+   * from one that moved to a silent host. Never rejects.
    */
   async seeBesideSilence(ref: OwnerRef): Promise<void> {
     if (this.seenBeside.isBesideSilence && !this.seenBeside.isRemovalSent(ref)) await this.observe();
   }
 
-  /** Every waiting caller gets null, and no listing begins. */
+  /** Ends all waits with null and begins no further listing. */
   stop(): void {
     this.#isStopped = true;
     this.#endPause?.();
@@ -95,7 +98,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   async #listNext(): Promise<Listed<T> | null> {
     await this.#running.catch(() => undefined);
     await this.#pause();
-    // The listing begins here: later callers must wait for the next one.
+    // The listing begins here. Later callers must wait for the next one.
     this.#next = undefined;
     if (this.#isStopped) return null;
     const running = this.#listNow();
@@ -107,8 +110,8 @@ export class SharedListing<T extends { ref: OwnerRef }> {
     const { clock, log, options } = this.#deps;
     const begunAt = clock.now();
     const listing = await observe(this.#deps, this.#list, 'list');
-    // A platform that lists slowly is not kept busy with listings alone. What took longer than a call may was not the
-    // platform: this process stood still.
+    // The pause is at least as long as the listing took, so a slow platform is not busy with listings alone. Time
+    // beyond the call timeout does not count: this process was suspended.
     const tookMs = Math.min(clock.now() - begunAt, options.callTimeoutMs);
     this.#pauseMs = Math.max(options.listPauseMs, tookMs);
     this.#pauseEndsAt = clock.now() + this.#pauseMs;
@@ -131,7 +134,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
 
   async #pause(): Promise<void> {
     const { clock } = this.#deps;
-    // A clock that is set back makes no pause longer.
+    // The limit prevents a longer pause after the clock was set back.
     const waitMs = Math.min(this.#pauseEndsAt - clock.now(), this.#pauseMs);
     if (waitMs <= 0 || this.#isStopped) return;
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -5,7 +5,7 @@ import type { ResourceKind } from '../model/work.ts';
 import type { ReconcileOptions } from './options.ts';
 import type { Listed } from './shared-listing.ts';
 
-/** How often the row of an unchanged sighting is written again, in milliseconds. */
+/** How often an unchanged sighting is written again, in milliseconds. */
 const REFRESH_MS = 10 * 60_000;
 /** Rows per transaction. */
 const BATCH = 100;
@@ -21,8 +21,8 @@ interface Deps {
 export type Seen = Omit<Sighting, 'platform' | 'since' | 'seenAt'>;
 
 /**
- * The differences between the listings of one platform and the rows. They are stored, so they survive a restart and are the
- * same on every server. Sales, the 404 rule, the pruning of tombstones, the removal of leftovers and the alarms read them.
+ * The differences between the listings of one platform and the rows. They are stored, so they survive a restart and
+ * every server has the same. Sales, the 404 rule, tombstone pruning, removal of leftovers and alarms depend on them.
  */
 export class Sightings {
   readonly #deps: Deps;
@@ -30,9 +30,12 @@ export class Sightings {
   #open = new Map<string, Sighting>();
   /** When the last two complete listings of each kind began. */
   readonly #complete = new Map<ResourceKind, readonly [lastButOne: number, last: number]>();
-  /** Whether the database was restored and is not yet reconciled: it is known to lack rows, so no resource counts as an orphan. */
+  /**
+   * Whether the database was restored and is not reconciled yet. Rows are then missing, so no resource counts as an
+   * orphan.
+   */
   isRestored = false;
-  /** Whether a listing has shown machines without a row that are not recorded yet. */
+  /** Whether a listing showed machines without a row that are not recorded yet. */
   areUnrecorded = false;
 
   constructor(deps: Deps) {
@@ -40,7 +43,7 @@ export class Sightings {
     this.#startedAt = deps.clock.now();
   }
 
-  /** Reads the sightings of earlier processes and of other servers. Rejects if the store does. */
+  /** Reads the sightings of earlier processes and other servers. Rejects if the store does. */
   async load(): Promise<void> {
     const { store, platform } = this.#deps;
     const open = await store.read.sightings.list(platform);
@@ -56,12 +59,12 @@ export class Sightings {
     return this.of('no_row').filter(({ resourceKind }) => resourceKind === kind);
   }
 
-  /** When it was first seen, in milliseconds since the epoch; undefined: it is not open. */
+  /** When the difference was first seen, in milliseconds since the epoch. Undefined: it is not open. */
   since(key: Pick<Sighting, 'resourceKind' | 'what' | 'name'>): number | undefined {
     return this.#open.get(toKey({ platform: this.#deps.platform, ...key }))?.since;
   }
 
-  /** Records the differences that a listing showed. An unchanged one that was recorded recently is not written. */
+  /** Records the differences in a listing. An unchanged one that was recorded recently is not written again. */
   async record(seen: readonly Seen[]): Promise<void> {
     const { store, clock, platform } = this.#deps;
     const now = clock.now();
@@ -80,7 +83,7 @@ export class Sightings {
     }
   }
 
-  /** Records `seen`, and closes all other sightings of that kind, except those of silent hosts. */
+  /** Records `seen` and closes all other sightings of that kind, except those on silent hosts. */
   async replace(
     { resourceKind, what }: Pick<Sighting, 'resourceKind' | 'what'>,
     seen: readonly Omit<Seen, 'resourceKind' | 'what'>[],
@@ -94,7 +97,7 @@ export class Sightings {
     await this.close(over);
   }
 
-  /** Closes sightings whose resource has its row, is proved gone, or is as its row says again. */
+  /** Closes sightings whose resource has its row, is proved gone, or matches its row again. */
   async close(sightings: readonly Sighting[]): Promise<void> {
     for (let begin = 0; begin < sightings.length; begin += BATCH) {
       const batch = sightings.slice(begin, begin + BATCH);
@@ -105,7 +108,7 @@ export class Sightings {
     }
   }
 
-  /** Records that a listing was compared: everything that it shows has its row or a sighting. */
+  /** Records that a listing was compared: each resource in it has its row or a sighting. */
   async compared(
     resourceKind: ResourceKind,
     { begunAt: beganAt, hosts, isComplete }: Pick<Listed<unknown>, 'begunAt' | 'hosts' | 'isComplete'>,
@@ -119,12 +122,12 @@ export class Sightings {
     this.#complete.set(resourceKind, [last, beganAt]);
   }
 
-  /** The platform has no resources of that kind, so there is nothing to compare. */
+  /** Records that the platform has no resources of that kind, so there is nothing to compare. */
   hasNone(kind: ResourceKind): void {
     this.#complete.set(kind, [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]);
   }
 
-  /** Whether a complete listing of the kind was compared since the start of this process. */
+  /** Whether a complete listing of the kind was compared since this process started. */
   isCompared(kind: ResourceKind): boolean {
     return this.#complete.has(kind);
   }
@@ -139,17 +142,17 @@ export class Sightings {
     return this.isRestored ? 'it is younger than the backup' : 'the database had lost it';
   }
 
-  /** Whether the claims, with {@link unclaimedUnits}, cover every machine. */
+  /** Whether the claims and {@link unclaimedUnits} together cover every machine. */
   get areClaimsComplete(): boolean {
     return this.isCompared('instance') || !(this.isRestored || this.areUnrecorded);
   }
 
-  /** Whether the claims, with {@link unclaimedStorageGb}, cover every volume. */
+  /** Whether the claims and {@link unclaimedStorageGb} together cover every volume. */
   get areStorageClaimsComplete(): boolean {
     return this.isCompared('volume') || !this.isRestored;
   }
 
-  /** GB of a location that volumes without a row use. */
+  /** GB of a region that volumes without a row use. */
   unclaimedStorageGb(region: string): number {
     return this.withoutRow('volume').reduce(
       (sum, { detail: { storage } }) => sum + (storage?.region === region ? storage.gb : 0),
@@ -157,7 +160,7 @@ export class Sightings {
     );
   }
 
-  /** Units of a placement that machines without a row use. */
+  /** Units of an offer in a region that machines without a row use. */
   unclaimedUnits(offerId: string, region: string): number {
     return this.withoutRow('instance').filter(
       ({ detail: { placement } }) => placement?.offerId === offerId && placement.region === region,
@@ -165,8 +168,8 @@ export class Sightings {
   }
 
   /**
-   * Rows that ended before this, in milliseconds since the epoch, need no tombstone: two complete listings that began later would
-   * have shown what is left of them, and each resource of ours that the platform shows has its row.
+   * Rows that ended before this time need no tombstone, in milliseconds since the epoch. Two complete listings began
+   * later and would have shown remaining resources, and each of our resources on the platform has its row.
    */
   get searchedUntil(): number {
     const isAllOwned = !this.isRestored && this.of('no_row').length === 0;
@@ -174,14 +177,17 @@ export class Sightings {
     return isAllOwned ? Math.min(...searched) : Number.NEGATIVE_INFINITY;
   }
 
-  /** Whether a missing row proves that there is no resource: the resource of a lost row would have been listed by now. */
+  /**
+   * Whether a missing row proves that there is no resource. If a row was lost, a listing would have shown its resource
+   * by now.
+   */
   isAbsenceProved(kind: ResourceKind): boolean {
     const { clock, options } = this.#deps;
     const isDoubtOver = clock.now() - this.#startedAt >= options.restoreDoubtMs;
     return this.isCompared(kind) || (!this.isRestored && isDoubtOver);
   }
 
-  /** Whether a list of the rows has every instance that a client may know. */
+  /** Whether the rows include every instance that a client may know. */
   get isListComplete(): boolean {
     return !this.isRestored || this.isCompared('instance');
   }

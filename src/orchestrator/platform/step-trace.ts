@@ -1,27 +1,29 @@
 import type { TimedCall, Verdict } from '../model/telemetry.ts';
 
-/** A step that asks the platform more often than that is told by its first calls. */
+/** Only the first calls of a step are recorded. */
 const MAX_CALLS = 16;
 const MAX_DETAIL = 1_000;
 
-/** What one step of work asks of the platform and comes to, for the history of its instance, metrics and traces. */
+/** The calls and the outcome of one step of work, for the history of its instance, metrics and traces. */
 export class StepTrace {
   readonly begunAt: number;
   readonly calls: TimedCall[] = [];
   /** The request that made the resource. */
   requestId: string | undefined;
-  /** The end of the machine's console, where the step has read it. */
+  /** The end of the machine's console, if the step has read it. */
   console: string | undefined;
-  /** What the step has decided of its instance; it counts once the transaction of `settled` is committed. */
+  /** The step's decision about its instance. It is valid once the transaction of `settled` is committed. */
   verdict: Verdict | undefined;
-  /** What follows, and why, as it is written; undefined: nothing is. */
+  /** The next step and the problem, as written to the database. Undefined: nothing is written. */
   settled: { next: string; problem: string | undefined } | undefined;
 
   constructor(begunAt: number) {
     this.begunAt = begunAt;
   }
 
-  /** A transaction begins that settles the step, maybe once more. */
+  /**
+   * Resets the outcome. Call it at the start of each transaction that settles the step; a transaction may run again.
+   */
   begin(): void {
     this.verdict = undefined;
     this.settled = undefined;

@@ -45,7 +45,7 @@ let folder: string;
 let store: Store;
 let context: ReconcileContext;
 let alarms: ReturnType<typeof unstoredAlarms>;
-/** What the platform has, by its name. */
+/** The platform's volumes by name. */
 let shown: Map<string, ObservedVolume>;
 
 beforeEach(async () => {
@@ -102,7 +102,7 @@ describe('what a listing shows under another name than the row has', () => {
       });
     });
     expect([await seen(G2), await isRemoved(G2)]).toEqual(['under_way', false]);
-    // The attachment was withdrawn: nobody goes on with the copy.
+    // The attachment was withdrawn, so the copy is abandoned.
     await store.transact((tx) => putVolumeWork(tx, ID, 'attach', now));
     expect([await seen(G2), await isRemoved(G2)]).toEqual(['removed', true]);
   });

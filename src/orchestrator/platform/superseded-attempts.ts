@@ -12,13 +12,13 @@ type Resource = Pick<Attempt, 'resourceKind' | 'platform' | 'host'> & {
   id: string;
   ownerRef: OwnerRef;
   createdAt: number;
-  /** Set: nothing of the attempt is left. */
+  /** Set if nothing of the attempt is left. */
   closedAt?: number;
 };
 
 /**
- * Records the order to remove what an attempt made, and puts the work that removes it: another attempt takes its place, or it is
- * given up. The caller writes the new `ownerRef`.
+ * Records the order to remove the result of an attempt, and puts the work that removes it. Another attempt replaces it,
+ * or it is given up. The caller writes the new `ownerRef`.
  */
 export async function supersede(
   tx: Transaction,
@@ -42,17 +42,17 @@ export async function supersede(
 }
 
 /**
- * What an attempt is that the platform shows under another name than the row has.
+ * The state of an attempt that the platform shows under another name than the row has.
  *
- * - `removed`: an earlier attempt, a copy that was given up, or an attempt of a resource with a destroy order. It is removed, again
- *   if it was closed before.
- * - `under_way`: a call for the resource runs, or its volume is being copied to that name.
- * - `later`: a later attempt without an order. The row lacks it after a restore.
- * - `current`: the row has that name by now, or there is no row.
+ * - `removed`: an earlier attempt, an abandoned copy, or an attempt of a resource with a destroy order. It is
+ * removed, even if it was closed before.
+ * - `under_way`: a call for the resource is running, or its volume is being copied to that name.
+ * - `later`: a later attempt without an order. The row does not have it after a restore.
+ * - `current`: the row now has that name, or there is no row.
  */
 export type OtherAttempt = 'removed' | 'under_way' | 'later' | 'current';
 
-/** Tells what the attempt `ref` of a resource is, and has it removed if it is `removed`. */
+/** Returns the state of the attempt `ref`, and orders its removal if it is `removed`. */
 export async function removeOtherAttempt(
   { store, clock, alarms, log }: Pick<ReconcileContext, 'store' | 'clock' | 'alarms' | 'log'>,
   resourceKind: ResourceKind,
@@ -79,8 +79,8 @@ export async function removeOtherAttempt(
 }
 
 /**
- * Whether an operator ordered the removal of a resource without a row. If it was proved gone before the listing began that shows
- * it, it is removed again.
+ * Whether the removal of a resource without a row is ordered. If it was proved gone before the listing that shows it
+ * began, it is removed again.
  */
 export async function removeRowless(
   context: Pick<ReconcileContext, 'store' | 'clock' | 'options' | 'log'>,
@@ -101,7 +101,7 @@ export async function removeRowless(
   return true;
 }
 
-/** Whether all other attempts of a resource are closed. Puts the work that removes those that are not. */
+/** Whether all other attempts of a resource are closed. Puts the work that removes the open ones. */
 export async function areOthersClosed(
   tx: Transaction,
   { id, ownerRef }: { id: string; ownerRef: OwnerRef },
@@ -115,7 +115,7 @@ export async function areOthersClosed(
   return open.length === 0;
 }
 
-/** Whether a call for the resource runs, or its volume is being copied to that name. */
+/** Whether a call for the resource is running, or its volume is being copied to `ref`. */
 export async function isUnderWay(
   { work }: Pick<Transaction, 'work'>,
   { id, ref }: { id: string; ref: OwnerRef },
@@ -126,8 +126,8 @@ export async function isUnderWay(
 }
 
 /**
- * Puts the work that removes a resource again: its removal is over, and a listing that began later shows something of it. False:
- * nobody asked for its removal, or it is under way.
+ * Puts the work that removes a resource again: its removal ended, and a listing that began later shows something of it.
+ * False: there is no destroy order, or other work of it is open.
  */
 export async function removeAgain(
   { store, clock, options }: Pick<ReconcileContext, 'store' | 'clock' | 'options'>,

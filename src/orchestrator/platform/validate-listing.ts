@@ -17,9 +17,9 @@ type Deps = Pick<
   'store' | 'platform' | 'clock' | 'log' | 'alarms' | 'health' | 'options' | 'driver' | 'sightings'
 >;
 
-/** A listing with fewer missing machines is accepted, unless all are missing. */
+/** A listing with fewer missing machines is accepted, unless all machines are missing. */
 const LEAST_SUSPECT = 3;
-/** How long too many missing volumes are not trusted to be gone, in milliseconds. */
+/** How long a listing with too many missing volumes is not trusted, in milliseconds. */
 const MAX_VOLUMES_SUSPECT_MS = 60 * 60_000;
 const SILENT_HOSTS =
   'hosts of the platform do not answer: their machines keep their status until they do, and the others stay on sale';
@@ -31,9 +31,9 @@ const MISSING_VOLUMES =
   'or until `berth losses accept` says that they are really gone';
 
 /**
- * Whether so much is missing that the listing is more likely wrong than the machines gone: a revoked key, another
- * project or a lost page look exactly like that. `share` is from 0 to 1. `many`: an operator has to accept it · `all`: the
- * only one or two machines are missing, which is accepted after a time.
+ * Why a listing is probably wrong: too many resources are missing, as after a revoked key, with another project or
+ * without a page. `share` is from 0 to 1. `many`: an operator has to accept the listing. `all`: the only one or two
+ * machines are missing, which is accepted after a time.
  */
 export function whySuspect(
   { expected, missing }: { expected: number; missing: number },
@@ -59,7 +59,7 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
     told = silent;
     await expected.refresh();
     const hosts = await judgeHosts(deps, asked);
-    // A younger machine may be missing from a correct listing too.
+    // A younger machine may be missing from a correct listing.
     const settledBy = begunAt - driver.manifest.createVisibleWithinMs;
     const counts = await count(deps, expected, { items: listing.items, hosts }, settledBy);
     const { missing } = counts;
@@ -78,7 +78,7 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
   };
 }
 
-/** A row that changed since is not held against the listing, nor one whose host has not answered. */
+/** Counts expected and missing machines. Leaves out rows that changed later, and rows whose host has not answered. */
 async function count(
   deps: Pick<Deps, 'clock' | 'options'>,
   expected: ExpectedMachines,
@@ -105,7 +105,7 @@ async function count(
   return { expected: expectedCount, missing, lastSeenOn };
 }
 
-/** Whether the machine has been missing long enough for an empty listing to be accepted. */
+/** Whether the machine has been missing long enough to accept an empty listing. */
 function hasLastedMissing(
   { sightings, clock, options }: Pick<Deps, 'sightings' | 'clock' | 'options'>,
   { name }: Missing,
@@ -132,7 +132,7 @@ function raiseUnknownHosts(
   alarms.endOthers('host_unknown', platform, subjects);
 }
 
-/** Whether something of the machine may be there: what is left of one that has ended is told by its step. */
+/** Whether the instance may still have a machine. For an instance that has ended, its own step reports what is left. */
 function hasMachine(status: InstanceStatus): boolean {
   return status !== 'ERROR' && status !== 'OFFLINE';
 }
@@ -144,9 +144,9 @@ async function refsOf(items: readonly { ref: OwnerRef }[]): Promise<Set<OwnerRef
 }
 
 /**
- * Compares a listing of volumes with the one before: a volume that nobody deletes must stay. Missing volumes do not
- * change the platform's health; the listing only proves nothing. Volumes that were removed by hand never come back,
- * so the suspicion ends after a while: a volume that counted as gone and is listed later is deleted again.
+ * Compares a listing of volumes with the previous one: only volumes being deleted may disappear. If too many are
+ * missing, the listing proves nothing; the platform's health does not change. The suspicion ends after a time, since
+ * volumes removed by hand never return. A volume that counted as gone and is listed later is deleted again.
  */
 export function judgeVolumes(deps: Deps): Judge<ObservedVolume> {
   let known: OwnerRef[] = [];
@@ -189,7 +189,7 @@ export function judgeVolumes(deps: Deps): Judge<ObservedVolume> {
   };
 }
 
-/** Also what an earlier process said is over when this one has seen otherwise. */
+/** Stores or clears the mark. Clearing also ends the suspicion of an earlier process. */
 async function markVolumesSuspect(
   { store, platform }: Pick<Deps, 'store' | 'platform'>,
   since: number | null,

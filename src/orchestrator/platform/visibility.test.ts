@@ -6,7 +6,7 @@ import { afterCreate } from '../steps/adopt-or-create.ts';
 import type { ReconcileContext } from './context.ts';
 import { afterObservation, mayAppearForMs } from './visibility.ts';
 
-/** With what the clocks of two servers may differ by. */
+/** Includes the permitted difference between the clocks of two servers. */
 const VISIBLE_MS = 240_000;
 const MARGIN_MS = 5_000;
 const NOW = 2_000;

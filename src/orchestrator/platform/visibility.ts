@@ -6,19 +6,18 @@ import { lockInstances } from '../model/rows.ts';
 import type { ReconcileContext } from './context.ts';
 import { clockMarginMs } from './options.ts';
 
-// A platform may show a machine or a volume only some time after it was made (`createVisibleWithinMs`). That is a fact
-// of the resource, so it is a column of its row: it outlives the work, the process and a restore of the database.
+// A platform may show a new machine or volume only after some time (`createVisibleWithinMs`). The end of that time is
+// stored in the resource's row, since it must survive the work, the process and a restore.
 
-/** Computes the new `createOpenUntil` of a row from the known one. */
+/** Computes the new `createOpenUntil` of a row from its current value. */
 export type VisibilityUpdate = (known: number | null) => number | null;
 
 /** A presence, and when the read began. */
 export type Observation<T> = Presence<T> & { observedAt: number };
 
 /**
- * The update after a read by a step other than the create. A resource that is shown needs no further waiting. The
- * step began after the last lease of a create had ended, so nothing of the create was sent or answered after the
- * read.
+ * The update after a read by a step other than the create. A resource that is observed needs no further wait. The step
+ * began after the last lease of a create ended, so the create sent and received nothing after the read.
  */
 export function afterObservation({
   answer,
@@ -29,8 +28,8 @@ export function afterObservation({
 }
 
 /**
- * For how long after `createOpenUntil` a `gone` proves nothing. That moment may be another server's, and its clock some
- * seconds behind. Where what is made is shown at once, the order of the calls proves it, and no clock.
+ * How long after `createOpenUntil` a `gone` proves nothing. Another server, with a clock some seconds behind, may have
+ * set that time. With 0, the order of the calls is the proof, and no clock matters.
  */
 function hiddenForMs({ driver, options }: Pick<ReconcileContext, 'driver' | 'options'>): number {
   const { createVisibleWithinMs } = driver.manifest;
@@ -38,9 +37,9 @@ function hiddenForMs({ driver, options }: Pick<ReconcileContext, 'driver' | 'opt
 }
 
 /**
- * How many milliseconds to wait before reading again, if a `gone` of a read that began at `observedAt` proves
- * nothing; 0: it is proof. The start of the read counts: a slow one may have begun before the platform had to show
- * the resource.
+ * How long to wait before the next read, in milliseconds, if a `gone` of a read that began at `observedAt` proves
+ * nothing. 0: it is proof. The start of the read counts, since a slow read may have begun before the platform had to
+ * show the resource.
  */
 export function mayAppearForMs(
   context: Pick<ReconcileContext, 'clock' | 'driver' | 'options'>,
@@ -50,7 +49,7 @@ export function mayAppearForMs(
   if (createOpenUntil === null) return 0;
   const hiddenMs = hiddenForMs(context);
   if (observedAt >= createOpenUntil + hiddenMs) return 0;
-  // A clock that was set back must not make the wait longer.
+  // The limit prevents a longer wait after the clock was set back.
   return Math.min(hiddenMs, Math.max(1, createOpenUntil + hiddenMs - context.clock.now()));
 }
 
@@ -60,8 +59,8 @@ type Deps = Pick<ReconcileContext, 'store' | 'clock' | 'driver' | 'options'>;
 const AT_ONCE = 100;
 
 /**
- * Whether a listing that began at `begunAt`, and shows the resource, tells something new: it was answered so lately
- * that a `gone` would still prove nothing. A create that is open work tells so by itself.
+ * Whether a listing that began at `begunAt` and shows the resource is news: without it, a `gone` would still prove
+ * nothing. An open create notices the resource itself.
  */
 export function isNewlyVisible(
   { createOpenUntil }: Pick<PlatformResource, 'createOpenUntil'>,
@@ -72,7 +71,7 @@ export function isNewlyVisible(
   return begunAt < createOpenUntil + hiddenForMs(context);
 }
 
-/** The platform has listed the machines of these instances: from now on their absence can be proved. */
+/** Records that the platform has listed the machines of these instances. Their absence can be proved from now on. */
 export async function markMachinesVisible({ store, clock }: Deps, ids: readonly string[]): Promise<void> {
   for (let begin = 0; begin < ids.length; begin += AT_ONCE)
     await store.transact(async (tx) => {
@@ -84,8 +83,8 @@ export async function markMachinesVisible({ store, clock }: Deps, ids: readonly 
 }
 
 /**
- * Which hosts have the machines of these instances now: their losses are counted by it, and what it answers proves their
- * end. What was lost is counted for the host that lost it, wherever it turns up again.
+ * Stores the current hosts of these instances. Losses are counted by host, and a host's answer can prove an end. A lost
+ * instance stays counted for the host that lost it, even if it reappears on another.
  */
 export async function recordHosts(
   { store, clock }: Deps,
@@ -101,7 +100,7 @@ export async function recordHosts(
   }
 }
 
-/** {@link markMachinesVisible}, for a volume. */
+/** {@link markMachinesVisible} for a volume. */
 export async function markVolumeVisible({ store }: Pick<Deps, 'store'>, { id }: VolumeRecord): Promise<void> {
   await store.transact(async (tx) => {
     const record = await tx.volumes.byId(id);

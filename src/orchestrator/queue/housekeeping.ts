@@ -7,7 +7,7 @@ import { pruneTombstones } from './prune-tombstones.ts';
 const INTERVAL_MS = 10_000;
 const PRUNE_BATCH = 200;
 const MAX_PRUNE_BATCHES = 20;
-/** Settled: an Idempotency-Key is kept for 24 hours. */
+/** How long an Idempotency-Key is kept, in milliseconds. */
 const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 
 interface Deps {
@@ -16,19 +16,22 @@ interface Deps {
   log: Log;
   authenticators: readonly { recordUses(round: { isLast: boolean }): Promise<void> }[];
   alarms: Pick<Alarms, 'sync'>;
-  /** For how long a tombstone is kept, in milliseconds. */
+  /** How long a tombstone is kept, in milliseconds. */
   tombstonesKeptMs: number;
-  /** For how long the history of instances is kept, in milliseconds. */
+  /** How long the history of instances is kept, in milliseconds. */
   historyKeptMs: number;
-  /** For how long the audit log is kept, in milliseconds. */
+  /** How long the audit log is kept, in milliseconds. */
   auditKeptMs: number;
-  /** Of each platform, until when rows must have ended to be pruned now: see docs/decisions/0022-retention.md. */
+  /**
+   * For each platform, the time before which a row must have ended to be pruned now: see
+   * docs/decisions/0022-retention.md.
+   */
   prunable: () => ReadonlyMap<string, number>;
-  /** What else is done in each round. */
+  /** Additional work in each round. */
   also?: () => Promise<void>;
 }
 
-/** Small transactions, and so many of them in a round that pruning keeps up with what is added. */
+/** Prunes in small transactions, with enough of them in a round to keep up with new rows. */
 async function pruneOldest(
   store: Pick<Store, 'transact'>,
   table: 'history' | 'audit',
@@ -38,7 +41,7 @@ async function pruneOldest(
     if ((await store.transact((tx) => tx[table].pruneOldest(before, PRUNE_BATCH))) < PRUNE_BATCH) return;
 }
 
-/** Deletes what has run out, writes when each key was last used, and stores and reads the alarms. */
+/** Deletes expired rows, writes the last use of each key, and stores and reads the alarms. */
 export class Housekeeping {
   readonly #deps: Deps;
   #timer: Timer | undefined;
@@ -57,7 +60,7 @@ export class Housekeeping {
     });
   }
 
-  /** Writes what the authenticators still have; it never rejects. */
+  /** Stops the rounds and writes the pending uses of the authenticators. Never rejects. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
@@ -70,7 +73,7 @@ export class Housekeeping {
     }
   }
 
-  /** One round; it never rejects. */
+  /** Runs one round. Never rejects. */
   async run(): Promise<void> {
     const { store, clock, log, authenticators, alarms, prunable, also } = this.#deps;
     const { tombstonesKeptMs, historyKeptMs, auditKeptMs } = this.#deps;

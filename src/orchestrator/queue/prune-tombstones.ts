@@ -1,12 +1,12 @@
 import { Fatal } from '../../ports/errors.ts';
 import { markOf, type PruneRequest, type Store } from '../model/store.ts';
 
-/** Rows in one transaction: it keeps others waiting for some milliseconds. */
+/** Rows per transaction, which blocks others for some milliseconds. */
 const BATCH = 100;
 
 /**
- * Deletes the oldest tombstones of a platform that ended before a moment, in milliseconds since the epoch: a small
- * transaction for each kind, which also writes the mark by which `wasPruned` recognises what they were about.
+ * Deletes the oldest tombstones of a platform that ended before `endedBefore`, in milliseconds since the epoch. A small
+ * transaction for each kind also writes the mark that `isOlderThanPruned` reads.
  */
 export async function pruneTombstones(store: Store, platform: string, endedBefore: number): Promise<void> {
   const request: PruneRequest = { platform, endedBefore, limit: BATCH };
@@ -22,7 +22,8 @@ export async function pruneTombstones(store: Store, platform: string, endedBefor
 }
 
 /**
- * Refuses a clock that is before what was pruned: if the row of what is created by it were lost, it would not be restored.
+ * Refuses a clock that is behind the creation time of a pruned row: a resource created then could not be restored if
+ * its row were lost.
  *
  * @throws {Fatal}
  */

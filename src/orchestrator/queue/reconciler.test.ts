@@ -7,7 +7,7 @@ import { Reconciler } from './reconciler.ts';
 
 const LEASE_MS = 60_000;
 
-/** A reconciler whose store has a row that is due, and gives it to nobody. */
+/** A reconciler whose store reports a due row and does not let it be claimed. */
 async function start(offsetMs: number) {
   const napped = Promise.withResolvers<number>();
   const told: string[] = [];

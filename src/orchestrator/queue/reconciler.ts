@@ -35,7 +35,7 @@ export class Reconciler {
       kinds: ['instance', 'volume'],
       leaseMs: options.leaseMs,
       maxConcurrentSteps: options.maxConcurrentSteps,
-      // No work is claimed while the platform is not trusted; its recovery wakes the queue.
+      // No work is claimed while the platform is not trusted. Its recovery wakes the queue.
       isFrozen: () => !health.isUp,
       isClockInSync: () => this.#checkClock(),
       run: (lease) => this.#step(lease),
@@ -55,18 +55,21 @@ export class Reconciler {
     };
   }
 
-  /** Begins with the work that an earlier process left. Before, nothing is claimed. */
+  /** Starts with the work that an earlier process left. Nothing is claimed before. */
   start(): void {
     this.#queue.start();
   }
 
-  /** Claims nothing more and waits until the steps that run have ended. */
+  /** Claims no more work and waits until the running steps have ended. */
   async stop(): Promise<void> {
     this.#unsubscribe();
     await this.#queue.stop();
   }
 
-  /** Logs once when the clock here is too far from the database's for leases to be safe. */
+  /**
+   * Whether the clock is close enough to the database's for leases to be safe. Each change of the answer is logged
+   * once.
+   */
   #checkClock(): boolean {
     const { clock, options, log, alarms } = this.#context;
     const isSkewed = !isClockInSync(clock, options);
@@ -81,7 +84,7 @@ export class Reconciler {
     return !isSkewed;
   }
 
-  /** A step that throws is a bug or a store failure: it is retried with backoff. */
+  /** Runs a step. A step that throws is a bug or a store failure; it is retried with backoff. */
   async #step(lease: Lease): Promise<void> {
     try {
       await runStep(this.#context, lease);
@@ -96,7 +99,7 @@ export class Reconciler {
     const fields = { err: error, ...names, step: lease.kind, attempt: lease.attempt };
     if (error instanceof CallUnderWay)
       return log.warn(fields, 'a call to the platform outlasted its step; its lease expires by itself');
-    // Nothing was sent: whoever claims it next begins with a lease of its own.
+    // Nothing was sent. The next claim gets its own full lease.
     const isLate = error instanceof LeaseEnding;
     if (isLate)
       log.warn(fields, 'a step was too late to call the platform within its lease; it will be claimed again');
@@ -111,7 +114,7 @@ export class Reconciler {
   }
 }
 
-/** What the lines of the log about the resource of a lease share. Its id alone while the store does not answer. */
+/** The log fields for the resource of a lease. While the store does not answer: only its id. */
 async function namesOf({ read }: Pick<Store, 'read'>, { resourceId, resourceKind }: Lease): Promise<object> {
   if (isRef(resourceId)) return { ref: resourceId };
   const row = await rowOf(read, resourceKind, resourceId).catch(() => null);

@@ -15,13 +15,13 @@ import { proveEndpoint } from '../steps/prove-endpoint.ts';
 import { isOlderThanPruned, PRUNED } from './older-than-pruned.ts';
 import type { Adopted } from './rowless.ts';
 
-/** Says that the account of a note is not in the database, and how to make it. */
+/** The problem text for a note whose account is not in the database, with the command that creates the account. */
 export function noAccount(id: string): string {
   const remedy = isAccountId(id) ? `: make it with \`berth accounts create <name> --id ${id}\`` : '';
   return `there is no account ${id}${remedy}`;
 }
 
-/** Records what the server does to a resource without an operator, as the audit log has it of an operator. */
+/** Adds an action of the server itself to the audit log. */
 export async function auditByServer(
   { clock, alarms, platform }: Pick<ReconcileContext, 'clock' | 'alarms' | 'platform'>,
   tx: Pick<Transaction, 'audit'>,
@@ -31,12 +31,12 @@ export async function auditByServer(
   await audit(tx, clock, server, { action, subject, detail: { platform, ...detail } });
 }
 
-/** A machine that exists is claimed even if its placement is full. */
+/** Claims of existing machines have no limit: their unit is taken even if none is free. */
 export const BEYOND_CAPACITY = Number.MAX_SAFE_INTEGER;
 
 /**
- * Restores the lost row of a machine from its note, such as after the restore of an older backup. One transaction, and only once,
- * however many processes try.
+ * Restores the lost row of a machine from its note, such as after the restore of an older backup. Runs in one
+ * transaction, and inserts the row only once, even if several processes try.
  */
 export async function adoptMachine(context: ReconcileContext, machine: ObservedMachine): Promise<Adopted> {
   const { store, otherPlatforms, installationId } = context;
@@ -54,9 +54,9 @@ export async function adoptMachine(context: ReconcileContext, machine: ObservedM
 }
 
 /**
- * Makes a machine a new instance in the account of its note, at an operator's request: its old id was answered ERROR, OFFLINE or
- * 404, which is final for clients. The machine keeps its name on the platform. The new id follows from the id that had it before,
- * so that a machine that is adopted again after the restore of a backup has the id that its client knows.
+ * Makes a machine a new instance in its note's account, at an operator's request. The old id was answered ERROR,
+ * OFFLINE or 404, which is final for clients. The machine keeps its name on the platform. The new id is derived from
+ * the old one, so a repeated adoption after a restore yields the id that the client knows.
  */
 export async function adoptAsNew(context: ReconcileContext, machine: ObservedMachine): Promise<Adopted> {
   const { store, installationId, otherPlatforms } = context;
@@ -82,7 +82,7 @@ function isAbandoned({ status, destroyOrder }: InstanceRecord): boolean {
   return (status === 'ERROR' || status === 'OFFLINE') && destroyOrder === null;
 }
 
-/** Takes its machine from an instance that ended: another instance gets it. */
+/** Detaches an ended instance from its machine, so that another instance can get the machine. */
 async function giveUpName(tx: Transaction, record: InstanceRecord, now: number): Promise<void> {
   await amend(tx, record, now, { ownerRef: `given-up-${record.id}` });
   await tx.claims.release(record.id);
@@ -128,10 +128,9 @@ interface Plan {
 }
 
 /**
- * Writes no state without proof. A running machine is proved by SSH first, so that a client that saw ONLINE sees it
- * again. Without the proof it starts as PROVISIONING: within its window like any create, later without a deadline,
- * since it was ONLINE once and must not be removed because its guest blocks SSH now. A failed machine may have been
- * ONLINE too: it ends as a loss, under the cap.
+ * Chooses a state for which there is proof. A running machine is first proved by SSH, so a client that saw ONLINE sees
+ * it again. Without proof it is PROVISIONING: within its window like a create, later without a deadline, since it was
+ * ONLINE once. A failed machine may have been ONLINE too: it ends as a loss, under the cap.
  */
 async function planAdoption(
   context: ReconcileContext,

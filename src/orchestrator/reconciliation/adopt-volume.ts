@@ -11,7 +11,7 @@ import { auditByServer, noAccount } from './adopt-machine.ts';
 import { isOlderThanPruned, PRUNED } from './older-than-pruned.ts';
 import type { Adopted } from './rowless.ts';
 
-/** `adoptMachine`, for a volume. Its attachments are those that the platform shows. */
+/** `adoptMachine` for a volume. Its attachments are taken from the platform. */
 export async function adoptVolume(context: ReconcileContext, volume: ObservedVolume): Promise<Adopted> {
   const { store, platform, otherPlatforms, log, installationId, clock } = context;
   const reading = readNote(volume, installationId, volumeNoteSchema, otherPlatforms);
@@ -38,7 +38,7 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
   return 'adopted';
 }
 
-/** After a restore: brings the size and the attachments of a volume's row in line with the platform. */
+/** Updates the size and the attachments of a volume's row from the platform, after a restore. */
 export async function reconcileVolume(context: ReconcileContext, volume: ObservedVolume): Promise<void> {
   const { store, clock } = context;
   const row = await store.read.volumes.byOwnerRef(volume.ref);
@@ -46,7 +46,7 @@ export async function reconcileVolume(context: ReconcileContext, volume: Observe
   const shown = await listedAttachments(context, row.id, volume.attachedTo);
   await store.transact(async (tx) => {
     const current = await tx.volumes.byId(row.id);
-    // A volume that was deleted since the listing must not be claimed again: the claim would never be released.
+    // Do not claim storage for a volume deleted since the listing: the claim would never be released.
     if (current === null || isEnding(current)) return;
     const grown = withSize(current, volume);
     if (grown !== current) {
@@ -62,7 +62,7 @@ function isEnding({ deletedAt, status }: VolumeRecord): boolean {
 }
 
 /**
- * The listed attachments as rows; instances that cannot have volumes are detached, and unknown machines are skipped.
+ * The listed attachments as rows. Instances that cannot have volumes are detached; machines without a row are skipped.
  */
 async function listedAttachments(
   { store }: ReconcileContext,

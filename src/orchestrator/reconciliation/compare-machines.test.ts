@@ -10,7 +10,7 @@ import { RunningEndpoints } from '../platform/running-endpoints.ts';
 import { Sightings } from '../platform/sightings.ts';
 import { Reconciliation } from './reconciliation.ts';
 
-/** An ONLINE row whose machine the platform does not list, and a transaction that finds it destroyed. */
+/** An ONLINE row whose machine is not listed, and a store in which a transaction finds the row destroyed. */
 function setUp(
   { isCommitted }: { isCommitted: boolean },
   refresh: () => Promise<void> = async () => undefined,

@@ -9,8 +9,8 @@ import type { Listed } from '../platform/shared-listing.ts';
 import { isNewlyVisible, markMachinesVisible, recordHosts } from '../platform/visibility.ts';
 
 /**
- * Compares an accepted listing with the rows. A difference decides nothing: it puts `observe` work for the instance. A row that
- * changed after the listing began is compared with the next one.
+ * Compares an accepted listing with the rows. A difference changes no state: it puts `observe` work for the instance. A
+ * row that changed after the listing began is compared with the next listing.
  */
 export async function compareMachines(
   context: ReconcileContext,
@@ -50,11 +50,12 @@ async function observe(
       await putInstanceWork(tx, id, 'observe', clock.now());
     return false;
   });
-  // Only now: a SQLite transaction also reads what the ones before it wrote, and is taken back with them.
+  // After the commit: a SQLite transaction also sees uncommitted writes of the transactions before it, and is rolled
+  // back with them.
   if (isDestroyed) expected.forget(ref);
 }
 
-/** Instances in a transitional state have work of their own, which reads the machine itself. */
+/** Whether an `observe` is needed. Instances in a transitional state have work that reads the machine itself. */
 function differs({ status, endpoint }: ExpectedMachine, machine: ObservedMachine | undefined): boolean {
   if (status === 'STOPPED') return machine === undefined || machine.power === 'running';
   if (status !== 'ONLINE') return false;

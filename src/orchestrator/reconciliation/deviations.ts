@@ -23,7 +23,7 @@ const LEFT =
   'disks with the name of a machine or a volume of ours are there, and it is not: they may hold data. Nobody asked for their ' +
   'removal, so they stay';
 
-/** Renamed resources, copies and leftovers in the listings of one kind. Each is recorded and is an alarm. */
+/** Renamed resources, copies and leftovers in the listings of one kind. Each is recorded and raises an alarm. */
 export class Deviations {
   readonly #context: ReconcileContext;
   readonly #kind: ResourceKind;
@@ -57,7 +57,7 @@ export class Deviations {
     await this.#alarm('leftover', 'disk_left', LEFT, ({ ref }) => ref);
   }
 
-  /** The problem is absent while only one listing has shown the leftover, or while it is being removed. */
+  /** No problem is reported while only one listing has shown the leftover, or while it is being removed. */
   async #judgeLeftover(leftover: Leftover, begunAt: number): Promise<Shown> {
     const { ref, host, detail } = leftover;
     const since = this.#context.sightings.since({ resourceKind: this.#kind, what: 'leftover', name: ref });
@@ -77,7 +77,7 @@ export class Deviations {
     await this.#context.sightings.replace({ resourceKind: this.#kind, what }, seen, silent);
   }
 
-  /** Raises the alarms for machines and volumes together: they share one kind of alarm. */
+  /** Raises the alarms for machines and volumes together, since both use the same kind of alarm. */
   async #alarm(
     what: Sighting['what'],
     kind: Extract<AlarmKind, 'resource_renamed' | 'resource_copied' | 'disk_left'>,

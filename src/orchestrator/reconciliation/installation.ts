@@ -5,20 +5,20 @@ import { Fatal } from '../../ports/errors.ts';
 import { DEFAULT_PLATFORM } from '../model/platform-resource.ts';
 import type { Installation, PlatformUse, Reader, Store, Transaction } from '../model/store.ts';
 
-/** The database was filled on other platforms than those that are configured now. */
+/** The database has live resources on other platforms than the configured ones. */
 export class PlatformMismatch extends Fatal {
   override readonly name = 'PlatformMismatch';
 }
 
-/** The name of each platform with that of its driver. */
+/** The driver's name of each platform, by the platform's name. */
 export type PlatformDrivers = ReadonlyMap<string, string>;
 
 /**
- * What this database is called on its platforms, made at its first start. Every resource carries the id in its note:
- * a machine of another installation is never taken for one of ours. `settings`: how each platform is reached, as text.
+ * Returns the identity of this database on its platforms; makes it at the first start. Every resource has the id in its
+ * note, so resources of another installation are recognised. `settings`: how each platform is reached, as text.
  *
- * @throws {PlatformMismatch} if the database has live instances or volumes of a platform that is not configured, has
- *   another driver now, or the settings that another one had: there they would all look gone.
+ * @throws {PlatformMismatch} if live instances or volumes are on a platform that is not configured, has another
+ *   driver now, or has the settings of another one: there they would all look gone
  */
 export async function ensureInstallation(
   { store, random }: { store: Store; random: Random },
@@ -43,19 +43,19 @@ export async function ensureInstallation(
   });
 }
 
-/** What is known of a platform. */
+/** The recorded facts about a platform. */
 interface Known {
   driver: string;
-  /** Of its settings; undefined: they are not known. */
+  /** The digest of its settings. Undefined: unknown. */
   digest: string | undefined;
 }
 
-/** Tells settings apart, and nothing about what is secret in them. */
+/** A digest that distinguishes settings without revealing their secrets. */
 function digestOf(settings: string | undefined): string | undefined {
   return settings && createHash('sha256').update(settings).digest('hex').slice(0, 8);
 }
 
-/** A driver's name alone, for the platform `default` alone; otherwise `NAME=DRIVER` for each, with `#DIGEST`. */
+/** For the platform `default` alone: the driver's name. Otherwise `NAME=DRIVER` for each, with `#DIGEST` if known. */
 function toText(platforms: ReadonlyMap<string, Known>): string {
   const only = platforms.size === 1 ? platforms.get(DEFAULT_PLATFORM) : undefined;
   const all = [...platforms].map(
@@ -75,12 +75,12 @@ function fromText(text: string): ReadonlyMap<string, Known> {
   );
 }
 
-/** The platforms that the database knows of, those that are not configured here included. */
+/** The platforms that the database knows, including those that are not configured here. */
 export function knownPlatforms({ platform }: Installation): string[] {
   return [...fromText(platform).keys()];
 }
 
-/** Platforms that are not configured, and whose machines or volumes may still turn up, or are another server's. */
+/** Platforms that are not configured here, but whose machines or volumes may reappear or which another server has. */
 async function kept(
   tx: Transaction,
   before: ReadonlyMap<string, Known>,
@@ -97,14 +97,16 @@ async function kept(
   return others.filter(([name]) => left.has(name));
 }
 
-/** Rows that have ended on a platform that is not configured any more: what it makes of them late stays there. */
+/**
+ * Ended rows on a platform that is no longer configured. Resources that their late creates make there are not removed.
+ */
 export interface LeftPlatform {
   platform: string;
   instances: number;
   volumes: number;
 }
 
-/** `away`: those that are not configured. Their rows that have ended are counted, which takes a look at all that have. */
+/** Counts the ended rows of the platforms in `away`, which are not configured. This reads all ended rows. */
 export async function leftPlatforms(
   { instances, volumes }: Pick<Reader, 'instances' | 'volumes'>,
   away: readonly string[],
@@ -150,7 +152,7 @@ async function assertConfigured(
   }
 }
 
-/** The other name that what is configured as `name` had before; undefined: it had this one, or is new. */
+/** The name that the settings of platform `name` had before. Undefined: the same name, or they are new. */
 function formerName(
   name: string,
   before: ReadonlyMap<string, Known>,

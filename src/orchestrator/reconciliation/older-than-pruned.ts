@@ -2,14 +2,14 @@ import { markOf } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 
-/** Its row may have been a deleted tombstone or a lost row: only an operator can tell which. */
+/** The row was either deleted as a tombstone or lost. Only an operator can decide which. */
 export const PRUNED =
   'it was created before rows of that time were deleted, so whether its instance or volume had ended is not known: look at it ' +
   'on the platform, then adopt, release or destroy it';
 
 /**
- * Whether the row of a resource may have been pruned. The mark is the latest creation of a pruned row, and is written with
- * its deletion.
+ * Whether the row of a resource may have been pruned. The mark is the latest creation time of a pruned row, written
+ * together with its deletion.
  */
 export async function isOlderThanPruned(
   { store: { read }, platform }: Pick<ReconcileContext, 'store' | 'platform'>,

@@ -13,14 +13,17 @@ export interface Orphan extends Pick<ObservedMachine, 'ref' | 'power'> {
 /** Applies `reconcile.orphans` to machines with our tag whose row is missing and cannot be restored. */
 export class OrphanPolicy {
   readonly #context: ReconcileContext;
-  /** Machines for which a call is under way. */
+  /** Machines with a call in progress. */
   readonly #underWay = new Set<OwnerRef>();
 
   constructor(context: ReconcileContext) {
     this.#context = context;
   }
 
-  /** If the platform keeps notes, a machine without ours may be another installation's: it is only logged. */
+  /**
+   * Chooses the action. If the platform keeps notes, a machine without our note may belong to another installation and
+   * is only logged.
+   */
   judge(machine: ObservedMachine): Orphan {
     const { driver, options, installationId } = this.#context;
     const { ref, power } = machine;
@@ -29,7 +32,7 @@ export class OrphanPolicy {
     return { ref, power, action: wanted === 'stop' && power !== 'running' ? 'log' : wanted };
   }
 
-  /** The policy is the request, so the audit log has it before the call. */
+  /** Carries out the action. The policy counts as the request, so the audit log records it before the call. */
   async act({ ref, action }: Orphan): Promise<void> {
     const { driver, log, clock, store, alarms } = this.#context;
     if (action === 'log' || this.#underWay.has(ref)) return;
@@ -38,7 +41,7 @@ export class OrphanPolicy {
       auditByServer(this.#context, tx, { action: `machine.${action}`, subject: ref }),
     );
     this.#underWay.add(ref);
-    // Not awaited: a call that hangs delays no sweep. `#underWay` prevents a second call.
+    // Not awaited, so a call that hangs does not delay the sweep. `#underWay` prevents a second call.
     void callOnce<Step<unknown>>(this.#context, (limits) =>
       action === 'stop' ? driver.stop(ref, null, limits) : driver.destroy(ref, null, order, limits),
     )

@@ -14,16 +14,16 @@ import { reconcileMachines } from './restored-rows.ts';
 import { MachineSweep } from './sweep-machines.ts';
 import { VolumeSweep } from './sweep-volumes.ts';
 
-/** How many ids a line of the log names. */
+/** How many ids a log line contains. */
 const SOME = 10;
 const UNLISTED =
   'the platform has given no complete listing since the start: ids that are not known are answered 404 now, although their ' +
   'rows may have been lost. Mend the platform or the host that does not answer';
 
 /**
- * Compares each listing of one platform with the rows. It reads a machine again that differs from its row, restores or records
- * a missing row, and removes a resource that is still there after its end was ordered. After a restore from a backup, the work
- * of each row waits until the row is reconciled with its machine.
+ * Compares each listing of one platform with the rows. It reads a machine again that differs from its row, restores or
+ * records missing rows, and removes resources that exist although their end was ordered. After a restore from a backup,
+ * the work of each row waits until the row is reconciled with its machine.
  */
 export class Reconciliation {
   readonly #context: ReconcileContext;
@@ -32,7 +32,7 @@ export class Reconciliation {
   readonly #volumes: VolumeSweep;
   readonly #begin: () => void;
   readonly #reconciledVolumes = new Set<OwnerRef>();
-  /** Rows that changed before this are of the backup, in milliseconds since the epoch. */
+  /** Rows that changed before this time come from the backup, in milliseconds since the epoch. */
   #beganAt = 0;
   #isHoldLogged = false;
   #timer: Timer | undefined;
@@ -41,7 +41,7 @@ export class Reconciliation {
   #counting: Promise<void> | undefined;
   #isStopped = false;
 
-  /** `begin` starts the durable work, once it is known which rows have to wait. */
+  /** `begin` starts the durable work, once the rows that have to wait are known. */
   constructor(context: ReconcileContext, expected: ExpectedMachines, begin: () => void) {
     this.#context = context;
     this.#expected = expected;
@@ -51,8 +51,8 @@ export class Reconciliation {
   }
 
   /**
-   * Waits for the first listing, then for its comparison, but no longer than a call may take. Nothing is sold or decided before
-   * the listing.
+   * Waits for the first listing, and then for its comparison, at most the call timeout. Nothing is sold or decided
+   * before the first listing.
    */
   async start(): Promise<void> {
     const { sightings, options, clock, machines } = this.#context;
@@ -76,7 +76,7 @@ export class Reconciliation {
     this.#expected.close();
   }
 
-  /** One round; never rejects. It does not wait for the count of free units, which a hanging host may delay. */
+  /** Runs one round. Never rejects. Does not wait for the count of free units, which a hanging host may delay. */
   async observe(): Promise<void> {
     const machines = await this.#context.machines.observe();
     void this.#count(machines);
@@ -91,11 +91,11 @@ export class Reconciliation {
     });
   }
 
-  /** Counts the free units, once at a time; never rejects. */
+  /** Counts the free units, one count at a time. Never rejects. */
   async #count(listed: Listed<ObservedMachine> | null): Promise<void> {
     if (listed === null || !listed.isTrusted || this.#counting !== undefined) return;
     const { items, hosts } = listed;
-    // A machine without a host may not be made yet: it will take one of the units that are counted as free.
+    // A machine without a host may not be made yet. It will take one of the units that are counted as free.
     const unseen = new Set<OwnerRef>();
     if (hosts.answered !== 'all')
       for (const [ref, expectation] of this.#expected.entries())
@@ -146,7 +146,7 @@ export class Reconciliation {
     );
   }
 
-  /** Reconciles each volume once: later changes are made by this process. */
+  /** Reconciles each volume once. Later changes come from this process. */
   async #reconcileVolumes({ items, isComplete }: Listed<ObservedVolume>): Promise<void> {
     const { restoreHold } = this.#context;
     if (!restoreHold.areVolumesHeld) return;
@@ -175,7 +175,7 @@ export class Reconciliation {
     this.#isHoldLogged = !restoreHold.areOver;
   }
 
-  /** A restore is over when each row is reconciled, and each resource that the platform shows has its row. */
+  /** Ends the restore once each row is reconciled and each resource on the platform has its row. */
   async #endRecovery(): Promise<void> {
     const { sightings, restoreHold, log, alarms, platform } = this.#context;
     if (sightings.areCompared) alarms.end({ kind: 'listing_incomplete', subject: platform });

@@ -3,7 +3,7 @@ import { callOnce } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { OrphanOutcome } from './rowless.ts';
 
-/** Takes our mark off a machine without an instance: from then on it belongs to the operator. */
+/** Removes our mark from a machine without an instance. From then on it belongs to the operator. */
 export async function releaseMachine(
   context: Pick<ReconcileContext, 'driver' | 'clock' | 'options'>,
   { ref }: ObservedMachine,

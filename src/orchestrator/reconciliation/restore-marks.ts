@@ -2,15 +2,18 @@ import { DEFAULT_PLATFORM } from '../model/platform-resource.ts';
 import type { MarkName, Store } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 
-// A restore writes one mark, `restored_from`. Each platform is compared with the database in its own time and ends the
-// restore for itself, so of several platforms each gets a mark of its own. `default` goes by either.
+// A restore writes one mark, `restored_from`. Each platform ends the restore on its own, so with several platforms each
+// gets its own mark. `default` uses either mark.
 
 function marksOf(platform: string): MarkName[] {
   const own: MarkName = `restored_from:${platform}`;
   return platform === DEFAULT_PLATFORM ? [own, 'restored_from'] : [own];
 }
 
-/** Gives each of several platforms its own mark. Done again after a crash, it changes nothing that has ended. */
+/**
+ * Gives each of several platforms its own mark. A repeated call after a crash does not restart a restore that has
+ * ended.
+ */
 export async function shareRestore(
   { transact }: Pick<Store, 'transact'>,
   platforms: readonly string[],
@@ -25,7 +28,9 @@ export async function shareRestore(
 
 type Deps = Pick<ReconcileContext, 'store' | 'platform'>;
 
-/** When the backup was taken that the platform's rows are restored from, in milliseconds since the epoch; null: none. */
+/**
+ * When the backup of the platform's rows was taken, in milliseconds since the epoch. Null: no restore is in progress.
+ */
 export async function restoredFrom({ store, platform }: Deps): Promise<number | null> {
   for (const name of marksOf(platform)) {
     const takenAt = await store.read.marks.get(name);
@@ -34,7 +39,7 @@ export async function restoredFrom({ store, platform }: Deps): Promise<number | 
   return null;
 }
 
-/** The platform's rows are reconciled with it. True: no other process has said so before. */
+/** Records that the platform's rows are reconciled. True: this process was the first to do so. */
 export async function endRestore({ store, platform }: Deps): Promise<boolean> {
   return store.transact(async ({ marks }) => {
     const removed = [];

@@ -13,13 +13,13 @@ import { mayAppearForMs } from '../platform/visibility.ts';
 import { failCreate } from '../steps/fail.ts';
 import { BEYOND_CAPACITY } from './adopt-machine.ts';
 
-/** Rows at a time: each may read from the platform. */
+/** Rows reconciled at the same time. Each may read from the platform. */
 const ROWS_AT_ONCE = 16;
 
 /**
- * Reconciles the rows of a restored database, and the work of the backup, with the machines as they are now. What
- * began before the backup has ended since, so its cookies and deadlines are void. A row whose machine is neither
- * shown nor proved gone stays on hold. What changed after `since` is not of the backup.
+ * Reconciles restored rows and their work with the current machines. Operations from before the backup have ended, so
+ * their cookies and deadlines are void. A row stays on hold while its machine is neither listed nor proved gone. Rows
+ * that changed after `since` are not from the backup.
  */
 export async function reconcileMachines(
   context: ReconcileContext,
@@ -42,7 +42,7 @@ export async function reconcileMachines(
   });
 }
 
-/** Reconciles one row; false: the state of its machine is not known yet. */
+/** Reconciles one row. False: the state of its machine is unknown. */
 async function reconcileRow(
   context: ReconcileContext,
   row: InstanceRecord,
@@ -53,12 +53,12 @@ async function reconcileRow(
   let machine = items.get(row.ownerRef);
   let mayStillAppear = false;
   if (machine === undefined && (status === 'PROVISIONING' || status === 'STOPPED')) {
-    // A listing may lack an existing machine, so the machine itself is read.
+    // A listing may omit an existing machine, so the machine itself is read.
     const observedAt = context.clock.now();
     const found = await (isComplete ? confirmMachine(context, row) : readMachine(context, row));
     if (found.answer === 'unknown') return false;
     if (found.answer === 'observed') machine = found.value;
-    // What was sent for it after the backup was sent before this life.
+    // All calls for it after the backup were sent before this process started.
     const openUntil = createOpenUntil === null ? null : Math.min(createOpenUntil, since);
     mayStillAppear = mayAppearForMs(context, openUntil, observedAt) > 0;
   }
@@ -72,7 +72,7 @@ async function reconcileRow(
   });
 }
 
-/** Updates the row and its work; false: nothing can be concluded yet. */
+/** Updates the row and its work. False: no conclusion is possible yet. */
 async function reconcile(
   context: ReconcileContext,
   tx: Transaction,
@@ -82,7 +82,7 @@ async function reconcile(
   const work = await tx.work.of(record.id);
   const isUp = machine?.power === 'running' || machine?.power === 'starting';
   const isCreating = record.status === 'PROVISIONING' && work?.kind === 'create';
-  // A stopped one that runs was started after the backup: it is proved and becomes ONLINE again.
+  // A running machine of a STOPPED row was started after the backup. After the SSH proof it is ONLINE again.
   if (machine !== undefined && (isCreating || (record.status === 'STOPPED' && isUp))) {
     await verify(context, tx, record, machine);
     return true;
@@ -96,7 +96,7 @@ async function reconcile(
   return true;
 }
 
-/** The machine is there: what is left is the SSH proof, within a window of its own. */
+/** Puts the SSH proof with a window of its own, since the machine exists. */
 async function verify(
   { clock }: ReconcileContext,
   tx: Transaction,
@@ -116,8 +116,8 @@ async function verify(
 }
 
 /**
- * A create from the backup without a machine: within its window it starts again. After the window the client has long
- * seen the outcome, so no machine is made.
+ * Handles a create from the backup without a machine. Within its window it starts again. After the window no machine is
+ * made, since the client saw the outcome long ago.
  */
 async function begin(
   context: ReconcileContext,

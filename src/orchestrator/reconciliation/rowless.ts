@@ -14,16 +14,19 @@ import type { Seen } from '../platform/sightings.ts';
 /** The outcome for a listed resource without a row. */
 export type Adopted = 'adopted' | 'foreign' | Unadopted;
 
-/** The outcome of an operator's decision about a machine; `unknown`: the platform did not show it, so it is tried again. */
+/**
+ * The outcome of an operator's decision about a machine. `unknown`: the platform did not show it, so the order is
+ * retried.
+ */
 export type OrphanOutcome = Adopted | 'released' | 'gone' | 'unknown';
 
 export interface Unadopted extends SightingDetail {
   problem: string;
-  /** Whether its note has all that its row needs. Without that it may not be Berth's at all. */
+  /** Whether the note has everything that a row needs. If not, the resource may not be Berth's. */
   isWhole: boolean;
 }
 
-/** Accepts every note with an id; the owner is checked by `readNote`. */
+/** Accepts every note with an id. `readNote` checks the owner. */
 export const anyNote = z.looseObject({ id: z.string() });
 
 const ROW_LOST =
@@ -39,7 +42,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
   readonly #foreign = new Set<OwnerRef>();
   #seen: Seen[] = [];
 
-  /** `confirm` reads the resource of a sighting; its `gone` is proved. */
+  /** `confirm` reads the resource of a sighting. Its `gone` is proved. */
   constructor(
     context: ReconcileContext,
     kind: ResourceKind,
@@ -56,7 +59,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     this.#seen = [];
   }
 
-  /** Whether another Berth on the platform made it, or this one under another of its platforms. */
+  /** Whether another Berth made the resource, or this one through another platform. */
   isForeign(resource: T): boolean {
     const { log, installationId, otherPlatforms } = this.#context;
     if (this.#foreign.has(resource.ref)) return true;
@@ -67,8 +70,8 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
   }
 
   /**
-   * Restores the row of a resource from its note, or else notes that the row is missing. True: its note is not whole, so it may
-   * not be Berth's at all, and it is old enough for an orphan.
+   * Restores the row of a resource from its note, or else records that the row is missing. True: the note is
+   * incomplete, so the resource may not be Berth's, and it is old enough to be an orphan.
    */
   async adopt(resource: T): Promise<boolean> {
     const { ref, createdAt, host = null } = resource;
@@ -90,14 +93,19 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     return !isWhole && clock.now() - createdAt >= options.orphanGraceMs;
   }
 
-  /** If the platform keeps notes, a resource without ours may be another's: it puts none of our ids in doubt. */
+  /**
+   * If the platform keeps notes, a resource without our note may belong to another installation. The absence of our ids
+   * stays proved.
+   */
   #isOurs(resource: T): boolean {
     const { driver, installationId, sightings } = this.#context;
     if (!driver.manifest.keepsNotes || sightings.isRestored) return true;
     return readNote(resource, installationId, anyNote).owner === 'ours';
   }
 
-  /** Records the noted resources. One that a listing leaves out is read again, and closed only if it is proved gone. */
+  /**
+   * Records the resources without a row. One that a listing omits is read again, and closed only if it is proved gone.
+   */
   async end({ items, isTrusted }: Listed<T>): Promise<void> {
     const { sightings, store } = this.#context;
     await sightings.record(this.#seen);
@@ -110,7 +118,7 @@ export class Rowless<T extends ObservedMachine | ObservedVolume> {
     await this.#alarm();
   }
 
-  /** Raises the alarms for machines and volumes together: they share one kind of alarm. */
+  /** Raises the alarms for machines and volumes together, since both use the same kind of alarm. */
   async #alarm(): Promise<void> {
     const { alarms, platform, log, sightings } = this.#context;
     const describe = ({ detail: { problem = 'it has no row' } }: Sighting) => problem;

@@ -23,7 +23,7 @@ const NEVER = Number.NEGATIVE_INFINITY;
 const GRACE_MS = 60_000;
 const ID = `inst-${'1'.repeat(32)}`;
 const REF = `berth-${ID}`;
-/** It names us, and lacks what a row needs. */
+/** The note names this installation, but has too few fields for a row. */
 const PARTIAL = JSON.stringify({ installation: 'here', id: ID });
 const ORDERS = { log: [], stop: ['stop'], reap: ['destroy'] } as const;
 
@@ -75,7 +75,7 @@ interface Setting {
   row?: Partial<InstanceRecord>;
 }
 
-/** A sweep over a platform with one machine that no live row is about, as old as the grace unless it is told otherwise. */
+/** A sweep over a platform with one machine without a live row. By default it is as old as the grace period. */
 async function setUp({
   orphans = 'log',
   note = PARTIAL,
@@ -125,7 +125,7 @@ async function setUp({
       ...{ isTrusted, isComplete: isTrusted && silent.length === 0 },
       hosts: { answered: 'all', silent: new Set(silent) },
     });
-    // What the policy orders is not waited for.
+    // Lets the policy's calls run, since the sweep does not wait for them.
     await clock.advance(0);
   };
   return {

@@ -25,9 +25,9 @@ const ORPHAN =
   'a machine with our tag has no instance, or one that ended by itself: it may be costing money, and hold data';
 
 /**
- * Handles listed machines without a live row. It restores a missing row from the machine's note. It removes the machine of an
- * instance whose end was ordered, once two listings show it. It touches no others: a machine whose instance ended by itself is
- * an alarm, and one that may not be Berth's is an orphan, for which the operator's policy decides.
+ * Handles listed machines without a live row: it restores missing rows from notes, and removes a machine whose end was
+ * ordered once two listings show it. A machine whose instance ended by itself only raises an alarm. One that may not be
+ * Berth's is an orphan, handled by the operator's policy.
  */
 export class MachineSweep {
   readonly #context: ReconcileContext;
@@ -53,7 +53,7 @@ export class MachineSweep {
     );
   }
 
-  /** False: it was stopped before it had finished. */
+  /** Returns false if it was stopped before it finished. */
   async sweep(listed: Listed<ObservedMachine>): Promise<boolean> {
     const { sightings, alarms, platform, log } = this.#context;
     const { begunAt, isTrusted, isComplete } = listed;
@@ -109,13 +109,13 @@ export class MachineSweep {
     if (row === null) {
       if (await removeRowless(this.#context, machine.ref, begunAt)) return;
       const mayBeOrphan = await this.#rowless.adopt(machine);
-      // In a restored database the row of such a machine was more likely lost.
+      // After a restore, the row of such a machine was more likely lost.
       if (mayBeOrphan && isListedAgain && !sightings.isRestored)
         this.#orphans.push(this.#policy.judge(machine));
       return;
     }
     if (row.platform !== platform) return;
-    // Adopted as another instance, or its name was given up.
+    // Another instance adopted the machine, or its name was given up.
     if (idOf(row.ownerRef) !== idOf(machine.ref)) return;
     if (row.ownerRef !== machine.ref) return this.#judgeAttempt(row, machine, isListedAgain);
     if (!isListedAgain) return;
@@ -128,12 +128,12 @@ export class MachineSweep {
         );
       return;
     }
-    // A machine that failed is kept on purpose, and a SPOT instance's is being reclaimed.
+    // The machine of a failed instance is kept on purpose, and a SPOT machine is being reclaimed.
     if (row.status !== 'DESTROYING' && (await store.read.work.of(row.id))?.kind !== 'hold')
       this.#orphans.push({ ref: machine.ref, power: machine.power, action: 'log' });
   }
 
-  /** The machine is of an earlier attempt, or of a later one that a restored backup does not know. */
+  /** Handles a machine of an earlier attempt, or of a later one that is not in a restored backup. */
   async #judgeAttempt(row: InstanceRecord, machine: ObservedMachine, isListedAgain: boolean): Promise<void> {
     const { ref } = machine;
     const { store, clock, log, alarms, platform } = this.#context;

@@ -27,14 +27,17 @@ interface Owned {
   stateKey: string;
 }
 
-/** Handles listed volumes as `MachineSweep` does machines, and those that differ from their live row in two listings. */
+/**
+ * Handles listed volumes as `MachineSweep` handles machines, and also volumes that differ from their live row in two
+ * listings.
+ */
 export class VolumeSweep {
   readonly #context: ReconcileContext;
   readonly #isStopped: () => boolean;
   readonly #rowless: Rowless<ObservedVolume>;
   readonly #deviations: Deviations;
   #orphans: ObservedVolume[] = [];
-  /** The volumes of the last listing that were as their live row says, with the time of that read. */
+  /** The volumes of the last listing that matched their live row, with the time of that read. */
   #owned = new Map<OwnerRef, Owned>();
   /** The state of each volume in the last listing. */
   #before: ReadonlyMap<OwnerRef, string> = new Map();
@@ -51,7 +54,7 @@ export class VolumeSweep {
     );
   }
 
-  /** False: it was stopped before it had finished. */
+  /** Returns false if it was stopped before it finished. */
   async sweep(listed: Listed<ObservedVolume>): Promise<boolean> {
     const { items, begunAt, isTrusted, isComplete } = listed;
     const { sightings, alarms, platform, log } = this.#context;
@@ -87,7 +90,7 @@ export class VolumeSweep {
     return true;
   }
 
-  /** Null: it has no live row, or differs from it. It is handled once two listings show the same. */
+  /** Null: the volume has no live row or differs from it. It is handled once two listings show the same. */
   async #check(
     volume: ObservedVolume,
     known: Owned | undefined,
@@ -101,7 +104,7 @@ export class VolumeSweep {
     const row = await store.read.volumes.byId(idOf(volume.ref));
     const isListedAgain = stateKeyBefore !== undefined;
     if (row === null) {
-      // It holds data: one without a row is never touched.
+      // Berth never removes a volume without a row on its own, since it holds data.
       const isRemoved = await removeRowless(this.#context, volume.ref, begunAt);
       if (!isRemoved && (await this.#rowless.adopt(volume)) && isListedAgain) this.#orphans.push(volume);
       return null;
@@ -112,7 +115,7 @@ export class VolumeSweep {
       return null;
     }
     if (hasEnded(row)) {
-      // A late create made it, or it only seemed gone.
+      // A late create made it, or it was wrongly proved gone.
       if (isListedAgain && (await removeAgain(this.#context, 'volume', row.id, begunAt)))
         log.error(
           { ...volumeLogNames(row), ref: volume.ref },
@@ -123,19 +126,22 @@ export class VolumeSweep {
     if (isNewlyVisible(row, begunAt, this.#context)) await markVolumeVisible(this.#context, row);
     if (volume.host !== undefined && volume.host !== row.host) await this.#recordHost(row, volume.host);
     const found = await compareVolume(this.#context, row, volume);
-    // In a restored database the row is more likely outdated.
+    // After a restore, the row is more likely outdated.
     if (found === 'more' && stateKey === stateKeyBefore && !sightings.isRestored)
       await reconcileDrift(this.#context, row, volume);
     return found === 'as-recorded' ? { readAt: now, stateKey } : null;
   }
 
-  /** A later attempt is the copy of a move that a restored backup does not know: it is the volume if the original is gone. */
+  /**
+   * Handles a later attempt: the copy of a move that is not in a restored backup. It becomes the volume if the original
+   * is gone.
+   */
   async #judgeAttempt({ id, ownerRef }: VolumeRecord, volume: ObservedVolume): Promise<void> {
     const { ref, host } = volume;
     const { store, clock, log } = this.#context;
     if ((await removeOtherAttempt(this.#context, 'volume', { id, ref })) !== 'later') return;
     const original = await confirmVolume(this.#context, ownerRef);
-    // While the original exists, either may have the data: both stay, with an alarm.
+    // While the original exists, either may have the data. Both stay, with an alarm.
     if (original.answer !== 'gone') return void this.#orphans.push(volume);
     await store.transact(async (tx) => {
       const row = await tx.volumes.byId(id);
@@ -157,7 +163,7 @@ export class VolumeSweep {
   }
 }
 
-/** Whether the platform must not have it any more: it is deleted, or its create was refused. */
+/** Whether the platform must no longer have it: it is deleted, or its create was refused. */
 function hasEnded({ deletedAt, status }: VolumeRecord): boolean {
   return deletedAt !== null || status === 'ERROR';
 }

@@ -7,15 +7,15 @@ import { workOnAttachments } from '../volumes/attachments.ts';
 import { claimActualSize, withSize } from '../volumes/storage.ts';
 import { updateAttachmentStatus } from '../volumes/transition.ts';
 
-// A call that reaches the platform long after its caller stopped waiting attaches a volume, or makes it larger, after the
-// work that it was sent for has ended.
+// A call that reaches the platform long after its caller gave it up can attach or grow a volume after the end of its
+// work.
 
-/** Equal for two listings that show a volume with the same size and attachments. */
+/** A key that is equal if two listings show the volume with the same size and attachments. */
 export function toStateKey({ sizeGb, attachedTo }: ObservedVolume): string {
   return [sizeGb, ...[...attachedTo].sort()].join(' ');
 }
 
-/** `open`: it has open work · `more`: on the platform it is larger, or attached to more instances, than recorded. */
+/** `open`: it has open work. `more`: on the platform it is larger, or attached to more instances, than recorded. */
 export async function compareVolume(
   { store: { read } }: Pick<ReconcileContext, 'store'>,
   row: VolumeRecord,
@@ -27,8 +27,8 @@ export async function compareVolume(
 }
 
 /**
- * Records and claims the size that the platform shows, even beyond the capacity, and detaches instances that are not
- * recorded.
+ * Records and claims the size on the platform, even beyond the capacity, and detaches instances without a recorded
+ * attachment.
  */
 export async function reconcileDrift(
   { store, clock, log }: Pick<ReconcileContext, 'store' | 'clock' | 'log'>,

@@ -17,7 +17,7 @@ const context = {
 
 const lease = (changes: Partial<Lease>): Lease =>
   ({ attempt: 1, cookie: null, lastError: null, ...changes }) as Lease;
-/** The claim that follows the wait before the attempt. */
+/** The claim after the wait that precedes the attempt. */
 const waited = (attempt: number): Lease => {
   const next = waitForEarlier(lease({ attempt }), VISIBLE_MS);
   if (next.step !== 'again') throw new Error('it does not wait');

@@ -7,11 +7,11 @@ import type { StepContext } from './context.ts';
 import { type Failed, isFinal, isRepeated } from './retry.ts';
 import type { Next } from './settle.ts';
 
-/** What was found before a create is sent. */
+/** The result of the search before a create is sent. */
 export type BeforeCreate<T> =
   | { answer: 'send' }
   | Presence<T>
-  /** Not there, but an earlier create may still appear for so long. */
+  /** The resource is absent, but an earlier create may still make it within this time. */
   | { answer: 'absent'; waitMs: number };
 
 interface Creatable {
@@ -22,8 +22,8 @@ interface Creatable {
 
 /**
  * Searches for the resource of an earlier create before one is sent: after an attempt with an unknown outcome, or if
- * the row is older than this process, since a restored backup does not have later attempts. If the driver places and the row
- * has no host, no create was sent.
+ * the row is older than this process, since a restored row may not show later attempts. If the driver places resources
+ * and the row has no host, no create was sent.
  */
 export async function findEarlierCreate<T>(
   context: StepContext,
@@ -36,14 +36,14 @@ export async function findEarlierCreate<T>(
   if (lease.cookie !== null || !(wasSent || isOlder)) return { answer: 'send' };
   const found: Presence<T> = await observe(context, () => get(ownerRef));
   if (found.answer !== 'gone') return found;
-  // A first attempt that is made again was refused, and not counted: nothing of it was sent.
+  // A repeated first attempt was refused and not counted, so it sent nothing.
   const hasWaited = lease.attempt === 1 ? lease.lastError !== null : lease.waitedAttempt === lease.attempt;
   return { answer: 'absent', waitMs: hasWaited ? 0 : context.driver.manifest.createVisibleWithinMs };
 }
 
 /**
  * Postpones the attempt until an earlier create can no longer appear. The wait does not count as an attempt. If the
- * process dies after the wait, its claim counts, and the next one waits again.
+ * process dies after the wait, its claim counts, and the next claim waits again.
  */
 export function waitForEarlier(lease: Lease, waitMs: number): Next {
   const { attempt } = lease;
@@ -56,17 +56,17 @@ export function isRefused(failed: Failed): failed is Failed & { code: FinalCode 
   return isFinal(failed) && failed.sideEffect !== 'possible';
 }
 
-/** What a step of a create came to; some of them send nothing. */
+/** The outcome of a create step. Some outcomes mean that nothing was sent. */
 type Attempted = Step<unknown> | { outcome: 'building' | 'absent' | 'unknown' | 'open' };
 
-/** After an attempt to create. As long as the create may be sent again, it stays open. */
+/** The update after an attempt to create. The create stays open while it may be sent again. */
 export function afterCreate(
   attempted: Attempted,
   { cookie }: Pick<Lease, 'cookie'>,
   now: number,
 ): VisibilityUpdate {
   if (attempted.outcome === 'done') return () => now;
-  // With a cookie a refusal says nothing of what the calls before it made.
+  // With a cookie, a refusal proves nothing about the results of earlier calls.
   const isRefusal = attempted.outcome === 'failed' && isFinal(attempted) && attempted.sideEffect === 'none';
   return isRefusal && cookie === null ? () => null : (known) => known;
 }

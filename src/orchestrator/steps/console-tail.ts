@@ -5,16 +5,16 @@ import type { StepContext } from './context.ts';
 
 const MAX_LINES = 200;
 const MAX_BYTES = 16 * 1024;
-/** Of a key only its kind stays, and of what looks like a secret its name. */
+/** A private key. Only its kind is kept; of other secrets only the name is kept. */
 const KEY_BLOCK = /-----BEGIN ([A-Z0-9 ]*PRIVATE KEY)-----[\s\S]*?(?:-----END \1-----|$)/g;
-/** The same, where the tail begins in the middle of one. */
+/** A private key whose beginning is cut off by the tail. */
 const CUT_KEY_BLOCK = /^[\s\S]*-----END ([A-Z0-9 ]*PRIVATE KEY)-----/;
 const SECRET =
   /((?:password|passwd|passphrase|secret|token|api[-_ ]?key|authorization)[^\s:=]*\s*[:=]\s*)\S.*/gi;
 
 /**
- * Logs what a machine that failed wrote to its console last, as one line, where the platform can tell; and keeps it for
- * the history. That it cannot delays nothing.
+ * Logs the end of a failed machine's console as one line and keeps it for the history, if the platform supports that. A
+ * failure delays nothing.
  */
 export async function readConsole(context: StepContext, record: InstanceRecord): Promise<void> {
   const { driver, log, trace } = context;

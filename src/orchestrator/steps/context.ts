@@ -1,9 +1,9 @@
 import type { VolumeDriver } from '../model/platform-driver.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 
-/** What a step of the reconciler uses. */
+/** Dependencies of the reconciler's steps. */
 export interface StepContext extends ReconcileContext {
-  /** When this process started: older rows were handled by another one. */
+  /** When this process started, in milliseconds since the epoch. An earlier process handled older rows. */
   startedAt: number;
 }
 

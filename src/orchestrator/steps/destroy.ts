@@ -25,28 +25,31 @@ import { isDown } from './instance/stop.ts';
 import { LONGEST_REST_MS, retry, retryFailed } from './retry.ts';
 import { finish, type Next, settleAttempt, settleInstance, settleVolume } from './settle.ts';
 
-/** The driver's answer to a destroy, and what a read showed after it. */
+/** The driver's answer to a destroy, and the result of a read after it. */
 export interface Removal {
   step: Step<null>;
-  /** Only if the driver said that it is gone; a `gone` here is proved. */
+  /**
+   * A read after the driver reported the resource gone, or one that did not observe it after a `transient` failure. A
+   * `gone` here is proved.
+   */
   found: Observation<unknown> | undefined;
-  /** When the call was answered. */
+  /** When the call was answered, in milliseconds since the epoch. */
   answeredAt: number;
 }
 
 interface Removable {
   destroy(cookie: string | null, call: Call): Promise<Step<null>>;
-  /** Reads the resource; its `gone` is proved. */
+  /** Reads the resource. Its `gone` is proved. */
   find(): Promise<Observation<unknown>>;
-  /** Whether it is known which host of the platform has it. */
+  /** Whether its host on the platform is known. */
   isOnHost?: boolean;
-  /** Records that the removal is sent; its result undoes that. */
+  /** Records that the removal is sent. The returned function undoes that. */
   sent?: () => () => void;
 }
 
 /**
- * Sends the destroy; a driver's claim that the resource is gone is confirmed. Where another host than the machine's did not
- * answer, an earlier call may have removed it.
+ * Sends the destroy, and confirms a `gone` of the driver. A `transient` failure may come from another, silent host
+ * although an earlier call has removed the resource, so the resource is read then, too.
  */
 async function remove(context: StepContext, lease: Lease, removable: Removable): Promise<Removal> {
   const takeBack = removable.sent?.();
@@ -61,15 +64,15 @@ async function remove(context: StepContext, lease: Lease, removable: Removable):
   return { step, found: isClaimedGone ? await removable.find() : undefined, answeredAt };
 }
 
-/** What the removal shows about the visibility of the resource: a platform that is removing it has shown it. */
+/** The visibility of the resource after the removal. A platform that is removing the resource has shown it. */
 function visibilityAfter({ step, found, answeredAt }: Removal): VisibilityUpdate {
   if (step.outcome === 'pending') return () => null;
   return afterObservation(found ?? { answer: 'unknown', observedAt: answeredAt });
 }
 
 /**
- * How the removal continues; undefined: it is proved. A create that is in flight, or was answered just now, may still
- * appear after a `gone`.
+ * The next step of the removal. Undefined: the removal is proved. A create that is in flight, or was answered recently,
+ * may still appear after a `gone`.
  */
 function unproved(
   context: StepContext,
@@ -89,8 +92,8 @@ function unproved(
 }
 
 /**
- * Removes the machine and all that belongs to it, and goes on until the platform shows that it is gone: there
- * is no giving up. DESTROYING then becomes DESTROYED; ERROR and OFFLINE stay as they are, cleaned.
+ * Removes the machine and everything that belongs to it. Retries without limit until the platform proves it gone.
+ * DESTROYING then becomes DESTROYED; ERROR and OFFLINE keep their status.
  */
 export async function stepDestroy(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const order = record.destroyOrder;
@@ -115,7 +118,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
   await settleInstance(context, lease, settle, { visibility: visibilityAfter(removal) });
 }
 
-/** How the removal continues while another attempt is not closed; undefined: all are. */
+/** The next step while another attempt is not closed. Undefined: all are closed. */
 async function othersLeft(
   context: StepContext,
   lease: Lease,
@@ -127,8 +130,8 @@ async function othersLeft(
 }
 
 /**
- * Switches off the machine of an instance that had ended without a request, since its tenant may still want its disks. The
- * instance is DESTROYED for its client; the disks are removed after `losses.keep_disks_hours`.
+ * Switches off the machine of an instance that had ended without a request, since its tenant may still want its disks.
+ * For its client the instance is DESTROYED. The disks are removed after `losses.keep_disks_hours`.
  */
 async function switchOff(
   context: StepContext,
@@ -158,7 +161,7 @@ async function switchOff(
   await settleInstance(context, lease, settle, { visibility: afterObservation(found) });
 }
 
-/** Its machine no longer runs: releases the claim and the attachments of the instance. */
+/** Releases the claim and the attachments of an instance whose machine no longer runs. */
 export async function endInstance(
   { clock, log, machines }: ReconcileContext,
   tx: Transaction,
@@ -177,8 +180,8 @@ export async function endInstance(
 }
 
 /**
- * DELETING, until the platform shows that the volume is gone. Lingering attachment records go with it. ERROR stays
- * as it is, cleaned.
+ * Removes a volume with its attachment records. DELETING lasts until the platform proves it gone; ERROR keeps its
+ * status.
  */
 export async function stepDestroyVolume(
   context: StepContext,
@@ -193,7 +196,7 @@ export async function stepDestroyVolume(
     find: () => confirmVolume(context, record.ownerRef),
   });
   const attachments = await context.store.read.volumes.attachmentsOfVolume(record.id);
-  // None is added while it is DELETING or ERROR.
+  // No attachment is added while the volume is DELETING or ERROR.
   const instanceIds = attachments.map(({ instanceId }) => instanceId);
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     const next =
@@ -214,8 +217,8 @@ export async function stepDestroyVolume(
 const COPY_NOT_SHOWN = 'the platform does not show the copy that the volume is now: its original stays';
 
 /**
- * Removes what an attempt left, but never the newest attempt of a resource. The original of a moved volume is removed only while
- * the platform shows its copy, which is the volume now.
+ * Removes what an attempt left, but never the newest attempt of a resource. The original of a moved volume is removed
+ * only while the platform shows the copy that replaced it.
  */
 export async function stepDestroyAttempt(
   context: StepContext,

@@ -14,7 +14,7 @@ import { finish, type Next } from './settle.ts';
 
 const VANISHED = 'the platform no longer has its machine';
 
-/** Handles a machine that is gone without our doing, proved by a read that began at `observedAt`. */
+/** Handles a machine that is gone without our request, proved by a read that began at `observedAt`. */
 export async function onMachineGone(
   context: ReconcileContext,
   lease: Lease,
@@ -23,7 +23,7 @@ export async function onMachineGone(
   observedAt: number,
 ): Promise<Next> {
   const now = context.clock.now();
-  // Its SSH may answer before the platform shows it.
+  // Its SSH may answer before the platform shows the machine.
   const waitMs = mayAppearForMs(context, record.createOpenUntil, observedAt);
   if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform may not show it yet' };
   switch (record.status) {
@@ -60,7 +60,7 @@ export async function recordLoss(
   return { step: 'again', afterMs: pauseMs(context, lease), problem: HELD, isHeld: true };
 }
 
-/** The machine is there and has failed, without our doing. */
+/** Handles a machine that exists and has failed without our request. */
 export async function onMachineFailed(
   context: ReconcileContext,
   lease: Lease,
@@ -75,8 +75,8 @@ export async function onMachineFailed(
 }
 
 /**
- * How an instance fails. `create`: its create failed, and what it made is removed · `failure`: its machine failed later, and
- * stays · `loss`: the platform no longer has its machine.
+ * How an instance fails. `create`: its create failed, and the order removes what it made. `failure`: its machine failed
+ * later, and stays. `loss`: the platform no longer has its machine.
  */
 interface Failure {
   as: 'create' | 'failure' | 'loss';
@@ -85,7 +85,7 @@ interface Failure {
   reason: string;
 }
 
-/** Ends an instance in ERROR, and drops its cloud_init. */
+/** Ends an instance in ERROR and drops its cloud_init. */
 export async function failInstance(
   context: ReconcileContext,
   tx: Transaction,
@@ -118,7 +118,7 @@ export function failCreate(
   return failInstance(context, tx, record, { as: 'create', cause, reason });
 }
 
-/** A lost instance keeps its unit for a time, in case its machine turns up again. */
+/** A lost instance keeps its unit for a time, in case its machine reappears. */
 function afterLoss({ options: { holdLostClaimsMs }, clock }: ReconcileContext): Next {
   return {
     step: 'release',
@@ -130,7 +130,7 @@ function afterLoss({ options: { holdLostClaimsMs }, clock }: ReconcileContext): 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 
-/** How long the instance had to come ONLINE, in words. */
+/** The time limit for the instance to become ONLINE, as text. */
 export function describeWindow({ spec: { onlineWithinMs } }: InstanceRecord): string {
   return onlineWithinMs < 2 * MINUTE_MS
     ? `${Math.round(onlineWithinMs / SECOND_MS)} seconds`

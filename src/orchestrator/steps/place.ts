@@ -27,8 +27,8 @@ type Refused = Extract<Step<never>, { outcome: 'failed' }>;
 const placements = new WeakMap<PlatformDriver, Promise<unknown>>();
 
 /**
- * Runs placements one at a time, each with its first call, so that each counts the machine of the one before and hosts fill by
- * the driver's policy. The next one waits no longer than a call may take.
+ * Runs placements one at a time, each with its first call. So each placement sees the machine of the previous one, and
+ * hosts fill by the driver's policy. The next placement waits at most the call timeout.
  */
 export async function alone<T>(
   { driver, clock, options }: Pick<ReconcileContext, 'driver' | 'clock' | 'options'>,
@@ -47,12 +47,12 @@ export async function alone<T>(
   }
 }
 
-/** The most creates that are counted on one host: no host has more at once. */
+/** The limit of open creates counted on one host. No host has more at once. */
 const MAX_OPEN = 1_000;
 
 /**
- * Chooses the host of an instance's newest attempt and stores it: the row, not the driver, decides where a machine is made. Two
- * servers that choose at once see each other's choice.
+ * Chooses and stores the host of an instance's newest attempt: the row, not the driver, decides where a machine is
+ * made. Concurrent choices of two servers see each other.
  */
 export async function placeInstance(
   context: ReconcileContext,
@@ -76,7 +76,7 @@ export async function placeInstance(
   });
 }
 
-/** {@link placeInstance}, for a volume. */
+/** {@link placeInstance} for a volume. */
 export async function placeVolume(
   context: ReconcileContext,
   record: VolumeRecord,
@@ -111,14 +111,14 @@ function notPlaced(placing: Exclude<Placing, { answer: 'placed' }>): Refused {
   return { outcome: 'failed', code: placing.code, sideEffect: 'none', detail: placing.detail };
 }
 
-/** Reads the row under a lock: one choice of a host at a time on a platform, over all servers. */
+/** Reads the row under a lock that serializes the choice of hosts on a platform across all servers. */
 async function lockForPlacing<T>(tx: Transaction, platform: string, read: () => Promise<T>): Promise<T> {
   const row = await read();
   await tx.marks.get(markOf(platform, 'placing'));
   return row;
 }
 
-/** Cordoned hosts, and those on which an earlier attempt failed. */
+/** Cordoned hosts, and hosts of failed attempts. */
 async function avoidedHosts(
   { clock, platform }: ReconcileContext,
   read: Pick<Reader, 'cordons' | 'attempts'>,
@@ -131,7 +131,10 @@ async function avoidedHosts(
   return [...new Set([...cordoned, ...tried])];
 }
 
-/** The first host with room: the platform's count less the creates that it does not count yet, without cordoned hosts. */
+/**
+ * The first host with room. Room is the platform's count minus the creates that it does not count yet. Skips cordoned
+ * hosts and hosts of failed attempts.
+ */
 async function firstWithRoom(
   context: ReconcileContext,
   tx: Transaction,
@@ -149,7 +152,7 @@ async function firstWithRoom(
   return undefined;
 }
 
-/** The host of the instance's volumes: a machine is made there if volumes are on hosts and cannot be moved. */
+/** The host of the instance's volumes. The machine must be made there if volumes are on hosts and cannot be moved. */
 async function hostOfVolumes(
   { volumes }: Pick<Reader, 'volumes'>,
   instanceId: string,
@@ -162,21 +165,21 @@ async function hostOfVolumes(
 }
 
 const ANOTHER = 'an attempt to make it is over without success: another one begins under another name';
-/** Nothing was sent under the new name, so no earlier create is searched for. */
+/** Nothing was sent under the new name, so no search for an earlier create is needed. */
 const NEXT_ATTEMPT: Next = { step: 'again', afterMs: 0, attempt: 0 };
 
-/** What opens the next attempt of one kind of resource. */
+/** The parts that differ between the kinds of resources. */
 interface Opening {
   resourceKind: ResourceKind;
-  /** Whether the driver answers `place`. */
+  /** Whether the driver implements `place`. */
   places: boolean;
   names: object;
   write(row: { ownerRef: OwnerRef; host: null; createOpenUntil: number }): Promise<unknown>;
 }
 
 /**
- * Opens the next attempt, under a name of its own, if the newest left something that cannot be completed, which work of its own
- * removes, or if it was refused without effect and another host may accept it. Undefined: neither.
+ * Opens the next attempt under a new name, if the newest left something that cannot be completed (other work removes
+ * it), or was refused without effect and another host may accept it. Undefined: neither.
  */
 export async function openNextAttempt(
   { clock, alarms, log }: ReconcileContext,
@@ -199,7 +202,7 @@ export async function openNextAttempt(
   return NEXT_ATTEMPT;
 }
 
-/** The name of the next attempt: no attempt of the resource has had it. */
+/** The name of the next attempt. No attempt of the resource has had it. */
 export async function nextRefOf(
   { attempts }: Pick<Reader, 'attempts'>,
   { id, ownerRef }: { id: string; ownerRef: OwnerRef },

@@ -7,25 +7,28 @@ import { type Again, ALARM_AFTER_ATTEMPTS } from './settle.ts';
 export type Failed = Extract<Step<unknown>, { outcome: 'failed' }>;
 type Retrying = Pick<ReconcileContext, 'options' | 'random' | 'health'>;
 
-/** Work that waits for more than two hours counts as misdated and is due at once, so it rests no longer than this, in milliseconds. */
+/**
+ * The longest rest, in milliseconds. Work that waits for more than two hours counts as misdated and becomes due at
+ * once.
+ */
 export const LONGEST_REST_MS = 60 * 60_000;
 
-/** Codes that say nothing about the resource. */
+/** Codes that allow no conclusion about the resource. */
 const INCONCLUSIVE = new Set<Failed['code']>(['unknown_outcome', 'transient', 'auth']);
-/** A platform that refuses our credentials is not asked often: it may lock them. */
+/** The pause after the platform refused our credentials, in milliseconds. Frequent calls might lock them. */
 const AFTER_AUTH_MS = 5_000;
 
-/** Whether trying the step again cannot help. A lost answer or a platform in trouble is never final. */
+/** Whether a retry cannot succeed. A lost answer or a platform failure is never final. */
 export function isFinal(failed: Failed): failed is Failed & { code: FinalCode } {
   return isFinalCode(failed.code);
 }
 
-/** Whether nothing can be concluded from the failure, not even at a deadline: the platform must be read first. */
+/** Whether the failure allows no conclusion, not even at a deadline. The platform must be read first. */
 export function isInconclusive({ code }: Failed): boolean {
   return INCONCLUSIVE.has(code);
 }
 
-/** Whether a call of this step may have been sent before: its outcome is looked for ahead of the next one. */
+/** Whether an earlier call of this step may have been sent. Its outcome is looked up before the next call. */
 export function isRepeated({ attempt, cookie, lastError }: Lease): boolean {
   return cookie === null && (attempt > 1 || lastError !== null);
 }
@@ -34,7 +37,7 @@ export function isPastDeadline({ deadlineAt }: Lease, now: number): boolean {
   return deadlineAt !== null && now >= deadlineAt;
 }
 
-/** A pause that doubles with each attempt, with jitter. */
+/** A pause in milliseconds that doubles with each attempt, with jitter. */
 export function pauseMs(
   { options, random }: Pick<Retrying, 'options' | 'random'>,
   { attempt }: Lease,
@@ -43,7 +46,10 @@ export function pauseMs(
   return Math.round(pause * (0.75 + random.next() / 2));
 }
 
-/** Tries again after a pause, or when the platform asked for it. From the tenth attempt on it is an alarm, which every tenth repeats in the log. */
+/**
+ * Retries after a pause, or when the platform asked for it. From the tenth attempt on it raises an alarm, and every
+ * tenth attempt logs an error.
+ */
 export function retry(context: Retrying, lease: Lease, problem: string, retryAfterMs?: number): Again {
   const isAlarm = lease.attempt >= ALARM_AFTER_ATTEMPTS;
   return { step: 'again', afterMs: retryAfterMs ?? pauseMs(context, lease), problem, isAlarm };
@@ -51,7 +57,7 @@ export function retry(context: Retrying, lease: Lease, problem: string, retryAft
 
 /**
  * {@link retry} after a failure of the driver. Refused credentials do not count as an attempt, unless the platform is
- * trusted: then the problem is this resource's.
+ * trusted: then the cause is this resource.
  */
 export function retryFailed(context: Retrying, lease: Lease, failed: Failed): Again {
   const problem = describeFailure(failed);

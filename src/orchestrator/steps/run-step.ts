@@ -46,7 +46,7 @@ async function putOff(context: StepContext, lease: Lease): Promise<void> {
   await releaseLease(context, lease, { cookie: lease.cookie, notBefore, lastError: ON_HOLD });
 }
 
-/** Runs the step that a lease is for. Throws only if the store does, or for a fault of our own. */
+/** Runs the step of a lease. Throws only if the store does, or for a bug. */
 export async function runStep(given: StepContext, lease: Lease): Promise<void> {
   if (given.restoreHold.holds(lease)) return putOff(given, lease);
   const trace = new StepTrace(given.clock.now());

@@ -58,7 +58,7 @@ async function claimed(at = now): Promise<Lease> {
   return lease;
 }
 
-/** Settles with an outcome that writes the row; how often it was decided. */
+/** Settles with an outcome that writes the row. Returns how often it was decided. */
 async function settle(lease: Lease, next: Next, visibility?: VisibilityUpdate): Promise<number> {
   let decisions = 0;
   await settleInstance(

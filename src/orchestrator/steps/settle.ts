@@ -15,13 +15,16 @@ import { StepTrace } from '../platform/step-trace.ts';
 import type { VisibilityUpdate } from '../platform/visibility.ts';
 
 export const ALARM_AFTER_ATTEMPTS = 10;
-/** For so long the alarm of a step that keeps failing stands after a try: longer than any pause between two. */
+/**
+ * How long the alarm of a failing step stays open after a try, in milliseconds. Longer than any pause between two
+ * tries.
+ */
 const FAILING_FOR_MS = 15 * 60_000;
 
 const KEEPS_FAILING = 'a step keeps failing and is tried again: check the platform';
 const inLogAlready = { error: () => undefined };
 
-/** What follows a step. */
+/** The continuation after a step. */
 export type Next =
   /** Nothing is left to do. */
   | { step: 'finish' }
@@ -30,8 +33,8 @@ export type Next =
   | { step: Work['kind']; deadlineAt?: number | null; afterMs?: number };
 
 /**
- * The same step runs again. `attempt` resets the count, if this claim must not count. `isAlarm`: it keeps
- * failing, which the operator must know.
+ * The same step runs again. `attempt` resets the count, if this claim must not count. `isAlarm`: the step keeps
+ * failing, so the operator gets an alarm.
  */
 export interface Again {
   step: 'again';
@@ -46,27 +49,23 @@ export interface Again {
 
 export const finish: Next = { step: 'finish' };
 
-/** The platform is not trusted while a step would draw a conclusion from it. */
+/** The platform or the clock is not trusted, and the step would end a resource. */
 class Frozen extends Error {
   override readonly name = 'Frozen';
 }
 
-/** What a step knows beside the row that it writes. */
+/** Data of a step besides the row that it writes. */
 interface Settling {
-  /**
-   * What the step found about the visibility of the resource. Written even if a use case has put other work
-   * meanwhile.
-   */
+  /** The new visibility of the resource. Written even if a use case has put other work meanwhile. */
   visibility?: VisibilityUpdate | undefined;
-  /** Instances that `decide` reads and writes beside the volume. */
+  /** Instances that `decide` reads and writes besides the volume. */
   instanceIds?: readonly string[];
 }
 
 /**
- * Writes the outcome of a step, in one transaction that locks the instance and then asks whether the lease still
- * holds. A lost lease writes nothing; where a use case has put other work meanwhile, the outcome is left to that.
- * While the platform cannot be believed nothing is concluded: the step goes on when it can be.
- * `decide` may be run again with another state of the row: it does nothing but read, decide, write and log.
+ * Writes the outcome of a step in one transaction, which locks the instance and then checks the lease. A lost lease
+ * writes nothing. If a use case has put other work, that work takes over. While the platform is not trusted, nothing
+ * final is written. `decide` may run again with another row: it must only read, decide, write and log.
  */
 export async function settleInstance(
   context: ReconcileContext,
@@ -75,7 +74,7 @@ export async function settleInstance(
   { visibility = nothing }: Pick<Settling, 'visibility'> = {},
 ): Promise<void> {
   await settle(context, lease, decide, async (tx) => {
-    // In this order, without waiting in between: PostgreSQL answers both in one round trip.
+    // Both without waiting in between, in this order: PostgreSQL answers them in one round trip.
     const [rows, found] = await Promise.all([lockInstances(tx, [lease.resourceId]), tx.work.check(lease)]);
     const record = rows.get(lease.resourceId);
     if (record === undefined) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
@@ -93,7 +92,7 @@ export async function settleInstance(
   });
 }
 
-/** {@link settleInstance}, for a volume and the instances that it has to do with. */
+/** {@link settleInstance} for a volume and the instances involved. */
 export async function settleVolume(
   context: ReconcileContext,
   lease: Lease,
@@ -113,7 +112,7 @@ export async function settleVolume(
   });
 }
 
-/** {@link settleInstance}, for an earlier attempt to make an instance or a volume. */
+/** {@link settleInstance} for an earlier attempt to make an instance or a volume. */
 export async function settleAttempt(
   context: ReconcileContext,
   lease: Lease,
@@ -130,7 +129,7 @@ export async function settleAttempt(
   });
 }
 
-/** Releases the lease of a step without an outcome; `later` says how the same step continues. */
+/** Releases the lease of a step without an outcome. `later`: how the same step continues. */
 export async function releaseLease(
   { store }: Pick<ReconcileContext, 'store'>,
   lease: Lease,
@@ -139,21 +138,21 @@ export async function releaseLease(
   await store.transact(async (tx) => {
     if (isRef(lease.resourceId)) await tx.attempts.byRef(lease.resourceId);
     else await rowOf(tx, lease.resourceKind, lease.resourceId);
-    // What a use case has put meanwhile is another step: neither the cookie nor the pause is its own.
+    // Work that a use case has put meanwhile is another step. Neither the cookie nor the pause applies to it.
     const isHeld = (await tx.work.check(lease)) === 'held';
     await tx.work.release(lease, isHeld ? later : undefined);
   });
 }
 
-/** The locked row. */
+/** The locked row and the state of the lease. */
 interface Locked<Row> {
-  /** Whether the lease still holds. */
+  /** The state of the lease. */
   found: LeaseState;
-  /** What its lines in the log have in common. */
+  /** The common fields of its log lines. */
   names: object;
-  /** The row, with what was found about its visibility. */
+  /** The row with its new visibility. */
   row: Row;
-  /** Writes it, whichever work follows, unless that was done together with the outcome. */
+  /** Writes the row, whatever work follows, unless it was written with the outcome. */
   write?(): Promise<void>;
 }
 
@@ -221,8 +220,8 @@ async function settle<Row>(
 }
 
 /**
- * Adds the step to the history of its instance. Of a step that is tried again and again only what changes is told, and
- * where it goes on for long, each tenth try.
+ * Adds the step to the history of its instance. A repeated step is recorded if its problem has changed; after ten
+ * attempts, only if it changed at a tenth attempt. A console is always recorded.
  */
 async function addToHistory(
   { clock, trace }: ReconcileContext,
@@ -249,7 +248,7 @@ async function addToHistory(
   await tx.history.step(event, isNews);
 }
 
-/** Raises the alarm of a step that keeps failing; its cause is in the log. */
+/** Raises the alarm of a step that keeps failing. The caller logs the cause. */
 export function raiseFailing(
   { alarms, platform }: ReconcileContext,
   { resourceId: subject, kind: step, attempt }: Lease,
@@ -260,7 +259,10 @@ export function raiseFailing(
   alarms.raise({ kind: 'step_failing', subject, platform, text: KEEPS_FAILING, detail, forMs }, inLogAlready);
 }
 
-/** Whether a resource ends here: next its machine or volume is destroyed, kept or released, or that has just finished. */
+/**
+ * Whether the step ends a resource: its machine or volume is destroyed, kept or released next, or that has just
+ * finished.
+ */
 function isConclusion({ kind }: Lease, { step }: Next): boolean {
   if (step === 'finish') return kind === 'destroy' || kind === 'release';
   return step === 'destroy' || step === 'hold' || step === 'release';
@@ -279,7 +281,7 @@ async function applyNext(
     return tx.work.replace(lease, { kind, notBefore: now + afterMs, deadlineAt });
   }
   const { cookie = null, afterMs, problem = null, waitedAttempt = null, isHeld = false } = next;
-  // A call that made progress is no failed attempt: the pause after a failure starts anew.
+  // A call that made progress is not a failed attempt: the pause after a failure starts from the beginning.
   const attempt = next.attempt ?? (cookie === null ? undefined : 1);
   await tx.work.release(lease, {
     cookie,

@@ -7,8 +7,8 @@ import { assertAttachable, dropAttachments, workOnAttachments } from './attachme
 import { updateAttachmentStatus } from './transition.ts';
 
 /**
- * O: POST /volumes/{volumeId}/attach. All of the instances or none; attaching to an already-attached instance
- * is success.
+ * O: POST /volumes/{volumeId}/attach. Attaches to all of the instances or to none. Attaching to an already attached
+ * instance is a success.
  *
  * @throws {ApiError} `not_found` (the volume, or any of the instances), `invalid_state`, `volume_attached`
  */
@@ -42,8 +42,8 @@ export async function attachVolume(
 }
 
 /**
- * O: POST /volumes/{volumeId}/detach. Without `instanceIds` from all instances; detaching what is not attached
- * is success. The volume reads as attached until the platform's attachment record is gone.
+ * O: POST /volumes/{volumeId}/detach. Without `instanceIds`, detaches from all instances. Detaching an instance without
+ * the volume is a success. The volume reads as attached until the platform's attachment record is gone.
  *
  * @throws {ApiError} `not_found`
  */

@@ -7,20 +7,22 @@ import type { Transaction } from '../model/store.ts';
 import { findVolumeType } from './storage.ts';
 import { updateAttachmentStatus } from './transition.ts';
 
-/** Where something is to be attached; no platform: it is not known, since what was asked for is wrong. */
+/** Where something is to be attached. `platform` undefined: unknown, since the request is invalid. */
 export interface Place {
   region: string;
   platform: string | undefined;
 }
 
-/** What a client is told of a volume and an instance of two platforms, whose names are the operator's. */
+/**
+ * Tells a client that a volume and an instance are on different platforms. It omits their names, which are internal.
+ */
 export const APART = 'volumes of its type are in another part of the region';
 
 const HAS_ATTACHMENTS: readonly VolumeRecord['status'][] = ['CREATING', 'ATTACHING', 'ATTACHED', 'DETACHING'];
 
 /**
- * Checks the `volume_ids` of a create: each exists, is this account's, is there, and is attached to nothing, unless it
- * can be shared.
+ * Checks the `volume_ids` of a create: each exists, belongs to this account and region, is usable, and is not attached
+ * unless it can be shared.
  */
 export async function planInlineAttachments(
   tx: Transaction,
@@ -61,7 +63,7 @@ async function findProblem(
   return isFree ? undefined : 'expected a volume that is attached to nothing';
 }
 
-/** Writes the attachments; they are made as soon as the machine is there. */
+/** Writes the attachments. They are made once the machine exists. */
 export async function putInlineAttachments(
   tx: Transaction,
   instance: InstanceRecord,
@@ -75,8 +77,8 @@ export async function putInlineAttachments(
 }
 
 /**
- * Has the attachments of a volume brought to what is wanted. One that is still being made, or is being resized, gets to
- * it by itself; one that is being deleted loses them on the way.
+ * Puts the work that attaches and detaches a volume as wanted. A volume that is being made or resized does that
+ * afterwards; one that is being deleted is detached by its deletion.
  */
 export async function workOnAttachments(
   tx: Transaction,
@@ -89,8 +91,8 @@ export async function workOnAttachments(
 }
 
 /**
- * Has attachments of a volume removed: they read as `detaching` until the platform's record is gone. Of a volume
- * that is still being made the platform has none.
+ * Removes attachments of a volume. They are `detaching` until the platform's record is gone. For a volume that is still
+ * being made, the platform has no record.
  */
 export async function dropAttachments(
   tx: Transaction,
@@ -122,7 +124,7 @@ export function isAttachable({ status }: InstanceRecord): boolean {
 }
 
 /**
- * The rules of an attachment that is asked for.
+ * Checks the rules for requested attachments.
  *
  * @throws {ApiError} `invalid_request`, `invalid_state` or `volume_attached`
  */
@@ -165,7 +167,7 @@ export function assertAttachable(
     );
 }
 
-/** Whether several instances may have it. */
+/** Whether several instances may have the volume attached. */
 function isShareable(catalog: Catalog, volume: VolumeRecord): boolean {
   return findVolumeType(catalog, volume.region, volume.type)?.shareable ?? false;
 }

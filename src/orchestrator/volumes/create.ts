@@ -29,10 +29,10 @@ interface Deps extends StorageCatalog {
 }
 
 /**
- * O: POST /volumes. Its storage is claimed in the transaction that writes it.
+ * O: POST /volumes. The transaction that writes the volume also claims its storage.
  *
- * @throws {ApiError} `invalid_request`, `quota_exceeded`, `capacity_unavailable`, `unauthorized` or `idempotency_mismatch`; then nothing
- *   was written.
+ * @throws {ApiError} `invalid_request`, `quota_exceeded`, `capacity_unavailable`, `unauthorized` or
+ *   `idempotency_mismatch`; then nothing was written
  */
 export async function createVolume(
   deps: Deps,

@@ -6,8 +6,8 @@ import type { Store } from '../model/store.ts';
 import { transitionVolume } from './transition.ts';
 
 /**
- * O: DELETE /volumes/{volumeId}. An attached volume is refused; records that linger after a detach are
- * force-detached on the way. Once the volume is proved gone it is 404.
+ * O: DELETE /volumes/{volumeId}. An attached volume is refused. Records that remain after a detach are force-detached.
+ * Once the volume is proved gone, it is 404.
  *
  * @throws {ApiError} `not_found` or `volume_attached`
  */

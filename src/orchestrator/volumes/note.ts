@@ -17,7 +17,7 @@ export type NotedVolume = Pick<
   | 'requestId'
 >;
 
-/** What the platform keeps of a volume for us: all of its row that cannot be observed. */
+/** The note that the platform stores for a volume: everything in its row that cannot be observed. */
 export function toNote(installationId: string, record: VolumeRecord): Note {
   const { id, platform, accountId, name, region, type, sizeGb } = record;
   const { priceMicroUsdPerHour, createdAt, requestId } = record;
@@ -53,7 +53,7 @@ export const volumeNoteSchema: z.ZodType<NotedVolume> = z.object({
   requestId: z.string().max(64).nullable().default(null),
 });
 
-/** The row of a noted volume of a platform, as it is written again. */
+/** The restored row of a noted volume. */
 export function fromNote(
   { platform, ref: ownerRef }: { platform: string; ref: OwnerRef },
   noted: NotedVolume,

@@ -19,15 +19,15 @@ interface Deps {
   quotas: Quotas;
 }
 
-/** How long the platform has to carry a resize out. */
+/** How long the platform has for a resize, in milliseconds. */
 const RESIZE_WITHIN_MS = 10 * 60_000;
 
 /**
- * POST /x/volumes/{volumeId}/resize: larger, never smaller. The volume reads its old size and price until the platform
- * has carried it out; the size that it has already is success. The difference is claimed at once.
+ * POST /x/volumes/{volumeId}/resize: only enlarges. The volume reads its old size and price until the platform has
+ * resized it. Its current size is a success. The additional storage is claimed at once.
  *
  * @throws {ApiError} `not_found`, `invalid_request`, `invalid_state`, `operation_in_progress`, `volume_attached`,
- *   `resize_unsupported`, `quota_exceeded` or `capacity_unavailable`; then nothing was written.
+ *   `resize_unsupported`, `quota_exceeded` or `capacity_unavailable`; then nothing was written
  */
 export async function resizeVolume(
   { store, catalog, clock, manifests, platform, quotas }: Deps,
@@ -36,7 +36,7 @@ export async function resizeVolume(
   sizeGb: number,
 ): Promise<VolumeRecord> {
   return store.transact(async (tx) => {
-    // As a create does: what the account has is locked before its rows.
+    // The account is locked before its rows, as in a create.
     await tx.accountUse.lock(accountId);
     const volume = await getVolume(tx.volumes, accountId, id);
     const manifest = manifests.of(volume);

@@ -12,13 +12,13 @@ export interface StorageCatalog {
   manifests: Manifests;
 }
 
-/** The types that a region sells: those of platforms that have volumes, whatever the catalog says. */
+/** The volume types that a region sells. Types on platforms without volumes are left out. */
 export function volumeTypesSold({ catalog, manifests }: StorageCatalog, region: string): VolumeType[] {
   const types = catalog.regions.get(region)?.volumeTypes ?? [];
   return types.filter((type) => manifests.of(type).attachVolume !== 'none');
 }
 
-/** O: GET /volumes/locations: the regions that sell volumes, under the tokens of `Configuration.regions`. */
+/** O: GET /volumes/locations: the regions that sell volumes, by their tokens in `Configuration.regions`. */
 export function listVolumeLocations(sold: StorageCatalog): VolumeLocation[] {
   return [...sold.catalog.regions.values()].flatMap(({ token, name, countryCode }) => {
     const types = volumeTypesSold(sold, token).map((type) => type.name);
@@ -35,18 +35,18 @@ export function findVolumeType(
   return catalog.regions.get(region)?.volumeTypes.find((type) => type.name === name);
 }
 
-/** What is wrong with a size that is asked for; undefined: nothing. */
+/** What is wrong with a requested size. Undefined: nothing. */
 export function sizeIssue({ name, minSizeGb, maxSizeGb }: VolumeType, sizeGb: number): Issue | undefined {
   if (sizeGb >= minSizeGb && sizeGb <= maxSizeGb) return undefined;
   return { path: 'size_gb', message: `expected ${minSizeGb} to ${maxSizeGb} GB for type ${name}` };
 }
 
-/** What a volume of that size costs. */
+/** The price of a volume of that size. */
 export function priceMicroUsdPerHour({ priceMicroUsdPerGbHour }: VolumeType, sizeGb: number): number {
   return Math.round(priceMicroUsdPerGbHour * sizeGb);
 }
 
-/** The record with the larger size that the platform shows; its price per GB stays. */
+/** The record with the size on the platform, if that is larger. Its price per GB stays the same. */
 export function withSize(record: VolumeRecord, { sizeGb = record.sizeGb }: ObservedVolume): VolumeRecord {
   if (sizeGb <= record.sizeGb) return record;
   const priceMicroUsdPerHour = Math.round((record.priceMicroUsdPerHour * sizeGb) / record.sizeGb);
@@ -54,10 +54,9 @@ export function withSize(record: VolumeRecord, { sizeGb = record.sizeGb }: Obser
 }
 
 /**
- * Makes the volume's claim on the storage of its location one of `gb`. A claim is given back when the volume is proved
- * gone.
+ * Sets the volume's claim on the storage of its region to `gb`. The claim is released when the volume is proved gone.
  *
- * @throws {ApiError} `capacity_unavailable` where the location has not that much left; `details.reason` says why
+ * @throws {ApiError} `capacity_unavailable` if the region has too little left; `details.reason` says why
  */
 export async function claimStorage(
   tx: Transaction,

@@ -4,7 +4,9 @@ import { type Volume, type VolumeStatus, volumeTransitions } from '../../contrac
 import type { Attachment, VolumeRecord } from '../model/records.ts';
 import type { Transaction, VolumeReader } from '../model/store.ts';
 
-/** The one writer of a volume's status. @throws {IllegalTransition} if the table has no such edge. */
+/**
+ * Changes a volume's status. Nothing else may write it. @throws {IllegalTransition} if the table has no such transition
+ */
 export async function transitionVolume(
   tx: Transaction,
   record: VolumeRecord,
@@ -17,7 +19,7 @@ export async function transitionVolume(
   return changed;
 }
 
-/** Sets the status of a volume from its attachments, through the states in between if several attachments changed. */
+/** Sets the status of a volume from its attachments. If several changed, it passes through the states in between. */
 export async function updateAttachmentStatus(tx: Transaction, record: VolumeRecord): Promise<VolumeRecord> {
   if (record.status === 'CREATING' || record.status === 'DELETING' || record.status === 'ERROR')
     return record;
@@ -35,7 +37,7 @@ function statusFromAttachments(attachments: readonly Attachment[]): VolumeStatus
   return has('attached') ? 'ATTACHED' : 'AVAILABLE';
 }
 
-/** O: Volume, as the wire has it. An attachment counts until its record is gone (O: Volume status, rules). */
+/** O: Volume, as JSON. An attachment counts until its record is gone (O: Volume status, rules). */
 export async function toVolume(volumes: VolumeReader, record: VolumeRecord): Promise<Volume> {
   const isOnPlatform = ({ state }: Attachment): boolean => state !== 'attaching';
   const attachments = await volumes.attachmentsOfVolume(record.id);

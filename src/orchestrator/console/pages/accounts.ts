@@ -15,7 +15,7 @@ import { listOperatorKeys } from '../../../operators/views/keys.ts';
 import { type AccountRow, type ApiKeyRow, listAccounts, listApiKeys } from '../../operate/views/accounts.ts';
 import type { Page } from '../deps.ts';
 
-/** The tenants with their keys, and the keys of operators. Keys are made on the command line, where they are shown once. */
+/** The tenants with their keys, and the operator keys. Keys are made on the command line, which shows them once. */
 export const accountsPage: Page = async ({ store: { read } }, { now }) => {
   const [accounts, keys, operators] = await Promise.all([
     listAccounts(read),

@@ -15,7 +15,7 @@ import type { AlarmKind, AlarmRecord } from '../../model/alarm.ts';
 import type { Page } from '../deps.ts';
 import { instanceLink } from '../instance-parts.ts';
 
-/** What there is to do about each kind: docs/runbook.md in a sentence. */
+/** The remedy for each kind of alarm, a summary of docs/runbook.md. */
 const REMEDIES: Readonly<Record<AlarmKind, string>> = {
   platform_down: 'Mend the network, the credentials or the platform. Berth goes on by itself.',
   platform_suspect:
@@ -52,7 +52,7 @@ export function remedyOf(kind: AlarmKind): string {
   return REMEDIES[kind];
 }
 
-/** What stands wrong, as every server that uses the database sees it. */
+/** The open alarms of every server on the database. */
 export const alarmsPage: Page = async ({ store: { read } }, { now, session }) => {
   const alarms = await read.alarms.list();
   return {
@@ -90,7 +90,7 @@ function columnsAt(now: number, csrf: string): readonly Column<AlarmRecord>[] {
   ];
 }
 
-/** With a link to where it is looked at. */
+/** The subject, with a link to its page. */
 export function subjectOf({ kind, subject, platform }: AlarmRecord): Html | '' {
   if (kind === 'step_failing' && subject.startsWith('inst-')) return instanceLink(subject);
   if (kind === 'orphan_machine' || kind === 'orphan_volume' || kind === 'row_lost')

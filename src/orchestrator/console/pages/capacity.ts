@@ -4,7 +4,7 @@ import { type PlacementView, readCapacity } from '../../operate/views/capacity.t
 import type { Page } from '../deps.ts';
 import { cordonLink } from './cordons.ts';
 
-/** Each offer in each of its regions: what there is, what is taken, and why none can be had. */
+/** Each offer in each of its regions: its units, the taken units, and why none can be sold. */
 export const capacityPage: Page = async (deps, { query, now }) => {
   const { placements, storage } = await readCapacity(deps.store.read, { ...deps, now });
   const onlyUnavailable = query('show') === 'unavailable';

@@ -17,9 +17,9 @@ import type { ConsoleDeps, Page } from '../deps.ts';
 import { instanceLink, statusBadge } from '../instance-parts.ts';
 
 export const HOUR_MS = 3_600_000;
-/** How long a cordon may be planned: a year. */
+/** The longest cordon: a year. */
 export const MAX_HOURS = 8_760;
-/** For so long a thawed platform is believed. */
+/** How long the losses of a thawed platform are accepted, in milliseconds. */
 export const THAW_MS = 60 * 60_000;
 
 /** @throws {ActionRefused} */
@@ -30,12 +30,12 @@ export function toHours(text: string | undefined): number | null {
   throw new ActionRefused(`Give the hours as a number above 0, at most ${MAX_HOURS}, or leave them out.`);
 }
 
-/** A dry run of an action, with the button that does it. */
+/** A dry run of an action, with the button that carries it out. */
 interface DryRun {
   title: string;
-  /** What would be done. */
+  /** The effect of the action. */
   effect: Html;
-  /** Where the form is sent, and what with. */
+  /** The path that the form is sent to. */
   to: string;
   fields: Record<string, string | undefined>;
   button: string;
@@ -47,7 +47,7 @@ interface DryRun {
 
 type PlanAction = (deps: ConsoleDeps, request: PageRequest) => Promise<DryRun>;
 
-/** What an action would do, and the button that has it done. Nothing is changed by this page. */
+/** The effect of an action, and the button that carries it out. This page changes nothing. */
 export const confirmPage: Page = async (deps, request) => {
   const plan = plans.get(request.query('action') ?? '');
   if (plan === undefined) return null;
@@ -65,7 +65,7 @@ ${asksReason ? html`<label class="field grow"><span>Why, for the audit log</span
   };
 };
 
-/** A dry run is nobody's doing: no row of the audit log is written. */
+/** An actor for the dry run. A dry run writes no row of the audit log. */
 function toDryRun({ session, query }: PageRequest) {
   const actor = { name: session.operator, source: 'console', address: null } as const;
   return { actor, id: query('id') ?? '' };
@@ -148,7 +148,8 @@ const close =
       title: `${verb} account ${cutName(account)}`,
       effect: html`<p>Account ${given(cutName(account))}: then ${effect}.</p>`,
       to: `/console/accounts/${closing}`,
-      // Where it has nothing, what it gets meanwhile was not shown: then it is refused.
+      // If the account has no resources, `drain` is not set: resources created meanwhile were not shown, so the action
+      // is refused.
       fields: { account: id, drain: instances + volumes > 0 ? 'yes' : undefined },
       button: `${verb} it`,
       isDangerous: true,
@@ -189,7 +190,7 @@ ${isMaintenance ? html`<p>Clients see it in the catalog as maintenance, with its
   };
 };
 
-/** By what the query calls them. */
+/** The plans, by the value of `action` in the query. */
 const plans: ReadonlyMap<string, PlanAction> = new Map([
   ['retry', retry],
   ['release', release],

@@ -17,7 +17,7 @@ import { type CordonRecord, cordonKinds, isOver, stands } from '../../model/cord
 import type { Page } from '../deps.ts';
 import { MAX_HOURS } from './confirm.ts';
 
-/** Where nothing new is placed, and the form that says so of something else. */
+/** The cordons, and the form that adds one. */
 export const cordonsPage: Page = async ({ store: { read }, sold }, { query, now, session }) => {
   const cordons = (await read.cordons.list()).filter((cordon) => !isOver(cordon, now));
   return {
@@ -93,7 +93,7 @@ function endForm({ id, kind, name, platform, isMaintenance }: CordonRecord, csrf
   )}<button>${isMaintenance ? 'Cancel' : 'Sell again'}</button></form>`;
 }
 
-/** To the form above, filled in. */
+/** A link to the form above, filled in. */
 export function cordonLink(kind: string, name: string, platform?: string): Html {
   return html`<a href="${withQuery('/console/cordons', { kind, name, platform })}">cordon</a>`;
 }

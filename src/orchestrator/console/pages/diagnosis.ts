@@ -6,17 +6,17 @@ import type { Work } from '../../model/work.ts';
 import { keptUntil } from '../../operate/views/instances.ts';
 import { remedyOf } from './alarms.ts';
 
-/** What is known of one instance. */
+/** The data about one instance. */
 export interface Known {
   record: InstanceRecord;
   work: Work | null;
   events: readonly HistoryEvent[];
   alarms: readonly AlarmRecord[];
-  /** Since when its platform cannot be believed; null: it can be. */
+  /** Since when its platform is not trusted, in milliseconds since the epoch. Null: it is trusted. */
   downSince: number | null;
 }
 
-/** Why an instance is where it is, and what there is to do. */
+/** Why an instance is in its state, and what to do. */
 export interface Diagnosis {
   tone: Tone;
   headline: string;
@@ -24,7 +24,7 @@ export interface Diagnosis {
   todo: string[];
 }
 
-/** What a proof over SSH that ended at a step says, and what to look at. */
+/** The meaning of a proof over SSH that failed at a step, and what to check. */
 const SSH_STEPS: Readonly<Record<string, readonly [means: string, todo: string]>> = {
   connect: [
     'Nothing accepts a connection at its public address',
@@ -48,7 +48,7 @@ const SSH_STEPS: Readonly<Record<string, readonly [means: string, todo: string]>
   ],
 };
 
-/** Steps of work, as somebody says what they do. */
+/** The steps of work in words. */
 const STEP_WORDS: Readonly<Record<string, string>> = {
   create: 'make the machine',
   verify: 'prove that its SSH answers',
@@ -67,7 +67,7 @@ export function wordsOfStep(kind: string): string {
   return STEP_WORDS[kind] ?? kind;
 }
 
-/** The sentence for whoever was woken, from the row, its open step and its history. */
+/** Diagnoses an instance from its row, its open step and its history, for the operator on call. */
 export function diagnose(known: Known, now: number): Diagnosis {
   const { record, work, downSince } = known;
   if (work?.isHeld === true) return held(known);
@@ -120,7 +120,7 @@ function failed(known: Known, now: number): Diagnosis {
   return { tone: 'bad', headline: 'It failed', because, todo };
 }
 
-/** What is still there of an instance that failed. */
+/** What is left of a failed instance. */
 function tellLeft({ work, alarms }: Known, now: number): string {
   if (alarms.some(({ kind }) => kind === 'orphan_machine'))
     return 'Its machine is on the platform again, and Berth removes nothing. `berth orphans adopt` makes it a new instance, `berth instances rm` removes both.';
@@ -162,7 +162,7 @@ function resting({ record: { status }, events, alarms }: Known): Diagnosis {
   };
 }
 
-/** In the platform's words; undefined: it did not fail. A start that fails is followed by a stop. */
+/** The cause in the platform's words. Undefined: the start did not fail. A failed start is followed by a stop. */
 function whyStartFailed(events: readonly HistoryEvent[]): string | undefined {
   const last = events.findLast(({ cause }) => cause !== 'stop');
   if (last?.cause !== 'start') return undefined;

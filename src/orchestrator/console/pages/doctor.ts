@@ -8,7 +8,7 @@ type Finding = DoctorReport['findings'][number];
 const TONES = { ok: 'good', warning: 'wait', broken: 'bad' } as const;
 const ORDER = ['broken', 'warning', 'ok'] as const;
 
-/** What `berth doctor` finds, found by this server: what is broken first. */
+/** The findings of `berth doctor` as run by this server, broken ones first. */
 export const doctorPage: Page = async ({ doctor, server }, { session, now }) => {
   const { begun_at: begunAt, ended_at: endedAt, findings } = doctor.report();
   const sorted = ORDER.flatMap((verdict) => findings.filter((one) => one.verdict === verdict));

@@ -21,14 +21,14 @@ import { remedyOf, subjectOf } from './alarms.ts';
 import { type Outcomes, summarise } from './outcomes.ts';
 
 const HOURS = 24;
-/** Of the history, so many events are looked through. */
+/** How many events of the history are searched. */
 const EVENTS = 20_000;
 const ALARMS_SHOWN = 6;
 const PLACEMENTS_SHOWN = 12;
 const RUNNING = ['PROVISIONING', 'ONLINE', 'STOPPING'];
 const FIRST = ['ONLINE', 'PROVISIONING', 'STOPPED', 'ERROR'] as const;
 
-/** The whole fleet at a glance. */
+/** An overview of the whole fleet. */
 export const fleetPage: Page = async (deps, { now }) => {
   const { store } = deps;
   const [placed, alarms, backlog, found, platforms, { placements }] = await Promise.all([
@@ -211,7 +211,7 @@ function capacity(placements: readonly PlacementView[], placed: readonly PlacedI
 <a href="/console/capacity">all places (${rows.length}), and why what is unavailable is</a></p>`;
 }
 
-/** How much of what the catalog has is taken, whether or not the rest can be sold now. */
+/** The taken share of the catalog's units, including units that cannot be sold now. */
 function share({ sold, stopped, free, withheld }: Units): number {
   return (sold + stopped) / Math.max(1, sold + stopped + free + withheld);
 }

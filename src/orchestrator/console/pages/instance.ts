@@ -25,7 +25,7 @@ import type { Page } from '../deps.ts';
 import { statusBadge, toneOf } from '../instance-parts.ts';
 import { type Diagnosis, diagnose, wordsOfStep } from './diagnosis.ts';
 
-/** One instance: why it is where it is, what to do, and all that happened to it. */
+/** One instance: why it is in its state, what to do, and its history. */
 export const instancePage: Page = async ({ store: { read } }, { params, now }) => {
   const { id = '' } = params;
   const record = await read.instances.byId(id);
@@ -185,7 +185,10 @@ function callLine({ call, outcome, tookMs, detail }: PlatformCall): Html {
   }</li>`;
 }
 
-/** What is kept of a machine that failed: how each proof over SSH ended, and the end of its console. */
+/**
+ * The failure dossier: failed calls, each proof over SSH, and the end of the console. For an instance that has not
+ * failed: only its proofs and consoles.
+ */
 function dossier(record: InstanceRecord, events: readonly HistoryEvent[]): Html | '' {
   const probes = events.flatMap(({ at, calls }) =>
     calls.filter(({ call }) => call === 'ssh').map((call) => ({ at, ...call })),
@@ -241,7 +244,7 @@ function failedCall({ at, call, outcome, detail }: Dossier['calls'][number]): Ht
   return html`<li class="bad">${at} <code>${call}</code> <b>${outcome}</b>${detail === null ? '' : html`: ${given(detail)}`}</li>`;
 }
 
-/** Its tombstone is pruned; its history is kept. */
+/** The page of an instance whose tombstone is pruned. Its history still exists. */
 function forgotten(id: string, events: readonly HistoryEvent[]) {
   return {
     title: id,

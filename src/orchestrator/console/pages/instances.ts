@@ -20,7 +20,7 @@ import { instanceLink, statusBadge } from '../instance-parts.ts';
 const STATUSES = instanceStatusSchema.options.filter((status) => status !== 'DESTROYED');
 const MAX_TEXT = 200;
 
-/** Every instance that is not destroyed: found by a text and by what it is, page by page. */
+/** Every instance that is not destroyed, with a text search and filters, page by page. */
 export const instancesPage: Page = async ({ store: { read }, catalog, platforms }, { query, now }) => {
   const wanted = {
     q: query('q')?.slice(0, MAX_TEXT),

@@ -14,7 +14,7 @@ import { remedyOf } from './alarms.ts';
 
 const ALARMS = { machine: 'orphan_machine', volume: 'orphan_volume', row_lost: 'row_lost' } as const;
 
-/** What is on a platform with our tag, and no row owns. */
+/** Resources with our tag on a platform that no row owns. */
 export const orphansPage: Page = async ({ store: { read } }, { now }) => {
   const orphans = await listOrphans(read);
   return {

@@ -4,14 +4,14 @@ const HOUR_MS = 3_600_000;
 
 /** How creates ended in the last hours. */
 export interface Outcomes {
-  /** Milliseconds from the create to ONLINE; undefined: none came ONLINE. */
+  /** Milliseconds from the create to ONLINE. Undefined: no create came ONLINE. */
   p50: number | undefined;
   p95: number | undefined;
   online: number;
   failed: number;
-  /** The oldest first. */
+  /** Oldest first. */
   byHour: { from: number; online: number; failed: number }[];
-  /** The most frequent first. */
+  /** Most frequent first. */
   causes: { cause: string; count: number; anId: string }[];
 }
 
@@ -50,14 +50,14 @@ export function summarise(found: readonly ProvisionOutcome[], now: number, hours
   };
 }
 
-/** The smallest that so large a share does not exceed. */
+/** The smallest value that at least this share of the values does not exceed. */
 function quantile(sorted: readonly number[], share: number): number | undefined {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
 }
 
 const FINE = new Set(['done', 'pending', 'observed', 'proved']);
 
-/** The call that failed last, as `ssh: auth` or `create: capacity`; the step, where no call did. */
+/** The last failed call, such as `ssh: auth` or `create: capacity`. If no call failed: the step. */
 function causeOf({ calls, cause }: ProvisionOutcome): string {
   const failed = calls.findLast(({ outcome }) => !FINE.has(outcome));
   return failed === undefined ? cause : `${failed.call}: ${failed.outcome}`;

@@ -17,7 +17,7 @@ import type { Page } from '../deps.ts';
 import { remedyOf } from './alarms.ts';
 import { cordonLink } from './cordons.ts';
 
-/** Each platform: whether it can be believed, what it counts, and its hosts. */
+/** Each platform: whether it is trusted, its count of free units, and its hosts. */
 export const platformsPage: Page = async ({ store: { read }, platformFacts }, { now }) => {
   const [platforms, alarms] = await Promise.all([listPlatforms(read, platformFacts), listAlarms(read)]);
   return {
@@ -94,13 +94,13 @@ function stateOf({ state, detail }: HostRow): Html {
   return html`${badge(state, HOST_TONES[state])}${detail === null ? '' : html` <span class="small">${given(detail)}</span>`}`;
 }
 
-/** What is taken of it. */
+/** The taken amount and the total. */
 function shareOf(share: HostRow['vcpus']): Html {
   if (share === null) return html`<span class="soft">–</span>`;
   return html`${count(share.taken)} <span class="soft">of ${count(share.total)}</span>`;
 }
 
-/** How many are there, by status: those that run or boot first. */
+/** The number of instances by status: ONLINE and PROVISIONING first. */
 function instancesOf({ instances }: HostRow): Html {
   const first = ['ONLINE', 'PROVISIONING'].filter((status) => instances[status]);
   const counted = [...new Set([...first, ...Object.keys(instances).sort()])];
@@ -116,7 +116,7 @@ const DEVICE_TONES = {
   unusable: 'bad',
 } as const;
 
-/** Each device, with the machine that has it, or why it is not free. */
+/** Each device, with the machine that has it or the reason why it is not free. */
 function devicesOf({ devices }: HostRow): Html | '' {
   if (devices.length === 0) return '';
   return html`<ul class="calls">${devices.map(

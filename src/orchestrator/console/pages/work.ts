@@ -15,7 +15,7 @@ import { wordsOfStep } from './diagnosis.ts';
 
 const SHOWN = 200;
 
-/** The steps that are not finished, those that have waited longest first. */
+/** The unfinished steps, longest waiting first. */
 export const workPage: Page = async ({ store: { read } }, { now }) => {
   const [open, backlog] = await Promise.all([read.work.list(SHOWN), read.work.backlog()]);
   const more = backlog.count - open.length;

@@ -193,7 +193,7 @@ const orphanRoute = createRoute({
   responses: errors.replies(200, 'What is done.', orphanPlanSchema, refusals),
 });
 
-/** What an operator does. */
+/** The routes for an operator's actions. */
 export function actionRoutes(deps: OperatorDeps) {
   const { store, clock, reload } = deps;
   return createOperatorRouter()

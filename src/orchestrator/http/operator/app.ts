@@ -10,7 +10,7 @@ import { instanceRoutes } from './instances.ts';
 import { lossRoutes } from './losses.ts';
 import { viewRoutes } from './views.ts';
 
-/** The operator's API, on the admin listener: it opens with the keys of operators alone. */
+/** The operator API on the admin listener. It accepts only operator keys. */
 export function createOperatorApp(
   deps: OperatorDeps,
   { nextId }: { nextId: () => string },

@@ -12,18 +12,18 @@ import type { PlatformFacts } from '../../operate/views/platforms.ts';
 import type { LossCapOptions } from '../../platform/options.ts';
 import type { Metrics } from '../metrics.ts';
 
-/** What the admin listener's API is composed of. Each route takes the few things that it uses. */
+/** Dependencies of the admin listener's API. Each route takes only the ones that it uses. */
 export interface OperatorDeps {
   store: Store;
   operators: Operators;
   catalog: Catalog;
   sale: Sale;
-  /** Those that this server serves, by name. */
+  /** The platforms of this server, by name. */
   platforms: ReadonlyMap<string, PlatformFacts>;
   metrics: Metrics;
-  /** What can be cordoned. */
+  /** The subjects that can be cordoned. */
   sold: Cordonable;
-  /** Reads the catalog of this server anew. @throws {Fatal} */
+  /** Reloads the catalog of this server. @throws {Fatal} */
   reload: (actor: Actor) => Promise<Reloaded>;
   doctor: Pick<Doctor, 'report' | 'look'>;
   /** How many instances may end as lost. */
@@ -32,6 +32,6 @@ export interface OperatorDeps {
   random: Random;
   log: Log;
   maxBodyBytes: number;
-  /** How many proxies before this server each add what they see to X-Forwarded-For; 0: the header is not read. */
+  /** How many proxies in front of this server add an address to X-Forwarded-For. 0: the header is ignored. */
   trustedProxies: number;
 }

@@ -52,7 +52,7 @@ const instanceRoute = createRoute({
   responses: errors.replies(200, 'The instance.', instanceDetailSchema, ['unauthorized', 'not_found']),
 });
 
-/** What an operator sees of instances. */
+/** The routes for an operator's view of instances. */
 export function instanceRoutes({ store: { read } }: Pick<OperatorDeps, 'store'>) {
   return createOperatorRouter()
     .openapi(instancesRoute, async (context) => {

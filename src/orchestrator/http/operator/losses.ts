@@ -75,7 +75,7 @@ const thawRoute = createRoute({
   responses: errors.replies(200, 'What is done.', thawSchema, refusals),
 });
 
-/** What an operator decides where machines are missing. */
+/** The routes for an operator's decisions about missing machines. */
 export function lossRoutes({ store, clock, platforms, maxLosses }: OperatorDeps) {
   const known = (platform: string | undefined): string[] => {
     const named = [...platforms.keys()].filter((name) => (platform ?? name) === name);

@@ -131,7 +131,7 @@ const lookRoute = createRoute({
 
 const auditRoute = auditRouteOf(errors);
 
-/** What an operator sees of the whole installation. */
+/** The routes for an operator's view of the whole installation. */
 export function viewRoutes({
   store,
   clock,

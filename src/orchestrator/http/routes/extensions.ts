@@ -101,7 +101,7 @@ const changesRoute = createRoute({
   responses: errors.replies(200, 'The changes, at most 1,000.', changesSchema, ['unauthorized']),
 });
 
-/** What is ours beside O:, announced in `Configuration.extras.berth`. */
+/** Features beyond O:, announced in `Configuration.extras.berth`. */
 export function extensionRoutes(deps: HttpDeps) {
   const { store, authenticator } = deps;
   return createRouter()
@@ -128,7 +128,7 @@ export function extensionRoutes(deps: HttpDeps) {
       const changes = await untilClientLeaves(context, (client) =>
         listChanges(deps, accountId, { since, waitMs, client }),
       );
-      // Its key may be revoked by now.
+      // The key may have been revoked meanwhile.
       const authorization = context.req.header('authorization');
       if (waitMs > 0) await namingRefused(context, authenticator.authenticate(authorization));
       return context.json(changes, 200);

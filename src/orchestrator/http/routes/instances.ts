@@ -22,7 +22,7 @@ import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 import { asked, requestedBy } from '../who.ts';
 
-/** O: Instances, rule 1: ids are globally unique, so `region` is ignored, whatever it is. */
+/** O: Instances, rule 1: ids are globally unique, so any `region` is ignored. */
 const ignoredRegion = z
   .unknown()
   .optional()
@@ -147,12 +147,12 @@ const stopRoute = createRoute({
   ]),
 });
 
-/** A 400 with what the schema found, and what the catalog says of the other fields. */
+/** Answers 400 with the issues of the schema, and those of the catalog about the other fields. */
 async function refuseCreate(deps: Sold, issues: Issue[], body: Promise<object>): Promise<never> {
   throw invalidRequest([...issues, ...findPlanIssues(deps, wellFormedFields({ ...(await body) }))]);
 }
 
-/** The fields that are right by themselves, so that a request is told of all that is wrong with it at once. */
+/** The fields that are valid by themselves, so that one reply reports everything that is wrong. */
 function wellFormedFields(body: Record<string, unknown>): Partial<CreateInstanceRequest> {
   const fields = Object.entries(createInstanceRequestSchema.shape).flatMap(([name, schema]) => {
     const field = schema.safeParse(body[name]);
@@ -180,7 +180,7 @@ export function instanceRoutes(deps: HttpDeps) {
       const prepare = (ids: readonly string[]) => polledReads.bodiesOf(ids);
       const pages = listInstances(store.read.instances, prepare, accountId, region);
       const { value: first = NONE } = await pages.next();
-      // Nobody reads the body of a HEAD.
+      // A HEAD has no body.
       if (!first.isLast && context.req.method === 'HEAD') context.set('isStreamed', true);
       else if (!first.isLast) {
         const list = { head: HEAD, pages: following(first, pages), tail: TAIL };

@@ -49,7 +49,7 @@ describe('an account that is disabled', () => {
       await using _ = berth;
       expect(await status()).toBe(200);
       await { disableAccount, deleteAccount }[end](deps, 'default', { drain: false });
-      // A server may remember the key for two seconds more.
+      // A server may cache the key for two more seconds.
       expect(await berth.post('/instances', instanceRequest())).toMatchObject({ status: 401 });
       expect(await berth.post('/volumes', volumeRequest())).toMatchObject({ status: 401 });
       expect(await deps.store.read.instances.countByAccount()).toEqual([]);
@@ -63,7 +63,7 @@ describe('an account that is disabled', () => {
     environmentKey.accountId = orchestrator.account.id;
     const deps = { store: orchestrator.store, clock };
     const by = { key: 'the-environment-key' };
-    // Its row is kept for that of an instance that it had.
+    // The account's row is kept for the row of its former instance.
     const id = await berth.create();
     await disableAccount(deps, 'default', { drain: true });
     await clock.advance(MINUTE_MS);

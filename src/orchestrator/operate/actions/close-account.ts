@@ -19,38 +19,40 @@ interface Deps {
   by?: string;
 }
 
-/** How an account that was closed stands. */
+/** The state of a closed account. */
 interface Closed {
-  /** Those that are being deleted. */
+  /** How many instances, and then volumes, are being deleted. */
   instances: number;
   volumes: number;
-  /** Whether its row is gone. */
+  /** Whether the row of the account is deleted. */
   isDeleted: boolean;
 }
 
-/** How an account is shut: until it is given a new key, or for good. */
+/** How an account is closed: until it gets a new key, or for good. */
 export type Closing = 'disable' | 'delete';
 
 export interface ClosingOrder {
-  /** Its name or its id. */
+  /** The name or the id of the account. */
   account: string;
   closing: Closing;
-  /** Whether its instances, and with `delete` its volumes, are deleted; else they are a reason to refuse. */
+  /**
+   * Whether its instances, and with `delete` its volumes, are deleted. If false and it has any, the order is refused.
+   */
   drain: boolean;
-  /** False: only what would be done is said. */
+  /** False: a dry run that only returns the effect. */
   isDone: boolean;
 }
 
-/** What closing an account would do, or did. */
+/** The effect of closing an account, planned or done. */
 export interface ClosingPlan extends Closed {
   account: string;
   id: string;
-  /** In a sentence. */
+  /** The effect as a sentence. */
   effect: string;
   isDone: boolean;
 }
 
-/** Closes an account in the name of an operator. @throws {ActionRefused} */
+/** Closes an account for an operator. @throws {ActionRefused} */
 export async function closeAccount(
   deps: Deps,
   actor: Actor,
@@ -92,10 +94,10 @@ function effectOf(closing: Closing, { instances, volumes }: Pick<Closed, 'instan
 }
 
 /**
- * Ends each key, the password and the tokens of an account: it can do nothing until it is given a new one. A key in
- * BERTH_API_KEY is not its own, and stays.
+ * Ends each key, the password and the tokens of an account. It has no access until it gets a new key. A key in
+ * BERTH_API_KEY belongs to the configuration, and stays.
  *
- * @throws {ActionRefused} while it has instances, unless these are deleted with it.
+ * @throws {ActionRefused} if it has instances and `drain` is false
  */
 export async function disableAccount(
   deps: Deps,
@@ -111,11 +113,11 @@ export async function disableAccount(
 }
 
 /**
- * Deletes an account. With `drain` its instances are deleted first, then its volumes, each by its own work: it is asked for
- * again until they are gone. It is closed at once, for good. As long as the rows of what it had are kept, so is its own: a
- * 404 is answered to their owner only. Housekeeping deletes it after that.
+ * Closes an account at once and for good. With `drain` it deletes its instances, or its volumes if it has no instances:
+ * repeat the call until both are gone. The account's row stays while rows of its resources exist, since a 404 is sent
+ * only to their owner. Housekeeping deletes it then.
  *
- * @throws {ActionRefused} while it has instances or volumes, unless these are deleted with it.
+ * @throws {ActionRefused} if it has instances or volumes and `drain` is false
  */
 export async function deleteAccount(
   deps: Deps,
@@ -139,7 +141,7 @@ function noAccount(nameOrId: string): ActionRefused {
   return new ActionRefused(`There is no account "${nameOrId}": see \`berth accounts ls\`.`, 'not_found');
 }
 
-/** @throws {ActionRefused} while it has something that is not to be deleted with it. */
+/** @throws {ActionRefused} if it has resources and `drain` is false */
 function assertDrained(
   name: string,
   { instances, volumes }: Pick<Closed, 'instances' | 'volumes'>,
@@ -152,7 +154,7 @@ function assertDrained(
   );
 }
 
-/** Nobody adds to what it has meanwhile. */
+/** Locks the account, so that it cannot get new resources meanwhile. */
 async function lockAccount(tx: Transaction, name: string): Promise<AccountRecord> {
   const account = await tx.credentials.accountByName(name);
   if (account === null) throw noAccount(name);
@@ -160,7 +162,7 @@ async function lockAccount(tx: Transaction, name: string): Promise<AccountRecord
   return account;
 }
 
-/** Has its instances deleted; returns how many there are. */
+/** Deletes its instances. Returns how many there are. */
 async function deleteInstances(
   { store, clock, by = 'operator' }: Deps,
   tx: Transaction,
@@ -169,13 +171,13 @@ async function deleteInstances(
 ): Promise<number> {
   const live = await tx.instances.list({ accountId });
   assertDrained(name, { instances: live.length, volumes: 0 }, drain);
-  // In the order in which rows are locked.
+  // Ordered by id, as rows are locked.
   for (const id of live.map((record) => record.id).sort())
     await destroyInstance({ store: within(store, tx), clock }, accountId, id, { reason: 'operator', by });
   return live.length;
 }
 
-/** Has its volumes deleted, unless instances may hold them still; returns how many there are. */
+/** Deletes its volumes, unless instances may still use them. Returns how many there are. */
 async function deleteVolumes(
   { store, clock, by = 'operator' }: Deps,
   tx: Transaction,

@@ -6,10 +6,10 @@ import { type CordonRecord, type CordonSubject, stands } from '../../model/cordo
 import type { Store, Transaction } from '../../model/store.ts';
 import { ActionRefused } from './refused.ts';
 
-/** What a cordon can be about. */
+/** The subjects that can be cordoned. */
 export interface Cordonable {
   catalog: Catalog;
-  /** By name; whether one of its hosts can be cordoned. */
+  /** By name. `placesOnHosts`: whether single hosts of the platform can be cordoned. */
   platforms: ReadonlyMap<string, { placesOnHosts: boolean }>;
 }
 
@@ -20,7 +20,7 @@ export interface CordonDeps {
   sold: Cordonable;
 }
 
-/** `platform` may be left out where only one is meant. */
+/** The subject of a request. `platform` may be omitted if only one is possible. */
 export type NamedSubject = Pick<CordonSubject, 'kind' | 'name'> & { platform?: string | undefined };
 
 export interface CordonRequest {
@@ -31,8 +31,8 @@ export interface CordonRequest {
 }
 
 /**
- * Nothing new is placed there from now on. A cordon that the subject has already gets the end and the reason that are
- * given; where none is, it stays as it is.
+ * Stops new placements on the subject. If the subject is already cordoned, that cordon is replaced with the given end
+ * and reason; if neither is given, it stays as it is.
  */
 export async function cordon(
   { store, clock, random, sold }: CordonDeps,
@@ -56,7 +56,7 @@ export async function cordon(
   );
 }
 
-/** The subject is sold from again, unless another one keeps it from that. Maintenance that stands there ends too. */
+/** Ends the cordons on the subject, and maintenance that is in force. Cordons on other subjects still apply. */
 export async function uncordon(
   { store, clock, sold }: Omit<CordonDeps, 'random'>,
   actor: Actor,
@@ -82,7 +82,7 @@ export interface MaintenanceRequest extends CordonRequest {
   since: number;
 }
 
-/** A window in which nothing new is placed there, and of which the catalog tells clients from now on. */
+/** Plans a window without new placements. The catalog announces it to clients from now on. */
 export async function planMaintenance(
   { store, clock, random, sold }: CordonDeps,
   actor: Actor,
@@ -99,7 +99,7 @@ export async function planMaintenance(
   );
 }
 
-/** Ends a window of maintenance, or takes back one that is to come. */
+/** Ends a window of maintenance, or cancels a future one. */
 export async function cancelMaintenance(
   { store, clock }: Pick<CordonDeps, 'store' | 'clock'>,
   actor: Actor,
@@ -116,7 +116,7 @@ export async function cancelMaintenance(
   );
 }
 
-/** @throws {ActionRefused} for what is not there */
+/** @throws {ActionRefused} if there is no such subject */
 export function nameSubject(
   { catalog, platforms }: Cordonable,
   { kind, name, platform }: NamedSubject,
@@ -176,7 +176,10 @@ function assertToCome(until: number | null, after: number): void {
     throw new ActionRefused(`It would end at ${toTime(until)}, before it begins: give a later end.`);
 }
 
-/** Whether the cordon is on just that: a region on all platforms is another subject than the region on one. */
+/**
+ * Whether the cordon has exactly this subject. A region on all platforms and the region on one platform are different
+ * subjects.
+ */
 function isOn(cordon: CordonSubject, { kind, name, platform }: CordonSubject): boolean {
   return cordon.kind === kind && cordon.name === name && cordon.platform === platform;
 }
@@ -193,7 +196,7 @@ function actionOn(
   };
 }
 
-/** Such as `host kvm-1 of fra`. */
+/** A text such as `host kvm-1 of fra`. */
 export function describe({ kind, name, platform }: CordonSubject): string {
   const isNamed = kind !== 'platform' && platform !== null;
   return `${kind} ${name}${isNamed ? ` of ${platform}` : ''}`;

@@ -6,21 +6,21 @@ import type { Reader } from '../../model/store.ts';
 import type { Work } from '../../model/work.ts';
 import { type CordonDeps, type CordonRequest, cordon } from './cordons.ts';
 
-/** What is still there of a subject that is drained. */
+/** The instances left on a subject that is being drained. */
 export interface Drained {
   cordon: CordonRecord;
-  /** Whether no machine is left, so that the work on it can begin. */
+  /** Whether no machine is left, so that work on the subject can begin. */
   isEmpty: boolean;
   byStatus: Partial<Record<InstanceStatus, number>>;
-  /** The oldest of them. */
+  /** The oldest of the remaining instances. */
   instances: Pick<InstanceRecord, 'id' | 'accountId' | 'status' | 'region' | 'offerId' | 'host'>[];
 }
 
 const MAX_LISTED = 200;
 
 /**
- * Cordons the subject, and tells what is left there. A tenant's machine is never stopped or moved for it: the tenants
- * delete theirs, or an operator does one by one. Asked again, it tells how far that is.
+ * Cordons the subject and returns what is left there. Tenants' machines are never stopped or moved: the tenants delete
+ * them, or an operator does so one by one. A repeated call returns the progress.
  */
 export async function drain(deps: CordonDeps, actor: Actor, request: CordonRequest): Promise<Drained> {
   const set = await cordon(deps, actor, request);
@@ -42,7 +42,7 @@ export async function drain(deps: CordonDeps, actor: Actor, request: CordonReque
   };
 }
 
-/** Those that may have a machine there, the oldest first. */
+/** Instances that may have a machine there, oldest first. */
 async function machinesOf(
   { instances, work }: Pick<Reader, 'instances' | 'work'>,
   subject: CordonSubject,
@@ -55,7 +55,7 @@ async function machinesOf(
   return there;
 }
 
-/** A machine that is being made may be on any host until its row says on which. */
+/** A machine that is being made may be on any host until its row names one. */
 function isOn({ region, offerId, platform, host, status }: InstanceRecord, subject: CordonSubject): boolean {
   const isAnywhere = host === null && status === 'PROVISIONING' && subject.kind === 'host';
   return concerns(subject, { region, offer: offerId, platform, host: isAnywhere ? subject.name : host });
@@ -65,7 +65,10 @@ function hasEnded({ status }: InstanceRecord): boolean {
   return status === 'ERROR' || status === 'OFFLINE';
 }
 
-/** Whether an instance that has ended may have its machine still. `release`: it is gone, and only its unit is kept. */
+/**
+ * Whether an instance that has ended may still have its machine. `release`: the machine is gone, and only its unit is
+ * kept.
+ */
 function hasMachine(work: Work | null): boolean {
   return work !== null && work.kind !== 'release';
 }

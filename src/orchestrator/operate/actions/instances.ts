@@ -18,33 +18,33 @@ interface Deps {
   clock: Pick<Clock, 'now'>;
 }
 
-/** An operator, as the history of an instance names them. */
+/** An operator, as recorded in the history of an instance. */
 export function toRequestedBy({ name: operator, address }: Actor): RequestedBy {
   return { operator, address };
 }
 
-/** What would be done about an instance, or was. */
+/** The effect of an order about an instance, planned or done. */
 export interface Plan {
   instance: string;
   account: string;
   status: InstanceStatus;
-  /** Its open work; null: there is none. */
+  /** Its open work. Null: none. */
   step: Pick<Work, 'kind' | 'attempt' | 'notBefore' | 'lastError' | 'isHeld'> | null;
-  /** In a sentence. */
+  /** The effect as a sentence. */
   effect: string;
-  /** Whether it was done; false: it is a dry run, and nothing has changed. */
+  /** False: a dry run; nothing has changed. */
   isDone: boolean;
 }
 
-/** What an operator orders: as a dry run, unless told to do it. */
+/** An operator's order. It is a dry run unless `isDone` is true. */
 export interface Order {
   id: string;
   isDone: boolean;
 }
 
 /**
- * Has the open step of an instance run again now, whatever pause it is in; of a live one without any, has its machine
- * read again and held against the row. Each step looks first at what the ones before it came to.
+ * Makes the open step of an instance due now. For a live instance without open work, its machine is read again and
+ * compared with the row. Each step first checks the results of earlier ones.
  *
  * @throws {ActionRefused}
  */
@@ -68,7 +68,7 @@ export async function retryInstance(deps: Deps, actor: Actor, { id, isDone }: Or
 
 /** @throws {ActionRefused} */
 function effectOfRetry({ id, status }: InstanceRecord, work: Work | null): string {
-  // The earlier call may still make a machine: a second one beside it would be paid for.
+  // The earlier call may still make a machine. A second machine would cost money, too.
   if (work?.waitedAttempt !== null && work?.waitedAttempt !== undefined)
     throw new ActionRefused(
       `${id} waits until what an earlier create may still have made would show: that pause cannot be cut short.`,
@@ -85,8 +85,8 @@ function effectOfRetry({ id, status }: InstanceRecord, work: Work | null): strin
 }
 
 /**
- * Deletes an instance of any account, as its owner would; of one that is DESTROYING already, begins the removal anew.
- * It is DESTROYED only when the platform has shown that the machine is gone.
+ * Deletes an instance of any account, as its owner would. If it is already DESTROYING, restarts the removal. It becomes
+ * DESTROYED only on the platform's proof that the machine is gone.
  *
  * @throws {ActionRefused}
  */
@@ -122,7 +122,8 @@ function effectOfDestroy({ status, destroyOrder }: InstanceRecord): string {
 }
 
 /**
- * Ends the hold on the machine of an instance that failed: it is removed, and its unit is free when it is proved gone.
+ * Ends the hold on the machine of a failed instance. The machine is removed, and the unit is free once it is proved
+ * gone.
  *
  * @throws {ActionRefused}
  */

@@ -7,7 +7,7 @@ import { countLosses, type LossCount } from '../../platform/loss-cap.ts';
 import type { LossCapOptions } from '../../platform/options.ts';
 import { ActionRefused } from './refused.ts';
 
-/** An instance that would end as lost, beyond the cap. */
+/** An instance whose loss is held back by the cap. */
 export interface HeldInstance {
   id: string;
   status: InstanceStatus;
@@ -15,17 +15,17 @@ export interface HeldInstance {
   platform: string;
 }
 
-/** What a platform took, compared with the cap, and what stands still for it. */
+/** The losses of a platform compared with its cap, and what is held back or frozen there. */
 export interface PlatformLosses extends LossCount {
   platform: string;
-  /** Since when the platform does not answer, or its listing is not believed; null: it is believed. */
+  /** Since when the platform does not answer or its listing is not trusted. Null: it is trusted. */
   frozenSince: number | null;
-  /** Since when too many of its volumes are missing; null: they are not. */
+  /** Since when too many of its volumes are missing. Null: they are not. */
   volumesDoubtedSince: number | null;
   held: HeldInstance[];
 }
 
-/** More open work than a server has: all of it is looked through. */
+/** A limit above any server's open work, to read all of it. */
 const ALL_WORK = 1_000_000;
 
 export async function readLosses(
@@ -55,7 +55,10 @@ interface Deps {
   clock: Pick<Clock, 'now'>;
 }
 
-/** Until then the instances that the platforms no longer have are ended, however many they are. Returns that time. */
+/**
+ * Accepts losses for `forMs`: any number of instances that the platforms no longer have are ended. Returns the end of
+ * that time, in milliseconds since the epoch.
+ */
 export async function acceptLosses(
   deps: Deps,
   actor: Actor,
@@ -64,19 +67,19 @@ export async function acceptLosses(
   return accept(deps, actor, 'losses.accept', platforms, forMs);
 }
 
-/** What a thaw would do, or did. */
+/** The effect of a thaw, planned or done. */
 export interface Thaw {
   platform: string;
-  /** What the alarms say of it. */
+  /** The texts of its alarms. */
   problems: string[];
   effect: string;
-  /** Until when losses are accepted; null: it is a dry run, and nothing has changed. */
+  /** Until when losses are accepted, in milliseconds since the epoch. Null: a dry run; nothing has changed. */
   acceptedUntil: number | null;
 }
 
 /**
- * Believes a platform whose listing lacks too much: what is missing there is then ended as lost. One that does not answer
- * cannot be thawed: nothing is proved of what it has.
+ * Accepts the listing of a platform although machines are missing: these are then ended as lost. A platform that does
+ * not answer cannot be thawed, since nothing is proved about its machines.
  *
  * @throws {ActionRefused}
  */

@@ -10,8 +10,9 @@ import type { OrphanOutcome } from '../../reconciliation/rowless.ts';
 import { ActionRefused } from './refused.ts';
 
 /**
- * What an operator decides about a machine with our mark that no live instance has: `adopt` makes it a new instance of its
- * account, `release` takes our mark off it, `destroy` removes it with its disks. A volume without a row can only be destroyed.
+ * An operator's decision about a machine with our mark and no live instance. `adopt` makes it a new instance of its
+ * account, `release` removes our mark, `destroy` removes it with its disks. A volume without a row can only be
+ * destroyed.
  */
 export const orphanActions = ['adopt', 'release', 'destroy'] as const;
 export type OrphanAction = (typeof orphanActions)[number];
@@ -22,7 +23,7 @@ export interface OrphanOrder {
   isDone: boolean;
 }
 
-/** The effect of the decision, before or after it was recorded. */
+/** The effect of the decision, planned or recorded. */
 export interface OrphanPlan {
   ref: string;
   platform: string | null;
@@ -49,21 +50,21 @@ const EFFECTS: Readonly<Record<OrphanAction, string>> = {
 
 const UNOWNED: ReadonlySet<string> = new Set(['orphan_machine', 'orphan_volume', 'row_lost']);
 const isVolume = (ref: string): boolean => ref.startsWith('berth-vol-');
-/** The actions that need a driver, so a server carries them out. */
+/** The actions that a server carries out, since they need a driver. */
 const byServer = ['adopt', 'release'] as const;
 
 const markOf = (action: (typeof byServer)[number], ref: string): MarkName => `${action}_requested:${ref}`;
 
 type Read = Pick<Reader, 'alarms' | 'instances' | 'volumes' | 'attempts' | 'marks'>;
 
-/** The order about a machine or a volume that is not carried out yet. A second, different one would undo it. */
+/** The unfinished order for a machine or a volume. A second, different order would undo it. */
 async function orderedBefore({ attempts, marks }: Read, ref: string): Promise<OrphanAction | null> {
   for (const action of byServer) if ((await marks.get(markOf(action, ref))) !== null) return action;
   const attempt = await attempts.byRef(ref);
   return attempt !== null && attempt.closedAt === null ? 'destroy' : null;
 }
 
-/** @throws {ActionRefused} if an instance has the machine, or `berth instances rm` is to remove both */
+/** @throws {ActionRefused} if an instance has the machine, or `berth instances rm` has to remove both */
 async function refuseOwnedMachine({ instances }: Read, ref: string, action: OrphanAction): Promise<void> {
   const row = await instances.byOwnerRef(ref);
   if (row === null) return;
@@ -79,7 +80,10 @@ async function refuseOwnedMachine({ instances }: Read, ref: string, action: Orph
     );
 }
 
-/** @throws {ActionRefused} if a volume has a row and another name on the platform: either of the two may have its data */
+/**
+ * @throws {ActionRefused} if the volume has a row with another name on the platform: either of the two may have its
+ *   data
+ */
 async function refuseKnownVolume({ volumes }: Read, ref: string): Promise<void> {
   const row = await volumes.byId(idOf(ref));
   if (row === null || row.deletedAt !== null) return;
@@ -90,8 +94,8 @@ async function refuseKnownVolume({ volumes }: Read, ref: string): Promise<void> 
 }
 
 /**
- * Records that a machine is to be adopted, released or destroyed: one whose instance ended by itself, or whose row may have
- * been pruned. The sweep restores the row of any other machine by itself.
+ * Records an order to adopt, release or destroy a machine whose instance ended by itself or whose row may have been
+ * pruned. The sweep itself restores the row of any other machine.
  *
  * @throws {ActionRefused}
  */
@@ -110,7 +114,7 @@ export async function decideOrphan(
       throw new ActionRefused(
         `${ref} is a volume, and only machines can be adopted or released: \`berth orphans rm ${ref}\` says what can be done.`,
       );
-    // Before the rows: a server that adopts writes the row, and removes the order later.
+    // Checked before the rows: a server that adopts writes the row first and removes the order later.
     const before = await orderedBefore(read, ref);
     if (before !== null && before !== action)
       throw new ActionRefused(
@@ -144,7 +148,10 @@ export async function decideOrphan(
   );
 }
 
-/** How long an order waits for its machine to be shown, in milliseconds. One that comes later is not what the operator looked at. */
+/**
+ * How long an order waits until its machine is listed, in milliseconds. Later, the machine may have changed since the
+ * operator saw it.
+ */
 const VALID_MS = 10 * 60_000;
 const EXPIRED =
   'the platform did not show the machine, or did not answer, within 10 minutes of the order: look again, and order it again';
@@ -152,11 +159,11 @@ const EXPIRED =
 interface RequestsDeps extends Deps {
   log: Pick<Log, 'warn'>;
   alarms: Pick<Alarms, 'standing' | 'server'>;
-  /** Carries out an action, by the names of the platforms that this server serves. */
+  /** Carries out an action, by the name of the platform. Only platforms of this server. */
   act: ReadonlyMap<string, (action: (typeof byServer)[number], ref: string) => Promise<OrphanOutcome>>;
 }
 
-/** Adopts and releases machines of this server's platforms, as operators requested. */
+/** Adopts and releases machines of this server's platforms as operators ordered. */
 export class OrphanRequests {
   readonly #deps: RequestsDeps;
 
@@ -164,7 +171,7 @@ export class OrphanRequests {
     this.#deps = deps;
   }
 
-  /** One round. An `unknown` outcome is tried again in the next, until the order is too old. */
+  /** Runs one round. An `unknown` outcome is retried in the next round, until the order expires. */
   async poll(): Promise<void> {
     const { store, clock, alarms, act } = this.#deps;
     for (const { kind, subject: ref, platform } of alarms.standing()) {

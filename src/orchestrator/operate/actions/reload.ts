@@ -6,15 +6,15 @@ import type { Log } from '../../../ports/log.ts';
 import type { Alarms } from '../../alarms/alarms.ts';
 import type { Store } from '../../model/store.ts';
 
-/** What a reload changed. */
+/** The changes of a reload. */
 export interface Reloaded {
-  /** The file of the catalog. */
+  /** The path of the catalog file. */
   catalog: string;
   /** Such as `offer h100-sxm-1x` and `region eu-frankfurt`. */
   added: string[];
   removed: string[];
   changed: string[];
-  /** The keys of the configuration that differ, and that only a start reads. */
+  /** Changed keys of the configuration that need a restart. */
   needsRestart: string[];
 }
 
@@ -23,7 +23,7 @@ interface Deps {
   clock: Pick<Clock, 'now'>;
   log: Pick<Log, 'info' | 'warn' | 'error'>;
   alarms: Pick<Alarms, 'raise' | 'end' | 'sync' | 'server'>;
-  /** Reads all of it, and takes it into use. @throws {Fatal} with all that is wrong; then nothing has changed. */
+  /** Reads the configuration and applies it. @throws {Fatal} with all errors; then nothing has changed */
   load: () => Reloaded;
 }
 
@@ -31,7 +31,7 @@ const REFUSED =
   'the configuration was read anew and refused whole: the one from before is in use, and a restart would fail. ' +
   'Mend it, then run `berth reload`';
 
-/** Asks every server that uses the database to read its configuration anew, within some seconds. */
+/** Requests every server on the database to reload its configuration. They do so within some seconds. */
 export async function requestReload(
   { store, clock }: Pick<Deps, 'store' | 'clock'>,
   actor: Actor,
@@ -41,7 +41,7 @@ export async function requestReload(
   );
 }
 
-/** Reads the configuration of this server anew, when it is asked for here or on another. */
+/** Reloads the configuration of this server on a request to this or another server. */
 export class Reloader {
   readonly #deps: Deps;
   #seen: number | null = null;
@@ -50,12 +50,14 @@ export class Reloader {
     this.#deps = deps;
   }
 
-  /** What was asked before this process read its configuration is done. */
+  /** Ignores requests that predate this process: it has read its configuration since. */
   async begin(): Promise<void> {
     this.#seen = await this.#requestedAt();
   }
 
-  /** Reads it now, and has the other servers do the same. @throws {Fatal} where it is refused here */
+  /**
+   * Reloads now, and requests the same of the other servers. @throws {Fatal} if this server refuses the configuration
+   */
   async reload(actor: Actor): Promise<Reloaded> {
     const { store, clock } = this.#deps;
     const action = { action: 'configuration.reload' };
@@ -73,7 +75,7 @@ export class Reloader {
     return reloaded;
   }
 
-  /** Reads it if that was asked for since. Never rejects for what is wrong with it. */
+  /** Reloads if that was requested since the last reload. Does not reject for a faulty configuration. */
   async poll(): Promise<void> {
     const requestedAt = await this.#requestedAt();
     if (requestedAt === null || requestedAt === this.#seen) return;
@@ -97,7 +99,7 @@ export class Reloader {
       return reloaded;
     } catch (error) {
       const detail = (error instanceof Error ? error.message : String(error)).replaceAll('\n', '; ');
-      // Each refusal is logged: what is wrong may be something else than the last time.
+      // Each refusal is logged, since its cause may differ from the last one.
       log.error({ problem: detail }, REFUSED);
       alarms.raise({ ...alarm, platform: null, text: REFUSED, detail }, { error: () => undefined });
       void alarms.sync();

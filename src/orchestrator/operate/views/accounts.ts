@@ -23,7 +23,7 @@ export const accountListSchema = z
   .object({ accounts: z.array(accountRowSchema) })
   .meta({ id: 'AccountList' });
 
-/** The oldest first. */
+/** Oldest first. */
 export async function listAccounts(read: Pick<Reader, 'credentials' | 'instances'>): Promise<AccountRow[]> {
   const [accounts, counts] = await Promise.all([
     read.credentials.listAccounts(),
@@ -40,7 +40,7 @@ export async function listAccounts(read: Pick<Reader, 'credentials' | 'instances
   }));
 }
 
-/** The account of an id or a name; null: there is none. */
+/** The account with that id or name. Null: none. */
 export async function findAccount(
   { credentials }: Pick<Reader, 'credentials'>,
   nameOrId: string,
@@ -48,7 +48,7 @@ export async function findAccount(
   return (await credentials.accountById(nameOrId)) ?? credentials.accountByName(nameOrId);
 }
 
-/** A key of an account, as far as it is shown. */
+/** An API key without its secret part. */
 export const apiKeyRowSchema = z
   .object({
     id: z.string(),
@@ -65,7 +65,7 @@ export type ApiKeyRow = z.infer<typeof apiKeyRowSchema>;
 
 export const apiKeyListSchema = z.object({ keys: z.array(apiKeyRowSchema) }).meta({ id: 'ApiKeyList' });
 
-/** Of one account, or of all; the oldest first. */
+/** The keys of one account or of all, oldest first. */
 export async function listApiKeys(
   { credentials }: Pick<Reader, 'credentials'>,
   now: number,
@@ -85,7 +85,7 @@ export async function listApiKeys(
   }));
 }
 
-/** How a key stands: `revoked` also where it would have expired since. */
+/** The state of a key. A revoked key stays `revoked` after its expiry. */
 export function stateOfKey(
   { revokedAt, expiresAt }: { revokedAt: number | null; expiresAt: number | null },
   now: number,

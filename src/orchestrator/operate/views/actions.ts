@@ -10,7 +10,7 @@ import type { Plan } from '../actions/instances.ts';
 import type { PlatformLosses, Thaw } from '../actions/losses.ts';
 import type { Reloaded } from '../actions/reload.ts';
 
-/** Where nothing new is placed. */
+/** A cordon in the operator API. */
 export const cordonRowSchema = z
   .object({
     id: z.string(),
@@ -29,7 +29,7 @@ export type CordonRow = z.infer<typeof cordonRowSchema>;
 
 export const cordonListSchema = z.object({ cordons: z.array(cordonRowSchema) }).meta({ id: 'CordonList' });
 
-/** Those that stand and those to come, the first to begin first. */
+/** Current and future cordons, ordered by start. */
 export async function listCordons({ cordons }: Pick<Reader, 'cordons'>, now: number): Promise<CordonRow[]> {
   const all = await cordons.list();
   return all.filter((cordon) => !isOver(cordon, now)).map((one) => toCordonRow(one, now));

@@ -4,7 +4,7 @@ import { toTime } from '../../../operators/views/values.ts';
 import { type AlarmRecord, alarmKinds } from '../../model/alarm.ts';
 import type { Reader } from '../../model/store.ts';
 
-/** What stands wrong until it is mended. */
+/** An open alarm in the operator API. */
 export const alarmRowSchema = z
   .object({
     kind: z.enum(alarmKinds),
@@ -20,7 +20,7 @@ export type AlarmRow = z.infer<typeof alarmRowSchema>;
 
 export const alarmListSchema = z.object({ alarms: z.array(alarmRowSchema) }).meta({ id: 'AlarmList' });
 
-/** The oldest first. */
+/** Oldest first. */
 export async function listAlarms(read: Pick<Reader, 'alarms'>): Promise<AlarmRow[]> {
   return (await read.alarms.list()).map(toAlarmRow);
 }
@@ -37,7 +37,7 @@ export function toAlarmRow(alarm: AlarmRecord): AlarmRow {
   };
 }
 
-/** What is on a platform without a row that owns it, or was there and has lost its row. */
+/** A resource on a platform without an owning row, or a resource whose row was lost. */
 export const orphanSchema = z
   .object({
     kind: z.enum(['machine', 'volume', 'row_lost']),
@@ -53,7 +53,7 @@ export const orphanListSchema = z.object({ orphans: z.array(orphanSchema) }).met
 
 const orphanKinds = { orphan_machine: 'machine', orphan_volume: 'volume', row_lost: 'row_lost' } as const;
 
-/** Each stands as an alarm for as long as the platform shows it. */
+/** Lists orphans. Each is an alarm while the platform shows it. */
 export async function listOrphans(read: Pick<Reader, 'alarms'>): Promise<Orphan[]> {
   return (await read.alarms.list()).flatMap(({ kind, subject, platform, since, text }) =>
     isOrphan(kind) ? [{ kind: orphanKinds[kind], ref: subject, platform, since: toTime(since), text }] : [],

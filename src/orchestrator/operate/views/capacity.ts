@@ -16,7 +16,7 @@ const reasons = [
   'sold_out',
 ] as const;
 
-/** What there is of an offer in a region, and why none of it can be had. */
+/** The units of an offer in a region, and the reasons why none can be sold. */
 export const placementSchema = z
   .object({
     offer: z.string(),
@@ -40,7 +40,7 @@ export const placementSchema = z
   .meta({ id: 'Placement' });
 export type PlacementView = z.infer<typeof placementSchema>;
 
-/** Storage that a region has for volumes. */
+/** Storage of a region for volumes. */
 const storageSchema = z
   .object({
     region: z.string(),
@@ -57,7 +57,7 @@ export type CapacityView = z.infer<typeof capacitySchema>;
 
 type CapacityReader = Pick<Reader, 'claims' | 'storageClaims' | 'marks' | 'cordons'>;
 
-/** Each offer in each of its regions. */
+/** The capacity of each offer in each of its regions. */
 export async function readCapacity(
   read: CapacityReader,
   { catalog, sale, now }: { catalog: Catalog; sale: Sale; now: number },
@@ -110,7 +110,7 @@ interface Circumstances {
   downSince: ReadonlyMap<string, number>;
 }
 
-/** Every reason, so that mending one shows what is left. */
+/** Returns every reason, so that the operator sees what is left after fixing one. */
 function whyUnavailable(
   row: Omit<PlacementView, 'unavailable'>,
   { stock, offer, downSince }: Circumstances,
@@ -168,7 +168,7 @@ function noneLeft({
 
 type Counted = Pick<PlacementView, 'units' | 'platform_units' | 'claimed' | 'failed' | 'without_row'>;
 
-/** Since when each platform is down that is. */
+/** Since when each platform that is down is down, in milliseconds since the epoch. */
 async function platformsDown(
   { marks }: Pick<Reader, 'marks'>,
   platforms: ReadonlySet<string>,
@@ -181,7 +181,7 @@ async function platformsDown(
   return found;
 }
 
-/** What the rows alone say of the platforms: for a command that asks no server. */
+/** The state according to the rows alone, for a command that runs without a server. */
 export async function saleByRows(read: Pick<Reader, 'marks'>, platforms: Iterable<string>): Promise<Sale> {
   const down = await platformsDown(read, new Set(platforms));
   return {

@@ -1,12 +1,12 @@
 /**
- * What the console of a machine says of its cloud-init: `done`: it came to its end · `error`: a part of it failed ·
- * `running`: it began, and the console does not show its end.
+ * The state of cloud-init according to the machine's console. `done`: it finished. `error`: a part of it failed.
+ * `running`: it started, and the console does not show its end.
  */
 export const cloudInitStates = ['done', 'error', 'running'] as const;
 
 export interface CloudInitStatus {
   status: (typeof cloudInitStates)[number];
-  /** The line that says so. */
+  /** The console line that shows the state. */
   line: string;
 }
 
@@ -15,7 +15,7 @@ const OF_CLOUD_INIT = /cloud-init|cloud-config|cloud-final|\bcc_[a-z_]+\.py|\bci
 const FINISHED = /Cloud-init v\. \S+ finished at /i;
 const FAILED = /\[FAILED\]|\[(?:WARNING|ERROR|CRITICAL)\]|Traceback|failed (?:to|running)|: error\b/i;
 
-/** Undefined: the console shows nothing of it. The first line that failed is told, since others follow from it. */
+/** Undefined: the console shows nothing of cloud-init. The first failure is reported, since others follow from it. */
 export function readCloudInit(console: string): CloudInitStatus | undefined {
   const lines = console.split('\n').filter((line) => OF_CLOUD_INIT.test(line));
   const failed = lines.find((line) => FAILED.test(line));

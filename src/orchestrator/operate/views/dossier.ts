@@ -13,7 +13,7 @@ const callSchema = z.object({
   detail: z.string().nullable(),
 });
 
-/** What is kept of an instance that failed. */
+/** The recorded facts about a failed instance. */
 export const dossierSchema = z
   .object({
     error: z.string().nullable().meta({ description: 'The sentence that its tenant reads.' }),
@@ -40,12 +40,12 @@ export type Dossier = z.infer<typeof dossierSchema>;
 
 const FINE: ReadonlySet<string> = new Set(['done', 'pending', 'observed', 'gone', 'proved']);
 
-/** Whether a call to the platform, or a proof over SSH, came to what was wanted. */
+/** Whether a call to the platform or a proof over SSH succeeded. */
 export function isFine({ outcome }: Pick<PlatformCall, 'outcome'>): boolean {
   return FINE.has(outcome);
 }
 
-/** Null: it has not failed. */
+/** Null: the instance has not failed. */
 export function toDossier(
   { status, error }: Pick<InstanceRecord, 'status' | 'error'>,
   events: readonly HistoryEvent[],

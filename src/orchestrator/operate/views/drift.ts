@@ -9,7 +9,7 @@ import type { LiveInstance, Reader } from '../../model/store.ts';
 
 type DriftReader = Pick<Reader, 'instances' | 'work' | 'installation'>;
 
-/** What a platform listed, and when that was asked for. */
+/** The listing of a platform, and when it was requested. */
 interface Listed {
   platform: string;
   otherPlatforms: ReadonlySet<string>;
@@ -17,14 +17,14 @@ interface Listed {
   askedAt: number;
 }
 
-/** A row that has just changed, or a machine that was just made, is not drift yet. */
+/** How old a change of a row or a new machine must be before a difference counts as drift, in milliseconds. */
 const SETTLED_AFTER_MS = 60_000;
 const MOST_TOLD = 100;
 const anyNote = z.looseObject({ id: z.string() });
 
 /**
- * Holds the rows of a platform against what it lists, for the operator: a server does the same with each listing, and
- * mends what it may. What is under way is not drift. Changes nothing.
+ * Compares the rows of a platform with its listing, for the operator. A server does the same with each listing and
+ * repairs what it can. Operations in progress are not drift. Changes nothing.
  */
 export async function findDrift(read: DriftReader, listed: Listed): Promise<Diagnosis[]> {
   const { listing } = listed;
@@ -62,7 +62,7 @@ export async function findDrift(read: DriftReader, listed: Listed): Promise<Diag
 const MEND_PLATFORM = 'Mend what it says. Until then nothing is concluded about its machines.';
 const MEND_HOST = 'Start the host, or mend the way to it. Nothing there is taken for lost meanwhile.';
 
-/** Undefined: the row is as its machine. */
+/** Undefined: the row matches its machine. */
 function compare(
   { id, status, ownerRef, endpoint }: LiveInstance,
   machine: ObservedMachine | undefined,
@@ -97,7 +97,7 @@ function compare(
   );
 }
 
-/** What the platform says is wrong with a machine that has its row. Work on it does not mend that. */
+/** A problem that the platform reports for a machine with a row. Work on the machine does not fix it. */
 function troubleOf(
   { id, status }: LiveInstance,
   machine: ObservedMachine | undefined,
@@ -116,7 +116,7 @@ function troubleOf(
   return fault && broken(subject, `its machine ${ref} has a fault: ${fault.finding}`, fault.remedy);
 }
 
-/** Machines with our tag that no live row owns; those of another installation are its own. */
+/** Machines with our tag that no live row owns. Machines of another installation are left out. */
 async function withoutRow(
   { instances, installation }: DriftReader,
   { platform, otherPlatforms, askedAt }: Listed,

@@ -15,7 +15,7 @@ import type { InstanceSearch, ListedInstance, Reader } from '../../model/store.t
 import type { Work } from '../../model/work.ts';
 import { dossierSchema, toDossier } from './dossier.ts';
 
-/** An instance in a list. */
+/** An instance in the list of the operator API. */
 export const instanceRowSchema = z
   .object({
     id: z.string(),
@@ -43,14 +43,17 @@ export const instancePageSchema = z
   .meta({ id: 'InstancePage' });
 export type InstancePage = z.infer<typeof instancePageSchema>;
 
-/** What is asked of the list. `after` is the `next` of the page before. */
+/** Filters and page of the list. `after` is the `next` of the previous page. */
 export interface InstanceQuery extends InstanceSearch {
   order?: 'oldest' | 'newest' | undefined;
   after?: string | undefined;
   limit?: number | undefined;
 }
 
-/** The instances that are not destroyed, page by page. What is made or destroyed meanwhile moves no other to another page. */
+/**
+ * The instances that are not destroyed, page by page. Inserts and deletes meanwhile do not move other instances to
+ * another page.
+ */
 export async function listInstances(
   read: Pick<Reader, 'instances' | 'credentials'>,
   { order = 'oldest', after, limit = USUAL_PAGE, ...of }: InstanceQuery,
@@ -67,7 +70,7 @@ export async function listInstances(
 
 const AFTER = /^(\d{1,15})\.(.{1,200})$/;
 
-/** Whether it is the `next` of a page. */
+/** Whether the text has the form of a page's `next`. */
 export function isAfter(text: string): boolean {
   return AFTER.test(text);
 }
@@ -77,7 +80,7 @@ function toPlace(text: string): ListedInstance | undefined {
   return createdAt === undefined || id === undefined ? undefined : { createdAt: Number(createdAt), id };
 }
 
-/** The name of an account by its id; the id itself, where the account is gone. */
+/** Returns a function from an account's id to its name, or to the id if the account is gone. */
 export async function accountNames({
   credentials,
 }: Pick<Reader, 'credentials'>): Promise<(id: string) => string> {
@@ -85,7 +88,10 @@ export async function accountNames({
   return (id) => names.get(id) ?? id;
 }
 
-/** Those that an operator means with an id or a name: the one with that id, or else all with that name that are not destroyed. */
+/**
+ * The instances that match an operator's argument: the one with that id, or else all with that name that are not
+ * destroyed.
+ */
 export async function findInstances(
   read: Pick<Reader, 'instances' | 'credentials'>,
   idOrName: string,
@@ -112,7 +118,7 @@ function toInstanceRow(record: InstanceRecord, account: string): InstanceRow {
   };
 }
 
-/** Not by its name in the document: a reference cannot be null. */
+/** Without its component name in the OpenAPI document: a reference cannot be null. */
 const statusOrNullSchema = z.enum(instanceStatusSchema.options).nullable();
 
 const bySchema = z.object({
@@ -122,7 +128,7 @@ const bySchema = z.object({
   address: z.string().nullable().meta({ description: 'Null: the machine of the database.' }),
 });
 
-/** What happened to an instance. */
+/** One event of an instance. */
 export const eventSchema = z
   .object({
     at: timestampSchema,
@@ -153,7 +159,7 @@ export const eventSchema = z
   .meta({ id: 'InstanceEvent' });
 export type EventView = z.infer<typeof eventSchema>;
 
-/** One instance: its row, the work that is open for it, and its history. */
+/** One instance: its row, its open work and its history. */
 export const instanceDetailSchema = instanceRowSchema
   .extend({
     owner_ref: z.string(),
@@ -180,7 +186,7 @@ export const instanceDetailSchema = instanceRowSchema
   .meta({ id: 'InstanceDetail' });
 export type InstanceDetail = z.infer<typeof instanceDetailSchema>;
 
-/** Null: there is no such row. One that is destroyed has one until its tombstone is pruned. */
+/** Null: there is no row. A destroyed instance has one until its tombstone is pruned. */
 export async function readInstance(
   read: Pick<Reader, 'instances' | 'work' | 'history' | 'credentials'>,
   id: string,
@@ -201,7 +207,7 @@ export async function readInstance(
   };
 }
 
-/** What happened to an instance, also to one whose tombstone is pruned; empty: nothing is known of it. */
+/** The events of an instance, even after its tombstone is pruned. Empty: nothing is recorded. */
 export async function readEvents(
   read: Pick<Reader, 'instances' | 'history'>,
   id: string,
@@ -210,7 +216,10 @@ export async function readEvents(
   return [...(record === null ? [] : [createdEvent(record)]), ...events].map(toEvent);
 }
 
-/** Until when the machine of an instance that failed is kept for the operator; null: it is not, or until a request. */
+/**
+ * Until when the machine of a failed instance is kept for the operator, in milliseconds since the epoch. Null: not
+ * kept, or kept until a request.
+ */
 export function keptUntil({ kind, deadlineAt }: Pick<Work, 'kind' | 'deadlineAt'>): number | null {
   return kind === 'hold' ? deadlineAt : null;
 }
@@ -245,7 +254,7 @@ function toWorkFacts(record: InstanceRecord, work: Work | null) {
   };
 }
 
-/** The create is not stored in the history, since the row has it. */
+/** The first event. The history does not store the create, since the row has it. */
 export function createdEvent({ id, createdAt, spec }: InstanceRecord): HistoryEvent {
   return {
     instanceId: id,
@@ -263,7 +272,7 @@ export function createdEvent({ id, createdAt, spec }: InstanceRecord): HistoryEv
   };
 }
 
-/** Who asked, in some words. `nameOf` gives the name of an account. */
+/** A short text that names the requester. `nameOf` gives the name of an account. */
 export function tellBy(
   { account, operator, key, address }: NonNullable<EventView['by']>,
   nameOf: (accountId: string) => string = (id) => id,

@@ -34,7 +34,7 @@ const hostSchema = z.object({
 });
 export type HostRow = z.infer<typeof hostSchema>;
 
-/** A platform, what its driver counts, and its hosts. */
+/** A platform, its driver's count, and its hosts. */
 export const platformViewSchema = z
   .object({
     platform: z.string(),
@@ -66,10 +66,10 @@ export const platformListSchema = z
   .object({ platforms: z.array(platformViewSchema) })
   .meta({ id: 'PlatformList' });
 
-/** What is known of a platform that is configured. */
+/** Facts about a configured platform. */
 export interface PlatformFacts {
   driver: string;
-  /** What a server that runs has counted; absent: the driver does not count, or no server is asked. */
+  /** The count of a running server. Absent: the driver does not count, or no server was asked. */
   inventory?: {
     readonly freeUnits: ReadonlyMap<string, number>;
     readonly hosts: readonly ObservedHost[];
@@ -77,7 +77,7 @@ export interface PlatformFacts {
   };
 }
 
-/** The platforms that are configured, then others that have instances. */
+/** The configured platforms, then others that have instances. */
 export async function listPlatforms(
   read: Pick<Reader, 'instances' | 'marks'>,
   configured: ReadonlyMap<string, PlatformFacts>,
@@ -103,7 +103,7 @@ export async function listPlatforms(
   );
 }
 
-/** Each host that is known, in the order of their names. */
+/** Each known host, ordered by name. */
 function toHostRows(
   instances: ReadonlyMap<string | null, readonly HostUse[]>,
   observed: readonly ObservedHost[],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
 import { markOf, type Reader } from '../../model/store.ts';
 
-/** What there is and what stands wrong. */
+/** A summary: instances, platforms, work and alarms. */
 export const statusViewSchema = z
   .object({
     instances: z.record(z.string(), z.int()).meta({ description: 'How many there are, by status.' }),

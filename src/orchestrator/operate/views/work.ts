@@ -3,7 +3,7 @@ import { timestampSchema } from '../../../contract/values.ts';
 import { timeOrNullSchema, toTime } from '../../../operators/views/values.ts';
 import type { Reader } from '../../model/store.ts';
 
-/** A step that is not finished. */
+/** An unfinished step. */
 export const workRowSchema = z
   .object({
     resource: z.string().meta({ description: 'The id of the instance or the volume.' }),
@@ -25,7 +25,7 @@ export const workListSchema = z
   .meta({ id: 'OpenWorkList' });
 export type WorkList = z.infer<typeof workListSchema>;
 
-/** The steps that are not finished, those that have waited longest first. */
+/** The unfinished steps, longest waiting first. */
 export async function listWork(read: Pick<Reader, 'work'>, now: number, limit: number): Promise<WorkList> {
   const [open, { count }] = await Promise.all([read.work.list(limit), read.work.backlog()]);
   const work = open.map((row) => ({

@@ -5,7 +5,7 @@ import type { Transaction } from '../../model/store.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { finish, type Next } from '../settle.ts';
 
-/** Whether an ONLINE instance can be stopped for its volumes and be sure to run again. */
+/** Whether an ONLINE instance can be stopped for its volumes and started again. */
 export function canCycle({ driver }: ReconcileContext, { spec }: InstanceRecord): boolean {
   return driver.manifest.stop && driver.manifest.resume && spec.resumable;
 }
@@ -25,8 +25,8 @@ export async function beginAttachCycle(
 }
 
 /**
- * Starts an instance again that was stopped for its volumes, once nothing more needs it stopped. The caller has locked
- * the instance, and all its volumes with it.
+ * Starts an instance again that was stopped for its volumes, once none of them needs it stopped. The caller has locked
+ * the instance and all its volumes.
  */
 export async function endAttachCycle(
   { clock }: ReconcileContext,
@@ -34,13 +34,15 @@ export async function endAttachCycle(
   instanceId: string,
 ): Promise<void> {
   const instance = await tx.instances.byId(instanceId);
-  // An instance that has work of its own asks by itself, in `afterStop`.
+  // An instance with open work checks this itself in `afterStop`.
   if (instance === null || (await tx.work.of(instanceId)) !== null || !(await isOver(tx, instance))) return;
   const now = clock.now();
   await putInstanceWork(tx, instanceId, 'start', now, now + instance.spec.onlineWithinMs);
 }
 
-/** What follows for a machine that is seen stopped: the end of the cycle, if its volumes are done with it. */
+/**
+ * The next step for a machine that was observed stopped: the end of the cycle, if its volumes no longer need the stop.
+ */
 export async function afterStop(
   { clock }: ReconcileContext,
   tx: Transaction,
@@ -50,7 +52,7 @@ export async function afterStop(
   return { step: 'start', deadlineAt: clock.now() + instance.spec.onlineWithinMs };
 }
 
-/** A volume that is still being made is not waited for: nobody knows how long that takes. */
+/** Whether the cycle can end. It does not wait for a volume that is still being made, since that may take any time. */
 async function isOver(tx: Transaction, { id, status, attachCycle }: InstanceRecord): Promise<boolean> {
   if (!attachCycle || status !== 'STOPPED') return false;
   const volumes = await lockVolumesOf(tx, [id]);

@@ -18,7 +18,7 @@ import { type Next, settleInstance } from '../settle.ts';
 
 const BUILDING_POLL_MS = 500;
 
-/** PROVISIONING, first half: the machine. An earlier call that may have reached the platform is looked for first. */
+/** The first half of PROVISIONING: makes the machine. First searches for the machine of an earlier call. */
 export async function stepCreate(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const attempted = await adoptOrCreate(context, lease, record);
   await settleInstance(
@@ -69,8 +69,8 @@ async function made(
 }
 
 /**
- * Ends the create after a refusal that made nothing; any other failure is retried, which searches for the machine
- * first.
+ * Ends the create after a refusal that made nothing. Retries after any other failure; the retry first searches for the
+ * machine.
  */
 async function notMade(
   context: StepContext,
@@ -97,9 +97,9 @@ async function notMade(
 
 type Attempted =
   | Step<ObservedMachine>
-  /** Adopted, and still being built when its window is over. */
+  /** The machine was adopted, and was still being built at the end of its window. */
   | { outcome: 'building' }
-  /** Not there, and not sent again now: an earlier call may still take effect, or the window is over. */
+  /** The machine is absent, and no create is sent now: an earlier call may still take effect, or the window is over. */
   | { outcome: 'absent'; waitMs: number }
   | { outcome: 'unknown'; reason: string };
 
@@ -112,7 +112,7 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
   if (before.answer === 'unknown') return { outcome: 'unknown', reason: before.reason };
   if (before.answer === 'observed') {
     const adopted = adopt(before.value);
-    // A platform may need more than one call to make a machine: the driver goes on with the one that is there.
+    // A platform may need several calls to make a machine. The driver continues with the existing one.
     if (adopted.outcome !== 'building' || isPastDeadline(lease, clock.now())) return adopted;
   }
   const waitMs = before.answer === 'absent' ? before.waitMs : 0;
@@ -131,7 +131,7 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
   });
 }
 
-/** The machine is there: it is never made a second time. */
+/** The outcome for a machine that exists. It is never made a second time. */
 function adopt(machine: ObservedMachine): Attempted {
   const failed = { outcome: 'failed', code: 'boot_failed', sideEffect: 'certain' } as const;
   switch (machine.power) {
@@ -175,7 +175,7 @@ function toMachineSpec(
   };
 }
 
-/** A host name that is unique on the platform whatever the instance is called (O: CreateInstanceRequest, name). */
+/** A host name that is unique on the platform, for any name of the instance (O: CreateInstanceRequest, name). */
 export function toHostname(name: string | null, id: string): string {
   const label = (name ?? '')
     .toLowerCase()

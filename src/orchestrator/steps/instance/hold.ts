@@ -10,9 +10,9 @@ import { isPastDeadline, LONGEST_REST_MS } from '../retry.ts';
 import { settleInstance } from '../settle.ts';
 
 /**
- * ERROR: the machine and its unit are kept for the operator until the deadline, or until a request if there is no deadline. Its
- * console is read at once, each hour, and whenever an operator retries the step. The tenant's DELETE and `releaseInstance`
- * replace the hold with a destroy; at the deadline the operator's policy orders it.
+ * Keeps the machine and unit of an instance in ERROR for the operator until the deadline, or without one until a
+ * request. The console is read at once, every hour, and at an operator's retry. The tenant's DELETE and
+ * `releaseInstance` replace the hold with a destroy; at the deadline, the operator's policy orders it.
  */
 export async function stepHold(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const { clock, alarms } = context;

@@ -13,7 +13,7 @@ import { finish, type Next, settleInstance } from '../settle.ts';
 import { afterStop } from './attach-cycle.ts';
 import { isDown } from './stop.ts';
 
-/** A machine that is paused for longer is STOPPED for its tenant. */
+/** How long a machine may be paused before its instance is STOPPED, in milliseconds. */
 const PAUSED_GRACE_MS = 60_000;
 const PAUSED_POLL_MS = 5_000;
 
@@ -63,8 +63,8 @@ async function applyMachine(
 }
 
 /**
- * STOPPED after a grace that the deadline of the work measures, so it also goes on after a restart of this process. The
- * claim is kept whatever the offer says: a paused machine still has its memory and its GPUs.
+ * STOPPED after a grace period. The deadline of the work holds its end, so a restart of this process does not restart
+ * it. The claim is always kept: a paused machine still has its memory and its GPUs.
  */
 async function applyPause(
   { clock }: ReconcileContext,
@@ -74,16 +74,19 @@ async function applyPause(
 ): Promise<Next> {
   const now = clock.now();
   const graceEndsAt = now + PAUSED_GRACE_MS;
-  // A deadline beyond the grace was written by a clock that was ahead.
+  // A deadline beyond the grace period was written by a clock that was ahead.
   if (deadlineAt === null || deadlineAt > graceEndsAt)
     return { step: 'observe', deadlineAt: graceEndsAt, afterMs: PAUSED_POLL_MS };
   if (now >= deadlineAt) await transition(tx, record, 'STOPPED', now);
   const afterMs = Math.max(0, Math.min(deadlineAt - now, PAUSED_POLL_MS));
-  // Waiting is no failure: it does not count towards the alarm of a step that keeps failing.
+  // Waiting is not a failure: it does not count towards the alarm of a failing step.
   return { step: 'again', afterMs, attempt: attempt - 1 };
 }
 
-/** One that was paused is read until it is off, which gives its claim back, or runs again, which is for its tenant to order. */
+/**
+ * Polls a paused machine of a STOPPED instance. Once it is off, its claim is released. If it runs again, it is stopped,
+ * since only its tenant may start it.
+ */
 async function applyToStopped(
   context: ReconcileContext,
   { attempt }: Lease,

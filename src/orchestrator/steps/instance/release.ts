@@ -10,9 +10,9 @@ import { settleInstance } from '../settle.ts';
 const RECLAIMING_POLL_MS = 2_000;
 
 /**
- * Releases the unit of an instance that ended without a request, once its time is over and its machine is proved gone. While
- * the platform shows the machine, the unit stays claimed and the machine is not touched: the listing raises the alarm. A SPOT
- * instance that its platform reclaims is then DESTROYED.
+ * Releases the unit of an instance that ended without a request, once its time is over and its machine is proved gone.
+ * While the platform shows the machine, the unit stays claimed and the machine is not touched; the sweep raises an
+ * alarm. A SPOT instance reclaimed by its platform then becomes DESTROYED.
  */
 export async function stepRelease(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const found = await confirmRemoved(context, record);

@@ -16,14 +16,13 @@ import { describeFailure, isFinal, isInconclusive, isPastDeadline, retryFailed }
 import { finish, type Next, settleInstance } from '../settle.ts';
 
 /**
- * An ONLINE instance stays ONLINE while its machine is reset: what the platform shows of it meanwhile counts for
- * nothing. The order has an id, so that it is repeated after a lost answer or a crash and carried out once; then the
- * SSH endpoint is proved, with the host key that is known. One that does not get there in time is given up, and the
- * instance follows what the platform shows.
+ * Resets the machine of an instance that stays ONLINE; observations are ignored meanwhile. The order has an id, so it
+ * can be repeated after a lost answer or a crash and is carried out once. Then the SSH endpoint is proved with the
+ * known host key. A restart that is late is given up, and the instance takes the platform's state.
  */
 export async function stepRestart(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const restart = restartCookie.decode(lease.cookie);
-  // The restart is from before a restore: it is over, and the machine is not reset again.
+  // The restart predates a restore of the database. It has ended, and the machine is not reset again.
   if (restart === undefined)
     return settleInstance(context, lease, async () =>
       giveUp(context, record, 'nothing is known of it any more'),
@@ -56,7 +55,7 @@ async function sendRestart(
     }
     if (found?.answer === 'gone')
       return withCookie(restart, lease, await onMachineGone(context, lease, tx, current, found.observedAt));
-    // It cannot be reset, or went down by itself before it could be.
+    // The machine cannot be reset, or it went down before the reset.
     if (isFinal(step) || (found?.answer === 'observed' && isOff(found.value)))
       return giveUp(context, current, describeFailure(step));
     return withCookie(restart, lease, retryFailed(context, lease, step));
@@ -90,7 +89,7 @@ async function prove(
       return withCookie(restart, lease, await onMachineGone(context, lease, tx, current, found.observedAt));
     if (found?.answer === 'observed' && found.value.power === 'failed')
       return withCookie(restart, lease, await onMachineFailed(context, lease, tx, current, found.value));
-    // The platform said that it runs again: off now, it went down after that.
+    // The platform reported that the machine runs again, so it went down after the restart.
     if (found?.answer === 'observed' && isOff(found.value))
       return giveUp(context, current, `the machine is ${found.value.power}`);
     const problem = `${result.step}: ${result.detail}`;
@@ -115,14 +114,14 @@ function isOff({ power }: ObservedMachine): boolean {
   return power === 'stopped' || power === 'failed' || power === 'destroying';
 }
 
-/** The same step goes on, with what is known of the restart, and its attempts are counted on. */
+/** Continues the same step with the data of the restart, and keeps counting its attempts. */
 function withCookie(restart: Restart, lease: Lease, next: Next): Next {
   return next.step === 'again'
     ? { attempt: lease.attempt, ...next, cookie: restartCookie.encode(restart) }
     : next;
 }
 
-/** Gives the restart up; the instance is observed next. */
+/** Gives up the restart. The instance is observed next. */
 function giveUp({ log }: ReconcileContext, record: InstanceRecord, reason: string): Next {
   log.warn(
     { ...instanceLogNames(record), reason },

@@ -25,16 +25,16 @@ const NO_ROOM: ReadonlySet<FailureCode> = new Set(['capacity', 'quota']);
 
 type Attempted =
   | Step<ObservedMachine>
-  /** An earlier call has it on its way; there is no cookie of it. */
+  /** An earlier call is starting the machine; its cookie is unknown. */
   | { outcome: 'starting' }
   | { outcome: 'gone'; observedAt: number }
   | { outcome: 'unknown'; reason: string }
-  /** Stopped, and the time for one more call is over. */
+  /** The machine is stopped, and it is too late for another call. */
   | { outcome: 'late' };
 
 /**
- * STOPPED → (the machine runs) → the SSH proof → ONLINE. A start that fails is taken back. It also brings back a
- * machine that powered itself off while PROVISIONING.
+ * Starts the machine of a STOPPED instance; then the SSH proof makes it ONLINE. A failed start is undone. Also restarts
+ * a machine that powered itself off while PROVISIONING.
  */
 export async function stepStart(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const { attempted, found } = await findOrStart(context, lease, record);
@@ -65,7 +65,7 @@ export async function stepStart(context: StepContext, lease: Lease, record: Inst
   await settleInstance(context, lease, settle, { visibility: found && afterObservation(found) });
 }
 
-/** A call whose outcome is not known is looked for before it is sent again. */
+/** Sends the start. If an earlier call's outcome is unknown, reads the machine first. */
 async function findOrStart(
   context: ReconcileContext,
   lease: Lease,
@@ -83,7 +83,7 @@ async function findOrStart(
   return { attempted: found.answer === 'gone' ? gone(found) : step, found };
 }
 
-/** Undefined: it is stopped, so the start is sent. */
+/** Undefined: the machine is stopped, so the start is sent. */
 function toAttempted(found: Observation<ObservedMachine>, isLate: boolean): Attempted | undefined {
   if (found.answer === 'unknown') return { outcome: 'unknown', reason: found.reason };
   if (found.answer === 'gone') return gone(found);
@@ -111,7 +111,7 @@ async function undoStart(
   const reason = whyNotStarted(lease, attempted);
   const text = 'a start failed; the instance stays stopped';
   const fields = { ...instanceLogNames(record), reason };
-  // Where there is no room, time mends it. Else a tenant can only try again: an operator has to find out why.
+  // A lack of capacity passes by itself. For any other cause a tenant can only retry, so an operator has to find it.
   if (attempted.outcome === 'failed' && NO_ROOM.has(attempted.code)) log.warn(fields, text);
   else
     alarms.raise({ kind: 'start_failed', subject: record.id, platform, text, detail: reason, fields }, log);
@@ -125,7 +125,7 @@ function whyNotStarted({ lastError }: Lease, attempted: Attempted): string {
   return lastError === null ? late : `${late}; the last try: ${lastError}`;
 }
 
-/** A start can never succeed, and nothing is left to keep. As a loss it counts against the cap. */
+/** Ends an instance whose start can never succeed, since its disk is lost. It counts against the loss cap. */
 async function diskLost(
   context: ReconcileContext,
   lease: Lease,
@@ -142,7 +142,10 @@ async function diskLost(
   });
 }
 
-/** A create that needed a start: what is certain ends it, everything else is left to its deadline. */
+/**
+ * Handles a create whose machine could not be started again. A final failure ends it; otherwise it continues until its
+ * deadline.
+ */
 async function notStarted(
   context: ReconcileContext,
   lease: Lease,

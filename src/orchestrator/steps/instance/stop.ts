@@ -23,8 +23,8 @@ interface Attempted {
 }
 
 /**
- * STOPPING → STOPPED, disk preserved; the capacity is given back where the offer says so. On an instance that
- * is STOPPED already it takes a failed start back.
+ * STOPPING → STOPPED with the disk preserved. The claim is released if the offer says so. On a STOPPED instance it
+ * undoes a failed start.
  */
 export async function stepStop(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const { step, found } = await findOrStop(context, lease, record);
@@ -44,7 +44,9 @@ export async function stepStop(context: StepContext, lease: Lease, record: Insta
   await settleInstance(context, lease, settle, { visibility: found && afterObservation(found) });
 }
 
-/** A call whose outcome is not known is looked for before it is sent again; one that failed, after it. */
+/**
+ * Sends the stop, and reads the machine if it failed. If an earlier call's outcome is unknown, reads the machine first.
+ */
 async function findOrStop(
   context: ReconcileContext,
   lease: Lease,
@@ -60,7 +62,7 @@ async function findOrStop(
   return step.outcome === 'failed' ? { step, found: await confirmMachine(context, record) } : { step };
 }
 
-/** Whether it runs nothing and boots nothing. */
+/** Whether the machine is neither running nor booting. */
 export function isDown({ power }: Pick<ObservedMachine, 'power'>): boolean {
   return power === 'stopped' || power === 'failed';
 }

@@ -21,9 +21,9 @@ import { type Next, settleInstance } from '../settle.ts';
 type FailedProbe = Extract<ProbeResult, { ok: false }>;
 
 /**
- * ONLINE is earned: the public endpoint completes an SSH handshake with the pinned host key and accepts each
- * injected key. Once earned it is latched. A create that does not get there in time fails, a start that does
- * not is taken back.
+ * Makes an instance ONLINE once its public endpoint completes an SSH handshake with the pinned host key and accepts
+ * each injected key. Later failures of SSH do not undo that. A create that is late fails; a start that is late is
+ * undone.
  */
 export async function stepVerify(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const pinned = record.hostKeyFingerprint ?? record.endpoint?.hostKeyFingerprint;
@@ -45,15 +45,15 @@ const notKnown: FailedProbe = {
 };
 
 /**
- * No host key was known before this proof, so another machine may have answered: the address may have been reused for
- * one with the same keys. The platform confirms that the machine still has this endpoint.
+ * No host key was known before this proof, so another machine may have answered: the address may have been reused by
+ * one with the same keys. The platform must confirm that the machine still has this endpoint.
  */
 function isAtSameEndpoint({ endpoint }: InstanceRecord, found: Presence<ObservedMachine>): boolean {
   if (found.answer !== 'observed' || found.value.power !== 'running') return false;
   return found.value.endpoint !== undefined && !hasMoved(endpoint, found.value.endpoint);
 }
 
-/** When the window of a create began: an outage of the platform moves it, with its end. */
+/** When the window of a create began. An outage of the platform moves its begin and its end. */
 function windowBegan({ createdAt, spec }: InstanceRecord, { deadlineAt }: Lease): number {
   return deadlineAt === null ? createdAt : Math.max(createdAt, deadlineAt - spec.onlineWithinMs);
 }
@@ -101,7 +101,7 @@ async function afterFailedProbe(
   found: Observation<ObservedMachine>,
 ): Promise<Next> {
   const now = context.clock.now();
-  // Without a deadline it is no create of ours, but was found running or failed: as a loss it counts against the cap.
+  // Without a deadline this is an adopted machine. It counts against the loss cap.
   const lost = (as: 'failure' | 'loss', cause: FailureCause, reason: string): Promise<Next> =>
     lease.deadlineAt === null && record.status === 'PROVISIONING'
       ? recordLoss(context, lease, tx, record, () => failInstance(context, tx, record, { as, cause, reason }))
@@ -120,7 +120,8 @@ async function afterFailedProbe(
   const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;
   if (found.answer === 'observed' && found.value.power === 'stopped' && !isLate)
     return poweredOff(context, lease, tx, record);
-  // A create ends after its window even if the platform does not answer; its clean-up waits (O: the window of a create).
+  // A create ends after its window even if the platform does not answer; its clean-up waits (O: the window of a
+  // create).
   if (isLate && (found.answer === 'observed' || record.status === 'PROVISIONING')) {
     return giveUp(
       context,
@@ -139,7 +140,7 @@ async function afterFailedProbe(
   };
 }
 
-/** Off before SSH was proved: by itself it never comes back. A create starts it again; a start is taken back. */
+/** Handles a machine that powered itself off before SSH was proved. A create starts it again; a start is undone. */
 async function poweredOff(
   context: ReconcileContext,
   lease: Lease,
@@ -152,7 +153,7 @@ async function poweredOff(
   return { step: 'start', deadlineAt: lease.deadlineAt, afterMs: FIRST_PAUSE_MS };
 }
 
-/** A create ends in ERROR; a start is taken back: the instance stays STOPPED with its disk (settled). */
+/** Ends a create in ERROR, or undoes a start: the instance stays STOPPED with its disk. */
 async function giveUp(
   context: ReconcileContext,
   tx: Transaction,

@@ -23,7 +23,7 @@ import { abandonMove, beginMove, moveVolume } from './move.ts';
 const WAIT_FOR_INSTANCE_MS = 2_000;
 const NOT_SHOWN = 'the platform may not show the volume yet';
 
-/** Brings the attachment records of a volume to what is wanted, one at a time. */
+/** Attaches and detaches a volume as wanted, one attachment at a time. */
 export async function stepAttach(context: StepContext, lease: Lease, record: VolumeRecord): Promise<void> {
   const volumes = volumesOf(context);
   const attachments = await context.store.read.volumes.attachmentsOfVolume(record.id);
@@ -56,7 +56,7 @@ export async function stepAttach(context: StepContext, lease: Lease, record: Vol
   );
   const { host } = instance;
   const isElsewhere = step.outcome === 'failed' && step.code === 'elsewhere';
-  // A volume that another machine has is not copied: that machine would go on writing to the original.
+  // A volume that another machine has is not copied: that machine would continue to write to the original.
   if (isElsewhere && volumes.copy !== undefined && host !== null && attachments.length === 1)
     return settleVolume(context, lease, (tx, current) => beginMove(context, tx, current, { open, host }), {
       instanceIds: [instance.id],
@@ -80,7 +80,7 @@ export async function stepAttach(context: StepContext, lease: Lease, record: Vol
   await settleVolume(context, lease, settle, { instanceIds: [instance.id] });
 }
 
-/** Whether the refusal is due to a failed machine: a stopped one shows its failure only here. */
+/** Whether the refusal is due to a failed machine. For a stopped machine, the failure shows only here. */
 async function hasFailed(
   context: ReconcileContext,
   record: InstanceRecord,
@@ -91,7 +91,10 @@ async function hasFailed(
   return found.answer === 'observed' && found.value.power === 'failed';
 }
 
-/** The one whose call is under way, else a removal, else one whose instance is ready: none waits for another's. */
+/**
+ * The attachment with a call in progress, else a removal, else one whose instance is ready. So no attachment waits for
+ * another one's instance.
+ */
 async function pickOpen(
   context: ReconcileContext,
   lease: Lease,
@@ -109,7 +112,7 @@ async function pickOpen(
   return open[0];
 }
 
-/** The stored cookie begins with the instance whose attachment it is about. */
+/** The stored cookie begins with the id of the attachment's instance. */
 function pending(
   { instanceId }: Attachment,
   { cookie, pollAfterMs }: Extract<Step<null>, { outcome: 'pending' }>,
@@ -121,7 +124,10 @@ function cookieOf({ cookie }: Lease, { instanceId }: Attachment): string | null 
   return cookie?.startsWith(`${instanceId} `) ? cookie.slice(instanceId.length + 1) : null;
 }
 
-/** The record counts until a look shows that it is gone (O: Volume status, rules), whatever the driver said. */
+/**
+ * Detaches the volume. The attachment counts until a read proves that its record is gone, even if the driver reports it
+ * gone (O: Volume status, rules).
+ */
 async function detach(
   context: ReconcileContext,
   lease: Lease,
@@ -180,7 +186,7 @@ async function write(
   await updateAttachmentStatus(tx, volume);
 }
 
-/** Whether the machine is there, and in the state in which this platform attaches. */
+/** Whether the machine exists and is in a state in which this platform attaches volumes. */
 async function isReady(
   { driver, store }: ReconcileContext,
   { id, status, endpoint }: InstanceRecord,
@@ -189,12 +195,12 @@ async function isReady(
   return status === 'STOPPED' && (await store.read.work.of(id)) === null;
 }
 
-/** Whether an instance has been held stopped for its volumes as long as it may take to come ONLINE. */
+/** Whether an instance has been stopped for its volumes longer than its window to come ONLINE. */
 function isOverdue({ clock }: ReconcileContext, { attachCycle, updatedAt, spec }: InstanceRecord): boolean {
   return attachCycle && clock.now() - updatedAt >= spec.onlineWithinMs;
 }
 
-/** Gets an instance to where this platform attaches and detaches, or waits until it is there. */
+/** Brings an instance to a state in which this platform attaches and detaches, or waits for it. */
 async function prepare(
   context: ReconcileContext,
   lease: Lease,

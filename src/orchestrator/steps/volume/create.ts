@@ -12,7 +12,7 @@ import { alone, openNextAttempt, placeVolume } from '../place.ts';
 import { describeFailure, type Failed, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
 
-/** CREATING → AVAILABLE, and on to the attachments that were asked for at create. */
+/** CREATING → AVAILABLE, then the attachments requested with the create. */
 export async function stepCreateVolume(
   context: StepContext,
   lease: Lease,
@@ -38,10 +38,10 @@ export async function stepCreateVolume(
   );
 }
 
-/** `open`: nothing was sent, and an earlier create may still turn up. */
+/** `open`: nothing was sent, and an earlier create may still appear. */
 type Attempted = Step<ObservedVolume> | { outcome: 'open'; next: Next };
 
-/** A volume that is there is made again all the same: a create that is repeated tells how far it is. */
+/** Sends the create. It is sent even if the volume exists, since a repeated create returns the progress. */
 async function findOrCreate(context: StepContext, lease: Lease, record: VolumeRecord): Promise<Attempted> {
   const volumes = volumesOf(context);
   const before = await findEarlierCreate(context, lease, record, {

@@ -17,8 +17,8 @@ function goOn({ instanceId }: Attachment, move: VolumeMove, afterMs: number): Ag
 }
 
 /**
- * Stores the copy as an attempt before anything is copied: its name, its host, and the order to remove it if the copy is
- * interrupted.
+ * Stores the copy as an attempt before anything is copied: its name, its host, and the order to remove it if the copy
+ * is interrupted.
  */
 export async function beginMove(
   { clock, alarms, platform }: Pick<ReconcileContext, 'clock' | 'alarms' | 'platform'>,
@@ -37,8 +37,8 @@ export async function beginMove(
 }
 
 /**
- * Copies a volume to the host of the machine that it is attached to next. One transaction makes the complete and verified copy
- * the volume; then work of its own removes the original. `giveUp` decides about an attachment that cannot be made.
+ * Copies a volume to the host of the machine that it will be attached to. One transaction makes the verified copy the
+ * volume; other work then removes the original. `giveUp` handles an attachment that cannot be made.
  */
 export async function moveVolume(
   context: ReconcileContext,
@@ -90,7 +90,7 @@ export async function moveVolume(
   );
 }
 
-/** The original stays the volume; what was copied so far is removed. */
+/** Keeps the original as the volume, and removes the incomplete copy. */
 export async function abandonMove(
   { alarms, clock }: Pick<ReconcileContext, 'alarms' | 'clock'>,
   tx: Transaction,

@@ -16,8 +16,8 @@ const LATE = 'the platform has not carried the resize out in time, and says that
 const NOT_SHOWN = 'the platform may not show the volume yet';
 
 /**
- * The volume reads its new size and price once the platform has carried it out. One that is refused, or that the platform
- * has not begun in time, keeps what it has. Then what was asked of its attachments meanwhile is done.
+ * Writes the new size and price once the platform has resized the volume. A resize that is refused, or not begun in
+ * time, leaves both unchanged. Attachments requested meanwhile are handled next.
  */
 export async function stepResize(context: StepContext, lease: Lease, record: VolumeRecord): Promise<void> {
   const volumes = volumesOf(context);
@@ -33,12 +33,12 @@ export async function stepResize(context: StepContext, lease: Lease, record: Vol
   const step = checkSize(answer, resize);
   const isLate = isPastDeadline(lease, context.clock.now());
   const reason = giveUpReason(step, isLate);
-  // What was sent may have been carried out all the same.
+  // The platform may have carried out the resize despite the failure.
   const found = reason === undefined ? undefined : await confirmVolume(context, record.ownerRef);
   const isLarge = found?.answer === 'observed' && (found.value.sizeGb ?? 0) >= resize.sizeGb;
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'done' || isLarge) return resized(tx, current, resize);
-    // Whether it was carried out is not known: the storage stays claimed, and the platform is asked again.
+    // The outcome is unknown: the storage stays claimed, and the resize is retried.
     const again = { step: 'again', attempt: lease.attempt, cookie: resizeCookie.encode(resize) } as const;
     if (reason !== undefined && found?.answer === 'unknown')
       return { ...again, afterMs: pauseMs(context, lease), problem: `${reason}; ${found.reason}` };
@@ -58,7 +58,7 @@ export async function stepResize(context: StepContext, lease: Lease, record: Vol
   await settleVolume(context, lease, settle, { visibility: found && afterObservation(found) });
 }
 
-/** A resize that is reported as done while the volume is still smaller is not done. */
+/** Treats a resize as failed if it is reported as done while the volume is still smaller. */
 function checkSize(step: Step<ObservedVolume>, { sizeGb }: Resize): Step<ObservedVolume> {
   if (step.outcome !== 'done' || step.value.sizeGb === undefined || step.value.sizeGb >= sizeGb) return step;
   const detail = `the platform said that it has ${sizeGb} GB, and shows it with ${step.value.sizeGb}`;
@@ -66,7 +66,8 @@ function checkSize(step: Step<ObservedVolume>, { sizeGb }: Resize): Step<Observe
 }
 
 /**
- * Undefined: it continues. A resize in progress on the platform is never given up, and its storage stays claimed.
+ * Why the resize is given up. Undefined: it continues. A resize in progress on the platform is never given up, and its
+ * storage stays claimed.
  */
 function giveUpReason(step: Step<ObservedVolume>, isLate: boolean): string | undefined {
   if (step.outcome !== 'failed') return undefined;
