@@ -75,15 +75,15 @@ describe('the history of an instance', () => {
     ]);
   });
 
-  it('tells a failure that repeats itself once, and each tenth try later [history-of-retries]', async () => {
-    const refused: Plan = ({ method }) =>
-      method === 'destroy'
-        ? { kind: 'misclaim', code: 'conflict', sideEffect: 'none', isDone: false }
-        : 'none';
+  it('records a repeated failure once, and another cause at the next tenth attempt [history-of-retries]', async () => {
+    const refusedAs =
+      (code: 'conflict' | 'quota_exceeded'): Plan =>
+      ({ method }) =>
+        method === 'destroy' ? { kind: 'misclaim', code, sideEffect: 'none', isDone: false } : 'none';
     await using berth = await startPlainOrchestrator();
     const id = await berth.create();
     await berth.passUntil(`/instances/${id}`, 'ONLINE');
-    berth.setPlan(refused);
+    berth.setPlan(refusedAs('conflict'));
     await berth.orchestrator.request('DELETE', `/instances/${id}`);
     await berth.clock.advance(15 * 60_000);
     expect(berth.count('destroy')).toBeGreaterThan(20);
@@ -95,6 +95,16 @@ describe('the history of an instance', () => {
       detail: expect.stringContaining('conflict'),
       calls: [{ call: 'destroy', outcome: 'conflict' }],
     });
+    const before = berth.count('destroy');
+    berth.setPlan(refusedAs('quota_exceeded'));
+    await berth.clock.advance(30 * 60_000);
+    expect(berth.count('destroy')).toBeGreaterThan(before + 20);
+    const again = (await historyOf(berth, id)).filter(({ next }) => next === 'again');
+    expect(again.map(({ detail }) => detail)).toEqual([
+      expect.stringContaining('conflict'),
+      expect.stringContaining('quota_exceeded'),
+    ]);
+    expect((again[1]?.attempt ?? 0) % 10).toBe(0);
   });
 
   it('keeps of one that fails the calls and the driver’s words, which its tenant does not read, and the end of its console [failure-dossier]', async () => {

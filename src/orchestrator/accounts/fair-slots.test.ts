@@ -69,6 +69,14 @@ it('never begins the job of a client that has gone, and forgets it', async () =>
   expect([began, fair.waiting]).toEqual([['first', 'last'], 0]);
 });
 
+it('begins no job of a client that has gone, nor after it was closed, although a slot is free', async () => {
+  const { fair, began, ask } = slots(2);
+  await expect(ask('me', 'dropped', AbortSignal.abort())).rejects.toThrow('went away');
+  fair.close();
+  await expect(ask('me', 'late')).rejects.toMatchObject({ code: 'unavailable' });
+  expect(began).toEqual([]);
+});
+
 it('that is closed refuses what has not begun, and lets what runs end', async () => {
   const { fair, began, ask, endAll } = slots(1);
   const running = ask('me', 'running');

@@ -9,6 +9,7 @@ interface Waiter {
 export class FairSlots {
   readonly #limit: number;
   #running = 0;
+  #isClosed = false;
   /** The waiting jobs by owner. The first owner in the map is next. */
   readonly #waiting = new Map<string, Set<Waiter>>();
 
@@ -24,9 +25,11 @@ export class FairSlots {
   /**
    * Runs a job once it has a slot.
    *
-   * @throws {ApiError} if `signal` is aborted or this is closed while the job waits for a slot
+   * @throws {ApiError} if `signal` is aborted or this is closed before the job begins
    */
   async run<T>(owner: string, job: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    if (this.#isClosed) throw shuttingDown();
+    if (signal.aborted) throw wentAway();
     if (this.#running < this.#limit) this.#running++;
     else await this.#wait(owner, signal);
     try {
@@ -36,10 +39,10 @@ export class FairSlots {
     }
   }
 
-  /** Refuses all waiting jobs. */
+  /** Refuses all jobs that have not begun, and those to come. */
   close(): void {
-    const error = new ApiError('unavailable', 'The orchestrator is shutting down; try again.');
-    for (const queue of this.#waiting.values()) for (const waiter of queue) waiter.refuse(error);
+    this.#isClosed = true;
+    for (const queue of this.#waiting.values()) for (const waiter of queue) waiter.refuse(shuttingDown());
     this.#waiting.clear();
   }
 
@@ -51,10 +54,9 @@ export class FairSlots {
     const leave = (): void => {
       if (!queue.delete(waiter)) return;
       if (queue.size === 0) this.#waiting.delete(owner);
-      reject(new ApiError('request_timeout', 'The client went away before its turn came.'));
+      reject(wentAway());
     };
     signal.addEventListener('abort', leave);
-    if (signal.aborted) leave();
     try {
       await promise;
     } finally {
@@ -77,3 +79,6 @@ export class FairSlots {
     waiter.start();
   }
 }
+
+const shuttingDown = () => new ApiError('unavailable', 'The orchestrator is shutting down; try again.');
+const wentAway = () => new ApiError('request_timeout', 'The client went away before its turn came.');

@@ -29,7 +29,7 @@ export class PasswordChecks {
 
   /**
    * Whether `password` matches `stored`. Null: the account has no password; the check takes the same time. A check does
-   * not begin if `signal` is aborted while it waits.
+   * not begin once `signal` is aborted or this is closed.
    *
    * @throws {ApiError} if the client has disconnected, or the server stops; the client does not see it
    */

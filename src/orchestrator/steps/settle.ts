@@ -219,21 +219,20 @@ async function settle<Row>(
   failpoint(`${lease.kind}:settled`);
 }
 
-/**
- * Adds the step to the history of its instance. A repeated step is recorded if its problem has changed; after ten
- * attempts, only if it changed at a tenth attempt. A console is always recorded.
- */
+/** Adds the step to the history of its instance. A console is always recorded. */
 async function addToHistory(
   { clock, trace }: ReconcileContext,
   tx: Transaction,
-  { resourceId: instanceId, kind, attempt, lastError }: Lease,
+  lease: Lease,
   next: Next,
 ): Promise<void> {
   const now = clock.now();
+  const { resourceId: instanceId, kind, attempt } = lease;
   const problem = next.step === 'again' ? next.problem : undefined;
-  const isNew = problem !== undefined && problem !== lastError;
-  const isOften = attempt > ALARM_AFTER_ATTEMPTS && attempt % ALARM_AFTER_ATTEMPTS !== 0;
-  const isNews = next.step !== 'again' || trace?.console !== undefined || (isNew && !isOften);
+  const isNews =
+    next.step !== 'again' ||
+    trace?.console !== undefined ||
+    (problem !== undefined && (await isNewProblem(tx, lease, problem)));
   const event = {
     instanceId,
     at: now,
@@ -246,6 +245,21 @@ async function addToHistory(
     tookMs: trace === undefined ? null : Math.max(0, Math.round(now - trace.begunAt)),
   };
   await tx.history.step(event, isNews);
+}
+
+/**
+ * Whether the history needs another row for a repeated step: its problem differs from that of the attempt before. After
+ * ten attempts only each tenth is compared, with the last problem that was recorded.
+ */
+async function isNewProblem(
+  { history }: Transaction,
+  { resourceId, kind, attempt, lastError }: Lease,
+  problem: string,
+): Promise<boolean> {
+  if (attempt <= ALARM_AFTER_ATTEMPTS) return problem !== lastError;
+  if (attempt % ALARM_AFTER_ATTEMPTS !== 0) return false;
+  const events = await history.of(resourceId);
+  return events.findLast(({ cause, next }) => cause === kind && next === 'again')?.detail !== problem;
 }
 
 /** Raises the alarm of a step that keeps failing. The caller logs the cause. */

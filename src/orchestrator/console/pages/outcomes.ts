@@ -55,6 +55,7 @@ function quantile(sorted: readonly number[], share: number): number | undefined 
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
 }
 
+/** Without `gone`: a machine that disappears is why a create failed. */
 const FINE = new Set(['done', 'pending', 'observed', 'proved']);
 
 /** The last failed call, such as `ssh: auth` or `create: capacity`. If no call failed: the step. */
