@@ -6,9 +6,9 @@ export interface CatalogRecord {
   providerId: string;
   /** Increases whenever `published` or `problems` changes. */
   version: number;
-  /** When the whole catalog was last read, in milliseconds since the epoch; null: never. */
+  /** When configurations and availability were last both read, in milliseconds since the epoch; null: never. */
   readAt: number | null;
-  /** Null: the whole catalog was never read. */
+  /** Null: configurations and availability were never both read. */
   published: PublishedCatalog | null;
   /** Problems found in the last reading. */
   problems: readonly string[];
