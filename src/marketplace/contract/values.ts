@@ -15,9 +15,7 @@ export const idSchema = z.string().min(1).max(255);
 export const instanceTypes = ['SPOT', 'DEDICATED', 'CLUSTER', 'BARE_METAL'] as const;
 export type InstanceType = (typeof instanceTypes)[number];
 
-/**
- * M: `instanceType`, in any case. `BARE_METAL` is a value of a create body (M: Create body), not of an offer query.
- */
+/** M: `instanceType`, in any case. M: names `BARE_METAL` for a create body only; offer queries accept it too. */
 export const requestedInstanceTypeSchema = z
   .string()
   .max(63)

@@ -36,7 +36,8 @@ interface NewDeployment {
 
 /**
  * M: POST /api/deployments. One transaction writes the deployment and everything it needs. The answer never waits for
- * the provider, which is called afterwards. Checks run in this order: body, tenancy, balance, the provider's rules.
+ * the provider, which is called afterwards. Checks run in this order: body and offer, tenancy, balance and limits, stock,
+ * volumes.
  *
  * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN or NOT_FOUND; then nothing was written or sent
  */

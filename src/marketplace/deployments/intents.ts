@@ -136,8 +136,8 @@ function outcomeOf(
 }
 
 /**
- * M: Deployments, rule 1: "Stop works only on a running instance; start only on a stopped one; restart only on a running
- * one".
+ * M: Deployments, rule 1: "Stop works only on a running instance; start only on a stopped one; restart only on a
+ * running one".
  *
  * @throws {ApiError} INVALID_STATUS
  */

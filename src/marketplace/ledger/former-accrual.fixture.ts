@@ -98,7 +98,7 @@ async function teamOf({ teams }: Pick<Transaction, 'teams'>, teamId: string): Pr
   return team;
 }
 
-/** Whether no mail is pending, so that readings can stop once nothing is billed any more. */
+/** Whether no mail is pending, so that readings can stop once nothing is billed. */
 function isQuiet(watch: BalanceWatch): boolean {
   return Object.values(watch).every((value) => value === null);
 }

@@ -13,10 +13,10 @@ import { VolumesAreKept, volumesToDelete } from './watch-volumes.ts';
 export interface Enforcement {
   /**
    * Rejects with {@link ApiError} ACTION_UNSUPPORTED if the machine cannot be stopped, and with {@link BalanceIsBack}
-   * if nothing is due any more.
+   * if the step is no longer due.
    */
   stop(deploymentId: string, store: Store): Promise<void>;
-  /** Rejects with {@link BalanceIsBack} if nothing is due any more. */
+  /** Rejects with {@link BalanceIsBack} if the step is no longer due. */
   terminate(deploymentId: string, store: Store): Promise<void>;
   /** Rejects with {@link VolumesAreKept} if the team has a balance again. */
   deleteVolume(volume: VolumeRecord, store: Store): Promise<void>;

@@ -174,7 +174,7 @@ function toMinutes(ms: number): number {
   return Math.ceil(ms / 60_000);
 }
 
-/** Shortens user-supplied text to fit a subject or a line. */
+/** Shortens text from users or providers to fit a subject or a line. */
 function toPhrase(text: string): string {
   return toOneLine(text, MAX_PHRASE_LENGTH);
 }

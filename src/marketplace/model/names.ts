@@ -66,8 +66,8 @@ export function isBeingDestroyed({ status }: Instance): boolean {
 }
 
 /**
- * The unique name at the provider, by which a lost instance or volume is found. Lower case, at most 63 characters,
- * never the display label.
+ * The unique name at the provider, by which a lost instance is found. Lower case, at most 63 characters, never the
+ * display label.
  */
 export function toProviderName(installationId: string, deploymentId: string): string {
   return `bm-${installationId}-${deploymentId.slice(deploymentId.indexOf('-') + 1)}`;
