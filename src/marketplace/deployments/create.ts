@@ -35,9 +35,9 @@ interface NewDeployment {
 }
 
 /**
- * M: POST /api/deployments. One transaction writes the deployment and everything it needs. The answer never waits for
- * the provider, which is called afterwards. Checks run in this order: body and offer, tenancy, balance and limits, stock,
- * volumes.
+ * M: POST /api/deployments. One transaction writes the deployment and everything it needs. The provider is called
+ * later, so the answer does not wait for it. Order of the checks: body and offer, tenancy, balance, limits, stock,
+ * attached volumes.
  *
  * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN or NOT_FOUND; then nothing was written or sent
  */
