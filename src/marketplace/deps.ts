@@ -5,7 +5,7 @@ import type { Sender } from './model/sender.ts';
 import type { Store } from './model/store.ts';
 import type { Providers } from './providers/provider.ts';
 
-/** What the use cases are made of; each takes the few that it uses. */
+/** Dependencies of the use cases; each use case takes the few that it uses. */
 export interface Deps {
   store: Store;
   clock: Clock;
@@ -13,8 +13,8 @@ export interface Deps {
   log: Log;
   providers: Providers;
   options: MarketplaceOptions;
-  /** None: other processes send what is asked for here. */
+  /** Absent: other processes send the intents that this one writes. */
   sender?: Sender;
-  /** Eight lower-case hexadecimal digits: what it makes at providers carries them in its name. */
+  /** Eight lower-case hexadecimal digits. The names of everything made at providers contain them. */
   installationId: string;
 }

@@ -43,7 +43,7 @@ const cleanUp: Action = async (deps, { actor, field }) => {
   return `/console/deployments/${encodeURIComponent(id)}`;
 };
 
-/** Every page below `/console`, by its path. */
+/** Every page under `/console`, by path. */
 export const pages: ConsoleParts<ConsoleDeps>['pages'] = [
   ['/', overviewPage],
   ['/providers', providersPage],
@@ -59,7 +59,7 @@ export const pages: ConsoleParts<ConsoleDeps>['pages'] = [
   ['/audit', auditPageOf(subjectLink)],
 ];
 
-/** The pages of the marketplace's operators, under `/console` of its admin listener. */
+/** The pages for the marketplace's operators, under `/console` of its admin listener. */
 export function createConsole(deps: ConsoleDeps): Console {
   return assembleConsole(deps, {
     look,

@@ -27,7 +27,7 @@ const paths = pages.map(([path]) => {
   return `/console${path === '/' ? '' : path.replace(':id', id)}`;
 });
 
-/** A tab in which an operator is logged in; what the browser complained of is in `complaints`. */
+/** A tab with a logged-in operator. `complaints` collects the browser's errors and its requests to other hosts. */
 async function open(options: BrowserContextOptions = {}) {
   const context = await browser.newContext(options);
   const page = await context.newPage();

@@ -17,7 +17,7 @@ import { createConsole } from './app.ts';
 
 const silent = () => undefined;
 
-/** The console on a store of its own, without a marketplace: its rows are what a test writes. */
+/** The console on its own store, without a marketplace. The test writes the rows. */
 export async function startMarketConsole({ clock = systemClock }: { clock?: Clock } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'berth-market-console-'));
   const path = join(folder, 'marketplace.db');
@@ -52,18 +52,18 @@ export async function startMarketConsole({ clock = systemClock }: { clock?: Cloc
   let served: Awaited<ReturnType<typeof startServer>> | undefined;
   return {
     store,
-    /** What the log has at error. */
+    /** The entries logged at error level. */
     errors,
     clock,
     key,
     request: (to: string, init?: RequestInit) => app.request(`http://console.test${to}`, init),
-    /** Logs in as a browser does; returns the cookie. */
+    /** Logs in as a browser does. Returns the cookie. */
     async logIn(): Promise<string> {
       const body = new URLSearchParams({ key });
       const reply = await app.request('http://console.test/console/login', { method: 'POST', body });
       return reply.headers.get('set-cookie')?.split(';')[0] ?? '';
     },
-    /** Serves it on a free port. */
+    /** Serves the console on a free port. */
     async listen(): Promise<string> {
       served = await startServer({ listener: getRequestListener(app.fetch) });
       return `http://127.0.0.1:${served.port}`;

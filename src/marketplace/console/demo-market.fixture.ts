@@ -19,9 +19,9 @@ import type { TestMarketConsole } from './console.fixture.ts';
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
-/** What a user may call something. */
+/** A name that a user may choose. */
 export const HOSTILE = `<img src=x onerror=alert(1)><script>alert(2)</script>`;
-/** Its deployment is found by its name, and its team is nearly out of money. */
+/** A deployment that tests search by name. Its team is nearly out of money. */
 export const TRAINING = { id: 'dep-training', name: 'train-llama', teamId: 'team-lab', slug: 'lab' };
 
 const teams = [
@@ -35,7 +35,7 @@ const providers = ['provider-a', 'provider-b', 'provider-c'];
 const offers = ['h100-sxm-8x', 'h100-sxm-1x', 'a100-80gb-1x', 'l40s-1x', 'cpu-16'];
 const rates = [18_400_000, 2_390_000, 1_490_000, 860_000, 310_000];
 
-/** A marketplace that is made up: five teams at three providers, one of which fails. */
+/** Writes an invented marketplace: five teams at three providers, one of which fails. */
 export async function putDemoMarket({ store, clock }: TestMarketConsole): Promise<void> {
   const now = clock.now();
   const deps = { store, clock, random: systemRandom };

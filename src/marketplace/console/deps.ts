@@ -3,10 +3,10 @@ import type { LossCapOptions } from '../model/options.ts';
 import type { Store } from '../model/store.ts';
 import type { KnownProviders } from '../operate/views/providers.ts';
 
-/** What the console is composed of. */
+/** Dependencies of the console. */
 export interface ConsoleDeps extends ConsoleBase {
   store: Store;
-  /** As this server sees them now. */
+  /** The providers as this server sees them now. */
   providers: () => KnownProviders;
   maxLosses: LossCapOptions;
 }

@@ -32,7 +32,7 @@ export function providerBadge(state: ProviderRow['state']): Html {
   return badge(words, tone);
 }
 
-/** How long a balance lasts: soon over, or not. */
+/** A badge for how long a balance lasts, coloured by urgency. */
 export function hoursLeft(hours: number | null): Html | '' {
   if (hours === null) return '';
   const text = hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`;
@@ -51,7 +51,7 @@ export function teamLink(id: string, name = id): Html {
   return html`<a href="/console/teams/${encodeURIComponent(id)}">${named(name)}</a>`;
 }
 
-/** What a row of the audit log is about. */
+/** A link to the subject of an audit log row. */
 export function subjectLink(subject: string): Html | '' {
   if (subject.startsWith('dep-')) return deploymentLink(subject);
   return subject.startsWith('team-') ? teamLink(subject) : named(subject);

@@ -22,26 +22,26 @@ export const deploymentStatuses = [
 const deploymentStatusSchema = z.enum(deploymentStatuses).meta({ id: 'DeploymentStatus' });
 export type DeploymentStatus = (typeof deploymentStatuses)[number];
 
-/** M: States and transitions. A restart is none. */
+/** M: States and transitions. A restart is not a transition. */
 export const deploymentTransitions: TransitionTable<DeploymentStatus> = {
-  // Accepted; the provider makes it. Costs nothing.
+  // The create was accepted and the provider is making the instance. Costs nothing.
   deploying: ['running', 'failed'],
   // Reachable by SSH; billed at hourlyRate.
   running: ['stopped', 'terminated', 'terminated-provider', 'failed'],
-  // Disk kept; billed at stoppedHourlyRate. A failed start stays here.
+  // The disk is kept; billed at stoppedHourlyRate. A failed start leaves the deployment here.
   stopped: ['running', 'terminated', 'terminated-provider', 'failed'],
-  // The three below are final.
+  // The three states below are final.
   failed: [],
   terminated: [],
   'terminated-provider': [],
 };
 
-/** The live set (M: States, rule 3): `?status=active`. */
+/** Statuses of the live set (M: States, rule 3): `?status=active`. */
 export const activeStatuses: readonly DeploymentStatus[] = ['deploying', 'running', 'stopped'];
-/** `?status=inactive`; M: names terminated and failed, and an instance that its provider took is terminated too. */
+/** Statuses of `?status=inactive`. M: names terminated and failed; `terminated-provider` is a termination too. */
 export const inactiveStatuses: readonly DeploymentStatus[] = ['terminated', 'failed', 'terminated-provider'];
 
-/** Why a deployment failed: a closed set of ours, since M: says "Allowed values … not shown". */
+/** The closed set of reasons why a deployment failed. Berth defines it, since M: says "Allowed values … not shown". */
 export const failureReasons = {
   out_of_stock: 'The provider had no machine of this configuration left.',
   quota_exceeded: 'The provider gives this marketplace no more machines for now.',
@@ -112,14 +112,14 @@ export const deploymentSchema = z
   .meta({ id: 'Deployment' });
 export type Deployment = z.infer<typeof deploymentSchema>;
 
-/** M: `cloudInit`: the names differ from the provider's, the rules for their contents are the same. */
+/** M: `cloudInit`. The field names differ from the provider's; the rules for their contents are the same. */
 const { runcmd, packages, write_files: writeFiles } = cloudInitSchema.shape;
 export const requestedCloudInitSchema = z.object({ runcmd, packages, writeFiles }).meta({ id: 'CloudInit' });
 export type RequestedCloudInit = z.infer<typeof requestedCloudInitSchema>;
 
 /**
- * M: Create body. `gpuType` may be left out ("or omit and it is resolved from the offer"); `instanceType` too ("derived
- * from the offer when not sent"). Unknown fields are ignored.
+ * M: Create body. `gpuType` is optional ("or omit and it is resolved from the offer"), and so is `instanceType`
+ * ("derived from the offer when not sent"). Unknown fields are ignored.
  */
 export const createDeploymentSchema = z
   .object({
@@ -144,8 +144,8 @@ export const createDeploymentSchema = z
 export type CreateDeployment = z.infer<typeof createDeploymentSchema>;
 
 /**
- * M: PATCH: "a body without `name` is rejected (404, text `Nothing to update`); other body fields are ignored". That 404
- * is the use case's.
+ * M: PATCH: "a body without `name` is rejected (404, text `Nothing to update`); other body fields are ignored". The use
+ * case answers that 404.
  */
 export const renameDeploymentSchema = z
   .object({ name: z.string().optional() })
@@ -181,7 +181,7 @@ export const rebootStatusSchema = z
   .meta({ id: 'RebootStatus' });
 export type RebootStatus = z.infer<typeof rebootStatusSchema>;
 
-/** M: the 200 of a terminate. */
+/** M: the 200 response of a terminate. */
 export const terminatedSchema = z
   .object({
     message: z.string(),
@@ -194,7 +194,7 @@ export const terminatedSchema = z
   .meta({ id: 'Terminated' });
 export type Terminated = z.infer<typeof terminatedSchema>;
 
-/** What `?status=` takes. M: leaves out `terminated-provider`, which a deployment can be too. */
+/** Values of `?status=`. M: omits `terminated-provider`, although a deployment can have that status. */
 export const deploymentFilters = [
   'active',
   'inactive',

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { type Issue, toSentence } from '../../contract/errors.ts';
 
 /**
- * The one table of error codes (M: Errors). The codes of the first group are M:'s; for the lifecycle statuses M: says
- * "Error `code` values … not shown", so those of the second group are ours, as are the ones that any HTTP server needs.
+ * The one table of error codes (M: Errors). M: defines the codes of the first group. Berth defines those of the second,
+ * since M: says "Error `code` values … not shown" for the lifecycle statuses, and those that every HTTP server needs.
  */
 export const errorTable = {
   VALIDATION_ERROR: {
@@ -52,7 +52,7 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable;
 
-/** The only error that reaches a client (M: Errors). `cause` is for the log. */
+/** The only error that reaches a client (M: Errors). `cause` goes to the log only. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ErrorCode;
@@ -79,10 +79,10 @@ export class ApiError extends Error {
   }
 }
 
-/** A 429, which has a body of its own (M: Errors). */
+/** A 429, which has its own body (M: Errors). */
 export class RateLimited extends ApiError {
   readonly #windowSeconds: number;
-  /** Until there is a new window. */
+  /** Seconds until the next window begins. */
   readonly retryAfterSeconds: number;
 
   constructor({ windowSeconds, retryAfterSeconds }: { windowSeconds: number; retryAfterSeconds: number }) {
@@ -104,7 +104,7 @@ export function invalid(path: string, message: string, details: Record<string, u
   });
 }
 
-/** A 400 whose `details.issues[]` names each path and says what was expected. */
+/** A 400 whose `details.issues[]` names each path and the expected value. */
 export function invalidRequest(issues: readonly Issue[]): ApiError {
   const summary = issues.map(toSentence).join('; ');
   return new ApiError('VALIDATION_ERROR', summary || 'The request is invalid.', { details: { issues } });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { limitSchema, pageSchema, requestedInstanceTypeSchema, usdPerHourSchema } from './values.ts';
 
-/** M: Offer. What authenticated requests get on top is optional here. */
+/** M: Offer. The fields that only authenticated requests get are optional. */
 export const offerSchema = z
   .object({
     provider: z.string(),
@@ -84,7 +84,7 @@ export const sortKeys = [
 ] as const;
 export type SortKey = (typeof sortKeys)[number];
 
-/** M: GET /api/gpu-offers, `page` to `computeType`; defaults are applied by the use case. */
+/** M: GET /api/gpu-offers, `page` to `computeType`. The use case applies the defaults. */
 export const offerQuerySchema = z.object({
   page: pageSchema,
   limit: limitSchema.meta({ description: 'Default 10.' }),
@@ -100,7 +100,7 @@ export const offerQuerySchema = z.object({
 });
 export type OfferQuery = z.infer<typeof offerQuerySchema>;
 
-/** M: GET /api/gpu-offers-with-reserved. All in one page where no `limit` is sent. */
+/** M: GET /api/gpu-offers-with-reserved. Without a `limit`, all offers are on one page. */
 export const reservedOfferQuerySchema = offerQuerySchema.extend({
   providers: z
     .string()

@@ -25,5 +25,5 @@ export const createSshKeySchema = z
   .meta({ id: 'CreateSshKey' });
 export type CreateSshKey = z.infer<typeof createSshKeySchema>;
 
-/** M: the 200 of the deletes of keys and volumes. */
+/** M: the 200 response when a key or a volume is deleted. */
 export const successSchema = z.object({ success: z.literal(true) }).meta({ id: 'Success' });

@@ -3,19 +3,19 @@ import { z } from 'zod';
 /** ISO 8601 UTC (M: "Timestamps are ISO 8601 UTC strings"). */
 export const timestampSchema = z.iso.datetime().meta({ example: '2026-11-21T04:38:00.000Z' });
 
-/** USD, with at most six decimals. */
+/** USD, with up to six decimals. */
 export const usdSchema = z.number().meta({ description: 'USD.' });
 
 /** USD per hour (M: "Prices are USD per hour"). */
 export const usdPerHourSchema = z.number().meta({ description: 'USD per hour.' });
 
-/** What a path or a body names a resource by. */
+/** The id of a resource in a path or a body. */
 export const idSchema = z.string().min(1).max(255);
 
 export const instanceTypes = ['SPOT', 'DEDICATED', 'CLUSTER', 'BARE_METAL'] as const;
 export type InstanceType = (typeof instanceTypes)[number];
 
-/** M: `instanceType`, in any case. `BARE_METAL` is what a deployment may be, not what a request names (M: Offer). */
+/** M: `instanceType`, in any case. M: names `BARE_METAL` for a create body only; offer queries accept it too. */
 export const requestedInstanceTypeSchema = z
   .string()
   .max(63)
@@ -42,18 +42,18 @@ function wholeNumberSchema(most: number) {
     .meta({ type: 'integer', minimum: 1, maximum: most });
 }
 
-/** `page` and `limit` in a query; defaults are applied by the use case. */
+/** `page` and `limit` of a query. The use case applies the defaults. */
 export const pageSchema = wholeNumberSchema(MAX_PAGE).meta({ description: 'Default 1.' });
 export const limitSchema = wholeNumberSchema(MAX_LIMIT);
 
-/** A boolean in a query: `true` or `false`, and nothing else. */
+/** A boolean in a query: only `true` or `false`. */
 export const flagSchema = z
   .enum(['true', 'false'], 'expected true or false')
   .transform((text) => text === 'true')
   .optional()
   .meta({ type: 'boolean' });
 
-/** Milliseconds since the epoch, as M: writes them. */
+/** Formats milliseconds since the epoch as M: writes timestamps. */
 export function toTimestamp(ms: number): string {
   return new Date(ms).toISOString();
 }
@@ -64,7 +64,7 @@ export function toTimestampOrNull(ms: number | null): string | null {
 
 const MICRO_PER_CENT = 10_000n;
 
-/** `$12.34`, with as many of six decimals as it needs and two at least; exact for every integer. */
+/** Formats an amount as `$12.34`, with two to six decimals. Exact for every integer. */
 export function toDollars(microUsd: number): string {
   const magnitude = BigInt(Math.abs(microUsd));
   const whole = magnitude / (100n * MICRO_PER_CENT);
@@ -74,7 +74,7 @@ export function toDollars(microUsd: number): string {
   return `${microUsd < 0 ? '-' : ''}$${whole}.${decimals}`;
 }
 
-/** {@link toDollars}, of an amount as the views have it. */
+/** {@link toDollars} for an amount in USD, as the views have it. */
 export function usdToDollars(usd: number): string {
   return toDollars(Math.round(usd * 1_000_000));
 }

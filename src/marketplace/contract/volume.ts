@@ -6,27 +6,28 @@ export const volumeStatuses = ['creating', 'available', 'attached', 'deleting', 
 const volumeStatusSchema = z.enum(volumeStatuses).meta({ id: 'VolumeStatus' });
 export type VolumeStatus = (typeof volumeStatuses)[number];
 
-/** M: leaves a volume's transitions open; docs/decisions/0016-volumes-of-the-marketplace.md settles them. */
+/** M: leaves the transitions of a volume open; docs/decisions/0016-volumes-of-the-marketplace.md defines them. */
 export const volumeTransitions: TransitionTable<VolumeStatus> = {
-  // Accepted; the provider makes it. Costs nothing.
+  // The create was accepted and the provider is making the volume. Costs nothing.
   creating: ['available', 'attached', 'error', 'deleting', 'deleted'],
-  // There, on no deployment. Billed from here on.
+  // The volume exists and is on no deployment. Billed from here on.
   available: ['attached', 'deleting', 'error'],
-  // At least one attachment is being made, in place or being removed. Left when the provider's last record is gone.
+  // At least one attachment is being made, in place or being removed. Left when the provider's last record of one is
+  // gone.
   attached: ['available', 'deleting', 'error'],
-  // The deletion was accepted: costs nothing any more. Left by proof that the provider has none.
+  // The deletion was accepted, and billing has ended. Left when it is proved that the provider has no such volume.
   deleting: ['deleted'],
   // Final.
   deleted: [],
-  // The provider says that it broke, or never said whether it made it. Left by a deletion.
+  // The provider reported that the volume broke, or never confirmed that it made it. Left by a deletion.
   error: ['deleting', 'deleted'],
 };
 
-/** What GET /api/volumes may be asked for. */
+/** Values of `?status=` in GET /api/volumes. */
 export const volumeFilters = ['available', 'attached', 'deleting', 'deleted'] as const;
 export type VolumeFilter = (typeof volumeFilters)[number];
 
-/** M: Volume. The fields of an NFS mount are there where the provider's profile has one. */
+/** M: Volume. The NFS mount fields are present where the provider's profile defines a mount. */
 export const volumeSchema = z
   .object({
     id: z.string().meta({ description: 'Internal id.' }),

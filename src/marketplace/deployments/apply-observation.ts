@@ -12,20 +12,20 @@ export type ApplyDeps = TransitionDeps & Pick<Deps, 'store'>;
 
 /** The outcome of applying an observation. */
 export type Applied =
-  /** The record is unchanged; only the time of the confirmation has to be written. */
+  /** The record is unchanged. The caller only has to write the time of the confirmation. */
   | { outcome: 'confirmed'; why?: string }
-  /** The record is another one now. */
+  /** The record was changed. */
   | { outcome: 'written'; record: DeploymentRecord; why: string }
   | { outcome: 'held'; why: string }
-  /** It would be running, but the SSH proof of this endpoint is missing. */
+  /** The deployment could run, but this endpoint has no SSH proof yet. */
   | { outcome: 'unproved'; endpoint: Endpoint }
   /** The record has changed since the observation began, so the observation is outdated. */
   | { outcome: 'dropped' };
 
 /**
- * Writes what an observation means. `snapshot` is the record as it was read before the provider was asked, at
- * `begunAt`: if it has changed since, the observation is dropped. A mere confirmation writes nothing here; those are
- * written in batches.
+ * Writes the result of an observation. `snapshot` is the record as read at `begunAt`, before the provider was asked; if
+ * the record has changed since, the observation is dropped. Confirmations without changes are not written here but in
+ * batches.
  */
 export async function applyObservation(
   deps: ApplyDeps,
@@ -65,8 +65,9 @@ export async function applyObservation(
 }
 
 /**
- * The endpoint of a new machine that has to be proved before the deployment runs (M: running, "reachable by SSH");
- * null: no proof is needed: it does not start running, is proved already, or the provider needs no proof.
+ * The endpoint of a new machine that must pass the SSH proof before the deployment runs (M: running, "reachable by
+ * SSH"). Null: the observation does not make it running, the endpoint is proved already, or the provider needs no
+ * proof.
  */
 function endpointToProve(
   providers: Deps['providers'],
@@ -82,8 +83,8 @@ function endpointToProve(
 }
 
 /**
- * What the provider of a deployment whose price moves asked when it was ordered, in micro-USD per hour: each move is measured by
- * it. Where that is not known, what it was first billed for.
+ * The reference for a changed spot price: the provider's price at the time of the order, in micro-USD per hour. If that
+ * is unknown, the first billed price. If the price has not changed, the current one.
  */
 async function firstRateOf(
   { ledger }: Pick<Reader, 'ledger'>,
@@ -127,7 +128,7 @@ async function write(
         ...facts.endpoint,
         ...(facts.providerRateMicroUsd !== undefined && ratesOf(deps, record, facts.providerRateMicroUsd)),
         ...(failure !== undefined && { failureReason: failure.reason, failureDetails: failure.details }),
-        // An end counts from its own time; a live deployment was observed until now.
+        // An end counts from its own time; a live deployment is confirmed up to this observation.
         ...((to === 'running' || to === 'stopped') && { observedAt }),
       };
       return transition(deps, tx, record, { to, at, fields, isLoss });
@@ -152,7 +153,7 @@ async function confirm(
   return reprice(deps, tx, confirmed, ratesOf(deps, record, providerRateMicroUsd), observedAt);
 }
 
-/** A price that the provider asks now, and what users pay with the markup of now. */
+/** The provider's current price, and the price with the current markup. */
 function ratesOf(
   { providers }: Pick<Deps, 'providers'>,
   { providerId, offerId }: DeploymentRecord,

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => market.close());
 
-/** As the HTTP side hands it on. */
+/** Creates from a body parsed as the HTTP routes do it. */
 const create = (body: object, by = caller) =>
   createDeployment(market.deps, by, createDeploymentSchema.parse(body));
 
@@ -28,7 +28,7 @@ function changeOffer(changes: Partial<CatalogOffer>, id = 'gpu-1'): void {
   offers.set(id, { ...(offers.get(id) as CatalogOffer), ...changes });
 }
 
-/** Nothing was written, nothing was sent, nobody was woken. */
+/** Nothing was written or sent, and no worker was woken. */
 async function expectNothing(): Promise<void> {
   const { read: stored } = market.store;
   expect(await stored.deployments.list({})).toEqual([]);

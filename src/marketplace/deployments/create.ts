@@ -20,7 +20,7 @@ import { showDeployment } from './to-deployment.ts';
 
 type CreateDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'providers' | 'installationId'>;
 
-/** What the record of a new deployment is made of. */
+/** Inputs for the record of a new deployment. */
 interface NewDeployment {
   id: string;
   caller: Caller;
@@ -35,8 +35,9 @@ interface NewDeployment {
 }
 
 /**
- * M: POST /api/deployments. One transaction writes the deployment and what it needs; the provider is asked afterwards,
- * so the answer never waits for it. The checks go in this order: the body, tenancy, the balance, the provider's rules.
+ * M: POST /api/deployments. One transaction writes the deployment and everything it needs. The provider is called
+ * later, so the answer does not wait for it. Order of the checks: body and offer, tenancy, balance, limits, stock,
+ * attached volumes.
  *
  * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN or NOT_FOUND; then nothing was written or sent
  */
@@ -56,7 +57,7 @@ export async function createDeployment(
   const minimumRuntimeMinutes = await minimumOf(deps, caller, plan);
   const id = newId(random, 'dep');
   const record = await store.transact(async (tx) => {
-    // Volumes are locked before the team; what is wrong with them is said after what is wrong with the balance.
+    // Volumes are locked before the team, but their problems are reported after those of the balance.
     const volumes = await planLaunchVolumes(deps, tx, {
       caller,
       teamId,
@@ -68,7 +69,7 @@ export async function createDeployment(
     const { rateMicroUsd } = price;
     await assertAffordable(deps, tx, { teamId, rateMicroUsd, minimumRuntimeMinutes }, createdAt);
     await assertWithinLimits(deps, tx, teamId, { deployments: 1 });
-    // Here the team is locked: no member of it leaves meanwhile.
+    // The team is locked from here on, so no member can leave it meanwhile.
     await assertMember(tx, caller, teamId);
     assertInStock(plan);
     if (volumes instanceof ApiError) throw volumes;
@@ -82,7 +83,7 @@ function toProblem(error: unknown): ApiError {
   throw error;
 }
 
-/** For how long it has to run at least, in minutes. */
+/** The minimum runtime, in minutes. */
 function minimumOf(
   { store, options }: CreateDeps,
   { userId }: Caller,
@@ -183,7 +184,7 @@ function requestedFields(
   };
 }
 
-/** Such as `h100-eu-frankfurt-3f9a`. */
+/** A name such as `h100-eu-frankfurt-3f9a`. */
 function defaultName({ offer, region }: DeploymentPlan, id: string): string {
   return `${offer.gpuType.toLowerCase()}-${region}-${id.slice(-4)}`;
 }

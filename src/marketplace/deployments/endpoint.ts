@@ -2,16 +2,16 @@ import { isIP } from 'node:net';
 import type { Instance, PortForward } from '../../contract/instance.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 
-/** Where a user logs in, as the record keeps it. */
+/** The address where a user logs in, as the record stores it. */
 export type Endpoint = Pick<DeploymentRecord, 'ipAddress' | 'loginUser' | 'sshPort' | 'portForwards'>;
 
 const SSH_PORT = 22;
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;
-/** It stands in a command that users copy into their shell. */
+/** Restrictive, because users copy the login name into their shell as part of a command. */
 const LOGIN_USER = /^[a-z_][a-z0-9_.-]{0,63}$/i;
 const MAX_FORWARDS = 1_000;
 
-/** The endpoint that an instance tells, or null where it names no address that could be one. */
+/** The endpoint that an instance reports; null where it has no valid address. */
 export function endpointOf(instance: Instance): Endpoint | null {
   const { public_ip: ipAddress, ssh_username: user, port_forwards: forwards = [] } = instance;
   if (ipAddress === undefined || (isIP(ipAddress) === 0 && !HOST_NAME.test(ipAddress))) return null;
@@ -26,13 +26,13 @@ export function endpointOf(instance: Instance): Endpoint | null {
   };
 }
 
-/** Such as `ubuntu@192.0.2.1:22`. */
+/** Formats an endpoint, such as `ubuntu@192.0.2.1:22`. */
 export function toSshAddress({ ipAddress, sshPort, loginUser }: Endpoint): string {
   const host = ipAddress?.includes(':') ? `[${ipAddress}]` : ipAddress;
   return `${loginUser ?? ''}@${host}:${sshPort}`;
 }
 
-/** Whether the record says the same. A login user that the provider does not tell any more is kept. */
+/** Whether the record has the same endpoint. */
 export function isSameEndpoint(record: Endpoint, endpoint: Endpoint): boolean {
   return (
     record.ipAddress === endpoint.ipAddress &&

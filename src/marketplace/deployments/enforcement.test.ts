@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => market.store.close());
 
-/** Since when the balance of the team is used up; null: it is above zero. */
+/** Sets the time since when the team's balance is used up; null: it is above zero. */
 async function writeExhausted(exhaustedAt: number | null): Promise<void> {
   await market.store.transact(async (tx) => {
     const team = await tx.teams.byId(teamId);
@@ -67,7 +67,7 @@ describe('a team that has paid since its turn came', () => {
       const enforcement = createEnforcement(market.deps);
       await writeExhausted(null);
       await expect(enforcement[step](id, market.deps.store)).rejects.toThrow('is above zero again');
-      // It is used up again, and the grace begins anew.
+      // The balance is used up again, and the grace starts anew.
       await writeExhausted(market.clock.now());
       await expect(enforcement[step](id, market.deps.store)).rejects.toThrow('is above zero again');
       expect(await read(market, id)).toEqual(before);

@@ -9,7 +9,7 @@ import { assertCanPause } from './pause.ts';
 import { endsAt } from './terminate.ts';
 import { type TransitionDeps, transition } from './transition.ts';
 
-/** Ends the deployments and volumes of a team without balance: as its owner could, but without a minimum runtime. */
+/** Ends the deployments and volumes of a team without balance, as its owner could, but without a minimum runtime. */
 export function createEnforcement(all: Omit<TransitionDeps & DeleteDeps, 'store'>): Enforcement {
   const { clock, options, providers } = all;
   return {
@@ -19,7 +19,7 @@ export function createEnforcement(all: Omit<TransitionDeps & DeleteDeps, 'store'
         assertCanPause(providers, record);
         const now = clock.now();
         assertNoAction(record, now, options);
-        // It expires like a request's, since the team may pay meanwhile. The next round writes it again.
+        // The intent expires like that of a request, since the team may pay meanwhile. The next round writes it again.
         const until = now + options.lifecycleWaitMs;
         await writeIntent(tx, record, { kind: 'pause', by: ownerId, since: now, until });
       }),
@@ -38,9 +38,9 @@ export function createEnforcement(all: Omit<TransitionDeps & DeleteDeps, 'store'
 }
 
 /**
- * Writes what is due for a deployment that is not over, unless it is not due any more.
+ * Runs `write` for a live deployment if a step is still due.
  *
- * @throws {BalanceIsBack} where the team has paid since it was decided, or its grace has begun anew
+ * @throws {BalanceIsBack} if the team has paid since the decision, or its grace has started anew
  */
 async function onDue(
   { clock, options }: Pick<Deps, 'clock' | 'options'>,
@@ -54,7 +54,7 @@ async function onDue(
     const record = await tx.deployments.byId(id);
     if (record === null || (record.status !== 'running' && record.status !== 'stopped')) return;
     await write(tx, record, owner?.ownerId ?? '');
-    // The team is locked last, as in every transaction; a throw here takes all of it back.
+    // The team is locked last, as in every transaction. A throw here rolls everything back.
     const exhaustedAt = (await tx.teams.byId(record.teamId))?.watch.exhaustedAt ?? null;
     const { zeroBalance } = options.billing;
     if (exhaustedAt !== null && dueStep(record, exhaustedAt, zeroBalance, clock.now()) !== null) return;

@@ -13,7 +13,7 @@ type IntentDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'sender'>;
 
 type Kind = Exclude<DeploymentIntent['kind'], 'volume'>;
 
-/** What the provider is asked for, as messages say it. */
+/** The requested calls, as messages name them. */
 const verbs: Readonly<Record<Kind, string>> = { pause: 'stop', resume: 'start', restart: 'restart' };
 
 export function verbOf({ kind }: Pick<DeploymentIntent, 'kind'>): string {
@@ -21,8 +21,8 @@ export function verbOf({ kind }: Pick<DeploymentIntent, 'kind'>): string {
 }
 
 /**
- * Writes what the owner asks for, and has it sent: by this process if it can at once. `assertPossible` gets the
- * deployment locked.
+ * Writes the intent that the owner requested, and sends it from this process if possible. `assertPossible` gets the
+ * locked deployment.
  *
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, CHANGE_IN_PROGRESS, or what `assertPossible` throws; then nothing is written
  */
@@ -47,7 +47,7 @@ export async function ask(
   return asked;
 }
 
-/** Writes the intent, and wakes the provider's worker. The deployment is locked, and has no other. */
+/** Writes the intent and notifies the provider's worker. The deployment must be locked and have no other intent. */
 export async function writeIntent(
   tx: Pick<Transaction, 'deployments' | 'signals'>,
   record: DeploymentRecord,
@@ -58,7 +58,7 @@ export async function writeIntent(
   return asked;
 }
 
-/** Returns the deployment as it is once it is committed. */
+/** Returns the deployment as it is after the commit. */
 async function write(
   tx: Pick<Transaction, 'deployments'>,
   record: DeploymentRecord,
@@ -70,11 +70,12 @@ async function write(
 }
 
 /**
- * Waits until the intent is over, and at most until its end. What was not sent by then is withdrawn.
+ * Waits until the intent is over or its deadline passes. If nothing was sent by then, the intent is withdrawn.
  *
- * @throws {ApiError} the refusal of the provider; PROVIDER_REFUSED where nothing was sent: nothing changed;
- *   INVALID_STATUS where the deployment became something else meanwhile; PROVIDER_SLOW (M: 504) where it was sent, and is
- *   not decided or the row does not tell its outcome any more
+ * @throws {ApiError} the provider's refusal; PROVIDER_REFUSED if nothing was sent: nothing changed; INVALID_STATUS if
+ * the
+ *   deployment got another status meanwhile; PROVIDER_SLOW (M: 504) if it was sent but the row does not show its
+ * outcome
  */
 export async function awaitIntent(
   deps: IntentDeps,
@@ -103,7 +104,7 @@ function slow({ providerId, action }: Asked, answer: DeploymentIntent['answer'] 
   return new ApiError('PROVIDER_SLOW', describeSlow(names, answer));
 }
 
-/** Nothing was sent to the provider in time. */
+/** The error when nothing was sent to the provider in time. */
 export function notSent({ providerId, action }: Asked): ApiError {
   return new ApiError(
     'PROVIDER_REFUSED',
@@ -112,10 +113,10 @@ export function notSent({ providerId, action }: Asked): ApiError {
 }
 
 /**
- * The deployment once what was asked for is done; null: it is still under way. That the intent is not in the row any more
- * proves neither its success nor its refusal.
+ * The deployment once the change is done; null: still in progress. An intent missing from the row proves neither
+ * success nor refusal.
  *
- * @throws {ApiError} where it is over and was not done, or it is not known what became of it
+ * @throws {ApiError} if the intent is over and the change was not done, or the outcome is unknown
  */
 function outcomeOf(
   record: DeploymentRecord | null,
@@ -135,8 +136,8 @@ function outcomeOf(
 }
 
 /**
- * M: Deployments, rule 1: "Stop works only on a running instance; start only on a stopped one; restart only on a running
- * one".
+ * M: Deployments, rule 1: "Stop works only on a running instance; start only on a stopped one; restart only on a
+ * running one".
  *
  * @throws {ApiError} INVALID_STATUS
  */

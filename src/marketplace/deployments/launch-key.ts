@@ -6,10 +6,10 @@ import type { Reader } from '../model/store.ts';
 import { type ParsedPublicKey, parsePublicKey } from '../ssh-keys/parse-public-key.ts';
 import { ownSshKey } from '../ssh-keys/ssh-keys.ts';
 
-/** The one key that a create names (M: Create body, "one of the two"). */
+/** The one SSH key of a create (M: Create body, "one of the two"). */
 export type RequestedKey = { savedId: string } | { inline: ParsedPublicKey };
 
-/** @throws {ApiError} VALIDATION_ERROR where there is none, where there are two, and for a key that is none */
+/** @throws {ApiError} VALIDATION_ERROR if there is no key, if there are two, or if the inline key is invalid */
 export function toRequestedKey({ sshKeyId, ssh_public_key: inline }: CreateDeployment): RequestedKey {
   if ((sshKeyId === undefined) === (inline === undefined))
     throw invalidRequest(
@@ -20,9 +20,10 @@ export function toRequestedKey({ sshKeyId, ssh_public_key: inline }: CreateDeplo
 }
 
 /**
- * The saved key, or a temporary one that is still to be inserted; it goes when its deployment ends.
+ * The saved key, or a temporary one that the caller must still insert. A temporary key is deleted when its deployment
+ * ends.
  *
- * @throws {ApiError} NOT_FOUND, FORBIDDEN, or VALIDATION_ERROR for another deployment's temporary key
+ * @throws {ApiError} NOT_FOUND, FORBIDDEN, or VALIDATION_ERROR for the temporary key of another deployment
  */
 export async function toLaunchKey(
   read: Pick<Reader, 'sshKeys' | 'teams'>,

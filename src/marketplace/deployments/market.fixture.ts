@@ -25,14 +25,14 @@ import { WokenWorker } from '../sync/worker.fixture.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** `usr-1` owns `team-1`, which has 100 USD; `usr-2` is of `team-2` alone. */
+/** `usr-1` owns `team-1`, which has 1000 USD; `usr-2` belongs to `team-2` only. */
 export const caller = { userId: 'usr-1' };
 export const stranger = { userId: 'usr-2' };
 
 export const publicKey =
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGOFtsMNVrpnI1jLZ4pJqvGY8lfEGhf3GY0bCMEEmZbe laptop';
 
-/** A body that is accepted. */
+/** A valid create body. */
 export const wanted = {
   provider: 'provider-x',
   offerId: 'gpu-1',
@@ -49,14 +49,17 @@ export interface Market {
   plain: PlainProvider;
   ssh: PlainSsh;
   provider: Provider & { catalog: { refreshedAt: number | null; offers: Map<string, CatalogOffer> } };
-  /** Does what requests ask for. */
+  /** Sends the intents that requests write. */
   worker: WokenWorker;
-  /** The ids that it was woken for. */
+  /** The ids for which the worker was woken. */
   woken: readonly string[];
   close(): Promise<void>;
 }
 
-/** One provider, `provider-x`, that stops all but SPOT and restarts all but BARE_METAL. */
+/**
+ * A market with one provider, `provider-x`, which supports stopping all types but SPOT and restarting all but
+ * BARE_METAL.
+ */
 export async function openMarket(options: PlainProviderOptions = {}): Promise<Market> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-market-'));
   const file = join(folder, 'market.db');
@@ -75,7 +78,7 @@ export async function openMarket(options: PlainProviderOptions = {}): Promise<Ma
   return { ...marketOn(store, options), close };
 }
 
-/** The same on a store that is seeded and closed by the caller. */
+/** Like {@link openMarket}, on a store that the caller seeds and closes. */
 export function marketOn(store: Store, options: PlainProviderOptions = {}): Omit<Market, 'close'> {
   const clock = new VirtualClock();
   const plain = new PlainProvider(clock, options);
@@ -103,7 +106,7 @@ export function marketOn(store: Store, options: PlainProviderOptions = {}): Omit
   return { deps, clock, store, plain, ssh, provider, worker, woken: worker.woken };
 }
 
-/** A deployment of `usr-1` that runs at the provider for an hour. */
+/** Adds a deployment of `usr-1` that has run at the provider for an hour. */
 export async function deploy(
   { store, clock, plain }: Market,
   changes: Partial<DeploymentRecord> = {},
@@ -128,7 +131,7 @@ export async function deploy(
   return read({ store }, record.id);
 }
 
-/** The same, stopped here and at the provider for an hour. */
+/** Like {@link deploy}, then stopped for an hour here and at the provider. */
 export async function deployStopped(
   market: Market,
   changes: Partial<DeploymentRecord> = {},
@@ -153,12 +156,12 @@ export async function read({ store }: Pick<Market, 'store'>, id = 'dep-1'): Prom
   return record;
 }
 
-/** All that says something to a user: what must be the same where "nothing changed". */
+/** The fields that must be unchanged where an answer says "nothing changed". */
 export function withoutRevision({ revision: _, observedAt: __, refusal: ___, ...record }: DeploymentRecord) {
   return record;
 }
 
-/** Lets time pass until it is settled, and returns what it settled to: a value, or an error. */
+/** Advances the clock until the promise settles. Returns its value or its error. */
 export async function outcomeOf<T>(clock: VirtualClock, promise: Promise<T>): Promise<T | Error> {
   let outcome: T | Error | undefined;
   promise.then(

@@ -4,7 +4,7 @@ import type { Reader } from '../model/store.ts';
 
 /**
  * M: Deployments, rule 4: "the longer of the account minimum (default 20 minutes) and `providerMinimumRuntimeMinutes`".
- * The account is the one that deployed it.
+ * The account is that of the user who created the deployment.
  */
 export async function minimumRuntimeMinutes(
   { users }: Pick<Reader, 'users'>,

@@ -38,7 +38,7 @@ const histories = fc.array(fc.tuple(fc.integer({ min: 1, max: 60_000 }), observa
 
 type Change = Extract<Judgement, { kind: 'change' }>;
 
-/** What a record is after a judgement. */
+/** The record after a judgement. */
 function after(record: DeploymentRecord, judgement: Judgement, at: number): DeploymentRecord {
   switch (judgement.kind) {
     case 'hold':

@@ -14,7 +14,7 @@ export const statuses = [
 export const actionKinds = ['pause', 'resume', 'restart', 'volume'] as const;
 export const iso = (ms: number) => new Date(ms).toISOString();
 
-/** `dep-1`, whose instance is known, last confirmed at {@link start}. */
+/** `dep-1`, with a known instance, last confirmed at {@link start}. */
 export function recordOf(
   status: DeploymentStatus,
   changes: Partial<DeploymentRecord> = {},
@@ -29,14 +29,14 @@ export function recordOf(
   const isOver = status !== 'running' && status !== 'stopped';
   return runningDeployment({
     status,
-    // Long ago: what is shown right after a stop may be older.
+    // Long ago, because an observation right after a stop may show an older state.
     pausedAt: status === 'stopped' ? start - 3_600_000 : null,
     stoppedAt: isOver ? start : null,
     ...changes,
   });
 }
 
-/** Of `dep-1`. */
+/** The instance of `dep-1`. */
 export function instanceOf(status: InstanceStatus, changes: Partial<Instance> = {}): Instance {
   return {
     id: 'inst-dep-1',
@@ -52,12 +52,12 @@ export function instanceOf(status: InstanceStatus, changes: Partial<Instance> = 
   };
 }
 
-/** A look that gave this status, which holds since so long after {@link start}. */
+/** An observation with this status, which the instance has had since `updatedMs` after {@link start}. */
 export const read = (status: InstanceStatus, updatedMs = 0): Observation => ({
   instance: instanceOf(status, { updated_at: iso(start + updatedMs) }),
 });
 
-/** Judged by the price that the record has, of an answer that took no time unless `seenAt` says so. */
+/** Judges an observation against the record's own price. It took no time unless `seenAt` is given. */
 export function judgeAt(
   record: DeploymentRecord,
   observation: Observation,

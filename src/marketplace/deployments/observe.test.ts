@@ -22,7 +22,7 @@ const outcomeOf = (judgement: Judgement) => (judgement.kind === 'change' ? judge
 type Row = { other: string } & Partial<Record<'SPOT' | DeploymentIntent['kind'], string>>;
 const gone: Row = { other: 'suspect', SPOT: 'terminated-provider' };
 const lost: Row = { other: 'suspect', SPOT: 'failed' };
-/** What an observation without a history means; `SPOT` and an action that was sent where they differ. */
+/** The judgement of an observation without a history. `SPOT` and sent actions are listed where they differ. */
 const table: Record<'deploying' | 'running' | 'stopped', Record<InstanceStatus, Row>> = {
   deploying: {
     PROVISIONING: { other: 'confirm' },
@@ -137,7 +137,7 @@ describe('what an observation means', () => {
   });
 });
 
-/** Judges one after the other, and keeps of each what a record would. */
+/** Judges observations one after the other, and updates the record as the worker would. */
 function follow(record: DeploymentRecord, looks: readonly (readonly [number, Observation])[]) {
   let current = record;
   return looks.map(([ms, observation]) => {

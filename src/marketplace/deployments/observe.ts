@@ -7,35 +7,37 @@ import { isUnsent } from '../model/intent.ts';
 import type { MarketplaceOptions } from '../model/options.ts';
 import { type Endpoint, endpointOf, isSameEndpoint } from './endpoint.ts';
 
-/** One observation of an instance. `isListed`: whether the provider's list has it; absent: the list was not read. */
+/**
+ * One observation of an instance. `isListed`: whether the provider's list contains it; absent: the list was not read.
+ */
 export type Observation =
   | { instance: Instance }
   | { gone: true; isListed?: boolean }
   | { problem: ProviderProblem };
 
-/** Other properties of the instance; only those that differ from the record. */
+/** Other properties of the instance, only those that differ from the record. */
 export interface Facts {
   endpoint?: Endpoint;
-  /** A spot price that is another one now, as the provider asks it, in micro-USD per hour. */
+  /** A changed spot price: the provider's price in micro-USD per hour. */
   providerRateMicroUsd?: number;
 }
 
-/** What follows from an observation. `why` is for the log. */
+/** The conclusion from an observation. `why` is for the log. */
 export type Judgement =
-  /** The observation says nothing usable. */
+  /** The observation is unusable. */
   | { kind: 'hold'; why: string }
-  /** The record is right until now. */
+  /** The record is correct up to now. */
   | { kind: 'confirm'; facts: Facts; why?: string }
-  /** It may have changed: the change has to last, or to be confirmed. */
+  /** The status may have changed, but the change must last or be confirmed first. */
   | { kind: 'suspect'; suspicion: Suspicion; why: string }
   | {
       kind: 'change';
       to: DeploymentStatus;
-      /** When it counts from. */
+      /** The time from which the change counts. */
       at: number;
       facts: Facts;
       failure?: { reason: FailureReason; details: string };
-      /** It ended because the provider answers 404 for it. */
+      /** The deployment ended because the provider answers 404 for the instance. */
       isLoss?: boolean;
       why: string;
     };
@@ -46,21 +48,21 @@ type Polling = Pick<MarketplaceOptions['polling'], 'blinkMs' | 'goneAfterMs' | '
 interface ObservedInstance {
   record: DeploymentRecord;
   instance: Instance;
-  /** When the observation began: the record is confirmed until then. */
+  /** The start of the observation. The record is confirmed up to this time. */
   now: number;
-  /** When it ended: an observed change counts from this time at the latest. */
+  /** The end of the observation. An observed change counts from this time at the latest. */
   seenAt: number;
   polling: Polling;
   firstRateMicroUsd: number;
 }
 
-/** For so long after a stop a provider may still show the machine as it was before. */
+/** How long after a stop a provider may still show the earlier state. */
 const STOP_SHOWS_MS = 60_000;
 
-/** A price above this multiple of the ordered one is taken for a mistake. */
+/** A price above this multiple of the ordered one is rejected as a mistake. */
 const MAX_PRICE_FACTOR = 10;
 
-/** When an observation began and ended, and by what it is measured. */
+/** The times of an observation, and the values it is judged by. */
 export interface ObservedUnder {
   now: number;
   seenAt: number;
@@ -69,9 +71,9 @@ export interface ObservedUnder {
 }
 
 /**
- * Judges an observation that began at `now` and ended at `seenAt`. A deployment ends only by a terminal status, a
- * destruction that lasts, or a 404 that a second poll and the list confirm (M: States; design, "Settled").
- * `firstRateMicroUsd` is what its provider asked when it was ordered, by which a spot price is measured.
+ * Judges an observation made from `now` to `seenAt`. A deployment ends only by a terminal status, a destruction that
+ * lasts, or a 404 that a second poll and the list confirm (M: States; design, "Settled"). `firstRateMicroUsd` is the
+ * provider's price at the time of the order; spot prices are checked against it.
  */
 export function judge(
   record: DeploymentRecord,
@@ -87,14 +89,14 @@ export function judge(
   return byStatus[instance.status]({ record, instance, now, seenAt, polling, firstRateMicroUsd });
 }
 
-/** Whether a 404 now would be final if the provider's list said so too: then it is worth asking for. */
+/** Whether a 404 now would be final if the provider's list confirmed it. Only then is the list read. */
 export function needsList(
   { suspicion, ...record }: DeploymentRecord,
   now: number,
   polling: Polling,
 ): boolean {
   if (suspicion?.status !== 'GONE' || now - suspicion.since < polling.goneAfterMs) return false;
-  // A list may lag behind a create.
+  // The list may lag behind a create.
   const isYoung = record.status === 'deploying' && now - (record.launch.sentAt ?? 0) < polling.findCreateMs;
   return !isYoung;
 }
@@ -119,12 +121,12 @@ function judgeOnline(observed: ObservedInstance): Judgement {
   const facts: Facts = { ...(!isSameEndpoint(record, endpoint) && { endpoint }), ...price };
   if (record.status === 'running') return { kind: 'confirm', facts, ...(why !== undefined && { why }) };
   if (isBeforeStop(observed)) return hold('it is ONLINE, and was stopped just now');
-  // Billing starts with what was observed; after a stop it goes on when the provider says that it did.
+  // Billing starts at the observation. After a stop, it resumes at the time that the provider reports.
   const at = record.status === 'deploying' ? seenAt : changedAt(observed);
   return { kind: 'change', to: 'running', at, facts, why: why ?? 'it is ONLINE' };
 }
 
-/** An answer may show what was before the stop. If it has been started since, that counts from its own time. */
+/** Whether the answer may show the state before the stop. A start since then counts from its own time. */
 function isBeforeStop(observed: ObservedInstance): boolean {
   const { record, now } = observed;
   if (record.status !== 'stopped' || isSpot(observed) || isExplainedBy(record, 'resume')) return false;
@@ -134,7 +136,7 @@ function isBeforeStop(observed: ObservedInstance): boolean {
 function judgeStopping(observed: ObservedInstance): Judgement {
   const { record } = observed;
   if (record.status === 'deploying') return hold('it stops before it was ONLINE');
-  // What was asked for is on its way, and it costs what it did until it is there.
+  // The requested stop is in progress. The running rate applies until it is done.
   if (record.status === 'running' && isExplainedBy(record, 'pause')) return { kind: 'confirm', facts: {} };
   if (record.status === 'stopped' || isSpot(observed) || isExplainedBy(record, 'restart', 'volume'))
     return hold('it is STOPPING');
@@ -162,7 +164,7 @@ function judgeGone(
   const { suspicion } = record;
   const isAgain = suspicion?.status === 'GONE' && isListed !== true;
   if (isAgain && isListed === false && needsList(record, now, polling)) {
-    // The time of the loss is not known: billing ends with the last confirmation.
+    // The time of the loss is unknown, so billing ends at the last confirmation.
     const at = record.observedAt ?? record.createdAt;
     return { ...over(record, at, 'the provider has it no more: 404 twice, and its list'), isLoss: true };
   }
@@ -183,7 +185,7 @@ function isSpot({ record }: ObservedInstance): boolean {
   return record.instanceType === 'SPOT';
 }
 
-/** Whether a call that was sent explains what is seen. */
+/** Whether a sent call explains the observed status. */
 function isExplainedBy({ action }: DeploymentRecord, ...kinds: string[]): boolean {
   return action !== null && !isUnsent(action) && kinds.includes(action.kind);
 }
@@ -231,7 +233,7 @@ function suspect({ record, instance: { status }, now }: ObservedInstance): Judge
   };
 }
 
-/** Since when it counts, where what is seen now was first seen long enough ago; else null. */
+/** The time from which the status counts, if it has lasted long enough; else null. */
 function lastingSince(observed: ObservedInstance): number | null {
   const { record, instance, now, polling } = observed;
   const before = sameSuspicion(record, instance.status);
@@ -239,7 +241,7 @@ function lastingSince(observed: ObservedInstance): number | null {
   return changedAt({ ...observed, seenAt: before.since });
 }
 
-/** STOPPING and STOPPED count as one suspicion; so do DESTROYING and its end. */
+/** STOPPING and STOPPED count as one suspicion; so do OFFLINE and DESTROYING. */
 function sameSuspicion({ suspicion }: DeploymentRecord, status: Instance['status']): Suspicion | undefined {
   const isStop = (it: string) => it === 'STOPPING' || it === 'STOPPED';
   if (suspicion === null || suspicion.status === 'GONE') return undefined;
@@ -253,7 +255,7 @@ function changedAt({ record, instance, seenAt }: ObservedInstance): number {
   return Math.max(earliest, Number.isNaN(reported) ? seenAt : Math.min(reported, seenAt));
 }
 
-/** Only spot prices move; all others are what they were when it was deployed. */
+/** Only spot prices change. All others stay as they were at the create. */
 function priceFact({ record, instance, firstRateMicroUsd }: ObservedInstance): {
   providerRateMicroUsd?: number;
   why?: string;
@@ -270,7 +272,7 @@ function priceFact({ record, instance, firstRateMicroUsd }: ObservedInstance): {
   return { providerRateMicroUsd };
 }
 
-/** What the provider asks; of a deployment that is older than a markup, that is what users pay. */
+/** The provider's price. Deployments older than the markup have no separate one: it is the price for users. */
 export function providerRateOf({
   providerRateMicroUsd,
   originalRateMicroUsd,
@@ -284,7 +286,7 @@ function hold(why: string): Judgement {
 
 const MAX_LENGTH = 300;
 
-/** A provider's words as M: shows them: "One readable line on failed deployments". */
+/** A provider's text in the form of M: "One readable line on failed deployments". */
 export function toFailureDetails(text: string): string {
   return toOneLine(text, MAX_LENGTH);
 }

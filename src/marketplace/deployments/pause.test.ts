@@ -26,7 +26,7 @@ afterEach(() => market.close());
 const pause = (by = caller, id = 'dep-1') => outcomeOf(market.clock, pauseDeployment(market.deps, by, id));
 const stops = () => market.plain.faults.countOf('stopInstance');
 
-/** The provider was asked at most once, and the deployment is as it was. */
+/** The provider was asked at most once, and the deployment is unchanged. */
 async function expectNothingChanged(before: DeploymentRecord): Promise<void> {
   expect(withoutRevision(await read(market))).toEqual(withoutRevision(before));
   expect(stops()).toBeLessThanOrEqual(1);

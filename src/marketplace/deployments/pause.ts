@@ -17,14 +17,14 @@ type PauseDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers' | 'sende
  * M: POST .../pause: running → stopped, "GPU released, disk kept, billing at `stoppedHourlyRate`".
  *
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, INVALID_STATUS, CHANGE_IN_PROGRESS or
- *   PROVIDER_REFUSED: then nothing changed; PROVIDER_SLOW: it went through, or may have, and a poll will show it
+ *   PROVIDER_REFUSED: then nothing changed; PROVIDER_SLOW: the stop succeeded or may have, and a poll will show it
  */
 export async function pauseDeployment(deps: PauseDeps, caller: Caller, id: string): Promise<Deployment> {
   const asked = await ask(deps, caller, id, 'pause', (record) => assertCanPause(deps.providers, record));
   return showDeployment(deps, await awaitIntent(deps, asked, ({ status }) => status === 'stopped'));
 }
 
-/** @throws {ApiError} ACTION_UNSUPPORTED, INVALID_STATUS, or PROVIDER_REFUSED where the stopped rate is not known */
+/** @throws {ApiError} ACTION_UNSUPPORTED, INVALID_STATUS, or PROVIDER_REFUSED if the stopped rate is unknown */
 export function assertCanPause(providers: Providers, record: DeploymentRecord): void {
   assertSupportsPause(requireProvider(providers, record), record);
   assertStatus(record, 'running', 'stopped');
@@ -32,9 +32,10 @@ export function assertCanPause(providers: Providers, record: DeploymentRecord): 
 }
 
 /**
- * M: GET .../pause-quote: what it would cost while stopped, by what the provider told last. Changes nothing.
+ * M: GET .../pause-quote: the cost while stopped, from the provider's last answer. Changes nothing.
  *
- * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, INVALID_STATUS, or PROVIDER_REFUSED where the stopped rate
+ * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, INVALID_STATUS, or PROVIDER_REFUSED where the stopped
+ * rate
  *   is undeterminable
  */
 export async function quotePause(
@@ -53,13 +54,16 @@ export async function quotePause(
   };
 }
 
-/** @throws {ApiError} ACTION_UNSUPPORTED, which names the limit */
+/** @throws {ApiError} ACTION_UNSUPPORTED, with the reason */
 function assertSupportsPause(provider: Provider, record: DeploymentRecord): void {
   const reason = pauseUnsupportedReason(provider, record);
   if (reason !== null) throw new ApiError('ACTION_UNSUPPORTED', reason);
 }
 
-/** Before discounts, in micro-USD per hour. @throws {ApiError} PROVIDER_REFUSED where it is undeterminable */
+/**
+ * The stopped price before discounts, in micro-USD per hour. @throws {ApiError} PROVIDER_REFUSED if it is
+ * undeterminable
+ */
 function stoppedPriceOf(providers: Providers, record: DeploymentRecord): number {
   const price = originalStoppedRate(providers, record);
   if (price !== null) return price;
@@ -69,7 +73,7 @@ function stoppedPriceOf(providers: Providers, record: DeploymentRecord): number 
   );
 }
 
-/** The amounts add up to the rate, in micro-USD. */
+/** The parts of the stopped rate. They add up to the rate. */
 function toBreakdown(
   { storageGb }: DeploymentRecord,
   { originalRateMicroUsd, rateMicroUsd, discountPercentage }: Price,

@@ -7,7 +7,7 @@ import type { InstanceType } from '../contract/values.ts';
 import { assertCatalogKnown } from '../providers/assert-catalog-known.ts';
 import { type CatalogOffer, deployableImages, type Provider, type Providers } from '../providers/provider.ts';
 
-/** What a create means, by the catalog as it was last heard. */
+/** A create body resolved against the last known catalog. */
 export interface DeploymentPlan {
   provider: Provider;
   offer: CatalogOffer;
@@ -16,10 +16,10 @@ export interface DeploymentPlan {
 }
 
 /**
- * Compares a create body with the offer that it names (M: Create body): `gpuType` and `instanceType` come from the offer
- * where they were not sent, and have to match it where they were.
+ * Checks a create body against the offer that it names (M: Create body). `gpuType` and `instanceType` default to the
+ * offer's values, and must match them where they are sent.
  *
- * @throws {ApiError} VALIDATION_ERROR that names each field that does not fit; UNAVAILABLE while the catalog is not known
+ * @throws {ApiError} VALIDATION_ERROR naming each field that does not match; UNAVAILABLE while the catalog is unknown
  */
 export function planDeployment(providers: Providers, request: CreateDeployment): DeploymentPlan {
   const { region, operatingSystem } = request;
@@ -36,7 +36,7 @@ export function planDeployment(providers: Providers, request: CreateDeployment):
 }
 
 /**
- * M: "Sold-out offers are not returned", and cannot be deployed; nor can one in maintenance.
+ * M: "Sold-out offers are not returned". They cannot be deployed either, nor can an offer in maintenance.
  *
  * @throws {ApiError} VALIDATION_ERROR with `details.reason` out_of_stock
  */
@@ -75,13 +75,13 @@ function findIssues(offer: CatalogOffer, request: CreateDeployment): Issue[] {
   return checks.flatMap(([path, isWrong, message]) => (isWrong ? [{ path, message }] : []));
 }
 
-/** A request has no word for BARE_METAL (M: Create body), so such an offer is asked for as DEDICATED too. */
+/** A bare-metal offer is listed as DEDICATED (M: Offer), so a request may name either type for it. */
 function fits(requested: InstanceType | undefined, offered: InstanceType): boolean {
   if (requested === undefined || requested === offered) return true;
   return offered === 'BARE_METAL' && requested === 'DEDICATED';
 }
 
-/** What the provider is asked for (O: CreateInstanceRequest). */
+/** The create request for the provider (O: CreateInstanceRequest). */
 export function toLaunchRequest(wanted: {
   providerName: string;
   offerId: string;
@@ -103,7 +103,7 @@ export function toLaunchRequest(wanted: {
   };
 }
 
-/** M: `writeFiles` is O: `write_files`; the rest has the same names. */
+/** Converts M: `writeFiles` to O: `write_files`; the other names are the same. */
 function toCloudInit({ runcmd, packages, writeFiles }: RequestedCloudInit): CloudInit {
   return {
     ...(runcmd !== undefined && { runcmd }),

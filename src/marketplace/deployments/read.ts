@@ -28,26 +28,26 @@ export async function readDeployment(
 
 export interface DeploymentListFilter extends OwnershipFilter {
   status?: DeploymentFilter | undefined;
-  /** Absent: all of them are one page. */
+  /** Absent: all of them on one page. */
   limit?: number | undefined;
-  /** From 1. */
+  /** Starts at 1. */
   page?: number | undefined;
 }
 
-/** One page of a list in JSON; `isAll`: no page follows. */
+/** A part of a list as JSON. `isAll`: it is the last part. */
 interface DeploymentPage {
   items: readonly string[];
   isAll: boolean;
 }
 
-/** How many rows are read at once, or fewer where they are large. */
+/** How many rows one read returns; fewer where rows are large. */
 const PAGE_ROWS = 100;
 const PAGE_BYTES = 128 * 1024;
 
 /**
- * M: GET /api/deployments: the newest first; without a filter all of the caller's teams. A page beyond the last one is
- * empty; M: names no pages here, so nothing is cut unless a `limit` was sent. In parts: a name has no limit of its own (M:), so that a list of a few
- * deployments can have many megabytes. The first page is all of a short list.
+ * M: GET /api/deployments: the newest first; without a filter, all of the caller's teams. Without a `limit` all are
+ * returned (M: has no pages here); a page after the last is empty. The list is sent in parts, since M: does not limit
+ * names.
  *
  * @throws {ApiError} FORBIDDEN or NOT_FOUND
  */
@@ -83,7 +83,8 @@ export async function* pagesOfDeployments(
       if (isAll || last === undefined) return;
       after = { at: last.createdAt, id: last.id };
     }
-    // What was too large is read again in smaller parts, so that a reader that does not read holds one part at most.
+    // A part that is too large is read again in smaller parts, so that a slow client holds one small part in memory at
+    // most.
     const fitting = Math.floor(PAGE_BYTES / Math.max(1, bytes / Math.max(1, records.length)));
     atOnce = Math.min(PAGE_ROWS, Math.max(1, fitting));
   }

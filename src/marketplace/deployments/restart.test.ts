@@ -109,7 +109,7 @@ describe('restart', () => {
 describe('a request that reads the row only after another one was written', () => {
   const busy = new ProviderError('conflict', '409', { status: 409, code: 'operation_in_progress' });
 
-  /** The deployments of a request whose reads wait for `open`. */
+  /** The dependencies of a request whose reads block until `open` is called. */
   function gated(): { deps: Market['deps']; open: () => void } {
     const { store } = market.deps;
     const { promise, resolve } = Promise.withResolvers<void>();

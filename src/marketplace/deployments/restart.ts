@@ -13,11 +13,11 @@ import { showDeployment } from './to-deployment.ts';
 type RestartDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers' | 'sender'>;
 
 /**
- * M: POST .../restart: "hard reboot, memory lost, billing and status unchanged"; "never emulated by stop plus start". It
- * is in flight until the provider says that it is over.
+ * M: POST .../restart: "hard reboot, memory lost, billing and status unchanged"; "never emulated by stop plus start".
+ * The restart is in flight until the provider reports its end.
  *
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, INVALID_STATUS, CHANGE_IN_PROGRESS or PROVIDER_REFUSED:
- *   then nothing changed; PROVIDER_SLOW: it may have gone through
+ *   then nothing changed; PROVIDER_SLOW: it may have succeeded
  */
 export async function restartDeployment(deps: RestartDeps, caller: Caller, id: string): Promise<Deployment> {
   const asked = await ask(deps, caller, id, 'restart', (record) => {
@@ -29,20 +29,20 @@ export async function restartDeployment(deps: RestartDeps, caller: Caller, id: s
   return showDeployment(deps, await awaitIntent(deps, asked, isAccepted));
 }
 
-/** @throws {ApiError} ACTION_UNSUPPORTED, which names the limit */
+/** @throws {ApiError} ACTION_UNSUPPORTED, with the reason */
 function assertSupportsRestart(providers: Providers, record: DeploymentRecord): void {
   const reason = restartUnsupportedReason(requireProvider(providers, record), record);
   if (reason !== null) throw new ApiError('ACTION_UNSUPPORTED', reason);
 }
 
-/** A restart that was accepted just now may not show at the provider yet. */
+/** How long after the call the provider may not show the restart yet. */
 const RESTART_SHOWS_MS = 5_000;
-/** How long a read waits for the worker to ask the provider. */
+/** How long a read waits for the worker to poll the provider. */
 const FRESH_WITHIN_MS = 2_000;
 
 /**
- * M: GET .../reboot-status. A restart that was asked for here is in flight until the provider's worker has seen its end,
- * which is when the next change is allowed.
+ * M: GET .../reboot-status. A restart is in flight until the provider's worker has observed its end; then the next
+ * change is allowed.
  *
  * @throws {ApiError} NOT_FOUND, FORBIDDEN or ACTION_UNSUPPORTED
  */
@@ -65,7 +65,7 @@ export async function readRebootStatus(deps: RestartDeps, caller: Caller, id: st
   return isOver === true ? { restarting: false } : { restarting: true, since: toTimestamp(since) };
 }
 
-/** Whether a restart may be over at `now`: only then the provider's word for it counts. */
+/** Whether a restart may be over at `now`. Before that, the provider's answer about it is not used. */
 export function mayBeOver({ sentAt }: DeploymentIntent, now: number): boolean {
   return sentAt !== null && now - sentAt >= RESTART_SHOWS_MS;
 }

@@ -17,12 +17,12 @@ type ResumeDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers' | 'send
  * disk unchanged and stopped" (M: States, rule 5).
  *
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, VALIDATION_ERROR (insufficient_balance), INVALID_STATUS, CHANGE_IN_PROGRESS,
- *   OUT_OF_STOCK or PROVIDER_REFUSED: then nothing changed; PROVIDER_SLOW: it went through, or
- *   may have, and a poll will show it
+ *   OUT_OF_STOCK or PROVIDER_REFUSED: then nothing changed; PROVIDER_SLOW: the start succeeded
+ *   or may have, and a poll will show it
  */
 export async function resumeDeployment(deps: ResumeDeps, caller: Caller, id: string): Promise<Deployment> {
   const { store, options, providers } = deps;
-  // Read before the transaction: who mails of a team's money locks the team and then its users.
+  // Read before the transaction, because billing mails lock the team first and then its users.
   const known = await ownDeployment(store.read, caller, id);
   const minimumMinutes = await minimumRuntimeMinutes(store.read, options, known);
   const asked = await ask(deps, caller, id, 'resume', async (record, tx) => {

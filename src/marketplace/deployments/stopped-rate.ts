@@ -6,10 +6,9 @@ import { type Markups, markedUpStopped, noMarkups } from '../providers/markup.ts
 import type { Providers } from '../providers/provider.ts';
 
 /**
- * What the deployment costs while it is stopped, with the markup and before discounts, in micro-USD per hour. Of an
- * offer that is known: what the provider announces, else what its profile says, to which no markup is added. Else
- * what it was at the last stop, what the offer said when it was deployed, or what the profile says. Null: it was
- * never known.
+ * The price while stopped, with the markup and before discounts, in micro-USD per hour. For a known offer: the
+ * announced price, else the profile's, which has no markup. Otherwise: the price at the last stop, the offer's price at
+ * the create, or the profile's. Null: never known.
  */
 export function originalStoppedRate(providers: Providers, record: DeploymentRecord): number | null {
   const { offerId, region, extras, originalStoppedRateMicroUsd: last } = record;
@@ -24,7 +23,7 @@ export function originalStoppedRate(providers: Providers, record: DeploymentReco
   );
 }
 
-/** What its provider asks for it while it is stopped, in micro-USD per hour; null: it does not say now. */
+/** The provider's price while stopped, in micro-USD per hour; null: the current catalog has none. */
 export function providerStoppedRate(
   providers: Providers,
   { providerId, offerId }: Pick<DeploymentRecord, 'providerId' | 'offerId'>,

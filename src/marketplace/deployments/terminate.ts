@@ -15,8 +15,8 @@ import { runningMs } from './to-deployment.ts';
 import { type TransitionDeps, transition } from './transition.ts';
 
 /**
- * M: DELETE /api/deployments/{deploymentId}. The user's cost ends now; the provider's instance is deleted afterwards, for
- * as long as it takes. A change that is in flight does not hold it up: nobody pays on for what they want to be rid of.
+ * M: DELETE /api/deployments/{deploymentId}. Billing ends now. The worker then deletes the provider's instance, however
+ * long that takes. A change in flight does not block it, so that the user does not keep paying.
  *
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, or VALIDATION_ERROR for a status that does not allow it and before the
  *   minimum runtime is met
@@ -27,7 +27,7 @@ export async function terminateDeployment(
   id: string,
 ): Promise<Terminated> {
   const { store, clock, options } = deps;
-  // Read before the transaction: who mails of a team's money locks the team and then its users.
+  // Read before the transaction, because billing mails lock the team first and then its users.
   const known = await ownDeployment(store.read, caller, id);
   const minimumMinutes = await minimumRuntimeMinutes(store.read, options, known);
   const ended = await store.transact(async (tx) => {
@@ -48,8 +48,8 @@ export async function terminateDeployment(
 }
 
 /**
- * When a terminate that is accepted at `now` counts from. If the provider is no longer configured, it counts from the
- * last observation: nothing after that is billed.
+ * The time from which a terminate accepted at `now` counts. If the provider is no longer configured, that is the last
+ * observation: later time is not billed.
  */
 export function endsAt(providers: Providers, record: DeploymentRecord, now: number): number {
   if (providers.get(record.providerId) !== undefined) return now;
@@ -83,7 +83,7 @@ export async function canTerminate(
   return checkTermination(record, minimumMinutes, clock.now());
 }
 
-/** Whole minutes: what it ran is rounded down, and what is left up. */
+/** In whole minutes: the runtime is rounded down, the remaining time up. */
 export function checkTermination(
   record: DeploymentRecord,
   minimumMinutes: number,

@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000;
 
 type ShowDeps = Pick<Deps, 'store' | 'clock' | 'providers'>;
 
-/** M: Deployment, as a list has them. */
+/** M: Deployment, as lists show it. */
 export async function showDeployments(
   { store, clock, providers }: ShowDeps,
   records: readonly DeploymentRecord[],
@@ -29,7 +29,7 @@ export async function showDeployment(deps: ShowDeps, record: DeploymentRecord): 
   return { ...toDeployment(record, deps.providers, now, costOf(record)), extras: shownExtras(record) };
 }
 
-/** `costMicroUsd`: all that it has cost by `now`. */
+/** `costMicroUsd`: the total cost up to `now`. */
 export function toDeployment(
   record: DeploymentRecord,
   providers: Providers,
@@ -105,7 +105,7 @@ function toMoney(record: DeploymentRecord, costMicroUsd: number) {
   };
 }
 
-/** A provider that the configuration does not have any more can do nothing. */
+/** Without a configured provider, neither is supported. */
 function toCapabilities(record: DeploymentRecord, providers: Providers) {
   const provider = providers.get(record.providerId);
   const unknown = `${record.providerId} is not offered any more.`;
@@ -120,13 +120,13 @@ function toCapabilities(record: DeploymentRecord, providers: Providers) {
 
 type Times = Pick<DeploymentRecord, 'startedAt' | 'stoppedAt' | 'pausedAt' | 'pausedMs'>;
 
-/** How long it was stopped in all, in milliseconds: the stops that are over, and the one that is not. */
+/** The total time stopped, in milliseconds, including a stop that is not over. */
 export function stoppedMs({ stoppedAt, pausedAt, pausedMs }: Times, now: number): number {
   return pausedMs + (pausedAt === null ? 0 : Math.max(0, (stoppedAt ?? now) - pausedAt));
 }
 
 /**
- * How long it ran, in milliseconds, from the first observed `running` (M: Deployments, rule 4: "Time stopped does not
+ * The time it ran, in milliseconds, from the first observed `running` (M: Deployments, rule 4: "Time stopped does not
  * count").
  */
 export function runningMs(times: Times, now: number): number {

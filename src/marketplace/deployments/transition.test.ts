@@ -25,7 +25,7 @@ async function move(id: string, change: Move, deps: TransitionDeps = market.deps
   });
 }
 
-/** One whose instance is there and that is not running yet. */
+/** A deployment whose instance exists but does not run yet. */
 async function deploying(changes: Partial<DeploymentRecord> = {}): Promise<string> {
   const { id } = await deploy(market, {
     status: 'deploying',
@@ -81,7 +81,7 @@ describe('the times and the bill', () => {
     const accrual = new Accrual({ ...deps, enforce: createEnforcement(deps) });
     await accrual.run();
     expect(await read(market, id)).toMatchObject({ discountPercentage: 5 });
-    // It is seen late that it has been stopped since before the discount began.
+    // A late observation: it was already stopped when the discount began.
     await move(id, { to: 'stopped', at: since + 60_000, fields: { observedAt: clock.now() } });
     await clock.advance(3_600_000);
     const stopped = await read(market, id);

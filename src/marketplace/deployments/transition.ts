@@ -12,7 +12,7 @@ import { originalStoppedRate, providerStoppedRate } from './stopped-rate.ts';
 
 export type TransitionDeps = Pick<Deps, 'random' | 'log' | 'providers' | 'clock' | 'options'>;
 
-/** What a move may bring along beside the status. */
+/** The fields that a move may change besides the status. */
 export type TransitionFields = Partial<
   Pick<
     DeploymentRecord,
@@ -31,17 +31,19 @@ export type TransitionFields = Partial<
 
 export interface Move {
   to: DeploymentStatus;
-  /** When it counts from: never before what was confirmed already. */
+  /** The time from which it counts. Moved forward to the last confirmation if it is earlier. */
   at: number;
-  /** The provider answers 404 for it: nothing is deleted there, since absence is not an order. */
+  /**
+   * The provider answers 404 for the instance. It is not deleted there, because a 404 does not authorise a deletion.
+   */
   isLoss?: boolean;
   fields?: TransitionFields;
 }
 
 /**
- * Moves a deployment to another status, with all that follows from it: its times, its prices and what is billed, the
- * clean-up at the provider, its volumes, its temporary key, the mail. The only writer of a status. `record` was read by
- * id in this transaction; returns it as it is then.
+ * Moves a deployment to another status and updates its times, prices, billing, clean-up, volumes, temporary key and
+ * mail. The only writer of a status. `record` must have been read by id in this transaction. Returns the updated
+ * record.
  *
  * @throws {IllegalTransition}
  */
@@ -61,7 +63,7 @@ export async function transition(
     status: to,
     suspicion: null,
     action: null,
-    // What it was proved with is not needed any more.
+    // The keys are needed only for the proof.
     sshProof: record.sshProof === null ? null : { ...record.sshProof, keys: [] },
   };
   if (to === 'running') return toRunning(deps, tx, resumed(moved, at), at);
@@ -70,8 +72,8 @@ export async function transition(
 }
 
 /**
- * A spot instance costs something else from `at` on: a new segment. `record` was read by id in this transaction, and is
- * running; returns it as it is then.
+ * Starts a new segment at the new price of a running spot instance from `at` on. `record` must have been read by id in
+ * this transaction. Returns the updated record.
  */
 export async function reprice(
   deps: TransitionDeps,
@@ -83,7 +85,7 @@ export async function reprice(
   return toRunning(deps, tx, { ...record, ...rates }, Math.max(at, record.observedAt ?? at));
 }
 
-/** The stop that was under way is over. */
+/** Ends the current stop, if there is one. */
 function resumed(record: DeploymentRecord, at: number): DeploymentRecord {
   if (record.pausedAt === null) return record;
   return { ...record, pausedMs: record.pausedMs + Math.max(0, at - record.pausedAt), pausedAt: null };
@@ -102,7 +104,7 @@ async function toRunning(
     startedAt: moved.startedAt ?? at,
     rateMicroUsd: price.rateMicroUsd,
     discountPercentage: price.discountPercentage,
-    // It is not needed any more, and holds what the user sent.
+    // The request is no longer needed, and it contains the user's data.
     launch: { ...moved.launch, request: null },
   };
   await tx.deployments.update(record);
@@ -139,7 +141,7 @@ async function toStopped(
     ...moved,
     originalStoppedRateMicroUsd: price.originalRateMicroUsd,
     stoppedRateMicroUsd: price.rateMicroUsd,
-    // All that it shows is of one discount; the billing job shows a later one.
+    // All shown rates use the same discount. The billing job applies a later one.
     discountPercentage: price.discountPercentage,
     rateMicroUsd: discounted(moved.originalRateMicroUsd, price.discountPercentage),
   };
@@ -165,7 +167,7 @@ async function toEnd(
     failureDetails: moved.failureDetails === null ? null : toFailureDetails(moved.failureDetails),
   };
   await tx.deployments.update(record);
-  // Volumes before money, as everybody locks them.
+  // Volumes before the team, in the order in which every transaction locks them.
   await releaseVolumes(tx, record.id, at);
   await tx.losses.release(record.id);
   await endBilling(deps, tx, 'deployment', record.id, at);
@@ -189,7 +191,7 @@ async function bill(
   await startBilling(deps, tx, { subjectKind: 'deployment', subjectId: id, teamId, ...billed });
 }
 
-/** With what the ledger has written, and its revision. */
+/** Reads the record again, with the ledger's changes and the new revision. */
 async function reread(tx: Transaction, record: DeploymentRecord): Promise<DeploymentRecord> {
   return (await tx.deployments.byId(record.id)) ?? record;
 }

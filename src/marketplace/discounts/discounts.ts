@@ -3,13 +3,13 @@ import { newId } from '../model/names.ts';
 import { OperatorError } from '../model/own-rows.ts';
 import type { DiscountRecord } from '../model/people.ts';
 
-/** M: Offer: "5 to 50 percent". */
+/** Limits of a discount in percent (M: Offer: "5 to 50 percent"). */
 const LOWEST = 5;
 const HIGHEST = 50;
 
 /**
- * Gives a team a discount from `startsAt`, which is now where it is left out, until `endsAt` or until it is ended. What
- * was used before is not priced anew.
+ * Assigns a discount to a team from `startsAt`, by default now, until `endsAt` or until it is ended. Earlier usage
+ * keeps its price.
  *
  * @throws {OperatorError}
  */
@@ -48,7 +48,7 @@ export interface AssignedDiscount {
 }
 
 /**
- * Ends an assigned discount now; one that has not started never will. Ending it twice keeps the first time.
+ * Ends an assigned discount now. One that has not started never will. Ending it again keeps the first end.
  *
  * @throws {OperatorError}
  */
@@ -62,7 +62,7 @@ export async function endDiscount(
       throw new OperatorError(`There is no discount "${id}": see \`berth marketplace discounts ls\`.`);
     if (record.source === 'volume')
       throw new OperatorError(`The discount "${id}" follows from what the team spends; it cannot be ended.`);
-    // Locks the team: what it was billed until then has the discount.
+    // Locks the team, so that everything billed until now has the discount.
     await tx.teams.byId(record.teamId);
     const now = clock.now();
     if (record.endsAt !== null && record.endsAt <= now) return record;

@@ -1,14 +1,17 @@
 import type { DiscountRecord } from '../model/people.ts';
 import type { Reader } from '../model/store.ts';
 
-/** What a team pays of a rate. */
+/** A rate before and after a team's discount. */
 export interface Price {
   originalRateMicroUsd: number;
   rateMicroUsd: number;
   discountPercentage: number;
 }
 
-/** The price of `originalRateMicroUsd` for a team at `at`; `discountEndsAt` null: no end is known, or there is none. */
+/**
+ * The price of `originalRateMicroUsd` for a team at `at`. `discountEndsAt` null: no end is known, or there is no
+ * discount.
+ */
 export async function priceFor(
   read: Pick<Reader, 'discounts'>,
   teamId: string,
@@ -28,10 +31,10 @@ export function priceAt(originalRateMicroUsd: number, discountPercentage: number
   return { originalRateMicroUsd, rateMicroUsd, discountPercentage };
 }
 
-/** What a price depends on. */
+/** The discounts that a price depends on. */
 export type Discounts = readonly Pick<DiscountRecord, 'percentage' | 'startsAt' | 'endsAt'>[];
 
-/** M: Offer: "The higher of the volume-based and admin-assigned discounts applies". 0: none holds at `at`. */
+/** M: Offer: "The higher of the volume-based and admin-assigned discounts applies". 0: no discount applies at `at`. */
 export function bestDiscount(discounts: Discounts, at: number): number {
   const holding = discounts.filter(
     ({ startsAt, endsAt }) => startsAt <= at && (endsAt === null || at < endsAt),
@@ -39,7 +42,7 @@ export function bestDiscount(discounts: Discounts, at: number): number {
   return Math.max(0, ...holding.map(({ percentage }) => percentage));
 }
 
-/** The first moment after `at` from which less than `percentage` applies; null: none is known. */
+/** The first moment after `at` at which less than `percentage` applies; null: none is known. */
 export function endOfDiscount(discounts: Discounts, percentage: number, at: number): number | null {
   return changesAfter(discounts, at).find((time) => bestDiscount(discounts, time) < percentage) ?? null;
 }
@@ -52,7 +55,10 @@ export function changesAfter(discounts: Discounts, at: number): number[] {
     .sort((a, b) => a - b);
 }
 
-/** The rate less `percentage` per cent of it, rounded half up to a micro-USD. Integers alone: nothing drifts. */
+/**
+ * The rate less `percentage` percent, rounded half up to a micro-USD. Uses integers only, so that no rounding errors
+ * accumulate.
+ */
 export function discounted(rateMicroUsd: number, percentage: number): number {
   return Number((BigInt(rateMicroUsd) * BigInt(100 - percentage) + 50n) / 100n);
 }

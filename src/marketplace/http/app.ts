@@ -21,7 +21,7 @@ import { teamRoutes } from './routes/teams.ts';
 import { volumeActionRoutes } from './routes/volume-actions.ts';
 import { volumeRoutes } from './routes/volumes.ts';
 
-/** The whole HTTP side. Also answers in process, through `app.request()`. */
+/** The whole HTTP API. It also answers in process, through `app.request()`. */
 export function createApp(
   deps: HttpDeps,
   { nextId, findProblem, hasDocs }: { nextId: () => string; findProblem: FindProblem; hasDocs: boolean },
@@ -67,7 +67,10 @@ interface ListenerDeps {
   trustedProxies: number;
 }
 
-/** What node:http calls: every reply carries the rate-limit headers, also to what is no request to the app (M: Limits). */
+/**
+ * The listener for node:http. Every reply has the rate-limit headers, even if the request never reaches the app (M:
+ * Limits).
+ */
 export function createListener(
   app: OpenAPIHono<HttpEnv>,
   { log, rateLimits, nextId, trustedProxies }: ListenerDeps,

@@ -5,14 +5,13 @@ import { type RateLimitStatus, rateLimitHeaders } from './rate-limits.ts';
 
 type Deps = Pick<HttpDeps, 'authenticator' | 'rateLimits' | 'store'>;
 
-/** M: Authentication, 2. */
+/** Paths with no or optional authentication (M: Authentication, 2). */
 const PUBLIC = /^\/api\/providers$/;
 const OPTIONAL = /^\/api\/gpu-offers$/;
 
 /**
- * Counts each request and finds out who sends it. An address is counted before its credential is looked at, so that a
- * flood of wrong ones ends there; a create is counted for its user (M: Limits), and for its address only where it has
- * no user.
+ * Counts and authenticates each request. An address is counted before its credential is checked, which stops floods of
+ * wrong keys. A create is counted for its user (M: Limits), and for its address only if it has no user.
  */
 export function admission(deps: Deps): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
@@ -31,7 +30,7 @@ export function admission(deps: Deps): MiddlewareHandler<HttpEnv> {
   };
 }
 
-/** A body may be long on its way: the key of its sender may be revoked by now. */
+/** Authenticates again after the body, because a body can take long and the key may be revoked meanwhile. */
 export function stillAdmitted(deps: Deps): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
     if (context.get('caller') !== undefined) await authenticate(deps, context);

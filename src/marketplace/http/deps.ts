@@ -6,18 +6,18 @@ import type { Authenticator } from '../teams/authenticate.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limits.ts';
 
-/** What the HTTP side is composed of. Each route takes the few things that it uses. */
+/** Dependencies of the HTTP API. Each route takes the few that it uses. */
 export interface HttpDeps extends Deps {
   authenticator: Authenticator;
   rateLimits: RateLimits;
   metrics: Metrics;
   maxBodyBytes: number;
-  /** How many proxies before this server each add what they see to X-Forwarded-For; 0: the header is not read. */
+  /** How many proxies in front of this server append to X-Forwarded-For; 0: the header is ignored. */
   trustedProxies: number;
   tracing?: Tracing | undefined;
 }
 
-/** What middleware leaves for the routes. `caller` is there wherever a credential is required. */
+/** Values that middleware sets for the routes. `caller` is set wherever a credential is required. */
 export interface HttpEnv extends RequestEnv {
   Variables: RequestVariables & { caller: Caller };
 }

@@ -15,7 +15,7 @@ import {
 import type { HttpEnv } from './deps.ts';
 import { type RateLimits, rateLimitHeaders } from './rate-limits.ts';
 
-/** M: Errors: the body for whatever goes wrong, with the status of the code. */
+/** M: Errors: the body for every failure, with the status of its code. */
 export const errors = new ApiErrors<ErrorCode>({
   table: errorTable,
   common: ['VALIDATION_ERROR', 'RATE_LIMIT_EXCEEDED', 'INTERNAL_ERROR', 'UNAVAILABLE'],
@@ -36,7 +36,7 @@ export const errors = new ApiErrors<ErrorCode>({
   sizeDetails: (maxBytes) => ({ maxBytes }),
 });
 
-/** M: Errors and Limits: the same body and headers also for what is wrong below HTTP, which is counted nowhere. */
+/** M: Errors and Limits: the same body and headers for failures below HTTP, which are not counted. */
 export function refuseWire(
   rateLimits: Pick<RateLimits, 'peek'>,
 ): (problem: WireProblem, remoteAddress: string | undefined) => WireRefusal {
@@ -46,7 +46,7 @@ export function refuseWire(
   };
 }
 
-/** Input that does not fit is a 400 that names each path. */
+/** A router that answers invalid input with a 400 that names each path. */
 export function createRouter(): OpenAPIHono<HttpEnv> {
   return newRouter<HttpEnv>((failed) => invalidRequest(toIssues(failed)));
 }

@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(() => setup.close());
 
-/** Of each provider. */
+/** The values by provider. */
 async function told(name: string): Promise<Record<string, number>> {
   const { text } = await metrics.render();
   const lines = text.matchAll(new RegExp(`^${name}\\{provider="([^"]+)"\\} (\\S+)$`, 'gm'));
@@ -160,7 +160,7 @@ it('how many ranges of each provider this server has are counted', async () => {
 });
 
 describe('calls about instances that fail while the catalog is read', () => {
-  /** What is not 0. */
+  /** The values other than 0. */
   async function failing(): Promise<Record<string, number>> {
     const { text } = await metrics.render();
     const name = 'berth_marketplace_provider_calls_failing_seconds';

@@ -25,7 +25,7 @@ interface Deps {
   certificates: CertificateList;
 }
 
-/** What /metrics tells. */
+/** The metrics of /metrics. */
 export class Metrics extends ServerMetrics {
   constructor(deps: Deps) {
     super({
@@ -90,7 +90,7 @@ export class Metrics extends ServerMetrics {
     );
   }
 
-  /** What an operator may have to look at, by provider. */
+  /** Metrics that may need an operator's attention, by provider. */
   #tellProviders({ store: { read }, clock, providers, workers }: Deps): void {
     const startedAt = clock.now();
     this.gaugeBy(

@@ -5,7 +5,7 @@ import type { Store } from '../model/store.ts';
 
 export type AddressWindow = 'catalog' | 'account' | 'other';
 
-/** Where a caller stands, as the headers tell it. */
+/** The state of a rate limit, as the headers report it. */
 export interface RateLimitStatus {
   limit: number;
   remaining: number;
@@ -13,7 +13,7 @@ export interface RateLimitStatus {
   endsAt: number;
 }
 
-/** What the headers say where there is no limit. */
+/** The limit in the headers if there is none. */
 const UNLIMITED = 2_147_483_647;
 const MAX_KNOWN = 100_000;
 
@@ -22,7 +22,9 @@ export class RateLimits {
   readonly options: RateLimitOptions;
   readonly #store: Pick<Store, 'countRequest'>;
   readonly #clock: Clock;
-  /** What was told last of each window: for replies to what is not counted, and to turn floods away without a write. */
+  /**
+   * The last known state of each window. Used for replies to uncounted requests, and to refuse floods without a write.
+   */
   readonly #known = new Map<string, RateLimitStatus>();
 
   constructor(
@@ -34,7 +36,7 @@ export class RateLimits {
     this.options = options;
   }
 
-  /** The window that M: Limits gives a request; null: it is counted for its user, once that is known. */
+  /** The window of a request by M: Limits; null: it is counted for its user, once the user is known. */
   windowOf(method: string, path: string): AddressWindow | null {
     if (method === 'POST' && path === '/api/deployments') return null;
     const read = method === 'HEAD' ? 'GET' : method;
@@ -55,12 +57,12 @@ export class RateLimits {
     return this.#count(`creates:${userId}`, limit);
   }
 
-  /** Where an address stands, as far as this process knows, without counting. */
+  /** The state of an address as far as this process knows, without counting. */
   peek(window: AddressWindow, address: string): RateLimitStatus {
     return this.#current(`${window}:${address}`) ?? this.#fresh(this.#limitOf(window));
   }
 
-  /** @throws {RateLimited} if the request was one too many */
+  /** @throws {RateLimited} if the request exceeds the limit */
   assertWithin({ remaining, endsAt }: RateLimitStatus): void {
     if (remaining >= 0) return;
     throw new RateLimited({
@@ -83,7 +85,7 @@ export class RateLimits {
     return rateLimit;
   }
 
-  /** Undefined once the window has ended. */
+  /** The known state of a window; undefined once it has ended. */
   #current(name: string): RateLimitStatus | undefined {
     const known = this.#known.get(name);
     return known !== undefined && known.endsAt > this.#clock.now() ? known : undefined;

@@ -26,14 +26,14 @@ async function balanceOf({ store }: Books): Promise<number | undefined> {
   return (await store.read.teams.byId(teamId))?.balanceMicroUsd;
 }
 
-/** The job with slices of five minutes. */
+/** The billing job with slices of five minutes. */
 function accrualOnGrid({ deps }: Books): Accrual {
   const { options } = deps;
   const billing = { ...options.billing, sliceMs: 5 * MINUTE_MS };
   return new Accrual({ ...deps, options: { ...options, billing }, enforce: nobody });
 }
 
-/** Lets time pass with a round of billing, and an observation, every `stepMs`. */
+/** Advances the clock by `ms`, with an observation and a billing round every `stepMs`. */
 async function pass(books: Books, accrual: Accrual, ms: number, stepMs = MINUTE_MS): Promise<void> {
   for (let passed = 0; passed < ms; passed += stepMs) {
     await books.clock.advance(stepMs);
@@ -90,7 +90,7 @@ it('puts off a slice of the grid by the time of the silence, and by a slice at m
 it('posts each segment once an hour at a time of its own, cut at midnight, and otherwise reads nothing of it [slices-hourly]', async () => {
   const books = await openBooks(1_000 * DOLLAR);
   const accrual = new Accrual({ ...books.deps, enforce: nobody });
-  // Rounds do not fall on midnight.
+  // Moves the rounds off midnight.
   await books.clock.advance(7_001);
   const ids = Array.from({ length: 8 }, (_, index) => `vol-${index}`);
   for (const id of ids) await books.keep({ id, volumeId: `v-${id}`, name: id, providerName: id });
@@ -215,7 +215,7 @@ it('warns the owner and the admins, each threshold once, and tells that the bala
   expect(mails.filter(({ to }) => to === 'member@example.com')).toEqual([]);
 });
 
-/** Rounds of 30 s in which no provider says anything. */
+/** Advances the clock in rounds of 30 s while no provider confirms anything. */
 async function passInSilence(books: Books, accrual: Accrual, ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += ROUND_MS) {
     await books.clock.advance(ROUND_MS);
@@ -386,7 +386,7 @@ it('bills a month in which no server ran, of more volumes than one statement tak
     ...books.store,
     transact: (body) => books.store.transact((tx) => body(counting(tx))),
   };
-  // A volume that shows another price than its segment has is billed with the check of its team.
+  // A volume whose stored price differs from its segment is billed during the check of its team.
   await books.store.transact(async (tx) => {
     for (const each of ids) {
       const record = await tx.volumes.byId(each);

@@ -11,25 +11,25 @@ import { watchTeam } from './watch-team.ts';
 import { type Enforcement, ZeroBalance } from './zero-balance.ts';
 
 const EVERY_MS = 30_000;
-/** How many teams are looked at, and how many segments are posted in one transaction. */
+/** How many teams one page has, and how many segments one transaction posts. */
 const AT_ONCE = 200;
 /** A round ends when the store is unavailable this many times in a row. */
 const UNAVAILABLE_IN_A_ROW = 3;
-/** A round ends long before its lease does, however much is due; the next one goes on. */
+/** A round ends well before its lease does, however much is due. The next round continues. */
 const BUSY_MS = 25_000;
 
 type AccrualDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
 /**
- * The billing job: takes what is used from the balances, slice by slice, watches how long they last, and ends what
- * runs without one. A round reads only the teams and segments that are due; each look says when the next one is. Costs
- * are exact whether it runs or not: they are computed, and what ends is posted in full where it ends.
+ * The billing job. It charges slices to the balances, watches how long they last, and ends what runs without a balance.
+ * A round reads only the teams and segments that are due; each check schedules the next one. Costs do not depend on
+ * when it runs: they are computed, and a segment is posted in full where it ends.
  */
 export class Accrual {
   readonly #deps: AccrualDeps;
   readonly #job: LeasedJob<Store>;
   readonly #zeroBalance: ZeroBalance;
-  /** How often in a row the store was unavailable. */
+  /** How many times in a row the store was unavailable. */
   #unavailable = 0;
 
   constructor({ enforce, ...deps }: AccrualDeps & { enforce: Enforcement }) {
@@ -46,13 +46,13 @@ export class Accrual {
     this.#job.start();
   }
 
-  /** Waits for the round that runs, and for the deployments that it ends. */
+  /** Waits for the current round, and for the stops and deletions that it began. */
   async stop(): Promise<void> {
     await this.#job.stop();
     await this.#zeroBalance.settled();
   }
 
-  /** One round, where this process has the lease; it never rejects. */
+  /** Runs one round if this process holds the lease. It never rejects. */
   run(): Promise<void> {
     return this.#job.run();
   }
@@ -68,7 +68,9 @@ export class Accrual {
     for await (const due of segments) await this.#accrue(deps, due, now);
   }
 
-  /** Pages of what is due. The next page is read when the last is done; what failed is not read again in this round. */
+  /**
+   * Pages of due items. The next page is read when the last one is done; failed items are not read again in this round.
+   */
   async *#pages<T>(
     readPage: (after: PageEnd | undefined) => Promise<T[]>,
     endOf: (item: T) => PageEnd,
@@ -86,7 +88,7 @@ export class Accrual {
     }
   }
 
-  /** What has changed is billed first, so that the reading is of the prices that hold. */
+  /** Bills changed segments first, so that the reading uses the current prices. */
   async #check(deps: AccrualDeps, teamId: string, now: number): Promise<void> {
     const { read } = deps.store;
     const open = await read.ledger.billedSegmentsOfTeam(teamId);
@@ -99,9 +101,12 @@ export class Accrual {
       await this.#zeroBalance.check(deps.store, teamId, watch.exhaustedAt, now);
   }
 
-  /** In one transaction; where that fails, one by one, so that a failure of one does not stop the others. */
+  /**
+   * Bills all segments in one transaction. If that fails, bills them one by one, so that one failure does not block the
+   * others.
+   */
   async #accrue(deps: AccrualDeps, segments: readonly SegmentRecord[], now: number): Promise<void> {
-    // What waits meanwhile is done between two transactions.
+    // Lets other work run between two transactions.
     await nextTurn();
     try {
       await accrueTogether(deps, segments, now);
@@ -118,7 +123,7 @@ export class Accrual {
     }
   }
 
-  /** A failure of one does not stop the others. */
+  /** Logs a failure, so that it does not stop the other items. */
   async #attempt(fields: object, work: () => Promise<void>): Promise<void> {
     try {
       await work();

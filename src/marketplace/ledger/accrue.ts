@@ -7,7 +7,7 @@ import { priceChange } from './price-change.ts';
 import { splitAtPriceChanges, toPostings } from './segments.ts';
 import { nextLookAt, sliceEnd } from './slices.ts';
 
-/** {@link accrueTogether} of one segment. */
+/** {@link accrueTogether} for one segment. */
 export async function accrue(
   deps: Pick<Deps, 'store' | 'random' | 'options'>,
   segment: SegmentRecord,
@@ -17,9 +17,9 @@ export async function accrue(
 }
 
 /**
- * Takes the slices of open segments that are due from the balances, as far as they are certain, all in one transaction,
- * and schedules the next ones; where a price changed meanwhile, a segment goes on as another one from that moment on,
- * and the subject shows the new rates. Doing it twice, or twice at once, is doing it once.
+ * In one transaction, charges the due slices of open segments as far as they are certain, and schedules the next ones.
+ * Where a price changed, the segment ends and a new one begins, and the subject shows the new rates. Idempotent, also
+ * when it runs concurrently.
  */
 export async function accrueTogether(
   { store, ...deps }: Pick<Deps, 'store' | 'random' | 'options'>,
@@ -29,7 +29,7 @@ export async function accrueTogether(
   const { billing } = deps.options;
   await store.transact(async (tx) => {
     const postings: Posting[] = [];
-    // Everything is posted at the end: that locks the teams in their order, whichever segments changed their price.
+    // All postings are written at the end. That locks the teams in order, whichever segments changed their price.
     const ledger = withOverrides(tx.ledger, { post: async (posted) => void postings.push(...posted) });
     const locked = await tx.ledger.lockBilled(segments);
     const teamIds = [...new Set(locked.map(({ segment }) => segment.teamId))];
@@ -51,14 +51,14 @@ export async function accrueTogether(
   });
 }
 
-/** Up to when nothing can turn out to have been otherwise: a deployment is billed as far as its provider confirmed it. */
+/** The time up to which billing is certain. A deployment is billed only as far as its provider has confirmed it. */
 function certainUntil({ segment, status, confirmedUntil }: BilledSegment, now: number): number {
   if (segment.subjectKind === 'volume') return now;
   if (status !== 'running' && status !== 'stopped') return Number.NEGATIVE_INFINITY;
   return Math.min(now, confirmedUntil ?? Number.NEGATIVE_INFINITY);
 }
 
-/** Whether the price of a segment has changed, by what is certain, or its subject shows another one than now holds. */
+/** Whether the price of a segment changed within the certain time, or its subject shows an outdated discount. */
 export function hasChanged(billed: BilledSegment, discounts: Discounts, now: number): boolean {
   const { segment, discountPercentage } = billed;
   return (
@@ -71,7 +71,7 @@ function percentageToShow(segment: SegmentRecord, discounts: Discounts, now: num
   return segment.subjectKind === 'deployment' ? bestDiscount(discounts, now) : segment.discountPercentage;
 }
 
-/** Writes what a subject costs now where it shows something else. */
+/** Updates the rates that the subject shows, if they are outdated. */
 async function showRates(
   tx: Pick<Transaction, 'deployments' | 'volumes'>,
   { discountPercentage: shown }: BilledSegment,

@@ -7,7 +7,7 @@ import { type Books, openBooks } from './ledger.fixture.ts';
 const fails = () => Promise.reject(new Error('nobody is to be stopped or terminated'));
 const CREDIT = 10_000_000;
 
-/** What the deployment shows as its cost, and what is gone from the balance. */
+/** The cost that the deployments show, and the decrease of the balance. */
 async function readBoth({ store, clock }: Books): Promise<{ cost: number; spent: number }> {
   const now = clock.now();
   const records = await store.read.deployments.list({});
@@ -16,7 +16,7 @@ async function readBoth({ store, clock }: Books): Promise<{ cost: number; spent:
   return { cost, spent: CREDIT - (await realTimeBalance(store.read, 'team-1', now)) };
 }
 
-/** What is gone from the balance at most, by the team's sums. */
+/** The upper bound of the decrease, from the team's sums. */
 async function mostSpent({ store, clock }: Books): Promise<number> {
   return CREDIT - (await leastBalance(store.read, 'team-1', clock.now()));
 }
@@ -36,7 +36,7 @@ it('a deployment costs what its team has less, in the first minute, between the 
     const { cost, spent } = await readBoth(books);
     expect(cost).toBe(spent);
     expect(await mostSpent(books)).toBeGreaterThanOrEqual(spent);
-    // No more than the minute that its sums are rounded to.
+    // The bound is off by less than the minute to which the sums are rounded.
     expect(await mostSpent(books)).toBeLessThan(spent + 40_000);
     expect(cost).toBeGreaterThan(last);
     last = cost;

@@ -21,7 +21,7 @@ beforeAll(async () => {
   const url = await server.createDatabase();
   stores = [await openMarketplacePostgresStore(url), await openMarketplacePostgresStore(url)];
   await seed(stores[0] as Store);
-  // A call to the provider is never answered: what was begun is what counts.
+  // The provider never answers a call: only the intents count.
   replicas = stores.map((store) => {
     const { deps, plain } = marketOn(store);
     plain.faults.plan = () => 'hang';

@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => market.close());
 
-/** Makes the balance so large. */
+/** Sets the team's balance. */
 async function setBalance(amountMicroUsd: number): Promise<void> {
   const team = await market.store.read.teams.byId(teamId);
   const change = amountMicroUsd - (team?.balanceMicroUsd ?? 0);
@@ -153,7 +153,7 @@ describe('a resume', () => {
         }),
       ),
     );
-    // One at 2 USD and the other at 0.5 USD for an hour.
+    // Enough for one hour of one deployment at 2 USD and the other at 0.5 USD.
     await setBalance(2_500_000);
     market.plain.faults.plan = () => 'hang';
     const resumes = ['dep-1', 'dep-2'].map((id) => resumeDeployment(market.deps, caller, id));

@@ -16,21 +16,21 @@ const HOUR_MS = 60 * MINUTE_MS;
 
 export type SpendingReader = Pick<Reader, 'teams' | 'ledger' | 'discounts' | 'deployments' | 'volumes'>;
 
-/** What a team is about to pay for. */
+/** A new cost that a team is about to take on. */
 export interface Commitment {
   teamId: string;
-  /** What it will cost, after discounts, in micro-USD per hour. */
+  /** The new rate after discounts, in micro-USD per hour. */
   rateMicroUsd: number;
-  /** The deployment or volume that will cost this in place of what it costs now; absent: it is new. */
+  /** The deployment or volume whose current rate this replaces; absent: it is new. */
   insteadOf?: string;
-  /** For how long a deployment must run at least. */
+  /** The minimum runtime of a deployment. */
   minimumRuntimeMinutes?: number;
 }
 
 /**
- * Holds a balance against what it has to last for: so many hours of all that the team pays for and of what is new. The
- * hours are those of the configuration, or the minimum runtime where that is longer. In a transaction the team's row is
- * locked first, so that of two at once the second sees the first.
+ * Checks that the balance covers everything the team pays for plus the new commitment, for the configured hours or the
+ * minimum runtime, whichever is longer. In a transaction it locks the team's row first, so that of two concurrent
+ * commitments the second sees the first.
  *
  * @throws {ApiError} VALIDATION_ERROR with `details.reason: insufficient_balance`
  */
@@ -40,13 +40,13 @@ export async function assertAffordable(
   { teamId, rateMicroUsd, insteadOf, minimumRuntimeMinutes = 0 }: Commitment,
   now: number,
 ): Promise<void> {
-  // It locks the team's row: what others have begun counts from here on.
+  // Locks the team's row: commitments of other requests are visible from here on.
   const least = await leastBalance(read, teamId, now);
   const committed = await committedRate(read, providers, teamId, now, insteadOf);
   const lastsMs = Math.max(options.spending.balanceForMs, minimumRuntimeMinutes * MINUTE_MS);
   const needed = ceilingCostOf(committed + rateMicroUsd, lastsMs);
   if (least > 0 && least >= needed) return;
-  // Only a team that is close to its limit is summed up exactly.
+  // The exact sum is computed only for a team close to its limit.
   const balance = await realTimeBalance(read, teamId, now);
   if (balance > 0 && balance >= needed) return;
   const hours = lastsMs / HOUR_MS;
@@ -74,7 +74,7 @@ function toHours(hours: number): string {
 }
 
 /**
- * Nothing is attached while the balance is used up: the volumes of the team are frozen.
+ * Refuses attachments while the balance is used up, because the team's volumes are then frozen.
  *
  * @throws {ApiError} VALIDATION_ERROR with `details.reason: insufficient_balance`
  */
@@ -97,9 +97,9 @@ export async function assertNotFrozen(
 export type CommitmentReader = Pick<Reader, 'deployments' | 'volumes' | 'discounts'>;
 
 /**
- * What everything that a team has costs per hour, in micro-USD, at the prices of `now`: what runs, what is being deployed
- * or started and is not billed yet, what is stopped, and its volumes, one that is being made larger at its new size.
- * `exceptId` is left out. In a transaction that holds the team's row nothing is added to it meanwhile.
+ * The hourly cost of everything a team has, in micro-USD, at the prices of `now`. It includes deployments that are
+ * being deployed or started but are not billed yet, and a volume being resized at its new size. `exceptId` is left out.
+ * It cannot grow meanwhile in a transaction that holds the team's row.
  */
 async function committedRate(
   read: CommitmentReader,
@@ -111,7 +111,7 @@ async function committedRate(
   const discounts = await read.discounts.ofTeam(teamId);
   const best = bestDiscount(discounts, now);
   const deployments = await read.deployments.activeByPrice(teamId);
-  // Its row is locked already by whoever is about to change what it costs.
+  // The caller that changes its cost has already locked this row.
   const except = exceptId === undefined ? null : await read.deployments.byId(exceptId);
   const volumes = await read.volumes.ofTeam(teamId);
   const rates = [
@@ -136,14 +136,14 @@ function toPrices(record: DeploymentRecord): Prices {
   return { ...record, isResuming: record.action?.kind === 'resume' };
 }
 
-/** What broke before it was billed, and what is being deleted, costs nothing. */
+/** A volume that broke before it was billed, or that is being deleted, costs nothing. */
 function volumeRate(record: VolumeRecord, providers: Providers, discounts: Discounts, now: number): number {
   const { status, startedAt, deletedAt, discountPercentage: locked } = record;
   if (status === 'deleting' || status === 'deleted' || deletedAt !== null) return 0;
   if (status === 'error' && startedAt === null) return 0;
   const best = bestDiscount(discounts, now);
   const toSizeGb = record.action?.kind === 'resize' ? record.action.toSizeGb : undefined;
-  // A larger size is priced anew; what it costs now stays locked until the team has no discount as good.
+  // A larger size is priced anew. Otherwise the current rate stays locked until the team's best discount is lower.
   if (toSizeGb !== undefined) return discounted(rateOfSize(record, providers, toSizeGb), best);
   return discounted(record.originalRateMicroUsd, best < locked ? 0 : locked);
 }

@@ -23,7 +23,7 @@ async function openDiscounts() {
   let spending = 0;
   return {
     ...books,
-    /** A day goes by; what was spent on it is booked in its middle. */
+    /** Advances one day. The spending is booked at noon. */
     nextDay: async (spentMicroUsd: number) => {
       const at = books.clock.now() + DAY_MS / 2;
       spending += 1;

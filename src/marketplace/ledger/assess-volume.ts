@@ -5,12 +5,12 @@ import type { Transaction } from '../model/store.ts';
 import { accrued } from './balance.ts';
 
 const SPEND_DAYS = 30;
-/** The setting with the midnight of the day that was assessed last. */
+/** The setting that stores the midnight of the last assessed day. */
 const ASSESSED = 'volume-discounts-assessed';
 
 /**
- * Once in a UTC day: what each team used in the 30 days before its midnight, posted or not, decides its volume-based
- * discount from that midnight on. Doing it again changes nothing.
+ * Once per UTC day, sets each team's volume discount from that midnight on. It is based on the usage of the 30 days
+ * before, posted or not. Idempotent.
  */
 export async function assessVolumeDiscounts(
   deps: Pick<Deps, 'store' | 'random' | 'options'>,
@@ -24,7 +24,7 @@ export async function assessVolumeDiscounts(
   await store.transact((tx) => tx.settings.put(ASSESSED, String(midnight)));
 }
 
-/** The highest percentage that so much spending earns; 0: none. */
+/** The highest percentage earned by this spending; 0: none. */
 export function volumePercentage(
   tiers: Deps['options']['billing']['volumeDiscounts'],
   spentMicroUsd: number,
@@ -39,7 +39,7 @@ async function assessTeam(
   teamId: string,
   midnight: number,
 ): Promise<void> {
-  // Locks the team, so that two at once do not both add one.
+  // Locks the team, so that two concurrent runs do not both add a discount.
   if ((await tx.teams.byId(teamId)) === null) return;
   const posted = await tx.ledger.usageOf(teamId, midnight - SPEND_DAYS * DAY_MS, midnight);
   const spent = posted + (await accrued(tx, teamId, midnight));

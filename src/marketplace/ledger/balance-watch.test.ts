@@ -12,14 +12,14 @@ import {
 } from './balance-watch.ts';
 
 const TICK_MS = 30_000;
-/** A team that uses a dollar a minute. */
+/** The rate of a team that spends one dollar a minute. */
 const BURN = 60_000_000;
 
 function reading(minutes: number, at = 0) {
   return { at, balanceMicroUsd: Math.round(minutes * 1_000_000), burnMicroUsdPerHour: BURN };
 }
 
-/** What is mailed when the balance reads so many minutes, tick by tick. */
+/** Reads the remaining minutes tick by tick and returns what is mailed. */
 function follow(minutes: readonly number[], from: BalanceWatch = quietWatch) {
   let watch = from;
   const mailed: (number | 'exhausted')[] = [];
@@ -69,7 +69,7 @@ it('tells once that the balance is used up, confirmed', () => {
 });
 
 it.each([
-  // [what was mailed, minutes after the top-up, what counts as mailed then]
+  // [what was mailed, remaining minutes after the top-up, what counts as mailed then]
   [5, 2_000, null],
   [5, 1_000, null],
   [5, 899, 720],
@@ -94,7 +94,7 @@ it('has no end in sight where nothing is used', () => {
   expect(remainingMinutes({ ...reading(-1), burnMicroUsdPerHour: 0 })).toBe(0);
 });
 
-/** Reads each tick, or only those from the next reading on that the one before says. */
+/** Reads every tick, or only the ticks that `nextReadingAt` asks for. */
 function readAll(
   chapters: readonly { balance: number; burn: number; ticks: number }[],
   isLazy: boolean,
@@ -106,7 +106,7 @@ function readAll(
     let nextAt = 0;
     for (let passed = 0; passed < ticks; passed++, tick++) {
       const at = tick * TICK_MS;
-      // Rounded up, as that of one segment may be.
+      // Rounded up, as the balance with one open segment may be.
       const balanceMicroUsd = balance - Math.floor((burn * passed * TICK_MS) / 3_600_000);
       const reading = { at, balanceMicroUsd, burnMicroUsdPerHour: burn };
       if (isLazy && at < nextAt) continue;

@@ -2,15 +2,15 @@ import { type BalanceReading, remainingMinutes } from '../model/ledger-records.t
 import type { BalanceWatch } from '../model/people.ts';
 import { NEXT_ROUND_MS } from './slices.ts';
 
-/** M: Events: "at about 12, 6, 3 hours, 1 hour, 30, 15 and 5 minutes", in minutes, the lowest first. */
+/** M: Events: "at about 12, 6, 3 hours, 1 hour, 30, 15 and 5 minutes". In minutes, the lowest first. */
 export const lowBalanceMinutes = [5, 15, 30, 60, 180, 360, 720] as const;
 
 const HIGHEST = 720;
-/** So much above a threshold is well above it. */
+/** A reading is "well above" a threshold from this multiple of it on. */
 const WELL_ABOVE = 1.25;
-/** An episode ends when readings have been well above every threshold for so long. */
+/** An episode ends when readings have been well above every threshold for this long. */
 const RECOVERED_AFTER_MS = 30 * 60_000;
-/** What `pendingMinutes` is once a reading has shown that the balance is used up. */
+/** The value of `pendingMinutes` after a reading showed that the balance is used up. */
 const EXHAUSTED = 0;
 
 const noVolumeNotice = { volumesDeleteAt: null, volumesNoticeMs: null } as const;
@@ -26,9 +26,9 @@ export const quietWatch: BalanceWatch = {
 export type BalanceNews = { kind: 'low'; minutes: number } | { kind: 'exhausted' };
 
 /**
- * What a reading makes of the watch, and what is to be mailed. News is what two readings in a row say. A threshold is
- * mailed once in an episode, the lowest that was passed and no higher one after it; a reading that goes up and down
- * stays in the same episode.
+ * Applies a reading to the watch and returns the mail to send, if any. A mail needs two consecutive readings. In one
+ * episode each threshold is mailed once, the lowest one passed and no higher one after it. Fluctuating readings stay in
+ * the same episode.
  */
 export function readBalance(
   watch: BalanceWatch,
@@ -50,8 +50,8 @@ export function readBalance(
 }
 
 /**
- * What a credit makes of the watch: the thresholds that the balance is now well above are news again, those that it is
- * still under are not, or not yet.
+ * Applies a credit to the watch. Thresholds that the balance is now well above can be mailed again; those that it is
+ * still under cannot.
  */
 export function readCredit(watch: BalanceWatch, reading: BalanceReading): BalanceWatch {
   if (reading.balanceMicroUsd <= 0) return watch;
@@ -65,9 +65,9 @@ export function readCredit(watch: BalanceWatch, reading: BalanceReading): Balanc
 }
 
 /**
- * When the next reading may tell something else than the one that led to `watch`: the balance falls as fast as `reading`
- * says, nothing that it depends on changes meanwhile, and `reading` is as if all of its time was confirmed, so that the
- * balance is no lower at any time. `slackMicroUsd`: by how much it was rounded up. Infinite: never.
+ * When the next reading may change the watch, if the balance falls at the rate of `reading` and nothing else changes.
+ * `reading` must treat all time as confirmed, so that the real balance is never lower. `slackMicroUsd`: by how much the
+ * balance may be rounded up. Infinite: never.
  */
 export function nextReadingAt(
   watch: BalanceWatch,
@@ -86,7 +86,7 @@ export function nextReadingAt(
   return Math.max(at + NEXT_ROUND_MS, Math.min(recoveredAt, passesAt));
 }
 
-/** Whether the next reading is news if it says the same. */
+/** Whether a second reading with the same result would be mailed. */
 function awaitsSecondReading({ pendingMinutes, mailedMinutes }: BalanceWatch): boolean {
   if (pendingMinutes === null) return false;
   return pendingMinutes === EXHAUSTED || mailedMinutes === null || pendingMinutes < mailedMinutes;

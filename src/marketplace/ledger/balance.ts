@@ -8,12 +8,12 @@ import { unpostedOf } from './price-change.ts';
 
 type LedgerReader = Pick<Reader, 'ledger' | 'discounts'>;
 
-/** How many deployments are asked for in one query. */
+/** How many deployments one query reads. */
 const PAGE = 500;
 
 /**
- * What a team's open segments have cost by `at` and was not taken from its balance yet. As with slices, a deployment costs
- * nothing beyond what its provider has confirmed: one that is silent for hours takes nobody's balance to zero.
+ * The cost of a team's open segments by `at` that is not charged yet. A deployment is counted only as far as its
+ * provider has confirmed it, as in slices. A provider that is silent for hours thus takes no balance to zero.
  */
 export async function accrued(read: LedgerReader, teamId: string, at: number): Promise<number> {
   const segments = await read.ledger.openSegmentsOfTeam(teamId);
@@ -23,8 +23,8 @@ export async function accrued(read: LedgerReader, teamId: string, at: number): P
 }
 
 /**
- * What each deployment has cost by `at`, in micro-USD: what was taken from the balance and what {@link accrued} counts
- * for it, so that it grows as the balance falls.
+ * The cost of each deployment by `at`, in micro-USD: the charged amount plus what {@link accrued} counts for it. It
+ * grows exactly as the balance falls.
  */
 export async function costsOf(
   read: LedgerReader,
@@ -46,7 +46,7 @@ export async function costsOf(
   return ({ id, totalCostMicroUsd }) => costs.get(id) ?? totalCostMicroUsd;
 }
 
-/** What a team has at `at`, and how fast it is used, by its row and its open segments. */
+/** The team's balance at `at` and its rate of decrease, from its row and its open segments. */
 export function readingOf(
   { balanceMicroUsd }: Pick<TeamRecord, 'balanceMicroUsd'>,
   open: readonly OpenSegment[],
@@ -70,8 +70,8 @@ function unposted({ segment, confirmedUntil }: OpenSegment, discounts: Discounts
 type BalanceReader = Pick<Reader, 'teams' | 'ledger' | 'discounts'>;
 
 /**
- * At least what {@link realTimeBalance} is, from the sums of the team alone: at the prices before discounts, and as if
- * every provider had confirmed everything. It costs the same however much the team has.
+ * A lower bound of {@link realTimeBalance} from the team's sums alone. It uses the prices before discounts and treats
+ * all time as confirmed. Its cost does not depend on the number of segments.
  *
  * @throws {ApiError} NOT_FOUND
  */
@@ -80,29 +80,29 @@ export async function leastBalance(
   teamId: string,
   now: number,
 ): Promise<number> {
-  // Its lock first: what it has is as of then.
+  // Locks the team first, so that the sums belong to the same state.
   const team = await teams.byId(teamId);
   const load = await teams.load(teamId);
   if (team === null || load === null) throw notFound('team');
   return team.balanceMicroUsd - mostAccrued(load, now);
 }
 
-/** At least what {@link accrued} is, by the sums of the team alone. */
+/** An upper bound of {@link accrued} from the team's sums alone. */
 export function mostAccrued(
   { openSegments, openRateMilliUsd, openPosted, postedUntil }: TeamLoad,
   now: number,
 ): number {
   const until = BigInt(Math.max(now, postedUntil));
   const milliUsdMs = BigInt(openRateMilliUsd) * until - BigInt(openPosted) * MINUTE_MS;
-  // Each segment may be rounded by a micro-USD.
+  // Each segment may be rounded by one micro-USD.
   return Number(milliUsdMs / MS_PER_MILLI_HOUR) + openSegments + 1;
 }
 
 const MINUTE_MS = 60_000n;
-/** Milliseconds of an hour, for each thousandth of a USD in micro-USD. */
+/** Divides thousandths of a USD per hour times milliseconds into micro-USD: 3 600 000 ms per hour / 1 000. */
 const MS_PER_MILLI_HOUR = 3_600n;
 
-/** The stored balance less what has been used since, in micro-USD. @throws {ApiError} NOT_FOUND */
+/** The stored balance less the accrued cost, in micro-USD. @throws {ApiError} NOT_FOUND */
 export async function realTimeBalance(read: BalanceReader, teamId: string, now: number): Promise<number> {
   const team = await read.teams.byId(teamId);
   if (team === null) throw notFound('team');

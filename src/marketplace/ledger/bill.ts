@@ -8,9 +8,9 @@ import { closeSegment, splitAtPriceChanges } from './segments.ts';
 type BillingTransaction = Pick<Transaction, 'ledger' | 'discounts'>;
 
 /**
- * From `at` on the subject costs this price: its open segment ends there, all of it posted, and a new one begins at the
- * same moment. Where more than that was posted, "there" is where posting got to, so that segments follow on each other.
- * The subject's row was read by id in this transaction.
+ * Bills the subject at this price from `at` on: posts and ends its open segment and begins a new one at the same
+ * moment. The new segment starts at the later of `at` and the last posting. The subject's row was read by id in this
+ * transaction.
  */
 export async function startBilling(
   deps: Pick<Deps, 'random'>,
@@ -25,7 +25,7 @@ export async function startBilling(
     at,
   }: Pick<SegmentRecord, 'subjectKind' | 'subjectId' | 'teamId' | 'state'> & {
     price: Price;
-    /** What the provider asks for it. */
+    /** The provider's rate. */
     providerRateMicroUsd?: number | null;
     at: number;
   },
@@ -45,7 +45,7 @@ export async function startBilling(
     endedAt: null,
     postedUntil: startedAt,
     postedMicroUsd: 0,
-    // The next round finds out when its first slice is due.
+    // The next billing round schedules its first slice.
     nextPostAt: startedAt,
   };
   await tx.ledger.insertSegment(segment);
@@ -53,8 +53,8 @@ export async function startBilling(
 }
 
 /**
- * From `at` on the subject costs nothing: its open segment ends there, all of it posted. Does nothing without one.
- * Returns when it ended: later than `at` where more was posted, by a process whose clock is ahead.
+ * Stops billing the subject at `at`: posts and ends its open segment, if there is one. Returns the end, which is later
+ * than `at` if a process with a fast clock has already posted more.
  */
 export async function endBilling(
   deps: Pick<Deps, 'random'>,
@@ -66,7 +66,7 @@ export async function endBilling(
   return endSegments(deps, tx, subjectKind, subjectId, at);
 }
 
-/** Ends what is open, and returns the first moment from `at` on that no segment covers. */
+/** Ends the open segment. Returns the first moment from `at` on that no segment covers. */
 async function endSegments(
   deps: Pick<Deps, 'random'>,
   tx: BillingTransaction,
@@ -85,7 +85,7 @@ async function endSegments(
   return end;
 }
 
-/** The open segment, locked. One that others ended in the meantime is followed by the next. */
+/** The open segment, locked. If another process ended it meanwhile, the one that followed it. */
 async function lockOpenSegment(
   tx: BillingTransaction,
   subjectKind: SubjectKind,

@@ -14,9 +14,9 @@ type CreditDeps = Pick<Deps, 'store' | 'clock' | 'random'>;
 export interface Credit {
   teamId: string;
   amountMicroUsd: number;
-  /** Of the payment: the same one is booked once. */
+  /** The payment's reference. The same reference is booked once. */
   reference?: string | null | undefined;
-  /** What it is for. */
+  /** The purpose of the booking. */
   reason?: string | undefined;
 }
 
@@ -29,13 +29,13 @@ export type CreditKind = keyof typeof kinds;
 
 const MAX_MICRO_USD = 1e15;
 
-/** What is in the books now, and whether it was there before: its reference was booked. */
+/** The booked transaction. `isReplay`: its reference had been booked before. */
 export interface Booked {
   record: LedgerTransactionRecord;
   isReplay: boolean;
 }
 
-/** Books a payment, and mails a receipt (M: Events). With a `reference` that was booked, returns what it was. */
+/** Books a payment and mails a receipt (M: Events). If the `reference` is already booked, returns that transaction. */
 export async function topUp(
   deps: CreditDeps,
   credit: Credit & { reference: string },
@@ -43,12 +43,12 @@ export async function topUp(
   return (await book(deps, 'top_up', credit)).record;
 }
 
-/** Books credit that nobody paid for. @throws {OperatorError} */
+/** Books free credit. @throws {OperatorError} */
 export async function grant(deps: CreditDeps, credit: Credit): Promise<LedgerTransactionRecord> {
   return (await book(deps, 'grant', credit)).record;
 }
 
-/** Corrects a balance, up or down; the reason stays in the books. @throws {OperatorError} */
+/** Corrects a balance, up or down. The ledger keeps the reason. @throws {OperatorError} */
 export async function adjust(
   deps: CreditDeps,
   credit: Credit & { reason: string },
@@ -56,7 +56,10 @@ export async function adjust(
   return (await book(deps, 'adjustment', credit)).record;
 }
 
-/** Books an amount of any kind. Of two with one reference at once, the store runs the second again. @throws {OperatorError} */
+/**
+ * Books an amount of any kind. Of two concurrent bookings of one reference, the store retries the second. @throws
+ * {OperatorError}
+ */
 export async function book(deps: CreditDeps, kind: CreditKind, credit: Credit): Promise<Booked> {
   assertAmount(kind, credit.amountMicroUsd);
   return deps.store.transact((tx) => bookOnce(deps, tx, kind, credit));

@@ -11,14 +11,14 @@ import { endBilling, startBilling } from './bill.ts';
 import { type Books, openBooks } from './ledger.fixture.ts';
 import { verifyLedger } from './verify-ledger.ts';
 
-/** What a deployment is from a moment on; `rate` before discounts; `ended`: it costs nothing any more. */
+/** The state of a deployment from `at` on; `rate` is before discounts; `ended`: no further cost. */
 interface Chapter {
   at: number;
   state: 'running' | 'stopped' | 'ended';
   rate: number;
 }
 
-/** The sum over all pieces of one price, each rounded down, in integers: it knows nothing of segments or slices. */
+/** The sum over all pieces with one price, each rounded down, in integers. Independent of segments and slices. */
 function oracle(chapters: readonly Chapter[], discounts: readonly DiscountRecord[], until: number): bigint {
   const percentageAt = (at: number) =>
     discounts
@@ -59,7 +59,7 @@ type Step =
   | { do: 'tick'; times: number; crashes: number };
 
 const subject = fc.nat({ max: 1 });
-/** What has ended stays so: mostly it goes on. */
+/** An end is final, so it is rare. */
 const ends = { weight: 1, arbitrary: fc.record({ do: fc.constant('end' as const), subject }) };
 const rate = fc.nat({ max: 40_000_000 });
 const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
@@ -90,7 +90,7 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
 
 class Crash extends Error {}
 
-/** The store of a process that dies before the `countdown`th write from now, or at the end of its transaction. */
+/** The store of a process that crashes before the `countdown`th write from now, or at the end of its transaction. */
 function dying(store: Store, countdown: number): Store {
   let left = countdown;
   const mayDie = () => {
@@ -118,7 +118,7 @@ function dying(store: Store, countdown: number): Store {
   };
 }
 
-/** A team and two deployments, told what happens, beside the books of what they cost. */
+/** A team with two deployments, and a record of what they should cost. */
 class History {
   readonly #books: Books;
   readonly #teamId: string;
@@ -148,12 +148,12 @@ class History {
     if (discount !== undefined) await endDiscount(deps, discount.id);
   }
 
-  /** Ends what still runs. */
+  /** Ends the deployments that still run. */
   async finish(): Promise<void> {
     for (const index of [0, 1]) await this.#end(index);
   }
 
-  /** That the balance is what the integral says, now; and that what has ended costs what it must. */
+  /** Checks that the balance equals the integral up to now, and that each ended deployment has the right cost. */
   async check(): Promise<void> {
     const { store, clock } = this.#books;
     for (const index of this.chapters.keys()) await this.#observe(index);
@@ -217,7 +217,7 @@ class History {
     if (state === 'running' || state === 'stopped') await this.#books.observe(this.#id(index));
   }
 
-  /** Several processes at once, which may die on the way. */
+  /** Several concurrent processes, which may crash. */
   async #tick(times: number, crashes: number): Promise<void> {
     const { store, deps, clock } = this.#books;
     const open = await store.read.ledger.openSegmentsOfTeam(this.#teamId);

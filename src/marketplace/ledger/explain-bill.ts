@@ -4,17 +4,17 @@ import type { SegmentRecord } from '../model/ledger-records.ts';
 import type { Reader } from '../model/store.ts';
 import { costOf, unpostedOf } from './price-change.ts';
 
-/** What a deployment or a volume has cost, for an operator: with what its provider asks, which no user sees. */
+/** The cost of a deployment or a volume, for an operator. It includes the provider's price, which users do not see. */
 export interface Bill {
   subjectId: string;
   segments: SegmentRecord[];
-  /** What each segment took on each UTC day. */
+  /** The cost of each segment on each UTC day. */
   days: ReadonlyMap<string, readonly { day: number; amountMicroUsd: number }[]>;
-  /** Taken from the balance. */
+  /** Charged to the balance. */
   postedMicroUsd: number;
-  /** Used since, and not taken yet. */
+  /** Used since, and not charged yet. */
   unpostedMicroUsd: number;
-  /** What the provider asks for what was posted, where that is known. */
+  /** The provider's price for the posted time; null where it is unknown. */
   providerMicroUsd: number | null;
 }
 
@@ -42,7 +42,7 @@ export async function readBill(
   };
 }
 
-/** A bill as text, a line for each segment, and with `byDay` one for each of its days. */
+/** A bill as text: one line per segment, and with `byDay` one per day of each segment. */
 export function explainBill(
   { subjectId, segments, days, postedMicroUsd, unpostedMicroUsd, providerMicroUsd }: Bill,
   { byDay = false }: { byDay?: boolean } = {},
@@ -66,7 +66,7 @@ export function explainBill(
   ];
 }
 
-/** The same for a program; amounts in US dollars. */
+/** A bill as JSON; amounts in USD. */
 export function billToJson(bill: Bill, { byDay = false }: { byDay?: boolean } = {}) {
   const { subjectId, segments, days, postedMicroUsd, unpostedMicroUsd, providerMicroUsd } = bill;
   return {
@@ -95,7 +95,7 @@ export function billToJson(bill: Bill, { byDay = false }: { byDay?: boolean } = 
   };
 }
 
-/** What the provider asks for the time that was posted. */
+/** The provider's price for the posted time. */
 function providerCostOf({
   providerRateMicroUsdPerHour: rate,
   startedAt,

@@ -17,8 +17,8 @@ import { type Enforcement, ZeroBalance } from './zero-balance.ts';
 type FormerDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
 /**
- * The billing job before anything was scheduled: each round posts every open segment on the grid, and takes a reading
- * of every team. What the job of today mails and ends is compared with it.
+ * A billing job without scheduling: each round posts every open segment on the grid and reads every team. Reference for
+ * the mails and ends of the real job.
  */
 export class FormerAccrual {
   readonly #deps: FormerDeps;
@@ -98,7 +98,7 @@ async function teamOf({ teams }: Pick<Transaction, 'teams'>, teamId: string): Pr
   return team;
 }
 
-/** Whether no mail is pending, so that readings can stop once nothing is used any more. */
+/** Whether no mail is pending, so that readings can stop once nothing is billed. */
 function isQuiet(watch: BalanceWatch): boolean {
   return Object.values(watch).every((value) => value === null);
 }

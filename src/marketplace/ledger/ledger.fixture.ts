@@ -15,10 +15,10 @@ import type { Store } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { startBilling } from './bill.ts';
 
-/** What a log was told. */
+/** A log entry. */
 export type LogLine = { level: string; fields: object; message: string };
 
-/** A marketplace's store with `team-1`, and what use cases take beside it; gone when the test is over. */
+/** A marketplace store with `team-1`, and the other dependencies of the use cases. Removed after the test. */
 export async function openBooks(balanceMicroUsd = 0) {
   const { store, file } = await openFile();
   return { ...(await booksOf(store, balanceMicroUsd)), file };
@@ -54,11 +54,11 @@ export async function booksOf(store: Store, balanceMicroUsd = 0) {
     ...deps,
     deps,
     lines,
-    /** A deployment that runs, and is billed, since the clock's now. */
+    /** Adds a deployment that runs and is billed from now on. */
     run: (changes: Partial<DeploymentRecord> = {}) => runDeployment(deps, changes),
-    /** A volume that is there, and is billed, since the clock's now. */
+    /** Adds a volume that is available and billed from now on. */
     keep: (changes: Partial<VolumeRecord> = {}) => keepVolume(deps, changes),
-    /** That its provider says now what the record says. */
+    /** Confirms the record as of now, as its provider would. */
     observe: (id: string) => observe(deps, id),
   };
 }

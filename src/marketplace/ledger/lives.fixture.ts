@@ -21,11 +21,11 @@ import type { Enforcement } from './zero-balance.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-/** Between two rounds of the billing job. */
+/** Time between two rounds of the billing job. */
 const ROUND_MS = 30_000;
 const DOLLAR = 1_000_000;
 
-/** What happens at a moment, alike in each world. `lagMs`: so long ago it was so at the provider. */
+/** An event, the same in each world. `lagMs`: how long ago it happened at the provider. */
 type Event =
   | { do: 'start'; teamId: string; id: string; rate: number; lagMs: number }
   | { do: 'turn' | 'reprice'; id: string; rate: number; lagMs: number }
@@ -37,11 +37,11 @@ type Event =
   | { do: 'revoke'; teamId: string; which: number }
   | { do: 'credit'; teamId: string; kind: CreditKind; amountMicroUsd: number };
 
-/** What the job of a world has done, and what its books say. */
+/** The effects of a world's job, and the contents of its ledger. */
 interface Lived {
   mails: { at: number; to: string; subject: string; text: string }[];
   ended: string[];
-  /** At many moments: balances, and what is shown of each deployment and volume. */
+  /** Balances and shown rates of each deployment and volume, at many moments. */
   shown: object[];
   findings: object[];
   slices: number;
@@ -54,7 +54,7 @@ interface Job {
 
 type MakeJob = (deps: BooksOfStore['deps'] & { enforce: Enforcement }) => Job;
 
-/** A marketplace with one billing job, told what happens. */
+/** A marketplace with one billing job, to which events are applied. */
 class World {
   readonly #books: BooksOfStore;
   readonly #makeJob: MakeJob;
@@ -77,7 +77,7 @@ class World {
     return this.#books.clock.now();
   }
 
-  /** The process ends, and another one begins. */
+  /** The process ends and another one starts. */
   async restart(): Promise<void> {
     await this.#job.stop();
     this.#job = this.#begin();
@@ -252,7 +252,7 @@ class World {
     });
   }
 
-  /** A machine's id says what becomes of an order to stop it. */
+  /** The id of a machine determines the outcome of its stop. */
   async #enforceStop(id: string): Promise<void> {
     const fate = Number(id.split('-').at(-1)) % 4;
     if (fate === 0) throw new ApiError('ACTION_UNSUPPORTED', 'It cannot be stopped.');
@@ -265,7 +265,7 @@ class World {
   }
 }
 
-/** That a machine could not be stopped is part of a life. */
+/** A failed stop is an expected outcome. */
 const isFault = ({ message }: { message: string }): boolean => !message.includes('could not be ended');
 
 function toRates({
@@ -276,7 +276,7 @@ function toRates({
   return { originalRateMicroUsd, rateMicroUsd, discountPercentage };
 }
 
-/** Says what happens, by chance. It knows only what it has made happen itself. */
+/** Generates random events. It knows only the events that it generated. */
 class Fates {
   readonly #dice: Dice;
   readonly #deployments: string[] = [];
@@ -288,7 +288,7 @@ class Fates {
     this.#dice = dice;
   }
 
-  /** What happens in one round to a team. */
+  /** The events of a team in one round. */
   *of(teamId: string, at: number): Iterable<Event> {
     const dice = this.#dice;
     const own = (ids: readonly string[]) => dice.pick(ids.filter((id) => id.startsWith(`${teamId}-`)));
@@ -316,7 +316,7 @@ class Fates {
     yield* this.#money(teamId);
   }
 
-  /** Of whom providers say something in this round, and how long ago they saw it. */
+  /** The deployments that providers confirm in this round, and how long ago they observed each. */
   heard(at: number): Map<string, number> {
     const heard = this.#deployments.filter((id) => (this.#silentUntil.get(id) ?? 0) <= at);
     return new Map(heard.map((id) => [id, this.#dice.between(0, 25_000)]));
@@ -360,8 +360,8 @@ export interface Lives {
 }
 
 /**
- * Random lives of teams by the job as it was and by the job as it is: rounds of 30 s, restarts, times in which no server
- * runs. Both mail and end the same at the same moments, and both show and charge the same.
+ * Compares the job without scheduling with the real one on random events, with rounds of 30 s, restarts and downtime.
+ * Both must mail and end the same at the same moments, and show and charge the same amounts.
  */
 export async function expectSameLives(
   { seed, rounds, teams, sliceMs }: Lives,
@@ -409,7 +409,7 @@ export async function expectSameLives(
 }
 
 const { billing } = defaultOptions;
-/** Shorter than by default, so that a life of some hours sees all of them. */
+/** Shorter than the defaults, so that a run of some hours passes all of them. */
 const zeroBalance = {
   graceMs: 10 * MINUTE_MS,
   stoppedGraceMs: HOUR_MS,

@@ -7,11 +7,9 @@ export interface PriceChange {
 }
 
 /**
- * The first moment before `until` at which the team's discounts change what a segment costs; null: none does. What was
- * posted stays as it was, so that it is never before `postedUntil`.
- *
- * A deployment follows the team's best discount. A volume keeps the one that was locked in until the team has none as
- * good, and then costs the standard rate (M: Volume, `hourlyRate`).
+ * The first moment before `until` at which the team's discounts change the price of a segment; null: none. Posted time
+ * never changes, so it is never before `postedUntil`. A deployment follows the team's best discount. A volume keeps its
+ * locked-in discount until the team's best one is lower, and then costs the standard rate (M: Volume, `hourlyRate`).
  */
 export function priceChange(segment: SegmentRecord, discounts: Discounts, until: number): PriceChange | null {
   const from = Math.max(segment.startedAt, segment.postedUntil);
@@ -24,14 +22,14 @@ export function priceChange(segment: SegmentRecord, discounts: Discounts, until:
   return null;
 }
 
-/** What a segment costs up to `until` beyond what was posted, by all the prices that hold until then. */
+/** The cost of a segment from the last posting to `until`, at all prices that apply in between. */
 export function unpostedOf(segment: SegmentRecord, discounts: Discounts, until: number): number {
   const change = priceChange(segment, discounts, until);
   if (change === null) return owedOf(segment, until);
   return owedOf(segment, change.at) + unpostedOf(continued(segment, change), discounts, until);
 }
 
-/** The segment that follows on this one when its price changes, but for its id. */
+/** The segment that follows when the price changes, apart from its id. */
 export function continued(segment: SegmentRecord, { at, price }: PriceChange): SegmentRecord {
   return {
     ...segment,
@@ -58,21 +56,21 @@ function percentageAt(
 
 const MS_PER_HOUR = 3_600_000n;
 
-/** What `ms` cost at a rate: floor(rate × ms / hour), in integers of any size. A time that is none costs nothing. */
+/** The cost of `ms` at a rate: floor(rate × ms / hour), in big integers. Zero for a duration of zero or less. */
 export function costOf(rateMicroUsdPerHour: number, ms: number): number {
   if (ms <= 0) return 0;
   return Number((BigInt(rateMicroUsdPerHour) * BigInt(ms)) / MS_PER_HOUR);
 }
 
-/** What `ms` cost at a rate, rounded up to a micro-USD: what is certainly enough to pay for it. */
+/** The cost of `ms` at a rate, rounded up to a micro-USD, so that the amount always suffices. */
 export function ceilingCostOf(rateMicroUsdPerHour: number, ms: number): number {
   if (ms <= 0) return 0;
   return Number((BigInt(rateMicroUsdPerHour) * BigInt(Math.ceil(ms)) + MS_PER_HOUR - 1n) / MS_PER_HOUR);
 }
 
 /**
- * What is owed for a segment up to `until` and was not posted: the cost of the whole less what was. Slices so cut add
- * up to the cost of the whole, wherever they are cut.
+ * The unposted cost of a segment up to `until`: its total cost less the posted amount. The slices therefore add up to
+ * the total, wherever they are cut.
  */
 export function owedOf(
   segment: Pick<SegmentRecord, 'rateMicroUsdPerHour' | 'startedAt' | 'postedMicroUsd'>,

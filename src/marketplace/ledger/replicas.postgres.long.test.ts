@@ -53,7 +53,7 @@ async function begin(store: Store): Promise<void> {
   });
 }
 
-/** As both replicas do it, whoever has which lease. */
+/** One round as both replicas run it, regardless of the leases. */
 async function round(store: Store): Promise<void> {
   const deps = depsOf(store);
   await assessVolumeDiscounts(deps, clock.now());

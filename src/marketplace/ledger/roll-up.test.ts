@@ -10,10 +10,10 @@ import { verifyLedger } from './verify-ledger.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Divides no hour's price: slices are rounded, and their sum is not. */
+/** No hour's price is a whole number: slices are rounded, but their sum is not. */
 const ODD_RATE = 1_999_993;
 
-/** Books of a deployment that has run for `days`, and is billed by the hour. */
+/** A ledger with a deployment that has run for `days` and is billed hourly. */
 async function openUsedBooks(days: number): Promise<Books> {
   const books = await openBooks(1_000_000_000);
   await books.clock.advance(7 * HOUR_MS + 1_234);
@@ -57,7 +57,7 @@ it('puts a line in the place of the slices of each day that is long over, and ch
     before.bill.filter((line) => line.startsWith('  ')),
   );
   expect(before.days).toHaveLength(4);
-  // The day that was not over when it was billed last keeps its slices.
+  // The day of the last billing was not over, so it keeps its slices.
   expect((await ledger.slicesOf(open.id)).length).toBeLessThan(24);
   expect(slices).toBeGreaterThan(70);
   const { entries, transactions, uses } = await ledger.countRows();
@@ -96,7 +96,7 @@ it('goes on with the others where the books of one segment are wrong, and says s
   await books.store.transact((tx) => endBilling(books.deps, tx, 'deployment', 'dep-2', books.clock.now()));
   await books.clock.advance(40 * DAY_MS);
   await new RollUp(books.deps).run();
-  // Once in a round, and not for each of its slices.
+  // Logged once per round, not once per slice.
   expect(books.lines).toEqual([
     expect.objectContaining({ level: 'error', message: expect.stringContaining('could not be rolled up') }),
   ]);

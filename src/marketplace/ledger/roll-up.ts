@@ -7,18 +7,18 @@ import { type SliceEnd, type Store, StoreUnavailable } from '../model/store.ts';
 import { toUsage } from './segments.ts';
 
 const EVERY_MS = 60_000;
-/** How many slices are looked at in one read. */
+/** How many slices one read returns. */
 const PAGE = 500;
-/** How many lines are written in one transaction: what waits for a file's database waits some milliseconds only. */
+/** How many lines one transaction writes. Other writers of a SQLite file then wait only some milliseconds. */
 const AT_ONCE = 50;
-/** A round ends long before its lease does; the next one goes on. */
+/** A round ends well before its lease does. The next round continues. */
 const BUSY_MS = 20_000;
 
 type RollUpDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
 /**
- * Keeps the ledger small: what a segment took on one day, in many slices, becomes one line of that day, once the day is
- * long over. The lines of many segments are one transaction; the database refuses it if any sum would change.
+ * Keeps the ledger small: long after a day is over, the slices of a segment on that day become one line. One
+ * transaction writes the lines of many segments; the database refuses it if any sum would change.
  */
 export class RollUp {
   readonly #deps: RollUpDeps;
@@ -41,7 +41,7 @@ export class RollUp {
     return this.#job.stop();
   }
 
-  /** One round, where this process has the lease; it never rejects. */
+  /** Runs one round if this process holds the lease. It never rejects. */
   run(): Promise<void> {
     return this.#job.run();
   }
@@ -53,7 +53,7 @@ export class RollUp {
     const startedAt = clock.now();
     const until = Math.floor((startedAt - afterMs) / periodMs) * periodMs;
     let after: SliceEnd | undefined;
-    // What fails once fails with each of its slices: a later day waits for the one before it.
+    // Segments that failed in this round. They are skipped, because their later days must wait for the failed one.
     const failed = new Set<string>();
     while (clock.now() - startedAt < BUSY_MS) {
       const page = await store.read.ledger.toRollUp({
@@ -72,14 +72,14 @@ export class RollUp {
     }
   }
 
-  /** Where it fails, each half by itself, so that a failure of one does not stop the others. */
+  /** Rolls up these segments. If that fails, retries each half, so that one failure does not block the others. */
   async #attempt(
     deps: RollUpDeps,
     startsAt: number,
     segmentIds: readonly string[],
     failed: Set<string>,
   ): Promise<void> {
-    // What waits meanwhile is done between two transactions.
+    // Lets other work run between two transactions.
     await nextTurn();
     try {
       await rollUp(deps, startsAt, segmentIds);
@@ -101,7 +101,7 @@ export class RollUp {
   }
 }
 
-/** The days in which these slices are, the oldest first, each with the segments that have one of them. */
+/** The days of these slices, the oldest first, each with the segments that have a slice in it. */
 function daysOf(
   slices: readonly SliceEnd[],
   periodMs: number,
@@ -114,7 +114,7 @@ function daysOf(
   return [...days].map(([startsAt, ids]) => ({ startsAt, segmentIds: [...ids] }));
 }
 
-/** Rolls up the day that begins at `startsAt`; passes over what another process has rolled up meanwhile. */
+/** Rolls up the day that begins at `startsAt`. Skips slices that another process has rolled up meanwhile. */
 async function rollUp(
   { store, ...deps }: Pick<Deps, 'store' | 'random' | 'options'>,
   startsAt: number,

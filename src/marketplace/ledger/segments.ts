@@ -8,8 +8,8 @@ import { continued, owedOf, priceChange } from './price-change.ts';
 import { endsOfSlices } from './slices.ts';
 
 /**
- * Ends an open segment at each moment before `until` at which its price changes, all of it posted, and opens the next
- * one at the same moment. Returns the one that is open then. A segment of which nothing was posted is priced anew.
+ * Splits an open segment at each price change before `until`: posts and ends it there and opens the next one. Returns
+ * the last one, which is open. A segment with nothing posted before the change gets the new price instead.
  */
 export async function splitAtPriceChanges(
   deps: Pick<Deps, 'random'>,
@@ -31,7 +31,7 @@ export async function splitAtPriceChanges(
   return splitAtPriceChanges(deps, tx, opened, discounts, until);
 }
 
-/** Ends a segment at `at` and posts all of it. */
+/** Posts a segment in full and ends it at `at`. */
 export async function closeSegment(
   deps: Pick<Deps, 'random'>,
   tx: Pick<Transaction, 'ledger'>,
@@ -43,8 +43,8 @@ export async function closeSegment(
 }
 
 /**
- * Takes what a segment costs up to `until` from the team's balance, a slice for each UTC day, and returns the segment as
- * it is then. It must have been read by id in this transaction.
+ * Charges a segment up to `until` to the team's balance, one slice per UTC day. Returns the updated segment. It must
+ * have been read by id in this transaction.
  */
 export async function postUntil(
   deps: Pick<Deps, 'random'>,
@@ -60,8 +60,8 @@ export async function postUntil(
 }
 
 /**
- * What is to be posted of a segment up to `until`, in order. What was posted is never posted again; a slice that comes to
- * less than a micro-USD moves `postedUntil` and books nothing.
+ * The postings of a segment up to `until`, in order. Posted time is never posted again. A slice below one micro-USD
+ * moves `postedUntil` and books nothing.
  */
 export function toPostings(deps: Pick<Deps, 'random'>, segment: SegmentRecord, until: number): Posting[] {
   let current = segment;
@@ -83,7 +83,7 @@ function toPosting({ random }: Pick<Deps, 'random'>, segment: SegmentRecord, unt
   return { segment: posted, usage: toUsage({ random }, segment, segment.postedUntil, until, amountMicroUsd) };
 }
 
-/** How the books show that a segment took an amount for a time. */
+/** The ledger transaction for an amount that a segment cost in a period. */
 export function toUsage(
   { random }: Pick<Deps, 'random'>,
   segment: Pick<SegmentRecord, 'teamId' | 'subjectKind' | 'subjectId' | 'state' | 'rateMicroUsdPerHour'>,

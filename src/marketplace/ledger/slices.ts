@@ -4,12 +4,12 @@ import type { MarketplaceOptions } from '../model/options.ts';
 type SliceOptions = Pick<MarketplaceOptions['billing'], 'sliceMs'>;
 
 const HOUR_MS = 3_600_000;
-/** A little less than the time between two rounds of the billing job: the next one finds it due. */
+/** A little less than the interval of the billing job, so that the next round finds it due. */
 export const NEXT_ROUND_MS = 29_000;
 
 /**
- * When a slice of a segment is due next, after `at`: with `sliceMs` at its multiples; without it once an hour, and each
- * segment at a moment of its own, so that those of many are spread over the hour.
+ * The time of a segment's next slice after `at`: with `sliceMs` the next multiple of it; otherwise once an hour at the
+ * segment's own offset, which spreads the segments over the hour.
  */
 export function nextSliceAt({ sliceMs }: SliceOptions, segmentId: string, at: number): number {
   const everyMs = sliceMs ?? HOUR_MS;
@@ -18,8 +18,8 @@ export function nextSliceAt({ sliceMs }: SliceOptions, segmentId: string, at: nu
 }
 
 /**
- * Up to when a segment is to be posted now: no further than `certain`. With `sliceMs` that is a multiple of it, so that
- * each process means the same slices.
+ * The time up to which a segment is posted now, at most `certain`. With `sliceMs` it is a multiple of that, so that all
+ * processes cut the same slices.
  */
 export function sliceEnd(
   options: SliceOptions,
@@ -33,8 +33,8 @@ export function sliceEnd(
 }
 
 /**
- * When the billing job looks at a segment next, once it was posted as far as is certain. A slice of the grid that is not
- * certain yet is put off by as long as its provider has been silent, and by a slice at most.
+ * When the billing job next processes a segment that was posted as far as is certain. If a slice of the grid is not
+ * certain yet, the retry is delayed by the provider's silence so far, at most by one slice.
  */
 export function nextLookAt(
   options: SliceOptions,
@@ -50,7 +50,7 @@ export function nextLookAt(
     : now + Math.max(NEXT_ROUND_MS, Math.min(sliceMs, now - certain));
 }
 
-/** Where slices up to `until` end: each is of one UTC day, so that what a day took is exact. */
+/** The ends of the slices up to `until`. Each slice lies in one UTC day, so that daily amounts are exact. */
 export function endsOfSlices(from: number, until: number): number[] {
   const ends: number[] = [];
   for (let midnight = (Math.floor(from / DAY_MS) + 1) * DAY_MS; midnight < until; midnight += DAY_MS)
@@ -58,7 +58,7 @@ export function endsOfSlices(from: number, until: number): number[] {
   return until > from ? [...ends, until] : [];
 }
 
-/** FNV-1a of the id, which spreads ids that differ in few characters. */
+/** FNV-1a of the id. It spreads ids that differ in few characters. */
 function phaseOf(id: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < id.length; index++)

@@ -7,7 +7,7 @@ import { coverageProblems, verifyLedger } from './verify-ledger.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Books with a deployment that has ended and a volume that has not. */
+/** A ledger with an ended deployment and a live volume. */
 async function openUsedBooks(): Promise<Books> {
   const books = await openBooks(10_000_000);
   const enforce = {

@@ -4,14 +4,14 @@ import type { LedgerReader, Reader, Store } from '../model/store.ts';
 import { costOf } from './price-change.ts';
 
 export interface LedgerFinding {
-  /** A transaction, a team, a segment, a deployment or a volume. */
+  /** The id of a transaction, team, segment, deployment or volume. */
   id: string;
   problem: string;
 }
 
 export interface LedgerVerdict {
   findings: LedgerFinding[];
-  /** How much was looked at. */
+  /** How many rows were checked. */
   counts: { teams: number; segments: number; slices: number; subjects: number };
 }
 
@@ -19,9 +19,9 @@ const PAGE = 500;
 const MAX_TRANSACTIONS = 100;
 
 /**
- * Proves the books, all of one moment: each transaction nets to zero; each stored balance is the sum of its entries;
- * the slices and entries of each segment are what it costs; each moment of each deployment and volume from its start to
- * its end is covered by one segment, and no other moment is.
+ * Verifies the ledger on one snapshot. Each transaction nets to zero; each stored balance is the sum of its entries;
+ * the slices and entries of each segment equal its cost; segments cover each deployment and volume from start to end,
+ * without gaps or overlaps.
  */
 export async function verifyLedger(store: Pick<Store, 'snapshot'>, now: number): Promise<LedgerVerdict> {
   return store.snapshot(async (read) => {
@@ -152,7 +152,7 @@ async function verifySubjects(
   return counts;
 }
 
-/** What is wrong with the segments of something that costs from `from` until `until`; null: it still does. */
+/** The gaps and overlaps in the segments of a subject billed from `from` until `until`; null: still billed. */
 export function coverageProblems(
   segments: readonly Pick<SegmentRecord, 'startedAt' | 'endedAt'>[],
   from: number,

@@ -10,7 +10,7 @@ const DAY = 24 * HOUR;
 const policy: VolumePolicy = { keepMs: 7 * DAY, noticesMs: [DAY, 3 * DAY] };
 const exhausted: BalanceWatch = { ...quietWatch, exhaustedAt: 0 };
 
-/** Reads the watch at each of these times; what is mailed, and when the deletion begins. */
+/** Reads the watch at each of these times. Returns the mails and the time when the deletion begins. */
 function follow(times: readonly number[], from: BalanceWatch = exhausted, by: VolumePolicy = policy) {
   let watch = from;
   const mailed: { at: number; deleteAt: number; noticeMs: number }[] = [];
@@ -70,7 +70,7 @@ it('forgets all of it when money comes back, and begins anew', () => {
     expect(areVolumesDue(after, 100 * DAY)).toBe(false);
     expect(dueNotice({ ...after, exhaustedAt: 9 * DAY }, policy, 9 * DAY)?.deleteAt).toBe(16 * DAY);
   }
-  // A payment that leaves it below zero changes nothing.
+  // A payment that does not bring the balance above zero changes nothing.
   expect(readCredit(watch, { ...reading, balanceMicroUsd: 0 })).toEqual(watch);
 });
 

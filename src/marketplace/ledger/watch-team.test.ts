@@ -8,7 +8,7 @@ import { watchTeam } from './watch-team.ts';
 
 const HOUR_MS = 3_600_000;
 const ROUND_MS = 30_000;
-/** In minutes: not a whole number of milliseconds. */
+/** In minutes; not a whole number of milliseconds. */
 const FRACTION = 33.33333;
 
 function watch(books: Books, changes: object = {}) {

@@ -14,12 +14,15 @@ import { NEXT_ROUND_MS } from './slices.ts';
 import { watchVolumes } from './watch-volumes.ts';
 import { stepDueAt } from './zero-balance.ts';
 
-/** The longest time until the next check: graces may be configured anew, and the store takes a later one for misdated. */
+/**
+ * The longest time until the next check. Graces may be reconfigured, and the store treats a time far ahead as the
+ * result of a wrong clock.
+ */
 const LOOK_AGAIN_MS = 3_600_000;
 
 type WatchDeps = Pick<Deps, 'clock' | 'random' | 'options'>;
 
-/** What a team has now, and how fast it is used. @throws {ApiError} NOT_FOUND */
+/** The team's balance and its rate of decrease at `at`. @throws {ApiError} NOT_FOUND */
 export async function takeReading(
   read: Pick<Reader, 'teams' | 'ledger' | 'discounts'>,
   teamId: string,
@@ -32,8 +35,8 @@ export async function takeReading(
 }
 
 /**
- * Takes a reading of a team, mails what it tells, schedules the next one, and returns the watch as it is then; null:
- * there is no such team.
+ * Reads a team's balance, mails if needed and schedules the next check. Returns the updated watch; null: there is no
+ * such team.
  */
 export async function watchTeam(
   deps: WatchDeps & Pick<Deps, 'store'>,
@@ -60,8 +63,8 @@ export async function watchTeam(
 }
 
 /**
- * When a reading may tell something else, or a price changes. What may be so already, but for time that no provider has
- * confirmed, is looked at in every round until it is confirmed; so is what has changed since it was billed.
+ * When a reading may change the watch, or a price changes. If unconfirmed time may already have that effect, the team
+ * is checked every round until it is confirmed. The same applies to price changes that are not billed yet.
  */
 function nextCheckOf(
   watch: BalanceWatch,
@@ -81,7 +84,7 @@ function nextCheckOf(
   return Math.min(readAt, changesAt);
 }
 
-/** What follows on an empty balance: mails about volumes, and when something is to be ended next. */
+/** For an empty balance: sends the mails about volumes, and computes when the next stop or deletion is due. */
 async function watchExhausted(
   deps: WatchDeps,
   tx: Transaction,

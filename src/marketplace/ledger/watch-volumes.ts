@@ -10,14 +10,14 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import { realTimeBalance } from './balance.ts';
 import { NEXT_ROUND_MS } from './slices.ts';
 
-/** The balance is above zero again, or the time that was mailed is not over: the volumes are kept. */
+/** The volumes are kept: the balance is above zero again, or the announced time has not passed. */
 export class VolumesAreKept extends Error {
   override readonly name = 'VolumesAreKept';
 }
 
 /**
- * The volumes of a team that are to be deleted now, since its balance is used up. One on a deployment that is not over
- * waits for its end.
+ * The volumes of a team to delete now because its balance is used up. A volume on a live deployment is kept until the
+ * deployment ends.
  */
 export async function volumesToDelete(
   read: Pick<Reader, 'teams' | 'volumes' | 'deployments'>,
@@ -32,7 +32,7 @@ export async function volumesToDelete(
 }
 
 /**
- * Looks once more, with the team locked, in the transaction that begins to delete a volume.
+ * Checks again, with the team locked, in the transaction that begins to delete a volume.
  *
  * @throws {VolumesAreKept}
  */
@@ -52,8 +52,8 @@ async function keptVolumes({ volumes }: Pick<Reader, 'volumes'>, teamId: string)
 }
 
 /**
- * Mails what is due about the volumes of a team whose balance is used up, and returns its watch as it is then, and when
- * to look at them next; infinite: there are none. `team` was read by id in this transaction; its caller writes the watch.
+ * Sends the due mail about the volumes of a team whose balance is used up. Returns the updated watch, which the caller
+ * writes, and the time of the next check; infinite: there are no volumes. `team` was read by id in this transaction.
  */
 export async function watchVolumes(
   deps: Pick<Deps, 'clock' | 'random' | 'options'>,
@@ -89,19 +89,19 @@ async function isOnNoDeployment(
   return true;
 }
 
-/** A mail that is due: that the volumes are deleted at `deleteAt`, `noticeMs` from now. 0: they are deleted now. */
+/** A due mail: the volumes are deleted at `deleteAt`, in `noticeMs`. 0: they are deleted now. */
 export interface VolumeNotice {
   deleteAt: number;
   noticeMs: number;
 }
 
-/** A mail that is late by no more than this still says the time that was said before. */
+/** A mail up to this late keeps the announced time of deletion. */
 const LATE_MS = 3_600_000;
 
 /**
- * The next mail about the volumes of a team whose balance is used up; null: none is due. The days count from the first of
- * these mails, which is sent after the balance has reached zero. Nothing is deleted before the time that a mail said, nor
- * sooner after it than `noticesMs` says: a mail that could not be sent in time, because no server ran, puts it off.
+ * The next mail about the volumes of a team whose balance is used up; null: none is due. `keepMs` counts from the first
+ * mail, which follows the empty balance. Volumes are never deleted before the announced time, nor sooner after a mail
+ * than `noticesMs` says: a mail that is late, because no server ran, delays the deletion.
  */
 export function dueNotice(watch: BalanceWatch, policy: VolumePolicy, now: number): VolumeNotice | null {
   const { exhaustedAt, volumesDeleteAt = null, volumesNoticeMs = null } = watch;
@@ -118,7 +118,7 @@ function noticeAfter(volumesNoticeMs: number, { noticesMs }: VolumePolicy): numb
   return [...noticesMs, 0].sort((a, b) => b - a).find((ms) => ms < volumesNoticeMs);
 }
 
-/** When the next mail is due, or the deletion, which is tried in every round until nothing is left. */
+/** When the next mail or the deletion is due. The deletion is retried every round until no volume is left. */
 function nextNoticeAt(
   { volumesDeleteAt = null, volumesNoticeMs = null }: BalanceWatch,
   policy: VolumePolicy,
@@ -129,7 +129,7 @@ function nextNoticeAt(
   return Math.max(at, now + NEXT_ROUND_MS);
 }
 
-/** Whether all was mailed, and the time that was said is over. */
+/** Whether the last mail was sent and the announced time has passed. */
 export function areVolumesDue(watch: BalanceWatch, now: number): boolean {
   const { exhaustedAt, volumesDeleteAt = null, volumesNoticeMs = null } = watch;
   return exhaustedAt !== null && volumesDeleteAt !== null && volumesNoticeMs === 0 && now >= volumesDeleteAt;

@@ -7,35 +7,35 @@ import { type VolumeRecord, logNames as volumeNames } from '../model/volume-reco
 import { VolumesAreKept, volumesToDelete } from './watch-volumes.ts';
 
 /**
- * Ends deployments regardless of their minimum runtime. Each method rejects if that failed. `store` is fenced by the
- * lease of the round that decided it.
+ * Ends deployments and deletes volumes regardless of the minimum runtime. Each method rejects on failure. `store` is
+ * fenced by the lease of the round that decided it.
  */
 export interface Enforcement {
   /**
-   * Rejects with an {@link ApiError} ACTION_UNSUPPORTED where the machine cannot be stopped, and with
-   * {@link BalanceIsBack} where nothing is due any more.
+   * Rejects with {@link ApiError} ACTION_UNSUPPORTED if the machine cannot be stopped, and with {@link BalanceIsBack}
+   * if the step is no longer due.
    */
   stop(deploymentId: string, store: Store): Promise<void>;
-  /** Rejects with {@link BalanceIsBack} where nothing is due any more. */
+  /** Rejects with {@link BalanceIsBack} if the step is no longer due. */
   terminate(deploymentId: string, store: Store): Promise<void>;
-  /** Rejects with {@link VolumesAreKept} where the team has a balance again. */
+  /** Rejects with {@link VolumesAreKept} if the team has a balance again. */
   deleteVolume(volume: VolumeRecord, store: Store): Promise<void>;
 }
 
-/** The balance was above zero again before a deployment was ended: it goes on. */
+/** The balance was above zero again before the deployment was ended, so the deployment continues. */
 export class BalanceIsBack extends Error {
   override readonly name = 'BalanceIsBack';
 }
 
-/** A machine whose stop has failed for so long is terminated: nobody runs for free. */
+/** How long a failing stop is retried before the deployment is terminated instead, so that it does not run unpaid. */
 const TRY_TO_STOP_MS = 30 * 60_000;
 
 type Step = 'stop' | 'terminate';
 
 /**
- * What happens after the balance has reached zero: once the grace is over, what runs is stopped where it can be and
- * terminated where it cannot; what is stopped is terminated after a longer one; volumes are deleted after the days of
- * which mails told. A provider that hangs delays nobody.
+ * Acts after the balance has reached zero. After a grace, running deployments are stopped, or terminated if they cannot
+ * be stopped. After a longer grace, stopped ones are terminated. Volumes are deleted at the time that the mails
+ * announced. A provider that hangs does not delay the others.
  */
 export class ZeroBalance {
   readonly #deps: Pick<Deps, 'clock' | 'random' | 'log' | 'options'>;
@@ -47,7 +47,7 @@ export class ZeroBalance {
     this.#enforce = enforce;
   }
 
-  /** Begins what is due for a team whose balance has been used up since `exhaustedAt`, and does not wait for it. */
+  /** Starts the due steps for a team whose balance has been used up since `exhaustedAt`, without waiting for them. */
   async check(store: Store, teamId: string, exhaustedAt: number, now: number): Promise<void> {
     const { options } = this.#deps;
     const deployments = await store.read.deployments.list({
@@ -61,7 +61,7 @@ export class ZeroBalance {
     for (const volume of await volumesToDelete(store.read, teamId, now)) this.#beginDeletion(store, volume);
   }
 
-  /** Waits for what was begun. */
+  /** Waits for the steps that were started. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay.values());
   }
@@ -124,7 +124,7 @@ export class ZeroBalance {
   }
 }
 
-/** What is due for a deployment of a team without balance; null: nothing yet. */
+/** The step that is due for a deployment of a team without balance; null: none yet. */
 export function dueStep(
   deployment: Pick<DeploymentRecord, 'status' | 'pausedAt'>,
   exhaustedAt: number,
@@ -136,7 +136,7 @@ export function dueStep(
   return deployment.status === 'stopped' || now >= from + TRY_TO_STOP_MS ? 'terminate' : 'stop';
 }
 
-/** When the first step of a deployment of a team without balance is due; infinite: in no state that it is in now. */
+/** When the first step is due for a deployment of a team without balance; infinite in any other status. */
 export function stepDueAt(
   { status, pausedAt }: Pick<DeploymentRecord, 'status' | 'pausedAt'>,
   exhaustedAt: number,

@@ -8,7 +8,7 @@ import { type Mailer, MailRefused } from './mailer.ts';
 
 const EVERY_MS = 5_000;
 const BATCH = 20;
-/** A round gives the lease a rest before it runs out. */
+/** A round ends well before the lease expires. */
 const ROUND_MS = 20_000;
 const FIRST_RETRY_MS = 60_000;
 const LONGEST_RETRY_MS = 6 * 3_600_000;
@@ -20,9 +20,9 @@ const DELETED_AT_ONCE = 500;
 type DispatchDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'> & { mailer: Mailer | null };
 
 /**
- * The job that sends what is in the outbox. A mail whose sending was not written down, since the process died, is sent
- * again, with the same Message-ID. Without a mailer each waits for one, and is given up when it is too old to be news.
- * What is over is deleted after the time that the configuration says.
+ * The job that sends the mails of the outbox. If the process crashes before it records a sent mail, the mail is sent
+ * again with the same Message-ID. Without a mailer, mails wait and are given up when they are too old. Finished mails
+ * are deleted after the configured time.
  */
 export class MailDispatcher {
   readonly #deps: DispatchDeps;
@@ -45,7 +45,7 @@ export class MailDispatcher {
     await this.#job.stop();
   }
 
-  /** One round, where this process has the lease; it never rejects. */
+  /** Runs one round if this process holds the lease. It never rejects. */
   run(): Promise<void> {
     return this.#job.run();
   }
@@ -55,7 +55,7 @@ export class MailDispatcher {
     await this.#deleteOld(store);
   }
 
-  /** A page at a time, and the next one in the next round. */
+  /** Deletes one page per round. */
   async #deleteOld(store: Store): Promise<void> {
     const { clock, options } = this.#deps;
     const { mailsKeptMs } = options;
@@ -79,7 +79,7 @@ export class MailDispatcher {
     }
   }
 
-  /** What is said once, at the start, about a mailer that is missing, is not said again of each mail. */
+  /** Gives up a mail that is too old. Without a mailer nothing is logged, since that was logged at the start. */
   async #giveUpIfOld(
     store: Store,
     { id, kind, attempts, createdAt, lastError }: MailRecord,
@@ -121,7 +121,7 @@ export class MailDispatcher {
     await this.#write(store, mail.id, (record) => ({ ...record, attempts, lastError, dueAt }));
   }
 
-  /** Twice as long each time, and never the same for two mails. */
+  /** Doubles each time, with jitter. */
   #retryMs(attempts: number): number {
     const longestMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (attempts - 1));
     return Math.round(longestMs * (0.5 + this.#deps.random.next() / 2));

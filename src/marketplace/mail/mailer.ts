@@ -1,18 +1,18 @@
 import { createTransport, type Transporter } from 'nodemailer';
 
-/** Hands a mail to whoever delivers it. */
+/** Passes a mail on for delivery. */
 export interface Mailer {
   /**
-   * `id` makes the Message-ID, so that a mail that is handed over twice can be recognised.
+   * `id` becomes the Message-ID, by which a mail that is sent twice can be recognised.
    *
-   * @throws {MailRefused} where this mail was not taken; any other error: nobody could be asked
+   * @throws {MailRefused} if this mail was refused; any other error: no mail server could be reached
    */
   send(mail: { id: string; to: string; subject: string; text: string }): Promise<void>;
-  /** Lets the connections go. */
+  /** Closes the connections. */
   close(): void;
 }
 
-/** The mail server answered that it does not take this mail, for now or at all. */
+/** The mail server refused this mail, temporarily or permanently. */
 export class MailRefused extends Error {
   override readonly name = 'MailRefused';
 }
@@ -20,22 +20,22 @@ export class MailRefused extends Error {
 export interface SmtpOptions {
   host: string;
   port: number;
-  /** TLS from the first byte, as on port 465; otherwise STARTTLS where the server offers it. */
+  /** TLS from the first byte, as on port 465. Otherwise STARTTLS if the server offers it. */
   secure: boolean;
   user?: string;
   password?: string;
-  /** Such as `Berth <no-reply@example.com>`. */
+  /** A sender such as `Berth <no-reply@example.com>`. */
   from: string;
-  /** Whether nothing is sent without TLS. Left out: where there is a password. */
+  /** Whether TLS is required for sending. Default: true if there is a password. */
   requireTls?: boolean;
-  /** Certificates that are trusted beside the usual ones, in PEM. */
+  /** Additional trusted certificates, in PEM. */
   ca?: string;
 }
 
 const CONNECT_MS = 10_000;
 const ANSWER_MS = 20_000;
 
-/** Hands mails to an SMTP server. */
+/** Sends mails through an SMTP server. */
 export class SmtpMailer implements Mailer {
   readonly #transport: Transporter;
   readonly #from: string;
@@ -54,7 +54,7 @@ export class SmtpMailer implements Mailer {
       connectionTimeout: CONNECT_MS,
       greetingTimeout: CONNECT_MS,
       socketTimeout: ANSWER_MS,
-      // A mail is text: nothing in it is fetched.
+      // Mails are plain text, so no content needs to be fetched.
       disableFileAccess: true,
       disableUrlAccess: true,
     });
@@ -80,7 +80,7 @@ export class SmtpMailer implements Mailer {
   }
 }
 
-/** Whether the server spoke of this mail; a wrong password is not about the mail. */
+/** Whether the server refused this mail. A wrong password does not concern the mail. */
 function isRefusal(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   const { responseCode, code } = error as Error & { responseCode?: number; code?: string };

@@ -8,7 +8,7 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
 
 const MAX_PHRASE_LENGTH = 100;
-/** A mail names so many volumes. */
+/** The most volumes that one mail lists. */
 const MAX_LISTED = 20;
 
 export interface Message {
@@ -158,7 +158,7 @@ export function backInStockMessage(
   ]);
 }
 
-/** Such as `1 h 30 min`. */
+/** Formats minutes, such as `1 h 30 min`. */
 export function toDuration(minutes: number): string {
   const hours = Math.floor(minutes / 60);
   const rest = Math.floor(minutes % 60);
@@ -174,7 +174,7 @@ function toMinutes(ms: number): number {
   return Math.ceil(ms / 60_000);
 }
 
-/** Somebody else's words, fit for a subject or a line, and not many of them. */
+/** Shortens text from users or providers to fit a subject or a line. */
 function toPhrase(text: string): string {
   return toOneLine(text, MAX_PHRASE_LENGTH);
 }

@@ -7,7 +7,7 @@ import { queueMail } from './outbox.ts';
 type Class = MailRecord['class'];
 const classes: readonly Class[] = ['billing', 'deployment', 'marketing'];
 
-/** The classes of which mail reaches a user with these wishes. */
+/** The mail classes that reach a user with these settings. */
 async function reached(wishes: { wantsDeploymentMail: boolean; wantsMarketingMail: boolean }) {
   const { deps, store } = await openBooks();
   for (const mailClass of classes) {

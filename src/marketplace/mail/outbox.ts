@@ -9,8 +9,8 @@ import { deploymentFailedMessage, deploymentReadyMessage } from './messages.ts';
 export type News = Pick<MailRecord, 'class' | 'kind' | 'dedupeKey' | 'subject' | 'text'>;
 
 /**
- * Decides on a mail to a user, who wants its class; it is sent after the transaction. The same news, by its
- * `dedupeKey`, is mailed to a user once.
+ * Queues a mail to a user who wants its class; it is sent after the transaction. A user gets the same news only once,
+ * by its `dedupeKey`.
  */
 export async function queueMail(
   { random, clock }: Pick<Deps, 'random' | 'clock'>,
@@ -34,7 +34,9 @@ export async function queueMail(
   });
 }
 
-/** M: Events: "Marketing emails can be switched off; account and billing emails cannot"; deployments are opt-in. */
+/**
+ * M: Events: "Marketing emails can be switched off; account and billing emails cannot". Deployment mails are opt-in.
+ */
 function wants(
   user: Pick<UserRecord, 'wantsDeploymentMail' | 'wantsMarketingMail'>,
   mailClass: MailRecord['class'],
@@ -43,7 +45,7 @@ function wants(
   return mailClass === 'deployment' ? user.wantsDeploymentMail : user.wantsMarketingMail;
 }
 
-/** Mails news of a team's money to its owner and admins. */
+/** Queues a billing mail for the owner and the admins of a team. */
 export async function mailManagers(
   deps: Pick<Deps, 'random' | 'clock'>,
   tx: Pick<Transaction, 'teams' | 'users' | 'mail'>,
@@ -57,7 +59,10 @@ export async function mailManagers(
   }
 }
 
-/** Mails that a deployment is ready or has failed to the user who made it, if they opted in (M: Events). */
+/**
+ * Queues a mail about a deployment that is ready or has failed, to the user who created it, if they opted in (M:
+ * Events).
+ */
 export async function notifyDeployment(
   deps: Pick<Deps, 'random' | 'clock'>,
   tx: Pick<Transaction, 'users' | 'mail'>,

@@ -6,13 +6,13 @@ import { SmtpMailer, type SmtpOptions } from './mailer.ts';
 export interface ReceivedMail {
   from: string;
   to: string[];
-  /** The whole message, with its headers. */
+  /** The whole message with its headers. */
   raw: string;
   isSecure: boolean;
   user: string | undefined;
 }
 
-/** A real SMTP server on a free port. `answer` may refuse: what it returns is the reply. */
+/** A real SMTP server on a free port. `answer` may return a reply that refuses the message. */
 export async function startSmtpServer(
   options: SMTPServerOptions & { answer?: (nth: number) => { code: number; text: string } | null } = {},
 ) {
@@ -44,7 +44,7 @@ export async function startSmtpServer(
     },
     ...rest,
   });
-  // A client that breaks off is what some tests want.
+  // Some tests need a client that disconnects early.
   server.on('error', () => undefined);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.server.address() as AddressInfo;

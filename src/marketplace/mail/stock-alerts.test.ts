@@ -7,7 +7,7 @@ import { StockAlerts, subscribeToStock, unsubscribeFromStock } from './stock-ale
 
 const wanted = { userId, providerId: 'provider-a', offerId: 'h100', region: null };
 
-/** A marketplace with one provider, whose stock of one offer can be set. */
+/** A marketplace with one provider and one offer, whose stock the test can set. */
 async function openShop() {
   const books = await openBooks();
   const shop = { refreshedAt: 1 as number | null, inStockRegions: ['eu-1'] as string[], maintenance: false };

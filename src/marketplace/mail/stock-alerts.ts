@@ -11,7 +11,7 @@ import { queueMail } from './outbox.ts';
 
 const EVERY_MS = 60_000;
 
-/** The job that mails those who asked for it when what was sold out can be deployed again (M: Events). */
+/** The job that mails subscribers when a sold-out configuration can be deployed again (M: Events). */
 export class StockAlerts {
   readonly #deps: Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'providers'>;
   readonly #job: LeasedJob<Store>;
@@ -33,7 +33,7 @@ export class StockAlerts {
     return this.#job.stop();
   }
 
-  /** One round, where this process has the lease; it never rejects. */
+  /** Runs one round if this process holds the lease. It never rejects. */
   run(): Promise<void> {
     return this.#job.run();
   }
@@ -67,13 +67,13 @@ export class StockAlerts {
 }
 
 export interface Stock {
-  /** Null: it is not sold at all now. */
+  /** Null: the offer is not sold now. */
   offer: CatalogOffer | null;
-  /** Those of the alert where it can be deployed now; none: it is sold out. */
+  /** The regions of the alert where the offer can be deployed now. Empty: it is sold out. */
   regions: readonly string[];
 }
 
-/** The stock that an alert is about; null: the catalog of the provider has not been read. */
+/** The stock for an alert; null: the provider's catalog has not been read. */
 function stockOf(
   providers: Providers,
   { providerId, offerId, region }: Pick<StockAlertRecord, 'providerId' | 'offerId' | 'region'>,
@@ -86,8 +86,7 @@ function stockOf(
 }
 
 /**
- * Subscribes a user to a configuration: they are mailed once each time that it returns to stock. Asking twice is asking
- * once.
+ * Subscribes a user to a configuration: they get one mail each time it returns to stock. Idempotent.
  *
  * @throws {OperatorError}
  */
@@ -99,7 +98,7 @@ export async function subscribeToStock(
   if (providers.get(providerId) === undefined)
     throw new OperatorError(`There is no provider "${providerId}": there are ${providers.ids().join(', ')}.`);
   return store.transact(async (tx) => {
-    // Locks the user, so that two at once do not both add one.
+    // Locks the user, so that two concurrent calls do not both add an alert.
     if ((await tx.users.byId(userId)) === null)
       throw new OperatorError(`There is no user "${userId}": see \`berth marketplace users ls\`.`);
     const known = (await tx.stockAlerts.ofUser(userId)).find(

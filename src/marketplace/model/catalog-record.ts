@@ -1,29 +1,29 @@
 import type { Configuration } from '../../contract/configuration.ts';
 import type { VolumeLocation } from '../../contract/volume.ts';
 
-/** What a provider sells, as the holder of its first range read it last. */
+/** The catalog of a provider, as the holder of its first range last read it. */
 export interface CatalogRecord {
   providerId: string;
-  /** Grows whenever `published` or `problems` changes. */
+  /** Increases whenever `published` or `problems` changes. */
   version: number;
-  /** When all of it was last read, in milliseconds since the epoch; null: never. */
+  /** When configurations and availability were last both read, in milliseconds since the epoch; null: never. */
   readAt: number | null;
-  /** Null: it was never read as a whole. */
+  /** Null: configurations and availability were never both read. */
   published: PublishedCatalog | null;
-  /** What was wrong with the last reading. */
+  /** Problems found in the last reading. */
   problems: readonly string[];
 }
 
-/** The provider's answers, without the marketplace's configuration: each process makes its offers of them. */
+/** The provider's answers, without the marketplace's configuration. Each process derives its offers from them. */
 export interface PublishedCatalog {
   configurations: readonly Configuration[];
   available: readonly AvailableConfiguration[];
-  /** What it published before and does not publish any more, the latest first: deployments may run on it. */
+  /** Configurations that the provider no longer publishes, the latest first. Deployments may still run on them. */
   withdrawn: readonly Configuration[];
   volumeLocations: readonly VolumeLocation[];
 }
 
-/** O: `/availability` is the real-time answer, and spot prices move. */
+/** The current stock and prices. O: `/availability` is the real-time answer, and spot prices move. */
 export type AvailableConfiguration = Pick<
   Configuration,
   'id' | 'regions' | 'price_per_hour' | 'spot_price_per_hour'

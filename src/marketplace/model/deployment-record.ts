@@ -9,59 +9,64 @@ import type { MarketplaceOptions } from './options.ts';
 /** The progress of creating the instance at the provider. */
 export interface Launch {
   /**
-   * `wanted`: no create was sent. `sent`: one was sent, and may have made an instance; it is never sent again. `made`:
-   * the provider's id is known. `over`: nothing is made any more.
+   * `wanted`: no create was sent. `sent`: one was sent and may have made an instance; it is never sent again. `made`:
+   * the provider's id is known. `over`: no instance will be made.
    */
   state: 'wanted' | 'sent' | 'made' | 'over';
-  /** What the provider is asked for; null once it is not needed any more, since it holds what the user sent. */
+  /** The body of the create. Null once it is no longer needed, since it contains the user's data. */
   request: CreateInstanceRequest | null;
-  /** When the create was sent last. */
+  /** When the create was last sent. */
   sentAt: number | null;
-  /** How often the provider's list was searched without success since an answer was lost. */
+  /** How often the provider's list was searched in vain since the answer to the create was lost. */
   looks: number;
-  /** The request that made the deployment, as its line in the log names it. Absent: it is older than this field. */
+  /** The id of the request that made the deployment, as in the log. Absent on rows older than this field. */
   requestId?: string;
 }
 
-/** A change of a deployment. `volume`: one of a volume on it, which has its own attempts; nothing is sent for this one. */
+/**
+ * A pending change of a deployment. `volume` means a change of an attached volume: the volume's own intent counts the
+ * attempts, and nothing is sent for this one.
+ */
 export interface DeploymentIntent extends Intent<'pause' | 'resume' | 'restart' | 'volume'> {
-  /** When the provider last said whether a restart goes on, if this did not end the intent. */
+  /** When the provider last reported on the restart without ending the intent. */
   checkedAt?: number;
 }
 
-/** A status that the provider shows and that has to be confirmed before it is applied. */
+/** A status that the provider shows but that must be confirmed before it is applied. */
 export interface Suspicion {
-  /** `GONE`: 404. */
+  /** `GONE`: the provider answered 404. */
   status: InstanceStatus | 'GONE';
-  /** The first observation: what it confirms holds from here on. */
+  /** The time of the first observation. Once confirmed, the status counts from here. */
   since: number;
-  /** How many polls in a row have said so. */
+  /** How many consecutive polls showed it. */
   polls: number;
-  /** Whether the provider's list has said so too. */
+  /** Whether the provider's list showed it too. */
   isListed: boolean;
 }
 
-/** The proof that a machine is what M: calls running: "reachable by SSH". Given once, before it runs. */
+/** The proof that a machine is running as M: defines it: "reachable by SSH". Made once, before the deployment runs. */
 export interface SshProof {
   /** The public keys that the machine was made with. */
   keys: string[];
-  /** When its provider first showed it ONLINE: the window for the proof begins here. */
+  /** When the provider first showed the machine ONLINE. The time limit for the proof starts here. */
   onlineAt: number | null;
-  /** The number of attempts that failed, or proved an endpoint that has changed since. */
+  /** Attempts that failed, plus those that proved an endpoint that has changed since. */
   attempts: number;
-  /** The step at which the last try failed. */
+  /** The step at which the last attempt failed. */
   failedAt: ProbeStep | null;
-  /** The endpoint that let the keys in, as `user@host:port`. */
+  /** The endpoint that accepted the keys, as `user@host:port`. */
   provedEndpoint: string | null;
   provedAt: number | null;
 }
 
-/** What became of the provider's instance after the deployment ended. `none`: there is none, or it is kept: see `isLost`. */
+/**
+ * The state of the provider's instance after the deployment ended. `none`: there is none, or it is kept; see `isLost`.
+ */
 export type Cleanup = 'none' | 'wanted' | 'done';
 
 export interface DeploymentRecord {
   id: string;
-  /** A display label, as it was sent. */
+  /** A display label, exactly as it was sent. */
   name: string;
   userId: string;
   teamId: string;
@@ -80,9 +85,9 @@ export interface DeploymentRecord {
   tempSshKeyId: string | null;
   sshKeyName: string;
   sshKeyFingerprint: string;
-  /** Of the offer, when it was deployed. */
+  /** The offer's extras at the time of the create. */
   extras: Record<string, unknown>;
-  /** The machine type's own minimum reservation. */
+  /** The machine type's minimum reservation. */
   providerMinimumRuntimeMinutes: number | null;
 
   status: DeploymentStatus;
@@ -93,56 +98,56 @@ export interface DeploymentRecord {
   failureReason: FailureReason | null;
   failureDetails: string | null;
 
-  /** What the provider asks for the running instance; null: it is older than this field. */
+  /** The provider's price of the running instance; null on rows older than this field. */
   providerRateMicroUsd: number | null;
-  /** What the provider asked when it was ordered; null: it is older than this field. */
+  /** The provider's price at the time of the order; null on rows older than this field. */
   orderedProviderRateMicroUsd: number | null;
-  /** The price of the running instance, with the markup, and what the team pays of it. */
+  /** The price of the running instance with the markup, and that price after the team's discount. */
   originalRateMicroUsd: number;
   rateMicroUsd: number;
   discountPercentage: number;
-  /** Null until it was stopped once. */
+  /** Null until the first stop. */
   originalStoppedRateMicroUsd: number | null;
   stoppedRateMicroUsd: number | null;
-  /** The sum of what the ledger has taken for it. Written by the ledger alone. */
+  /** The total that the ledger has charged. Only the ledger writes it. */
   totalCostMicroUsd: number;
-  /** The end of the newest slice. Written by the ledger alone. */
+  /** The end of the newest slice. Only the ledger writes it. */
   lastCreditDeductionAt: number | null;
 
   createdAt: number;
-  /** The first observed `running`. */
+  /** When the provider was first observed `running`. */
   startedAt: number | null;
-  /** When it ended. */
+  /** When the deployment ended. */
   stoppedAt: number | null;
-  /** The last stop; null while it is not stopped. */
+  /** When the current stop began; null while it is not stopped. */
   pausedAt: number | null;
-  /** The length of the stops that are over, in milliseconds. */
+  /** The total length of the finished stops, in milliseconds. */
   pausedMs: number;
 
-  /** The unique name that it has at the provider, by which a lost one is found. */
+  /** The unique name of the instance at the provider. A lost instance is found by it. */
   providerName: string;
   providerInstanceId: string | null;
   launch: Launch;
   action: DeploymentIntent | null;
-  /** Of the last change that was refused. The next change leaves it: a request may not have read it yet. */
+  /** The last refused change. The next change keeps it, since a request may not have read it yet. */
   refusal: Refusal | null;
   suspicion: Suspicion | null;
-  /** When the provider last confirmed the record: it is billed at least until then. */
+  /** When the provider last confirmed the record. It is billed at least until then. */
   observedAt: number | null;
   cleanup: Cleanup;
-  /** Grows with every write; an observation of an older revision is not applied. */
+  /** Increases with every write. An observation made at an older revision is not applied. */
   revision: number;
-  /** Null before its instance is known, and where it is older than the proof. */
+  /** Null until the instance is known, and on rows older than the proof. */
   sshProof: SshProof | null;
 }
 
-/** What all lines of the log about a deployment share, from its create on. */
+/** The fields that all log lines about a deployment share, from its create on. */
 export function logNames({ id, teamId, launch }: Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'>) {
   const { requestId } = launch;
   return { deployment: id, team: teamId, ...(requestId !== undefined && { request_id: requestId }) };
 }
 
-/** Whether it may still run, and cost. */
+/** Whether the deployment can still run and cost something. */
 export function isActive({ status }: Pick<DeploymentRecord, 'status'>): boolean {
   return activeStatuses.includes(status);
 }
@@ -150,8 +155,8 @@ export function isActive({ status }: Pick<DeploymentRecord, 'status'>): boolean 
 export type LostDeployment = DeploymentRecord & { providerInstanceId: string };
 
 /**
- * Whether it ended because its provider answered 404 for its instance. If that is there after all, it is kept: absence
- * is never an order, so only an operator has it deleted.
+ * Whether the deployment ended because its provider answered 404 for the instance. If the instance appears again, it is
+ * kept: a 404 does not authorise a deletion, so only an operator may delete it.
  */
 export function isLost(record: DeploymentRecord): record is LostDeployment {
   return !isActive(record) && record.providerInstanceId !== null && record.cleanup === 'none';
@@ -165,7 +170,7 @@ const progressTexts: Readonly<Record<DeploymentIntent['kind'], string>> = {
 };
 
 /**
- * One change at a time (M: 409, "Another change (volume change, earlier restart) is in flight").
+ * Allows one change at a time (M: 409, "Another change (volume change, earlier restart) is in flight").
  *
  * @throws {ApiError} CHANGE_IN_PROGRESS
  */

@@ -1,32 +1,32 @@
-/** What is billed. */
+/** The kinds of things that are billed. */
 export type SubjectKind = 'deployment' | 'volume';
 
-/** A time in which one subject costs one rate. Those of a subject follow on each other without a gap or an overlap. */
+/** A period in which one subject has one rate. The segments of a subject are contiguous and do not overlap. */
 export interface SegmentRecord {
   id: string;
   subjectKind: SubjectKind;
-  /** A deployment's `id`, a volume's `id`. */
+  /** The `id` of the deployment or volume. */
   subjectId: string;
   teamId: string;
   state: 'running' | 'stopped' | 'stored';
-  /** What the team pays. */
+  /** The team's rate, after discounts. */
   rateMicroUsdPerHour: number;
   originalRateMicroUsdPerHour: number;
-  /** What the provider asks for it, for the margin; null: nobody knows. */
+  /** The provider's rate, for the margin; null: unknown. */
   providerRateMicroUsdPerHour: number | null;
   discountPercentage: number;
   startedAt: number;
   /** Null: open. A subject has at most one open segment. */
   endedAt: number | null;
-  /** Up to when it was posted; what came to nothing has no slice. `startedAt` where nothing was. */
+  /** The end of the posted part; `startedAt` where nothing was posted. A period that cost nothing has no slice. */
   postedUntil: number;
   /** The sum of the slices: always floor(rate × (postedUntil − startedAt)). */
   postedMicroUsd: number;
-  /** When the billing job looks at it next. Of no meaning once it has ended. */
+  /** When the billing job next processes it. Meaningless once the segment has ended. */
   nextPostAt: number;
 }
 
-/** A part of a segment that was taken from the balance; unique per segment and end. */
+/** A part of a segment that was charged to the balance. Unique per segment and end. */
 export interface SliceRecord {
   segmentId: string;
   sliceEnd: number;
@@ -36,75 +36,84 @@ export interface SliceRecord {
 
 export type LedgerTransactionKind = 'usage' | 'top_up' | 'grant' | 'adjustment';
 
-/** One event of the books; its entries add up to zero. Never changed, never deleted. */
+/**
+ * One event in the ledger. Its entries add up to zero. It is never deleted or changed, except that slices are rolled
+ * up.
+ */
 export interface LedgerTransactionRecord {
   id: string;
   kind: LedgerTransactionKind;
   teamId: string;
   at: number;
   memo: string;
-  /** Unique where there is one: the same event is booked once. */
+  /** Unique where present, so the same event is booked only once. */
   reference: string | null;
 }
 
-/** `team:<id>` is what a team has left to spend; the others are the house's. */
+/** `team:<id>` holds what a team has left to spend. The others are the operator's accounts. */
 export type LedgerAccount = `team:${string}` | 'revenue:compute' | 'revenue:storage' | 'cash' | 'promotion';
 
 export interface LedgerEntryRecord {
   transactionId: string;
   account: LedgerAccount;
-  /** Positive: more to spend for a team, more earned or given for the house's accounts. */
+  /**
+   * Positive for a team: more to spend; for `revenue:*`: more earned. Payments and grants make `cash` and `promotion`
+   * negative.
+   */
   amountMicroUsd: number;
 }
 
-/** The booking of what a segment took for a time, once from the team and once to the house. */
+/** The ledger transaction for one period of a segment: one entry for the team, one for the revenue account. */
 export interface Usage {
   transaction: LedgerTransactionRecord;
   entries: readonly Omit<LedgerEntryRecord, 'transactionId'>[];
   amountMicroUsd: number;
 }
 
-/** A segment as it is once it is posted further, and what that takes; null: less than a micro-USD. */
+/** A segment after a further posting, and the amount posted; null: less than a micro-USD. */
 export interface Posting {
   segment: SegmentRecord;
   usage: Usage | null;
 }
 
-/** What a team has at a moment, and how fast it is used. */
+/** A team's balance at one moment, and the rate at which it decreases. */
 export interface BalanceReading {
   at: number;
-  /** With what was used and not taken yet. */
+  /** The stored balance less the accrued cost that is not posted yet. */
   balanceMicroUsd: number;
   burnMicroUsdPerHour: number;
 }
 
-/** How long the balance lasts; infinite where nothing is used. */
+/** The minutes until the balance is used up; infinite where nothing is billed. */
 export function remainingMinutes({ balanceMicroUsd, burnMicroUsdPerHour }: BalanceReading): number {
   if (balanceMicroUsd <= 0) return 0;
   return burnMicroUsdPerHour === 0 ? Number.POSITIVE_INFINITY : (60 * balanceMicroUsd) / burnMicroUsdPerHour;
 }
 
-/** A deployment or a volume that its provider answers 404 for although nobody asked for its end. */
+/** A deployment or volume for which its provider answers 404 although no end was requested. */
 export interface LossRecord {
   subjectId: string;
   kind: 'deployment' | 'volume';
   providerId: string;
-  /** When it ended by that, or was first held. */
+  /** When the loss ended it, or when it was first held. */
   at: number;
-  /** Too many are lost: it is kept as it is until the provider shows it again, or an operator accepts. */
+  /**
+   * The loss exceeds the limit: the subject is kept as it is until the provider shows it again or an operator accepts
+   * the loss.
+   */
   isHeld: boolean;
 }
 
-/** A class decides whether it can be switched off (M: Events). */
+/** The class decides whether the mail can be switched off (M: Events). */
 export type MailClass = 'billing' | 'deployment' | 'marketing';
 
-/** A mail that was decided on in a transaction and is sent after it. */
+/** A mail that a transaction wrote and that is sent after the commit. */
 export interface MailRecord {
   id: string;
   class: MailClass;
-  /** What it is about, such as `low_balance`. */
+  /** The event, such as `low_balance`. */
   kind: string;
-  /** Unique: the same news is mailed once. */
+  /** Unique, so that the same event is mailed only once. */
   dedupeKey: string;
   to: string;
   subject: string;
@@ -114,6 +123,6 @@ export interface MailRecord {
   attempts: number;
   lastError: string | null;
   sentAt: number | null;
-  /** When it was given up. */
+  /** When the server stopped trying to send it. */
   failedAt: number | null;
 }

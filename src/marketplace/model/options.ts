@@ -1,81 +1,86 @@
 import { DAY_MS } from '../../ports/clock.ts';
 
-/** How much may be lost at a provider before an operator has to decide. */
+/** The losses at a provider that are accepted without an operator's decision. */
 export interface LossCapOptions {
-  /** Of what there was at the provider, from 0 to 1. */
+  /** The share of the live deployments and volumes at the provider, from 0 to 1. */
   share: number;
-  /** However little there was. */
+  /** The number that is always accepted, even if the share allows fewer. */
   least: number;
   windowMs: number;
 }
 
-/** What the configuration sets. Times are in milliseconds unless their name says otherwise. */
+/** The options from the configuration. Times are in milliseconds unless the name says otherwise. */
 export interface MarketplaceOptions {
-  /** The account minimum before a terminate (M: Deployments, rule 4). */
+  /** The account's minimum runtime before a terminate (M: Deployments, rule 4). */
   minimumRuntimeMinutes: number;
   polling: {
-    /** Between two polls of an active deployment: 10 to 30 s, with jitter. */
+    /** Time between two polls of an active deployment: 10 to 30 s, with jitter. */
     intervalMs: readonly [number, number];
-    /** A call to a provider that takes longer is a timeout. */
+    /** The time after which a call to a provider counts as timed out. */
     callTimeoutMs: number;
-    /** Polls, launches, deletions at one provider at once, by all servers; as many changes for requests beside them. */
+    /**
+     * Maximum concurrent polls, launches and deletions per provider, over all servers. Changes that requests wait for
+     * have a second limit of the same size.
+     */
     concurrency: number;
-    /** How long a dedicated instance may read stopped or offline before that is believed. */
+    /** How long a dedicated instance must appear stopped or offline before that is accepted. */
     blinkMs: number;
-    /** The shortest time between the first 404 and the reading of the list that confirms it. */
+    /** The shortest time between the first 404 and the list that confirms it. */
     goneAfterMs: number;
-    /** Between two comparisons of a provider's list with the deployments. */
+    /** Time between two comparisons of a provider's list with the deployments. */
     sweepMs: number;
     catalogMs: number;
-    /** How long a lost create is looked for in the provider's list. */
+    /** How long a create without an answer is searched for in the provider's list. */
     findCreateMs: number;
-    /** After this a change that was sent to a provider, and never showed, is not waited for any more. */
+    /** The time after which the server gives up waiting for a sent change to take effect. */
     actionMs: number;
-    /** How long a machine may take from its provider's first ONLINE until it can be logged in to by SSH. */
+    /** The longest time from the provider's first ONLINE to a successful SSH login. */
     sshWindowMs: number;
   };
   maxLosses: LossCapOptions;
-  /** So long after it was written a mail that was sent, or given up, is deleted; null: never. */
+  /** How long a mail that was sent or given up is kept after it was written; null: forever. */
   mailsKeptMs: number | null;
-  /** For how long the audit log is kept. */
+  /** How long the audit log is kept. */
   auditKeptMs: number;
-  /** How long a request waits for its change at the provider; then it answers 504 if the change was sent, else 502. */
+  /** How long a request waits for its change at the provider. Then it answers 504 if the change was sent, else 502. */
   lifecycleWaitMs: number;
   spending: {
-    /** A balance must last so long for all that a team pays for, or nothing is added to it. */
+    /** How long the balance must last for everything that the team pays for before anything can be added. */
     balanceForMs: number;
     teamLimits: TeamLimits;
   };
   billing: {
-    /** Slices end at multiples of it; null: each segment has one an hour, at a minute and second of its own. */
+    /** Slices end at multiples of this; null: each segment has one slice an hour, at its own minute and second. */
     sliceMs: number | null;
-    /** When slices become one line for each day and segment. */
+    /** When slices become one line per segment and day. */
     rollUp: RollUpOptions;
-    /** What a team that spent so much in the last 30 days gets, from the next day on. */
+    /** The discount of a team that spent this amount in the last 30 days, from the next day on. */
     volumeDiscounts: readonly { spendMicroUsd: number; percentage: number }[];
-    /** What happens after the balance has reached zero. */
+    /** What happens after the balance reached zero. */
     zeroBalance: {
       graceMs: number;
       stoppedGraceMs: number;
-      /** What happens to volumes. */
       volumes: VolumePolicy;
     };
   };
 }
 
 export interface RollUpOptions {
-  /** So long after the end of their day; null: never. More than the 30 days of which volume discounts read the use. */
+  /**
+   * How long after the end of their day slices are rolled up; null: never. Longer than the 30 days that volume
+   * discounts read.
+   */
   afterMs: number | null;
-  /** A UTC day. */
+  /** One UTC day. */
   periodMs: number;
 }
 
-/** The most that one team may have at the same time; null: any number. */
+/** Limits on what one team has at the same time; null: no limit. */
 export interface TeamLimits {
-  /** Those that are not over. */
+  /** Deployments that have not ended. */
   deployments: number | null;
   volumes: number | null;
-  /** Of all its volumes together. */
+  /** The total size of all its volumes. */
   volumeGb: number | null;
 }
 
@@ -99,7 +104,7 @@ export const defaultOptions: MarketplaceOptions = {
   lifecycleWaitMs: 20_000,
   spending: {
     balanceForMs: 3_600_000,
-    // Twice the largest volume that any provider has.
+    // Twice the largest volume that any provider offers.
     teamLimits: { deployments: 50, volumes: 100, volumeGb: 524_288 },
   },
   billing: {
@@ -114,16 +119,16 @@ export const defaultOptions: MarketplaceOptions = {
   },
 };
 
-/** M: Limits, and a window of our own for what M: gives none. */
+/** M: Limits, plus Berth's own window for requests that M: does not limit. */
 export interface RateLimitOptions {
   windowMs: number;
-  /** GET /api/providers and GET /api/gpu-offers, for each address. */
+  /** GET /api/providers and GET /api/gpu-offers, per address. */
   catalogReads: number;
-  /** Deployments but for creates, can-terminate, SSH keys, balance and teams, for each address. */
+  /** Deployments except creates, can-terminate, SSH keys, balance and teams, per address. */
   accountRequests: number;
-  /** POST /api/deployments, for each user that has no number of their own. */
+  /** POST /api/deployments, per user without a limit of their own. */
   creates: number;
-  /** Everything else, for each address. */
+  /** All other requests, per address. */
   otherRequests: number;
 }
 
@@ -135,9 +140,9 @@ export const defaultRateLimits: RateLimitOptions = {
   otherRequests: 250,
 };
 
-/** How long the volumes of a team without balance are kept, and when that is mailed. */
+/** How long the volumes of a team without balance are kept, and when the team is warned. */
 export interface VolumePolicy {
   keepMs: number;
-  /** So long before the deletion it is mailed again. */
+  /** How long before the deletion each further warning is mailed. */
   noticesMs: readonly number[];
 }

@@ -6,7 +6,7 @@ import type { Reader, TeamReader } from './store.ts';
 import type { VolumeRecord } from './volume-record.ts';
 
 /**
- * The deployment, if it is of a team of the caller; locked where `read` is a transaction.
+ * The deployment, if it belongs to a team of the caller. Locked where `read` is a transaction.
  *
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
@@ -23,7 +23,7 @@ export async function ownDeployment(
 }
 
 /**
- * The volume, if it is of a team of the caller; locked where `read` is a transaction.
+ * The volume, if it belongs to a team of the caller. Locked where `read` is a transaction.
  *
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
@@ -39,16 +39,16 @@ export async function ownVolume(
   return record;
 }
 
-/** The team of an id or a slug; null: there is none. Of two that one text means, it is the one of that id. */
+/** The team with this id or slug; null: there is none. If both match, the id wins. */
 export async function teamOf(teams: TeamReader, idOrSlug: string): Promise<TeamRecord | null> {
   const known = await teams.byId(idOrSlug);
   if (known !== null) return known;
   const found = await teams.bySlug(idOrSlug);
-  // Read by its id, it is locked where this is a transaction.
+  // Read again by its id, which locks the row where this is a transaction.
   return found && teams.byId(found.id);
 }
 
-/** The team of an id or a slug. @throws {OperatorError} */
+/** The team with this id or slug. @throws {OperatorError} */
 export async function findTeam(teams: TeamReader, idOrSlug: string): Promise<TeamRecord> {
   const team = await teamOf(teams, idOrSlug);
   if (team === null) throw noSuchTeam(idOrSlug);
@@ -62,17 +62,17 @@ export function noSuchTeam(idOrSlug: string): OperatorError {
   );
 }
 
-/** Who sends a request. What else is known of them is read where it is needed, in the transaction that needs it. */
+/** The user who sends a request. Other facts about the user are read in the transaction that needs them. */
 export interface Caller {
   userId: string;
-  /** Told the team of what the request is about, for the log. */
+  /** Called with the team that the request concerns, for the log. */
   actsFor?: (teamId: string) => void;
 }
 
-/** An operator asked for what cannot be done; the message says why, and what to do. */
+/** An operator asked for something impossible. The message gives the reason and the remedy. */
 export class OperatorError extends Fatal {
   override readonly name = 'OperatorError';
-  /** What the operator's API answers. */
+  /** The error code in the operator API's answer. */
   readonly code: 'invalid_request' | 'not_found';
 
   constructor(message: string, code: OperatorError['code'] = 'invalid_request') {

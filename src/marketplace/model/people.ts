@@ -2,37 +2,37 @@ import type { TeamRole } from '../contract/team.ts';
 
 export interface UserRecord {
   id: string;
-  /** Unique, in lower case. */
+  /** Unique, lower case. */
   email: string;
   name: string;
-  /** The team that a request without `teamId` means; null until there is one. */
+  /** The team of a request without `teamId`; null until there is one. */
   currentTeamId: string | null;
   /** M: Authentication, 1: "access to key generation is controlled by a whitelist". */
   mayMakeKeys: boolean;
-  /** POST /api/deployments in 15 minutes; null: the server's default; -1: no limit (M: Limits). */
+  /** Limit of POST /api/deployments in 15 minutes; null: the server's default; -1: no limit (M: Limits). */
   createLimit: number | null;
-  /** The account minimum before a terminate; null: the server's default. */
+  /** The account's minimum runtime before a terminate; null: the server's default. */
   minimumRuntimeMinutes: number | null;
-  /** Deployment ready and failed: opt-in (M: Events). */
+  /** Mail when a deployment is ready or failed: opt-in (M: Events). */
   wantsDeploymentMail: boolean;
-  /** Marketing mail can be switched off, account and billing mail cannot. */
+  /** Marketing mail can be switched off; account and billing mail cannot. */
   wantsMarketingMail: boolean;
   createdAt: number;
 }
 
-/** What the low-balance mails of a team have got to. */
+/** The state of a team's low-balance mails. */
 export interface BalanceWatch {
-  /** The lowest threshold that was mailed in this episode, in minutes; null: none. */
+  /** The lowest threshold mailed in this episode, in minutes; null: none. */
   mailedMinutes: number | null;
-  /** The threshold that the last reading was under, which is mailed once a second reading confirms it. */
+  /** The threshold that the last reading was under. It is mailed once a second reading confirms it. */
   pendingMinutes: number | null;
-  /** Since when readings have been well above every threshold; the episode ends when that lasts. */
+  /** Since when readings have been well above every threshold. The episode ends once that has lasted. */
   recoveredSince: number | null;
-  /** When the balance reached zero and the notice was sent; null: it is above. */
+  /** When the balance reached zero and the notice was sent; null: the balance is above zero. */
   exhaustedAt: number | null;
-  /** When the team's volumes are deleted, as it was mailed; null: nothing was. Older rows do not have it. */
+  /** When the team's volumes are deleted, as the mail said; null: no mail was sent. Absent on older rows. */
   volumesDeleteAt?: number | null;
-  /** How long before that it was mailed last. 0: nothing more is mailed before they are deleted. */
+  /** How long before the deletion the last warning was due. 0: no further warning is sent. */
   volumesNoticeMs?: number | null;
 }
 
@@ -42,20 +42,20 @@ export interface TeamRecord {
   /** Unique. */
   slug: string;
   ownerId: string;
-  /** The sum of the ledger entries of the team's account, in micro-USD. Written by the ledger alone. */
+  /** The sum of the ledger entries of the team's account, in micro-USD. Only the ledger writes it. */
   balanceMicroUsd: number;
   watch: BalanceWatch;
   createdAt: number;
 }
 
-/** What is being billed to a team, summed up: the database keeps it with each change. */
+/** The sums over a team's open segments. The database updates them with each change. */
 export interface TeamLoad {
   openSegments: number;
-  /** What the open segments cost per hour before discounts, each rounded up to a thousandth of a USD. */
+  /** The hourly cost of the open segments before discounts, each rounded up to a thousandth of a USD. */
   openRateMilliUsd: number;
-  /** The sum over them of that rate times the whole minutes, since 1970, up to which each was posted. */
+  /** Sum over the open segments of that rate times `postedUntil` in whole minutes since 1970. */
   openPosted: number;
-  /** The latest moment up to which one of them ever was posted. */
+  /** The latest time up to which one of them was ever posted. */
   postedUntil: number;
 }
 
@@ -80,7 +80,7 @@ export interface ApiKeyRecord {
   lastUsedAt: number | null;
 }
 
-/** A discount of a team from `startsAt` until `endsAt`; the best of those that hold applies. */
+/** A discount of a team from `startsAt` until `endsAt`. The best current one applies. */
 export interface DiscountRecord {
   id: string;
   teamId: string;
@@ -88,7 +88,7 @@ export interface DiscountRecord {
   /** Whole percents, 5 to 50. */
   percentage: number;
   startsAt: number;
-  /** Null: until it is ended. */
+  /** Null: no end is set. */
   endsAt: number | null;
 }
 
@@ -98,10 +98,10 @@ export interface StockAlertRecord {
   userId: string;
   providerId: string;
   offerId: string;
-  /** Null: any. */
+  /** Null: any region. */
   region: string | null;
   createdAt: number;
-  /** Whether it was seen sold out since it was made, or since it was mailed last. */
+  /** Whether the configuration was seen sold out since the alert was created or last mailed. */
   wasSoldOut: boolean;
 }
 
@@ -110,11 +110,11 @@ export interface SshKeyRecord {
   userId: string;
   teamId: string;
   name: string;
-  /** One authorized_keys line. */
+  /** One line of an authorized_keys file. */
   publicKey: string;
   /** `SHA256:…`, as OpenSSH prints it. */
   fingerprint: string;
-  /** Made of an inline key; it goes with its deployment, and no list shows it. */
+  /** Created from an inline key. It is deleted with its deployment, and no list shows it. */
   isTemporary: boolean;
   createdAt: number;
 }

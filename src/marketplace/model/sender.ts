@@ -5,12 +5,12 @@ import type { DeploymentIntent, DeploymentRecord } from './deployment-record.ts'
 export type Asked = DeploymentRecord & { action: DeploymentIntent };
 
 /**
- * What sends intents in this process. Where it can send one at once, the request writes the first attempt together with
- * the intent: that saves a transaction.
+ * Sends intents from this process. If it can send one at once, the request writes the first attempt together with the
+ * intent, which saves a transaction.
  */
 export interface Sender {
-  /** The lease under which it sends an intent of the deployment, if it can at once; null: it cannot. */
+  /** The lease under which this process can send an intent of the deployment at once; null: it cannot. */
   leaseFor(deployment: Pick<DeploymentRecord, 'id' | 'providerId'>): LeaseRecord | null;
-  /** Sends the first attempt, which is committed. */
+  /** Sends the first attempt, which is already committed. */
   send(asked: Asked): void;
 }

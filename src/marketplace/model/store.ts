@@ -35,16 +35,16 @@ import type { AttachmentRecord, VolumeRecord } from './volume-record.ts';
 export { StoreUnavailable } from '../../ports/errors.ts';
 
 /**
- * A row that must be the only one of its kind was there already: of two at once, the other was first. `transact`
- * rejects with it; a body does not catch what a write throws, since its transaction is over.
+ * A unique row already exists; of two concurrent writers, the other was first. `transact` rejects with it. A body must
+ * not catch it, because its transaction has ended.
  */
 export class Duplicate extends Error {
   override readonly name = 'Duplicate';
 }
 
 /**
- * What can be read. In a transaction, a `byId` or `byVolumeId` locks its row until the end, and a list of open or due
- * rows does not: who writes one of those reads it by id first.
+ * The read methods. In a transaction, `byId` and `byVolumeId` lock their row until the end. Lists of open or due rows
+ * lock nothing, so a writer first reads such a row by id.
  */
 export interface UserReader {
   byId(id: string): Promise<UserRecord | null>;
@@ -67,25 +67,25 @@ export interface KeyWriter extends KeyReader {
   recordUse(id: string, at: number): Promise<void>;
 }
 
-/** A team with what is being billed to it. */
+/** A team with the sums over its open segments. */
 export type TeamWithLoad = TeamRecord & TeamLoad;
 
 export interface TeamReader {
   byId(id: string): Promise<TeamRecord | null>;
-  /** Without a lock; exact where the caller holds the team's row. */
+  /** Takes no lock. Exact where the caller holds the team's row. */
   load(id: string): Promise<TeamLoad | null>;
   bySlug(slug: string): Promise<TeamRecord | null>;
   list(): Promise<TeamRecord[]>;
-  /** By their slugs, from the one after `after` on. `text` is looked for in id, name and slug. */
+  /** Teams ordered by slug, those after `after`. `text` is searched in id, name and slug. */
   page(of: { text?: string | undefined; after?: string | undefined; limit: number }): Promise<TeamWithLoad[]>;
-  /** Those that are billed for something. */
+  /** Teams with at least one open segment. */
   spending(): Promise<TeamWithLoad[]>;
   count(): Promise<number>;
-  /** Teams to check by `now`, then those that a wrong clock scheduled hours ahead. `after`: the end of the last page. */
+  /** Teams due by `now`, then those that a wrong clock scheduled hours ahead. `after`: the end of the last page. */
   due(of: { now: number; after?: PageEnd | undefined; limit: number }): Promise<PageEnd[]>;
   /** The oldest membership first. */
   membershipsOf(userId: string): Promise<MemberRecord[]>;
-  /** The owner first, then by when they joined. */
+  /** The owner first, then by joining time. */
   members(teamId: string): Promise<MemberRecord[]>;
   member(teamId: string, userId: string): Promise<MemberRecord | null>;
 }
@@ -93,8 +93,8 @@ export interface TeamWriter extends TeamReader {
   insert(record: TeamRecord): Promise<void>;
   update(record: TeamRecord): Promise<void>;
   /**
-   * When the billing job looks at it next; null: when something changes. It becomes due at once when a segment begins,
-   * ends or is priced anew, and with each booking and discount.
+   * Sets when the billing job next checks the team; null: at its next change. The team becomes due at once when a
+   * segment starts, ends or gets a new price, and with each booking and discount.
    */
   scheduleCheck(id: string, at: number | null): Promise<void>;
   putMember(record: MemberRecord): Promise<void>;
@@ -103,9 +103,9 @@ export interface TeamWriter extends TeamReader {
 
 export interface DiscountReader {
   byId(id: string): Promise<DiscountRecord | null>;
-  /** By `startsAt`; those that are over too. */
+  /** Ordered by `startsAt`, including those that have ended. */
   ofTeam(teamId: string): Promise<DiscountRecord[]>;
-  /** The same of several teams. */
+  /** The discounts of several teams, in the same order. */
   ofTeams(teamIds: readonly string[]): Promise<DiscountRecord[]>;
   list(): Promise<DiscountRecord[]>;
 }
@@ -127,7 +127,7 @@ export interface StockAlertWriter extends StockAlertReader {
 
 export interface SshKeyReader {
   byId(id: string): Promise<SshKeyRecord | null>;
-  /** Without temporary ones; the newest first. */
+  /** Without temporary keys; the newest first. */
   list(filter: { teamIds: readonly string[]; userId?: string }): Promise<SshKeyRecord[]>;
 }
 export interface SshKeyWriter extends SshKeyReader {
@@ -135,10 +135,10 @@ export interface SshKeyWriter extends SshKeyReader {
   remove(id: string): Promise<void>;
 }
 
-/** Read for every deployment of a provider again and again, so it has only the columns that this needs. */
+/** The columns that the sync needs. Read repeatedly for every deployment of a provider, so there are few. */
 export type DeploymentToSync = Pick<DeploymentRecord, 'id' | 'status' | 'stoppedAt'> & {
   launchState: DeploymentRecord['launch']['state'];
-  /** It has an intent for which nothing was sent. */
+  /** Whether it has an intent for which nothing was sent. */
   isAsked: boolean;
 };
 
@@ -148,14 +148,14 @@ export interface ActiveByPrice
   count: number;
 }
 
-/** Where the next page of a list begins: after the row of that time and id. */
+/** The start of the next page: after the row with this time and id. */
 export interface PageEnd {
   at: number;
   id: string;
 }
 
 export interface DeploymentSearch {
-  /** In id, names, address and failure; in lower case. */
+  /** Searched in id, names, address and failure reason; lower case. */
   text?: string | undefined;
   teamId?: string | undefined;
   providerId?: string | undefined;
@@ -168,7 +168,7 @@ export interface ActiveAtProvider {
   providerId: string;
   status: DeploymentStatus;
   count: number;
-  /** Null: of none of them. */
+  /** The oldest confirmation; null: none of them was ever confirmed. */
   confirmedUntil: number | null;
 }
 
@@ -185,49 +185,52 @@ export interface DeploymentReader {
     userId?: string;
     providerId?: string;
     statuses?: readonly DeploymentStatus[];
-    /** Absent: all of them. `offset` of those that fit are left out before, or those up to the end of a page. */
+    /** Absent: all rows. `offset` skips that many matching rows; `after` starts behind the end of a page. */
     page?: { limit: number; offset: number } | { limit: number; after?: PageEnd | undefined };
   }): Promise<DeploymentRecord[]>;
-  /** Of every team, the newest first, a page at a time. */
+  /** Deployments of all teams, the newest first, one page at a time. */
   search(of: DeploymentSearch): Promise<DeploymentRecord[]>;
   /**
-   * All of a provider that need a sync: the active ones, and those that still have to be cleaned up. `digits`: of these,
-   * those whose ids end in one of them.
+   * All deployments of a provider that need a sync: active ones, and those still to be cleaned up. `digits`: only those
+   * whose id ends in one of these digits.
    */
   toSync(providerId: string, digits?: string): Promise<DeploymentToSync[]>;
-  /** Those of {@link toSync} with something to do now: being deployed or changed, or still to be cleaned up. */
+  /** Those of {@link toSync} with work to do now: being deployed, being changed or still to be cleaned up. */
   newToSync(providerId: string): Promise<DeploymentToSync[]>;
-  /** When the last machine of a provider was proved by SSH, of the deployments that need a sync; null: none was. */
+  /** When a machine of the provider was last proved by SSH, over the deployments that need a sync; null: never. */
   lastProvedAt(providerId: string): Promise<number | null>;
   /**
-   * How many active ones of a team have which prices before discounts, without reading them one by one. `isResuming`:
-   * stopped, and being started.
+   * The number of a team's active deployments for each price before discounts, without reading them one by one.
+   * `isResuming`: stopped, and being started.
    */
   activeByPrice(teamId: string): Promise<ActiveByPrice[]>;
-  /** By its unique name at the provider. */
+  /** By the unique name at the provider. */
   byProviderName(name: string): Promise<DeploymentRecord | null>;
-  /** All that have this instance of the provider, also those that are over; nothing is locked. */
+  /** All deployments with this instance of the provider, including ended ones. Takes no lock. */
   byInstance(providerId: string, instanceId: string): Promise<DeploymentRecord[]>;
-  /** How many need a sync, of each provider that has any. */
+  /** The number of deployments that need a sync, for each provider that has any. */
   countToSync(): Promise<{ providerId: string; count: number }[]>;
-  /** How many there are in each status that is not over. */
+  /** The number of active deployments in each status. */
   countActive(): Promise<{ status: DeploymentStatus; count: number }[]>;
-  /** The same by provider, with when the provider confirmed the one that it has been silent about for longest. */
+  /** The same by provider, with the oldest time of confirmation by the provider. */
   countActiveByProvider(): Promise<ActiveAtProvider[]>;
-  /** What became of those that were made since then. */
+  /** The outcomes of the deployments created since then. */
   countOutcomes(since: number): Promise<DeploymentOutcomes[]>;
-  /** How many machines of each provider are ONLINE there and could not be logged in to yet, of each that has any. */
+  /**
+   * The number of machines that are ONLINE at the provider without a successful SSH login, for each provider that has
+   * any.
+   */
   countUnproved(): Promise<{ providerId: string; count: number }[]>;
-  /** How many deployments of each GPU type were made since then. */
+  /** The number of deployments of each GPU type created since then. */
   countByGpuType(since: number): Promise<{ gpuType: string; count: number }[]>;
 }
 export interface DeploymentWriter extends DeploymentReader {
   insert(record: DeploymentRecord): Promise<void>;
-  /** Also raises `revision`. Whose it is, where and when it was made, and what it has cost are left as they are. */
+  /** Also increments `revision`. Leaves the owner, the provider, the creation time and the cost unchanged. */
   update(record: DeploymentRecord): Promise<void>;
   /**
-   * Writes `observedAt` only, and only where the revision is still this one and `observedAt` is not later; leaves the
-   * revision. Returns the ids of those that were not written.
+   * Writes only `observedAt`, and only where the revision still matches and the stored `observedAt` is not later.
+   * Leaves the revision unchanged. Returns the ids that were not written.
    */
   recordObservations(
     observations: readonly { id: string; revision: number; at: number }[],
@@ -239,45 +242,45 @@ export interface VolumeReader {
   /** By the internal id. */
   byId(id: string): Promise<VolumeRecord | null>;
   byVolumeId(volumeId: string): Promise<VolumeRecord | null>;
-  /** All that have this volume of the provider, also those that are deleted; nothing is locked. */
+  /** All rows with this volume of the provider, including deleted ones. Takes no lock. */
   byProviderVolume(providerId: string, providerVolumeId: string): Promise<VolumeRecord[]>;
-  /** All of a team that are not deleted. */
+  /** The volumes of a team that are not deleted. */
   ofTeam(teamId: string): Promise<VolumeRecord[]>;
-  /** The newest first, and how many there are in all. */
+  /** The newest first, with the total number. */
   page(filter: {
     teamId: string;
     statuses?: readonly VolumeStatus[];
     offset: number;
     limit: number;
   }): Promise<{ volumes: VolumeRecord[]; total: number }>;
-  /** All of a provider that are not deleted. */
+  /** The ids of a provider's volumes that are not deleted. */
   toSync(providerId: string): Promise<string[]>;
-  /** Those with something to do now: an intent, or still to be cleaned up. */
+  /** Those with work to do now: they have an intent or are still to be cleaned up. */
   newToSync(providerId: string): Promise<string[]>;
-  /** How many there are that are not deleted, of each provider that has any. */
+  /** The number of volumes that are not deleted, for each provider that has any. */
   countByProvider(): Promise<{ providerId: string; count: number }[]>;
-  /** Both ways, by the volume's internal id or the deployment's. */
+  /** Attachments of a volume or of a deployment, by internal id. */
   attachmentsOf(subject: { volumeId?: string; deploymentId?: string }): Promise<AttachmentRecord[]>;
 }
 export interface VolumeWriter extends VolumeReader {
   insert(record: VolumeRecord): Promise<void>;
-  /** Also raises `revision`. */
+  /** Also increments `revision`. */
   update(record: VolumeRecord): Promise<void>;
-  /** Writes `observedAt` only; leaves the revision. */
+  /** Writes only `observedAt`. Leaves the revision unchanged. */
   recordObservation(id: string, at: number): Promise<void>;
   putAttachment(record: AttachmentRecord): Promise<void>;
   removeAttachment(volumeId: string, deploymentId: string): Promise<void>;
 }
 
-/** As both were at one moment: a slice that is posted meanwhile is in both or in neither. */
+/** A segment and its deployment as of the same moment: a concurrently posted slice is in both or in neither. */
 export interface OpenDeploymentSegment {
   segment: SegmentRecord;
-  /** Until when its provider has confirmed it. */
+  /** Until when the provider has confirmed the deployment. */
   confirmedUntil: number | null;
   totalCostMicroUsd: number;
 }
 
-/** A slice by its key. */
+/** The key of a slice. */
 export interface SliceEnd {
   segmentId: string;
   sliceEnd: number;
@@ -285,98 +288,98 @@ export interface SliceEnd {
 
 export interface SumOfSlices {
   segment: SegmentRecord;
-  /** The end of what was posted before. */
+  /** The end of the part that was posted before. */
   from: number;
-  /** The end of the last of them. */
+  /** The end of the last slice. */
   until: number;
   slices: number;
   amountMicroUsd: number;
 }
 
-/** What a segment took from `startsAt`, exclusive, to `endsAt`, in one line. */
+/** The total that a segment cost from `startsAt`, exclusive, to `endsAt`, as one line. */
 export interface DayLine {
   segmentId: string;
   startsAt: number;
   endsAt: number;
-  /** How many slices it takes the place of. */
+  /** The number of slices that it replaces. */
   slices: number;
   usage: Usage;
 }
 
-/** An open segment, and what it depends on up to when it is billed. */
+/** An open segment, and the values that determine up to when it is billed. */
 export interface BilledSegment {
   segment: SegmentRecord;
-  /** Of a deployment. */
+  /** Null: the subject is not a deployment. */
   status: DeploymentStatus | null;
-  /** Until when a deployment's provider has confirmed it. */
+  /** Until when the provider has confirmed the deployment. */
   confirmedUntil: number | null;
-  /** What its subject shows. */
+  /** The discount stored with the subject. */
   discountPercentage: number;
 }
 
 export interface LedgerReader {
   segmentById(id: string): Promise<SegmentRecord | null>;
-  /** By `startedAt`. */
+  /** Ordered by `startedAt`. */
   segmentsOf(kind: SubjectKind, subjectId: string): Promise<SegmentRecord[]>;
   openSegmentOf(kind: SubjectKind, subjectId: string): Promise<SegmentRecord | null>;
-  /** Without locks. Each with until when a deployment's provider has confirmed it; null for what needs no such word. */
+  /** Takes no lock. Each has the time until which the provider has confirmed its deployment; null for volumes. */
   openSegmentsOfTeam(teamId: string): Promise<{ segment: SegmentRecord; confirmedUntil: number | null }[]>;
-  /** Of these deployments, without locks: each open one with what its deployment had cost at that same moment. */
+  /** The open segments of these deployments, without locks. Each has the deployment's cost as of the same moment. */
   openSegmentsOfDeployments(ids: readonly string[]): Promise<OpenDeploymentSegment[]>;
-  /** All open ones, in the order of their ids, after `afterId`. */
+  /** All open segments after `afterId`, in the order of their ids. */
   openSegments(page: { afterId?: string; limit: number }): Promise<SegmentRecord[]>;
-  /** Those of a team with what they depend on, without locks. */
+  /** The team's open segments with the values that determine their billing, without locks. */
   billedSegmentsOfTeam(teamId: string): Promise<BilledSegment[]>;
-  /** Open ones to post by `now`, then those that a wrong clock scheduled hours ahead; without locks. */
+  /** Open segments due by `now`, then those that a wrong clock scheduled hours ahead. Takes no lock. */
   dueSegments(of: { now: number; after?: PageEnd | undefined; limit: number }): Promise<SegmentRecord[]>;
-  /** Those that are not rolled up. */
+  /** Slices that are not rolled up. */
   slicesOf(segmentId: string): Promise<SliceRecord[]>;
-  /** What a segment took on each UTC day, by the day's start; from its slices and from the lines of days. */
+  /** The cost of a segment on each UTC day, by the day's start, from slices and day lines. */
   daysOf(segmentId: string): Promise<{ day: number; amountMicroUsd: number }[]>;
   /**
-   * The oldest slices that can be rolled up, one for each segment at most, after `after`: they ended by `until`, and
-   * nothing more can be posted in their period.
+   * The oldest slices after `after` that can be rolled up: they ended by `until`, and no more can be posted in their
+   * period. A segment may have several of them.
    */
   toRollUp(wanted: { until: number; periodMs: number; after?: SliceEnd; limit: number }): Promise<SliceEnd[]>;
-  /** Of each of these segments all slices from `startsAt`, exclusive, to `endsAt` together, if it has any. */
+  /** For each of these segments that has any: the sum of its slices from `startsAt`, exclusive, to `endsAt`. */
   sumSlices(of: { segmentIds: readonly string[]; startsAt: number; endsAt: number }): Promise<SumOfSlices[]>;
   /** The newest first. */
   transactionsOf(teamId: string, limit: number): Promise<LedgerTransactionRecord[]>;
   byReference(reference: string): Promise<LedgerTransactionRecord | null>;
-  /** What was booked to teams and is no use: payments, grants, corrections; the newest first. */
+  /** Payments, grants and adjustments of teams, but no usage; the newest first. */
   bookings(page: {
     after?: PageEnd | undefined;
     limit: number;
   }): Promise<(LedgerTransactionRecord & { amountMicroUsd: number })[]>;
   /** The sum of each account, from the entries alone. */
   balances(): Promise<{ account: string; amountMicroUsd: number }[]>;
-  /** Teams whose load is not what their open segments add up to. */
+  /** Teams whose stored load differs from the sums over their open segments. */
   wrongLoads(): Promise<string[]>;
   /** Transactions whose entries do not add up to zero. */
   unbalanced(limit: number): Promise<string[]>;
   /**
-   * Transactions whose entries are not the two that their kind has, and usage that is not of one slice, or line of a day,
-   * of its amount and end.
+   * Transactions without exactly the two entries of their kind, and usage that does not match one slice or day line in
+   * amount and end.
    */
   malformed(limit: number): Promise<{ id: string; isBalanced: boolean }[]>;
-  /** How many rows of each kind there are, by which it is known that {@link malformed} saw them all. */
+  /** The number of rows of each kind, to verify that {@link malformed} covered them all. */
   countRows(): Promise<{ transactions: number; entries: number; usages: number; uses: number }>;
-  /** What a team was charged for use from `from`, exclusive, to `to`: a slice counts at its end. */
+  /** What a team was charged for usage from `from`, exclusive, to `to`. A slice counts at its end. */
   usageOf(teamId: string, from: number, to: number): Promise<number>;
-  /** All segments in the order of their ids, after `afterId`, each with what its slices and lines of days say. */
+  /** All segments after `afterId`, in the order of their ids, each with the sums of its slices and day lines. */
   auditSegments(page: { afterId?: string; limit: number }): Promise<
     {
       segment: SegmentRecord;
       slices: number;
       slicesMicroUsd: number;
       lastSliceEnd: number | null;
-      /** The first end up to which they do not add up to what the segment had cost by then; null: there is none. */
+      /** The end of the first slice at which the sum differs from the segment's cost up to then; null: none. */
       wrongAt: number | null;
     }[]
   >;
   /**
-   * All subjects in the order of their ids, with the first and the last moment that must be covered. `until` null: it
-   * goes on; equal to `from`: it never began to cost, nor does it run.
+   * All subjects in the order of their ids, with the period that segments must cover. `until` null: it has not ended.
+   * `until` equal to `from`: it never cost anything.
    */
   auditSubjects(page: { afterId?: string; limit: number }): Promise<
     {
@@ -393,35 +396,34 @@ export interface LedgerWriter extends LedgerReader {
   insertSegment(record: SegmentRecord): Promise<void>;
   updateSegment(record: SegmentRecord): Promise<void>;
   /**
-   * Writes up to when segments are posted, a slice for each that took something, with its booking, and what their
-   * subjects have cost; leaves the revisions of the subjects.
+   * Writes how far segments are posted, a booked slice for each amount above zero, and the new cost of their subjects.
+   * Leaves the revisions of the subjects unchanged.
    *
    * @throws {Duplicate} for a second slice of a segment with the same end
    */
   post(postings: readonly Posting[]): Promise<void>;
   /**
-   * Books the transaction and its entries, which must add up to zero, and adds what they say of a team to its stored
-   * balance.
+   * Books the transaction with its entries, which must add up to zero, and updates the team's stored balance.
    *
-   * @throws {Duplicate} for a reference that was booked
+   * @throws {Duplicate} for a reference that is already booked
    */
   book(
     transaction: LedgerTransactionRecord,
     entries: readonly Omit<LedgerEntryRecord, 'transactionId'>[],
   ): Promise<void>;
   /**
-   * Puts one line of the books, with its booking, in the place of all slices of a segment from `startsAt`, exclusive, to
-   * `endsAt`; at most one line for each segment. The database refuses all of them where any sum would change.
+   * Replaces all slices of a segment from `startsAt`, exclusive, to `endsAt` by one booked line. At most one line per
+   * segment. The database refuses all lines if any sum would change.
    */
   rollUp(lines: readonly DayLine[]): Promise<void>;
-  /** These open segments with their subjects as both are now, locked until the end. */
+  /** These open segments with their subjects as of now, locked until the end of the transaction. */
   lockBilled(segments: readonly SegmentRecord[]): Promise<BilledSegment[]>;
 }
 
 export type MailState = 'waiting' | 'sent' | 'given_up';
 
 export interface MailReader {
-  /** What has to be sent by then, the oldest first. */
+  /** Mails to send by `now`, the oldest first. */
   due(now: number, limit: number): Promise<MailRecord[]>;
   /** The newest first. `waiting`: neither sent nor given up. */
   list(filter: {
@@ -430,81 +432,84 @@ export interface MailReader {
     after?: PageEnd | undefined;
     limit: number;
   }): Promise<MailRecord[]>;
-  /** What is neither sent nor given up: when the oldest was written, and when the next is tried. */
+  /** Mails neither sent nor given up: when the oldest was written, and when the next attempt is due. */
   waiting(): Promise<{ count: number; oldestCreatedAt: number | null; nextDueAt: number | null }>;
   countGivenUpSince(time: number): Promise<number>;
 }
 export interface MailWriter extends MailReader {
   byId(id: string): Promise<MailRecord | null>;
-  /** Does nothing if there is one with the same `dedupeKey`. */
+  /** Does nothing if a mail with the same `dedupeKey` exists. */
   insert(record: MailRecord): Promise<void>;
   update(record: MailRecord): Promise<void>;
-  /** Deletes some of those that were written before then and are sent or given up, the oldest first; returns how many. */
+  /**
+   * Deletes up to `limit` mails that were written before then and are sent or given up, the oldest first. Returns how
+   * many.
+   */
   deleteEnded(before: number, limit: number): Promise<number>;
 }
 
 /** Deployments and volumes that were lost at their provider, and losses that are held. */
 export interface LossReader {
   bySubject(subjectId: string): Promise<LossRecord | null>;
-  /** Of what ended, at a provider. */
+  /** The number of losses at a provider that are not held. */
   countSince(providerId: string, time: number): Promise<number>;
   /** The oldest first. */
   held(providerId: string): Promise<LossRecord[]>;
-  /** How many are held at each provider that has any. */
+  /** The number of held losses, for each provider that has any. */
   countHeld(): Promise<{ providerId: string; count: number }[]>;
-  /** How many active deployments with an instance, and volumes that are not deleted, a provider has. */
+  /** The number of a provider's active deployments with an instance, plus its volumes that are not deleted. */
   countLive(providerId: string): Promise<number>;
-  /** Those that have lost something. */
+  /** Providers with at least one loss. */
   providers(): Promise<string[]>;
 }
 export interface LossWriter extends LossReader {
-  /** Waits for whoever counts losses at this provider: first in a transaction, before any row is locked. */
+  /** Serialises the counting of losses at this provider. Must come first in a transaction, before any row is locked. */
   lock(providerId: string): Promise<void>;
   put(record: LossRecord): Promise<void>;
-  /** It is not held any more, if it was. */
+  /** Removes the loss if it is held. */
   release(subjectId: string): Promise<void>;
 }
 
-/** What the providers sell, one row each. */
+/** The catalogs of the providers, one row each. */
 export interface CatalogReader {
   byProvider(providerId: string): Promise<CatalogRecord | null>;
-  /** Of all providers that were ever read. */
+  /** For all providers whose catalog was ever read. */
   versions(): Promise<Pick<CatalogRecord, 'providerId' | 'version' | 'readAt'>[]>;
 }
 export interface CatalogWriter extends CatalogReader {
   put(record: CatalogRecord): Promise<void>;
-  /** All of it was read again, and has not changed. */
+  /** Records that the catalog was read again and has not changed. */
   confirm(providerId: string, readAt: number): Promise<void>;
 }
 
 /** The leases of providers and jobs. */
 export interface LeaseWriter extends NamedLeases {
-  /** Frees every lease: for a process that knows that no other one runs. */
+  /** Frees every lease. Only for a process that knows that it is the only one. */
   releaseAll(): Promise<void>;
 }
 
-/** Something to do at a provider. */
+/** A notification about work to do at a provider. */
 export interface Signal {
   kind: 'wake' | 'ask';
   providerId: string;
-  /** Of a deployment or a volume. */
+  /** The id of a deployment or a volume. */
   subjectId: string;
 }
 
-/** What a commit tells the processes on the database. */
+/** Notifications that a commit sends to the processes on the database. */
 export interface SignalWriter {
-  /** There is something to do for a deployment or a volume: its provider's worker begins at once, wherever it runs. */
+  /** There is work for a deployment or a volume. Its provider's worker starts at once, in whichever process it runs. */
   wake(providerId: string, subjectId: string): Promise<void>;
-  /** A deployment has an intent: the same, for the worker to send it. */
+  /** A deployment has an intent that the worker must send. Otherwise like {@link wake}. */
   ask(providerId: string, deploymentId: string): Promise<void>;
 }
 
-/** Names of single values, such as the installation's id. */
+/** Single named values, such as the installation's id. */
 export interface SettingReader {
   get(name: string): Promise<string | null>;
 }
 export interface SettingWriter extends SettingReader {
-  /** Writes it if there is none, and returns what there is. */
+  /** Writes the value if there is none. Returns the stored value. */
   putIfAbsent(name: string, value: string): Promise<string>;
   put(name: string, value: string): Promise<void>;
 }
@@ -551,26 +556,29 @@ export interface Transaction {
 export interface Store {
   read: Reader;
   /**
-   * All or nothing, and durable once it resolves. `body` may run more than once where others write at the same time: it
-   * has no other effect than its writes.
+   * All or nothing, and durable once it resolves. `body` may run again when transactions conflict, so it must have no
+   * effect other than its writes.
    *
    * @throws {StoreUnavailable | Duplicate}
    */
   transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T>;
   /**
-   * Calls `changed` after each commit of any process that writes the deployment or volume, and where commits may have
-   * been missed. Returns what ends it.
+   * Calls `changed` after each commit, by any process, that writes the deployment or volume, and when commits may have
+   * been missed. Returns a function that stops it.
    */
   watch(subjectId: string, changed: () => void): () => void;
-  /** Calls `listener` for each signal; without one: some may have been missed. Returns what ends it. */
+  /**
+   * Calls `listener` for each signal, and without one when signals may have been missed. Returns a function that stops
+   * it.
+   */
   onWake(listener: (signal?: Signal) => void): () => void;
-  /** How many confirmed times one transaction writes best ({@link DeploymentWriter.recordObservations}). */
+  /** The best number of confirmations for one transaction ({@link DeploymentWriter.recordObservations}). */
   readonly confirmationsAtOnce: number;
-  /** Reads of which each sees what was committed at the same moment, for audits over several pages. */
+  /** Runs reads that all see the same committed state, for audits over several pages. */
   snapshot<T>(body: (read: Reader) => Promise<T>): Promise<T>;
   /**
-   * Counts one request in a fixed window that begins with its first one: how many there were, this one included, and
-   * when the window ends.
+   * Counts one request in a fixed window that starts with its first request. Returns the count, including this one, and
+   * the end of the window.
    */
   countRequest(window: {
     name: string;
@@ -578,7 +586,8 @@ export interface Store {
     lengthMs: number;
   }): Promise<{ count: number; endsAt: number }>;
   /**
-   * Writes about as much as a create does and takes it back, in one transaction: whether there is room for a write.
+   * Writes about as much as a create does and rolls it back, in one transaction. Fails where there is no room for a
+   * write.
    */
   proveWrites(): Promise<void>;
   close(): Promise<void>;

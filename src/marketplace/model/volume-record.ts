@@ -2,22 +2,22 @@ import type { VolumeStatus } from '../contract/volume.ts';
 import type { Cleanup } from './deployment-record.ts';
 import type { Intent, Refusal } from './intent.ts';
 
-/** A change of a volume. `attach` and `detach` last while any attachment is in transit. */
+/** A pending change of a volume. `attach` and `detach` last while any attachment is in transit. */
 export interface VolumeIntent extends Intent<'create' | 'attach' | 'detach' | 'resize' | 'delete'> {
-  /** The deployment that a request attaches to or detaches from; absent: all attachments in transit. */
+  /** The deployment to attach to or detach from; absent: all attachments in transit. */
   deploymentId?: string;
-  /** What a resize asked for. */
+  /** The requested size of a resize. */
   toSizeGb?: number;
-  /** The name that the volume gets with its new size. */
+  /** The name that the volume gets together with its new size. */
   name?: string;
-  /** The creation or resize that a deletion took the place of, and that goes on where the deletion is refused. */
+  /** The creation or resize that a deletion replaced. It continues if the deletion is refused. */
   before?: VolumeIntent;
 }
 
 export interface VolumeRecord {
-  /** Internal. */
+  /** The internal id. */
   id: string;
-  /** What paths take. */
+  /** The id in paths. */
   volumeId: string;
   name: string;
   userId: string;
@@ -28,18 +28,20 @@ export interface VolumeRecord {
   type: string | null;
   sizeGb: number;
   status: VolumeStatus;
-  /** The standard rate of this size, and what is locked in. */
+  /** The standard rate of this size, and the locked-in rate. */
   originalRateMicroUsd: number;
   rateMicroUsd: number;
   discountPercentage: number;
-  /** When the locked discount ends; null: no end is known. */
+  /** When the locked-in discount ends; null: no end is known. */
   discountEndsAt: number | null;
   lastPriceUpdateAt: number;
   totalCostMicroUsd: number;
   createdAt: number;
-  /** When it was first seen available: it is billed from then on. Null: it costs nothing. */
+  /** When the volume was first seen available. It is billed from then on. Null: it costs nothing. */
   startedAt: number | null;
-  /** When its deletion was accepted, or its provider did not have it any more after it broke: it is billed until then. */
+  /**
+   * When the deletion was accepted, or when a broken volume was found missing at its provider. It is billed until then.
+   */
   deletedAt: number | null;
   lastAttachedAt: number | null;
   lastDetachedAt: number | null;
@@ -47,19 +49,19 @@ export interface VolumeRecord {
   providerName: string;
   providerVolumeId: string | null;
   action: VolumeIntent | null;
-  /** Of the last change that was refused. The next change leaves it: a request may not have read it yet. */
+  /** The last refused change. The next change keeps it, since a request may not have read it yet. */
   refusal: Refusal | null;
-  /** When the provider last showed it, or when the last alarm about its unproved deletion was logged. */
+  /** When the provider last showed the volume, or when the last alarm about its unproved deletion was logged. */
   observedAt: number | null;
   cleanup: Cleanup;
   revision: number;
-  /** When the provider accepted the deletion: a 404 after that is the proof; a 404 without it is a loss. */
+  /** When the provider accepted the deletion. A 404 after that proves it; a 404 without it is a loss. */
   deletionTakenAt: number | null;
-  /** The request that made it, as its line in the log names it. Null: it is older than this field. */
+  /** The id of the request that made the volume, as in the log. Null on rows older than this field. */
   requestId: string | null;
 }
 
-/** What all lines of the log about a volume share, from its create on. */
+/** The fields that all log lines about a volume share, from its create on. */
 export function logNames({
   volumeId,
   teamId,
@@ -68,7 +70,7 @@ export function logNames({
   return { volume: volumeId, team: teamId, ...(requestId !== null && { request_id: requestId }) };
 }
 
-/** A volume on a deployment, until the provider's record of it is gone. */
+/** A volume on a deployment, until the provider's record of the attachment is gone. */
 export interface AttachmentRecord {
   volumeId: string;
   deploymentId: string;

@@ -1,13 +1,13 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Store } from './store.ts';
 
-/** A commit of another server whose notification was lost is noticed after this time. */
+/** The time after which a commit of another server is noticed if its notification was lost. */
 const READ_AGAIN_MS = 2_000;
 
 /**
- * Calls `read` now and after each write of a deployment or a volume, in whichever process, until it returns something.
- * Null: it was not so by `deadline`. `isJustWritten`: this process has just committed what it waits for the end of, so
- * there is nothing to read yet.
+ * Calls `read` now and after each write of the deployment or volume, by any process, until it returns a value. Returns
+ * null if it did not by `deadline`. `isJustWritten`: this process has just committed the row, so the first read is
+ * skipped.
  */
 export async function whenWritten<T>(
   { store, clock }: { store: Pick<Store, 'watch'>; clock: Clock },
@@ -17,7 +17,7 @@ export async function whenWritten<T>(
   { isJustWritten = false }: { isJustWritten?: boolean } = {},
 ): Promise<T | null> {
   for (let isKnown = isJustWritten; ; isKnown = false) {
-    // Watched before it is read, so that no write between the two is missed.
+    // The watch starts before the read, so that no write between the two is missed.
     const written = Promise.withResolvers<void>();
     const unwatch = store.watch(subjectId, written.resolve);
     try {

@@ -7,12 +7,12 @@ import type { CatalogOffer, Provider, Providers } from '../providers/provider.ts
 import { toCatalogOffer } from '../providers/to-catalog-offer.ts';
 import { OfferBoard } from './offer-board.ts';
 
-/** The pages are made from memory: nobody is called. */
+/** Pages are built from memory, without calls. */
 const NO_CLIENT = {} as Provider['client'];
 
 type Changes = Parameters<typeof configurationOf>[0];
 
-/** One offer of a provider: `stock` is where it can be deployed now. */
+/** An offer of a provider. `stock`: the regions where it can be deployed now. */
 export interface Sold {
   provider?: string;
   stock?: readonly string[];
@@ -20,7 +20,7 @@ export interface Sold {
   changes?: Changes;
 }
 
-/** Providers with these offers, and a board of them. What is not said is an H100 for 2 USD in `eu-one` of provider-x. */
+/** A board with these offers. The default offer is an H100 for 2 USD in `eu-one` of provider-x. */
 export function boardOf(sold: readonly Sold[], { profiles = [] }: { profiles?: ProviderProfile[] } = {}) {
   const clock = new VirtualClock();
   const ids = new Set([
@@ -99,7 +99,7 @@ export function offersOf(profile: ProviderProfile, sold: readonly Sold[]): Map<s
   );
 }
 
-/** Without a GPU. */
+/** A configuration without a GPU. */
 export const cpu: Changes = {
   gpu_count: undefined,
   gpu_type: undefined,

@@ -4,16 +4,16 @@ import type { ProviderProfile } from '../providers/profile.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
 import { isInStock, toOffer } from './to-offer.ts';
 
-/** A row of the offers page, but for what depends on who asks and when. */
+/** A row of the offers page, without the parts that depend on the caller and the time. */
 export type OfferRow = Omit<OfferGroup, 'popularity'>;
 
 export interface Selection {
-  /** Sold-out offers, and rows of nothing else, are left out (M: "Sold-out offers are not returned"). */
+  /** Whether sold-out offers, and rows of nothing else, are included (M: "Sold-out offers are not returned"). */
   isSoldOutIncluded: boolean;
   isWanted: (offer: CatalogOffer) => boolean;
 }
 
-/** Groups offers by GPU type; all offers without a GPU are the one CPU row. */
+/** Groups offers by GPU type. All offers without a GPU form the CPU row. */
 export function groupOffers(
   providerOffers: readonly ProviderOffers[],
   { isSoldOutIncluded, isWanted }: Selection,
@@ -58,7 +58,10 @@ function toRow(group: readonly ShownOffer[]): OfferRow {
   };
 }
 
-/** M: "the best-price figure is computed from in-stock offers only"; so are the others, and where nothing is there are none. */
+/**
+ * M: "the best-price figure is computed from in-stock offers only". So are the other figures; without stock they are
+ * absent.
+ */
 function toStock(inStock: readonly CatalogOffer[]) {
   const prices = inStock.map(({ priceMicroUsdPerHour }) => priceMicroUsdPerHour);
   const sum = prices.reduce((total, price) => total + price, 0);
@@ -84,7 +87,7 @@ function compare(a: string, b: string): number {
 /** The offers of one provider that are shown. */
 export interface ProviderOffers {
   profile: ProviderProfile;
-  /** Another map whenever something in it has changed. */
+  /** A new map whenever an offer has changed. */
   offers: ReadonlyMap<string, CatalogOffer>;
   /** M: Offer, `note`. */
   note: string | null;

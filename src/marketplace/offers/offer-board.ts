@@ -6,7 +6,7 @@ import { groupOffers, type OfferRow, type ProviderOffers } from './group-offers.
 import { Popularity, type Ranks } from './popularity.ts';
 import { toOfferType } from './to-offer.ts';
 
-/** The rows of the offers page, made anew when a catalog has changed and not for each request. */
+/** The rows of the offers page. They are rebuilt when a catalog has changed, not for each request. */
 export class OfferBoard {
   readonly #providers: Providers;
   readonly #clock: Clock;
@@ -26,7 +26,7 @@ export class OfferBoard {
     return this.#popularity.ranks();
   }
 
-  /** What is in stock, of one instance type or of all. Nobody changes what this returns. */
+  /** The rows in stock, of one instance type or of all. The result must not be modified. */
   inStock(instanceType: InstanceType | null): readonly OfferRow[] {
     const providerOffers = this.#visibleOffers(this.#providers.ids());
     if (!areSame(this.#providerOffers, providerOffers)) {
@@ -40,7 +40,7 @@ export class OfferBoard {
     return rows;
   }
 
-  /** All that these providers sell, in stock or not. */
+  /** All rows of these providers, in stock or not. */
   all(providerIds: readonly string[], instanceType: InstanceType | null): readonly OfferRow[] {
     return groupOffers(this.#visibleOffers(providerIds), {
       isSoldOutIncluded: true,
@@ -59,11 +59,14 @@ function isOfType(instanceType: InstanceType | null): (offer: CatalogOffer) => b
     instanceType === null || type === instanceType || toOfferType(type) === instanceType;
 }
 
-/** After so many intervals without a word, a provider's offers carry a note; after so many more they are not shown. */
+/**
+ * A provider's offers carry a note after this many catalog intervals without an answer, and are hidden after
+ * `HIDDEN_AFTER`.
+ */
 const STALE_AFTER = 3;
 const HIDDEN_AFTER = 20;
 
-/** The offers of the providers whose catalog is recent enough, in the order of the configuration. */
+/** The offers of providers with a recent catalog, in the order of the configuration. */
 function visibleOffers(
   providers: Providers,
   providerIds: readonly string[],
@@ -85,7 +88,7 @@ function staleNote(refreshedAt: number): string {
   return `The provider has not answered since ${toTimestamp(refreshedAt)}; stock and price may have changed.`;
 }
 
-/** Whether both show the same. */
+/** Whether both show the same offers and notes. */
 function areSame(before: readonly ProviderOffers[], after: readonly ProviderOffers[]): boolean {
   return (
     before.length === after.length &&

@@ -7,15 +7,15 @@ import type { OfferBoard } from './offer-board.ts';
 import type { Ranks } from './popularity.ts';
 import { withDiscount } from './to-offer.ts';
 
-/** What a page is made with. */
+/** Inputs for a page. */
 export interface PageContext {
   ranks: Ranks;
-  /** Null: nobody is logged in, so nothing is said of discounts (M: Offer). */
+  /** Null: the request is not authenticated, so discounts are not shown (M: Offer). */
   discountPercentage: number | null;
   limit: number;
 }
 
-/** Filters, sorts and cuts the rows (M: GET /api/gpu-offers). A page beyond the last one is empty. */
+/** Filters, sorts and pages the rows (M: GET /api/gpu-offers). A page after the last is empty. */
 function toOfferPage(rows: readonly OfferRow[], query: OfferQuery, context: PageContext): OfferPage {
   const { page = 1, sortBy = 'popularity', sortOrder = 'asc' } = query;
   const { limit, ranks } = context;
@@ -47,7 +47,7 @@ function matches({ gpuType, gpuModel, displayName }: OfferRow, search = ''): boo
   return [gpuType, gpuModel, displayName].some((text) => text.toLowerCase().includes(wanted));
 }
 
-/** A row without the figure, since nothing of it is in stock, comes last in both directions. */
+/** A row that lacks the figure, because it has no stock, comes last in both directions. */
 function byKey(key: SortKey, direction: 1 | -1): (a: OfferGroup, b: OfferGroup) => number {
   return (a, b) => {
     const [left, right] = [a[key], b[key]];
@@ -66,7 +66,10 @@ function compare(a: string | number, b: string | number): number {
 /** M: "Pagination defaults: Offers: page 1, limit 10". */
 const DEFAULT_LIMIT = 10;
 
-/** M: GET /api/gpu-offers. `discountPercentage`: that of the caller's team, 0 without one; null: nobody is logged in. */
+/**
+ * M: GET /api/gpu-offers. `discountPercentage`: the discount of the caller's team; 0 without one; null: not
+ * authenticated.
+ */
 export async function listOffers(
   board: OfferBoard,
   query: OfferQuery,
@@ -78,10 +81,10 @@ export async function listOffers(
 }
 
 /**
- * M: GET /api/gpu-offers-with-reserved: what the listed providers sell, sold-out offers included with `available` false.
- * All of it is one page unless a `limit` was sent.
+ * M: GET /api/gpu-offers-with-reserved: the offers of the listed providers, including sold-out ones with `available`
+ * false. Without a `limit`, all are on one page.
  *
- * @throws {ApiError} VALIDATION_ERROR for an id that is no provider's
+ * @throws {ApiError} VALIDATION_ERROR for an unknown provider id
  */
 export async function listReservedOffers(
   { board, providers }: { board: OfferBoard; providers: Providers },

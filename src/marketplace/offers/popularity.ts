@@ -2,14 +2,17 @@ import type { Clock } from '../../ports/clock.ts';
 import { DAY_MS } from '../../ports/clock.ts';
 import type { DeploymentReader } from '../model/store.ts';
 
-/** What a type's popularity is counted over. */
+/** The period over which deployments are counted. */
 const WINDOW_MS = 30 * DAY_MS;
 const REFRESH_MS = 5 * 60_000;
 
-/** Ranks of GPU types: 1 is the most deployed one of the last 30 days, and those never deployed share the last rank. */
+/**
+ * Ranks of GPU types: 1 is the most deployed one of the last 30 days. Types that were never deployed share the last
+ * rank.
+ */
 export type Ranks = (gpuType: string) => number;
 
-/** Counts deployments now and then; a database that cannot answer leaves the ranks as they were. */
+/** Counts deployments at intervals. If the database does not answer, the ranks stay as they were. */
 export class Popularity {
   readonly #deployments: Pick<DeploymentReader, 'countByGpuType'>;
   readonly #clock: Clock;
@@ -22,7 +25,7 @@ export class Popularity {
     this.#clock = clock;
   }
 
-  /** Waits for the first count only: later ones are made beside the requests. */
+  /** Waits for the first count only. Later counts run in the background. */
   async ranks(): Promise<Ranks> {
     const isFirst = this.#refreshAt === Number.NEGATIVE_INFINITY;
     if (this.#clock.now() >= this.#refreshAt)
@@ -38,7 +41,7 @@ export class Popularity {
     try {
       this.#ranks = toRanks(await this.#deployments.countByGpuType(now - WINDOW_MS));
     } catch {
-      // The order of a page is not worth an error; whoever needs the database says that it is down.
+      // A failed count must not fail the page. Requests that need the database report that it is down.
     }
     this.#refreshAt = now + REFRESH_MS;
   }

@@ -7,19 +7,22 @@ import type { ProviderProfile } from '../providers/profile.ts';
 import { type CatalogOffer, deployableImages } from '../providers/provider.ts';
 
 /**
- * M: Offer, `instanceType`: `SPOT`, `DEDICATED` or `CLUSTER`. Bare metal is a DEDICATED offer whose deployment is
- * BARE_METAL; `extras.deployment_type` tells.
+ * M: Offer, `instanceType`: `SPOT`, `DEDICATED` or `CLUSTER`. A bare-metal offer is shown as DEDICATED with
+ * `extras.deployment_type` `baremetal`; its deployment is BARE_METAL.
  */
 export function toOfferType(instanceType: InstanceType): Offer['instanceType'] {
   return instanceType === 'BARE_METAL' ? 'DEDICATED' : instanceType;
 }
 
-/** Whether an instance of it can be made now. One in maintenance cannot. */
+/** Whether the offer can be deployed now. An offer in maintenance cannot. */
 export function isInStock({ inStockRegions, maintenance }: CatalogOffer): boolean {
   return inStockRegions.length > 0 && !maintenance;
 }
 
-/** M: Offer, without what authenticated requests get on top. Of one in stock `clusters` are the regions that have it. */
+/**
+ * M: Offer, without the fields for authenticated requests. For an offer in stock, `clusters` are the regions with
+ * stock.
+ */
 export function toOffer(offer: CatalogOffer, profile: ProviderProfile, note: string | null): Offer {
   const available = isInStock(offer);
   const clusters = available ? offer.inStockRegions : offer.regions;
@@ -63,8 +66,8 @@ const DEPLOYMENT_TYPES = {
 const DEFAULT_NETWORKING_TYPE = 'public';
 
 /**
- * M: `extras` of an offer and of its deployments: the provider's own, without what it says to Berth. `nvlink` appears only
- * where there are NVLink bridges.
+ * M: `extras` of an offer and of its deployments: the provider's own, without `berth`. `nvlink` is removed here, and
+ * set only for offers with NVLink bridges.
  */
 export function shownExtras({
   extras,
@@ -79,7 +82,7 @@ export function shownExtras({
   };
 }
 
-/** M: "Authenticated requests also get per-offer: `originalPrice` …"; 0: the team has no discount now. */
+/** M: "Authenticated requests also get per-offer: `originalPrice` …". 0: the team has no discount now. */
 export function withDiscount(offer: Offer, percentage: number): Offer {
   return {
     ...offer,

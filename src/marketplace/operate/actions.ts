@@ -15,13 +15,13 @@ interface Deps {
   random: Random;
 }
 
-/** How an amount comes to a team, with what is needed for it. */
+/** A booking of an amount for a team, with the fields that its kind needs. */
 export type Booking =
   | ({ kind: 'top_up'; reference: string } & Credit)
   | ({ kind: 'grant' } & Credit)
   | ({ kind: 'adjustment'; reason: string } & Credit);
 
-/** One that was booked before leaves no second row in the audit log. @throws {OperatorError} */
+/** Books a credit. A repeated booking does not add a second row to the audit log. @throws {OperatorError} */
 export async function bookCredit(
   deps: Deps,
   actor: Actor,
@@ -38,7 +38,7 @@ export async function bookCredit(
   return record;
 }
 
-/** For so long, all that the provider answers 404 for is ended. Returns until when. @throws {OperatorError} */
+/** Accepts all losses of the provider for `forMs`. Returns the end of that time. @throws {OperatorError} */
 export function acceptProviderLosses(
   deps: Deps,
   actor: Actor,
@@ -57,8 +57,8 @@ export function acceptProviderLosses(
 }
 
 /**
- * Has the instance of a deployment deleted that ended because its provider answered 404 for it. A server deletes it at
- * once; if it turns up only later, the sweep does.
+ * Orders the deletion of the instance of a deployment that ended because its provider answered 404. A server deletes it
+ * at once; if it appears only later, the sweep deletes it.
  *
  * @throws {OperatorError}
  */
@@ -88,7 +88,7 @@ function whyNotLost(record: DeploymentRecord): string {
   return `The deployment "${id}" never had an instance.`;
 }
 
-/** Has a mail that was given up, or waits, tried now; it is given up again three days later. @throws {OperatorError} */
+/** Retries a waiting or given-up mail now. A given-up mail gets three more days. @throws {OperatorError} */
 export function resendMail(deps: Deps, actor: Actor, id: string): Promise<MailRecord> {
   return audited(deps, actor, { action: 'mail.resend', subject: id }, (store) =>
     store.transact(async (tx) => {

@@ -3,19 +3,19 @@ import type { Log } from '../../ports/log.ts';
 import type { Store } from '../model/store.ts';
 
 const EVERY_MS = 60_000;
-/** Of the audit log, at a time. */
+/** How many rows of the audit log one transaction deletes. */
 const PRUNED_AT_ONCE = 200;
 
 interface Deps {
-  /** Those that know when each key was used last. */
+  /** Authenticators with pending times of last use. */
   authenticators: readonly { recordUses(round: { isLast: boolean }): Promise<void> }[];
-  /** Absent: there are no operators, and nothing of theirs is kept. */
+  /** Absent: there are no operators, and no audit log. */
   audit?: { store: Pick<Store, 'transact'>; keptMs: number } | undefined;
   clock: Clock;
   log: Log;
 }
 
-/** Once a minute, writes when each key was used last, and deletes what of the audit log is too old. */
+/** Once a minute, writes the times of last use of keys and deletes old rows of the audit log. */
 export class Housekeeping {
   readonly #deps: Deps;
   #timer: Timer | undefined;
@@ -32,7 +32,7 @@ export class Housekeeping {
     });
   }
 
-  /** Writes what is left. */
+  /** Writes the remaining times of last use. */
   async stop(): Promise<void> {
     this.#timer?.cancel();
     await this.#running;

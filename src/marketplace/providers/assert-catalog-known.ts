@@ -2,10 +2,9 @@ import { ApiError } from '../contract/errors.ts';
 import type { Provider } from './provider.ts';
 
 /**
- * What is sold is a fact of the database: only where no process has read the provider's catalog yet, a create cannot be
- * judged.
+ * Refuses a request while no process has read the provider's catalog into the database.
  *
- * @throws {ApiError} UNAVAILABLE, which asks for another try
+ * @throws {ApiError} UNAVAILABLE, which asks the client to retry
  */
 export function assertCatalogKnown({ profile, catalog }: Pick<Provider, 'profile' | 'catalog'>): void {
   if (catalog.refreshedAt !== null) return;

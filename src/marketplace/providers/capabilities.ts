@@ -8,8 +8,8 @@ import type { ProviderProfile, Selection } from './profile.ts';
 import type { CatalogOffer, Provider, ProviderCatalog } from './provider.ts';
 
 /**
- * The text for a change that was sent and has not shown yet (M: 504, "Poll the deployment"). `answer`: what is known of
- * the call. `unknown`: another change has replaced what was known.
+ * The text for a change that was sent but does not show yet (M: 504, "Poll the deployment"). `answer`: the answer to
+ * the call. `unknown`: a later change has overwritten it.
  */
 export function describeSlow(
   { providerId, what, thing }: { providerId: string; what: string; thing: 'deployment' | 'volume' },
@@ -23,12 +23,12 @@ export function describeSlow(
   return `${providerId} ${said}, so it may or may not happen; ${advice}`;
 }
 
-/** Why a provider gives no more, as `details.reason` and `failureReason` tell it. */
+/** Why a provider refuses more capacity, as in `details.reason` and `failureReason`. */
 export type Shortage = 'out_of_stock' | 'quota_exceeded';
 
 /**
- * Whether a provider refused because it has nothing left, or because this marketplace may have no more there; undefined:
- * for another reason. The two are never taken for each other: a quota says nothing of the stock.
+ * Whether a provider refused because it is sold out, or because this marketplace's quota is used up; undefined: for
+ * another reason. The two are kept apart: a quota says nothing about the stock.
  */
 export function shortageOf(error: unknown): Shortage | undefined {
   if (!(error instanceof ProviderError) || error.problem !== 'conflict') return undefined;
@@ -36,21 +36,21 @@ export function shortageOf(error: unknown): Shortage | undefined {
   return error.code === 'quota_exceeded' ? 'quota_exceeded' : undefined;
 }
 
-/** Whether a provider refused because its platform does not answer now: the same call may succeed once it does. */
+/** Whether a provider refused because its platform does not answer now. The same call may succeed later. */
 export function isPlatformSilent(error: unknown): boolean {
   return shortageOf(error) === 'out_of_stock' && (error as ProviderError).reason === SILENT;
 }
 
 const SILENT: UnavailableReason = 'platform_silent';
 
-/** Whether a provider says of an offer why it cannot be deployed; only Berth does. */
+/** Whether a provider announces why an offer cannot be deployed. Only Berth does. */
 export function announcesUnavailable(offer: Pick<CatalogOffer, 'extras'> | undefined): boolean {
   return unavailableOf(offer) !== undefined;
 }
 
 /**
- * Whether an offer that `/availability` left out may be there all the same: its platform does not answer now, or the offer
- * can be deployed again by now.
+ * Whether an offer that `/availability` omits may still be in stock: its platform does not answer now, or the offer has
+ * become deployable again.
  */
 export function mayBeInStock(
   configurations: readonly Configuration[],
@@ -63,7 +63,7 @@ export function mayBeInStock(
   return found === undefined || found.reason === SILENT;
 }
 
-/** Whether a provider lists what changes on the marketplace's account: all that it sells says the same. */
+/** Whether a provider lists the changes on the marketplace's account. All of its offers announce the same. */
 export function announcesChanges({ offers }: Pick<ProviderCatalog, 'offers'>): boolean {
   for (const { isWithdrawn, extras } of offers.values())
     if (isWithdrawn !== true) return berthExtrasSchema.safeParse(extras['berth']).data?.changes === true;
@@ -74,7 +74,7 @@ function unavailableOf(offer: { extras?: Readonly<Record<string, unknown>> | und
   return berthExtrasSchema.safeParse(offer?.extras?.['berth']).data?.unavailable;
 }
 
-/** What a profile's selections look at. */
+/** The properties that a profile's selections match. */
 export interface Machine {
   offerId: string;
   instanceType: InstanceType;
@@ -83,7 +83,7 @@ export interface Machine {
 /** A machine in its region, such as a deployment. */
 export type PlacedMachine = Machine & { region: string };
 
-/** A provider by what it is asked for: its profile, and what it announced last. */
+/** The profile and the last announced catalog of a provider. */
 type Rules = Pick<Provider, 'profile' | 'catalog'>;
 
 const STOPPED_PRICE_UNKNOWN =
@@ -91,8 +91,8 @@ const STOPPED_PRICE_UNKNOWN =
 const RESTART_UNANNOUNCED = 'The provider cannot restart instances of this machine type.';
 
 /**
- * Why a deployment cannot be stopped (M: Deployment, `pauseUnsupportedReason`); null: it can. Until the catalog has
- * the offer, only the profile is checked, and the price when it is needed.
+ * Why a deployment cannot be stopped (M: Deployment, `pauseUnsupportedReason`); null: it can. While the catalog does
+ * not have the offer, only the profile is checked; the price is checked when it is needed.
  */
 export function pauseUnsupportedReason({ profile, catalog }: Rules, machine: PlacedMachine): string | null {
   const reason = profileReason(profile.instances.stop, machine, machine.region);
@@ -112,8 +112,8 @@ export function restartUnsupportedReason({ profile, catalog }: Rules, machine: P
 }
 
 /**
- * Why no instance of an offer can be stopped in `regions` (M: Offer, `pauseUnsupportedReason`); null where there is one
- * in which it can.
+ * Why instances of an offer cannot be stopped in any of `regions` (M: Offer, `pauseUnsupportedReason`); null: they can
+ * in at least one.
  */
 export function offerPauseUnsupportedReason(
   profile: ProviderProfile,
@@ -129,8 +129,8 @@ export function offerPauseUnsupportedReason(
 }
 
 /**
- * What a stopped instance of an offer costs, before discounts, in micro-USD per hour: what the provider announces, else what
- * its profile says; `region` null: what holds in every region. Null: neither says.
+ * The price of a stopped instance of an offer, before discounts, in micro-USD per hour: the announced one, else the
+ * profile's. `region` null: only a price that applies in every region. Null: neither is known.
  */
 export function stoppedPrice(
   profile: ProviderProfile,
@@ -140,7 +140,7 @@ export function stoppedPrice(
   return offer.stoppedPriceMicroUsdPerHour ?? profileStoppedPrice(profile, offer, region);
 }
 
-/** The longest of what the provider announces and what its profile says; null: neither does. */
+/** The longer of the announced minimum and the profile's; null: neither exists. */
 export function minimumReservationMinutes(
   { profile }: Pick<Provider, 'profile'>,
   offer: Machine & Pick<CatalogOffer, 'minimumReservationMinutes'>,
@@ -150,7 +150,7 @@ export function minimumReservationMinutes(
   return longest([known, longestReservation(profile, offer, region)]);
 }
 
-/** What the profile alone says; `region` null: what holds in every region. */
+/** The profile's longest minimum; `region` null: only rows that apply in every region. */
 export function longestReservation(
   { instances }: ProviderProfile,
   machine: Machine,
@@ -160,7 +160,10 @@ export function longestReservation(
   return longest(rows.map(({ minutes }) => minutes));
 }
 
-/** By the profile alone, in micro-USD per hour; `region` null: by rows that hold in every region. Null: it has none. */
+/**
+ * The profile's price of a stopped machine, in micro-USD per hour; `region` null: only rows that apply in every region.
+ * Null: it has none.
+ */
 export function profileStoppedPrice(
   { instances }: ProviderProfile,
   machine: Machine,
@@ -170,7 +173,7 @@ export function profileStoppedPrice(
   return row === undefined ? null : microUsdFromUsd(row.stopped_price_per_hour);
 }
 
-/** After how long a deployment that is not running has failed; the longest that there is where no row fits. */
+/** The time after which a deployment that is not running has failed. If no row matches, the longest of all rows. */
 export function deployTimeoutMinutes({ profile }: Pick<Provider, 'profile'>, machine: PlacedMachine): number {
   const rows = profile.instances.deploy_timeouts;
   const row = rows.find((selection) => fits(selection, machine, machine.region));
@@ -189,7 +192,7 @@ function profileReason(rule: ActionRule, machine: Machine, region: string | null
   return rule.except.find((selection) => fits(selection, machine, region))?.reason ?? null;
 }
 
-/** Each part of a selection that is there must fit. Without a region, one that names regions does not. */
+/** Whether every part that the selection has matches. Without a region, a selection with regions does not match. */
 function fits(selection: Selection, { offerId, instanceType }: Machine, region: string | null): boolean {
   const { instance_types: types, regions, offers } = selection;
   if (types !== undefined && !types.includes(instanceType)) return false;

@@ -9,7 +9,7 @@ import { readCatalog } from './read-catalog.ts';
 import { Rereading } from './rereading.ts';
 import { StoredCatalog } from './stored-catalog.ts';
 
-/** What the configuration makes of a provider. */
+/** A provider as configured. */
 export type ConfiguredProvider = Pick<Provider, 'profile' | 'client' | 'sshProbe'> &
   Partial<Pick<Provider, 'markups'>>;
 
@@ -17,7 +17,7 @@ export interface ProvidersOptions {
   /** In the order of the configuration. */
   providers: readonly ConfiguredProvider[];
   gpuTypes: GpuTypes;
-  /** Where the catalogs are. */
+  /** The store with the catalogs. */
   store: Store;
   clock: Clock;
   log: Log;
@@ -25,22 +25,22 @@ export interface ProvidersOptions {
 
 /** The providers of a marketplace, with their catalogs. */
 export interface LiveProviders extends Providers {
-  /** What was wrong when the catalog of a provider was read last, by whichever process. */
+  /** Problems of the last catalog reading, by any process, and of its offers. */
   problemsOf(id: string): readonly string[];
-  /** Shows the catalogs as the database has them now. */
+  /** Loads the current catalogs from the database. */
   reread(): Promise<void>;
-  /** Rereads every few seconds. */
+  /** Starts rereading every few seconds. */
   start(): void;
   /**
-   * Asks a provider what it sells, writes that through `within` and shows it: for the holder of its first range. A
-   * provider that hangs ends with the timeout of the call.
+   * Reads a provider's catalog, writes it through `within` and shows it. Called by the holder of the provider's first
+   * range. A provider that hangs ends with the timeout of the call.
    */
   refresh(id: string, within: Store, call?: CallOptions): Promise<void>;
-  /** Stops rereading, and lets the connections go. */
+  /** Stops rereading and closes the connections. */
   close(): Promise<void>;
 }
 
-/** @throws {Error} for two providers of one id */
+/** @throws {Error} if two providers have the same id */
 export function createProviders({ providers, ...deps }: ProvidersOptions): LiveProviders {
   const catalogs = new Map<string, StoredCatalog>();
   const byId = new Map<string, Provider>();
@@ -69,7 +69,7 @@ export function createProviders({ providers, ...deps }: ProvidersOptions): LiveP
     },
     close: async () => {
       await rereading.stop();
-      // A call that hangs ends with its connection.
+      // Closing the connection ends a call that hangs.
       await Promise.all([...byId.values()].map(({ client }) => client.close()));
       await Promise.allSettled(readings);
     },

@@ -4,13 +4,13 @@ import { formatPath } from '../../contract/errors.ts';
 
 const textSchema = z.string().min(1).max(100);
 
-/** `fixtures/gpu-types.yaml`. */
+/** The schema of `fixtures/gpu-types.yaml`. */
 const gpuTypesSchema = z.record(
   z.string().regex(/^[A-Z0-9]+(_[A-Z0-9]+)*$/, 'expected upper-case words joined by "_", such as "H100_SXM"'),
   z.strictObject({
     base: textSchema,
     model: textSchema,
-    /** What providers call it. */
+    /** The names that providers use. */
     names: z.array(textSchema).min(1),
     interconnect: z.strictObject({ type: textSchema, description: textSchema }).optional(),
   }),
@@ -26,7 +26,7 @@ export interface GpuType {
   interconnectDescription: string;
 }
 
-/** M: "`CPU` for the CPU Node row": where there is no GPU. */
+/** The type of offers without a GPU (M: "`CPU` for the CPU Node row"). */
 export const CPU: GpuType = {
   gpuType: 'CPU',
   baseGpuType: 'CPU',
@@ -38,7 +38,7 @@ export const CPU: GpuType = {
 
 const MAX_LENGTH = 63;
 
-/** What a provider's name for a GPU stands for. */
+/** Maps providers' names of GPUs to GPU types. */
 export class GpuTypes {
   readonly #byName: ReadonlyMap<string, GpuType>;
 
@@ -46,16 +46,16 @@ export class GpuTypes {
     this.#byName = byName;
   }
 
-  /** The GPU of that name, or one with an id that is derived from it; two spellings of one name give one id. */
+  /** The GPU type of a name, or one derived from the name. Two spellings of a name give the same id. */
   named(name: string): GpuType {
     return this.#byName.get(toKey(name)) ?? derived(name);
   }
 }
 
 /**
- * Reads the text of `fixtures/gpu-types.yaml`.
+ * Parses the text of `fixtures/gpu-types.yaml`.
  *
- * @throws {Error} that says where it is wrong, or which two types claim one name
+ * @throws {Error} with the position of each mistake, or with the two types that claim one name
  */
 export function parseGpuTypes(text: string): GpuTypes {
   const result = gpuTypesSchema.safeParse(parse(text));
@@ -95,7 +95,7 @@ function toKey(name: string): string {
 function derived(name: string): GpuType {
   const words = splitWords(name);
   const id = words.join('_').slice(0, MAX_LENGTH);
-  // `CPU` is the name of what has no GPU.
+  // `CPU` is reserved for offers without a GPU.
   const gpuType = id === '' ? 'GPU' : id === CPU.gpuType ? 'GPU_CPU' : id;
   const model = gpuType === id ? words.join(' ').slice(0, MAX_LENGTH) : 'GPU';
   return {

@@ -5,7 +5,7 @@ import type { LossCapOptions, MarketplaceOptions } from '../model/options.ts';
 import type { Reader, Store, Transaction } from '../model/store.ts';
 
 const ALARM_EVERY_MS = 60 * 60_000;
-/** The reason in the log for a deployment that is held. */
+/** The reason in the log for a held deployment. */
 export const HELD = '404, but the provider has lost too many at once: it is held until an operator decides';
 
 /** The losses at a provider, compared with the cap. */
@@ -13,17 +13,17 @@ export interface LossCount {
   providerId: string;
   /** Deployments and volumes that ended by a 404 within the window. */
   count: number;
-  /** How many may end that way. */
+  /** The cap on `count`. */
   cap: number;
   held: number;
-  /** Until when the operator lets them pass, in milliseconds since the epoch; null: the cap holds. */
+  /** When the operator's acceptance of losses ends, in milliseconds since the epoch; null: the cap applies. */
   acceptedUntil: number | null;
 }
 
 const acceptedUntilKey = (providerId: string) => `losses_accepted_until:${providerId}`;
 const alarmedAtKey = (providerId: string) => `losses_told_at:${providerId}`;
 
-/** Counts what a provider has lost. `share` is of what there was before. */
+/** Counts a provider's losses. `share` is relative to the deployments and volumes before the losses. */
 export async function countLosses(
   { losses, settings }: Pick<Reader, 'losses' | 'settings'>,
   providerId: string,
@@ -42,7 +42,10 @@ export async function countLosses(
   };
 }
 
-/** Whether a 404 of this provider proves that something is gone: not while losses are held. */
+/**
+ * Whether a 404 from this provider proves that something is gone. While losses are held, it does not, unless an
+ * operator has accepted them.
+ */
 export async function isNotFoundTrusted(
   { store: { read }, clock }: { store: Store; clock: Clock },
   providerId: string,
@@ -53,17 +56,16 @@ export async function isNotFoundTrusted(
 
 type LostSubject = Pick<LossRecord, 'subjectId' | 'kind' | 'providerId'>;
 
-/** `alarm`: to be logged once the transaction is committed. */
+/** The result of {@link admitLoss}. `alarm`: to be logged after the commit. */
 export interface Admission {
   isAdmitted: boolean;
   alarm: LossCount | null;
 }
 
 /**
- * Counts a loss (a 404 that ends a deployment or a volume) in the transaction that writes it. If it is not admitted,
- * it must not end. A provider that got the key of another account answers 404 for everything. While one loss is held,
- * all later ones are held too, until the provider shows it again, it ends otherwise, or an operator accepts the
- * losses. The caller has begun the transaction with `tx.losses.lock`.
+ * Counts a loss (a 404 that would end a deployment or a volume) in the transaction that writes it. If it is not
+ * admitted, the subject must not end: a provider that got another account's key answers 404 for everything. While one
+ * loss is held, later ones are held too. The caller must have called `tx.losses.lock` first.
  */
 export async function admitLoss(
   { clock, options }: { clock: Clock; options: MarketplaceOptions },
@@ -97,7 +99,7 @@ export function logLossAlarm(log: Log, { providerId, count, cap, held }: LossCou
   );
 }
 
-/** Until `until`, every 404 of the provider ends what it is about. */
+/** Accepts every loss of the provider until `until`. */
 export async function acceptLosses(
   { store }: { store: Store },
   providerId: string,

@@ -10,7 +10,7 @@ export const gpuTypes: GpuTypes = parseGpuTypes(
 
 type ProfileInput = Parameters<typeof providerProfileSchema.parse>[0];
 
-/** A provider that can stop and restart everything. */
+/** A provider that can stop and restart all machines. */
 export function profileOf(instances: Record<string, unknown> = {}, id = 'provider-x'): ProviderProfile {
   const input: ProfileInput = {
     id,
@@ -26,7 +26,7 @@ export function profileOf(instances: Record<string, unknown> = {}, id = 'provide
   return providerProfileSchema.parse(input);
 }
 
-/** One H100 for 2 USD per hour in two regions; what is undefined in `changes` is left out. */
+/** One H100 for 2 USD per hour in two regions. Fields that are undefined in `changes` are omitted. */
 export function configurationOf(changes: Partial<Record<keyof Configuration, unknown>> = {}): Configuration {
   const whole = {
     id: 'h100-1x',

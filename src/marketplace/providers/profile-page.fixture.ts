@@ -1,6 +1,6 @@
 import type { ProviderProfile, Selection, VolumeProfile } from './profile.ts';
 
-/** docs/providers.md: what the profiles say, for people. */
+/** Renders docs/providers.md: the profiles for readers. */
 export function toPage(profiles: readonly ProviderProfile[]): string {
   return [
     '# Providers',

@@ -21,11 +21,11 @@ interface Field {
   isRequired: boolean;
   default: unknown;
   description: string | undefined;
-  /** When it may be there; absent: always. */
+  /** The condition under which the field may be present; absent: always. */
   where?: string;
 }
 
-/** docs/profiles.md: every field of a profile, from its schema. */
+/** Renders docs/profiles.md: every field of a profile, from its schema. */
 export function toReference(): string {
   const rows = profileFields().map(({ path, type, isRequired, default: otherwise, description, where }) =>
     line([
@@ -50,7 +50,7 @@ export function toReference(): string {
   ].join('\n');
 }
 
-/** The fields in the order of the schema; one that several variants have is there once. */
+/** The fields in the order of the schema. A field that several variants share is listed once. */
 export function profileFields(): Field[] {
   const schema = z.toJSONSchema(providerProfileSchema, { io: 'input' }) as JsonSchema;
   const fields = fieldsOf(schema, '');
@@ -77,7 +77,7 @@ function fieldsOf(schema: JsonSchema, prefix: string): Field[] {
   ];
 }
 
-/** What a variant alone has is there where `supported` says so. */
+/** A field that only one variant has depends on `supported`. */
 function fieldsOfVariant(variant: JsonSchema, prefix: string): Field[] {
   const supported = variant.properties?.['supported']?.const;
   return fieldsOf(variant, prefix).map((field) =>

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { instanceTypes } from '../contract/values.ts';
 
-// What each field means stands in its `describe`, from which docs/profiles.md is written.
+// Each field is documented by its `describe`, from which docs/profiles.md is generated.
 
 const minutesSchema = z
   .number()
@@ -11,7 +11,7 @@ const minutesSchema = z
 const priceSchema = z.number().nonnegative().max(1_000_000);
 const reasonSchema = z.string().min(1).max(300).describe('A sentence that is shown to users.');
 
-/** Some of a provider's machines: each part that is there must fit, and what is absent fits all. */
+/** A selection of a provider's machines. Each part that is present must match; an absent part matches all. */
 const selectionSchema = z.strictObject({
   instance_types: z
     .array(z.enum(instanceTypes))
@@ -23,7 +23,7 @@ const selectionSchema = z.strictObject({
 });
 export type Selection = z.infer<typeof selectionSchema>;
 
-/** Whether the machines can do something, and which of them cannot. `reason` is shown to users. */
+/** Whether the machines support an action, and which do not. `reason` is shown to users. */
 const actionSchema = z.discriminatedUnion('supported', [
   z.strictObject({
     supported: z.literal(false).describe('`false`: `reason` says why.'),
@@ -155,7 +155,7 @@ const volumesSchema = z.strictObject({
     .describe('What is different in a region, by its id.'),
 });
 
-/** `fixtures/providers/*.yaml`: all that M: says of one provider. Nothing about a provider is an `if` in code. */
+/** Schema of `fixtures/providers/*.yaml`: all rules of M: for one provider. No code branches on a provider's id. */
 export const providerProfileSchema = z.strictObject({
   id: z
     .string()

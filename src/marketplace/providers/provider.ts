@@ -5,16 +5,16 @@ import type { InstanceType } from '../contract/values.ts';
 import type { Markups } from './markup.ts';
 import type { ProviderProfile } from './profile.ts';
 
-/** An offer as its provider published it last, with what was made of it. */
+/** An offer as its provider last published it, with the marketplace's derived values. */
 export interface CatalogOffer {
   providerId: string;
   offerId: string;
   name: string;
   description: string;
   instanceType: InstanceType;
-  /** Canonical: `CPU` where there is no GPU. */
+  /** Canonical type; `CPU` without a GPU. */
   gpuType: string;
-  /** As it is shown; empty for CPU. */
+  /** The displayed model; empty for CPU. */
   gpuModel: string;
   baseGpuType: string;
   displayName: string;
@@ -25,47 +25,50 @@ export interface CatalogOffer {
   storageGb: number;
   gpuCount: number;
   gpuMemoryGb: number;
-  /** What the provider asks for a running and for a stopped instance now; null: it does not tell. */
+  /** The provider's current prices of a running and a stopped instance; null: not announced. */
   providerPriceMicroUsdPerHour: number;
   providerStoppedPriceMicroUsdPerHour: number | null;
-  /** What an instance costs now, with the markup: the spot price for SPOT offers. Before discounts. */
+  /** The current price of an instance with the markup, before discounts. For SPOT offers it is the spot price. */
   priceMicroUsdPerHour: number;
-  /** Null: it has none. */
+  /** Null: it is not a SPOT offer. */
   spotPriceMicroUsdPerHour: number | null;
-  /** Null: the provider does not tell, so its instances cannot be stopped. */
+  /** The announced price with the markup; null: not announced. Then the profile's price applies, if there is one. */
   stoppedPriceMicroUsdPerHour: number | null;
-  /** What it announces, and what its profile says; null: neither does. */
+  /** The longer of the announced minimum and the profile's minimum for every region; null: neither exists. */
   minimumReservationMinutes: number | null;
   announcesRestart: boolean;
   announcesVolumeResize: boolean;
-  /** All that it is ever offered in, and those where it can be deployed now. */
+  /** All regions of the offer, and those where it can be deployed now. */
   regions: readonly string[];
   inStockRegions: readonly string[];
-  /** The images that the provider names; it may name none (O: Configuration, `os_options` is optional). */
+  /** The provider's images. There may be none (O: Configuration, `os_options` is optional). */
   osOptions: readonly string[];
   supportsCloudInit: boolean;
   maintenance: boolean;
   isNvlink: boolean;
-  /** The provider does not publish it any more: it is known for the deployments that run on it, and not sold. */
+  /** The provider no longer publishes the offer. It is kept for the deployments that run on it, and not sold. */
   isWithdrawn?: boolean;
-  /** As the provider published it. */
+  /** The extras as the provider published them. */
   extras: Readonly<Record<string, unknown>>;
 }
 
-/** The one image of an offer whose provider names none: what the provider takes "if omitted" (O: CreateInstanceRequest). */
+/** The image of an offer whose provider lists none: the provider's default "if omitted" (O: CreateInstanceRequest). */
 const DEFAULT_IMAGE = 'default';
 
-/** What `operatingSystem` may be for an offer, and what its `os_options` show: never empty, so that it can be deployed. */
+/**
+ * The valid values of `operatingSystem` for an offer, also shown as its `os_options`. Never empty, so that the offer
+ * can be deployed.
+ */
 export function deployableImages({ osOptions }: Pick<CatalogOffer, 'osOptions'>): readonly string[] {
   return osOptions.length === 0 ? [DEFAULT_IMAGE] : osOptions;
 }
 
-/** What a provider sells, as it was last read. It is kept in memory, so a provider that hangs delays no request. */
+/** A provider's catalog as last read. It is kept in memory, so a provider that hangs delays no request. */
 export interface ProviderCatalog {
   /** When the catalog was last read; null: never, and `offers` is empty. */
   readonly refreshedAt: number | null;
   readonly offers: ReadonlyMap<string, CatalogOffer>;
-  /** Where volumes are sold, in the provider's words; empty where its profile has none. */
+  /** The provider's volume locations; empty where its profile has no volumes. */
   readonly volumeLocations: readonly {
     id: string;
     name: string;
@@ -79,17 +82,17 @@ export interface Provider {
   id: string;
   profile: ProviderProfile;
   client: OrchestratorClient;
-  /** What the house adds to its prices; the catalog has it in its own. */
+  /** The markups on its prices. The catalog's prices already include them. */
   markups: Markups;
   catalog: ProviderCatalog;
-  /** Proves that its machines can be logged in to before they run; null: the provider is believed (`verify_ssh`). */
+  /** Tests the SSH login of new machines before they run; null: the provider is trusted (`verify_ssh`). */
   sshProbe: SshProbe | null;
 }
 
 /**
- * The provider of something that exists.
+ * The provider of an existing deployment or volume.
  *
- * @throws {ApiError} PROVIDER_REFUSED where the configuration does not have it any more
+ * @throws {ApiError} PROVIDER_REFUSED if it is no longer configured
  */
 export function requireProvider(providers: Providers, { providerId }: { providerId: string }): Provider {
   const provider = providers.get(providerId);
@@ -97,7 +100,7 @@ export function requireProvider(providers: Providers, { providerId }: { provider
   throw new ApiError('PROVIDER_REFUSED', `${providerId} cannot be reached from here; nothing changed.`);
 }
 
-/** All of them, in the order of the configuration. */
+/** All providers, in the order of the configuration. */
 export interface Providers {
   ids(): readonly string[];
   get(id: string): Provider | undefined;

@@ -2,16 +2,16 @@ import type { Configuration } from '../../contract/configuration.ts';
 import type { AvailableConfiguration, PublishedCatalog } from '../model/catalog-record.ts';
 import { mistakeOf } from './to-catalog-offer.ts';
 
-/** A provider that renames its offers all the time must not fill the memory. */
+/** Limits the memory used by a provider that keeps renaming its offers. */
 const MAX_OFFERS = 5000;
 
-/** A configuration at the price of now, and where it can be deployed now. */
+/** A configuration at its current price, with the regions where it can be deployed now. */
 export interface PublishedOffer {
   configuration: Configuration;
   inStockRegions: readonly string[];
 }
 
-/** What is sold of a catalog, by id; what is left out is told to `onProblem`. */
+/** The sold offers of a catalog, by id. Calls `onProblem` for each one that is left out. */
 export function publishedOffers(
   { configurations, available }: Pick<PublishedCatalog, 'configurations' | 'available'>,
   onProblem: (message: string) => void,
@@ -32,7 +32,10 @@ export function publishedOffers(
   return offers;
 }
 
-/** What was sold before and is not sold in `after`, the latest first: deployments that run on it know it still. */
+/**
+ * The configurations that were sold before but not in `after`, the latest first. They are kept for deployments that run
+ * on them.
+ */
 export function withdrawnOffers(
   before: PublishedCatalog | null,
   after: Pick<PublishedCatalog, 'configurations' | 'available'>,
@@ -47,7 +50,7 @@ export function withdrawnOffers(
     .slice(0, MAX_OFFERS - sold.size);
 }
 
-/** Of two with one id the first counts. */
+/** Maps by id. Of two configurations with one id, the first is used. */
 function byId<C extends AvailableConfiguration>(configurations: readonly C[]): Map<string, C> {
   const first = new Map<string, C>();
   for (const configuration of configurations)

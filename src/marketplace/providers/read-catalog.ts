@@ -5,8 +5,8 @@ import type { Provider } from './provider.ts';
 import { withdrawnOffers } from './published-offers.ts';
 
 /**
- * Asks a provider what it sells; never rejects. What cannot be read stays as it was in `before`, and `readAt` says since
- * when. The version is that of `before` where nothing has changed.
+ * Reads a provider's catalog; never rejects. Parts that cannot be read stay as in `before`. `readAt` advances if both
+ * configurations and availability were read. The version is that of `before` if nothing has changed.
  */
 export async function readCatalog(
   { id, profile, client }: Pick<Provider, 'id' | 'profile' | 'client'>,

@@ -3,21 +3,21 @@ import type { Log } from '../../ports/log.ts';
 import type { Store } from '../model/store.ts';
 import type { StoredCatalog } from './stored-catalog.ts';
 
-/** How often what other processes wrote is read. */
+/** How often changes by other processes are read. */
 const REREAD_MS = 3_000;
 
 interface RereadingDeps {
   store: Pick<Store, 'read'>;
   clock: Clock;
   log: Log;
-  /** By provider. */
+  /** The catalogs by provider. */
   catalogs: ReadonlyMap<string, StoredCatalog>;
 }
 
-/** Brings what the database has of the catalogs into memory: all their versions each time, and those that changed. */
+/** Loads catalogs from the database into memory: first all versions, then those that have changed. */
 export class Rereading {
   readonly #deps: RereadingDeps;
-  /** One at a time, so that no older row is shown after a newer one. */
+  /** Rounds run one at a time, so that an older row never replaces a newer one. */
   #last: Promise<void> = Promise.resolve();
   #timer: Timer | undefined;
   #isFailing = false;

@@ -15,21 +15,21 @@ interface CatalogContext {
   log: Log;
 }
 
-/** The catalog of one provider, as the database has it, with what the configuration of this process makes of it. */
+/** A provider's catalog from the database, combined with the configuration of this process. */
 export class StoredCatalog implements ProviderCatalog {
   readonly #context: CatalogContext;
   #version: number | null = null;
   #refreshedAt: number | null = null;
   #offers: ReadonlyMap<string, CatalogOffer> = new Map();
   #volumeLocations: ProviderCatalog['volumeLocations'] = [];
-  /** What was logged of the last version: the same again is not logged. */
+  /** The problems already logged for the last version. */
   #problems = new Set<string>();
 
   constructor(context: CatalogContext) {
     this.#context = context;
   }
 
-  /** Of the record that is shown; null: none is. */
+  /** The version of the shown record; null: none is shown. */
   get version(): number | null {
     return this.#version;
   }
@@ -38,7 +38,7 @@ export class StoredCatalog implements ProviderCatalog {
     return this.#refreshedAt;
   }
 
-  /** A new map whenever something in it has changed, and only then. */
+  /** A new map if and only if an offer has changed. */
   get offers(): ReadonlyMap<string, CatalogOffer> {
     return this.#offers;
   }
@@ -47,12 +47,12 @@ export class StoredCatalog implements ProviderCatalog {
     return this.#volumeLocations;
   }
 
-  /** What was wrong with the last reading, and what of it cannot be sold. */
+  /** Problems of the last reading, and of offers that cannot be sold. */
   get problems(): readonly string[] {
     return [...this.#problems];
   }
 
-  /** The record that is shown was read again, and has not changed. */
+  /** Confirms the shown record: it was read again and has not changed. */
   confirm(readAt: number | null): void {
     this.#refreshedAt = readAt;
   }

@@ -37,7 +37,7 @@ it('keeps what is at a provider that was taken out of the configuration: told, n
     id = String(body['id']);
     await clock.advance(3 * MINUTE_MS);
   }
-  // Nothing waits for the minimum runtime.
+  // So that the deployment can be terminated at once.
   const options = { minimumRuntimeMinutes: 0 };
   const seen = await store.read.deployments.byId(id);
   expect(seen).toMatchObject({ status: 'running' });

@@ -7,7 +7,7 @@ import { type Markups, markedUp, markedUpStopped } from './markup.ts';
 import type { ProviderProfile } from './profile.ts';
 import type { CatalogOffer } from './provider.ts';
 
-/** Beyond these a number is a mistake, and an offer with a mistake is not sold. */
+/** A number above these limits is a mistake, and an offer with a mistake is not sold. */
 const MOST = {
   price_per_hour: 100_000,
   spot_price_per_hour: 100_000,
@@ -26,25 +26,25 @@ const MAX_EXTRAS_CHARACTERS = 16_384;
 /** M: "images that need a GPU are not listed for CPU offers". */
 const NEEDS_GPU = /cuda|rocm|nvidia/i;
 
-/** What is known beside the configuration. */
+/** Inputs besides the configuration. */
 export interface OfferContext {
   profile: ProviderProfile;
   gpuTypes: GpuTypes;
   markups: Markups;
-  /** The regions where it can be deployed now. */
+  /** The regions where the offer can be deployed now. */
   inStockRegions: readonly string[];
-  /** Told what was ignored. */
+  /** Called with each value that was ignored. */
   onProblem: (message: string) => void;
 }
 
-/** Why a provider's configuration is not sold: a number or an id that cannot be meant; null: it is sold. */
+/** Why a provider's configuration is not sold: an implausible number or id. Null: it is sold. */
 export function mistakeOf(configuration: Configuration): string | null {
   const problem = problemOf(configuration);
   if (problem === null) return null;
   return `the offer ${JSON.stringify(toOneLine(configuration.id, 80))} is left out: ${problem}`;
 }
 
-/** Makes of what a provider publishes an offer of the marketplace; it has no {@link mistakeOf}. */
+/** Converts a provider's configuration to an offer of the marketplace. It must have no {@link mistakeOf}. */
 export function toCatalogOffer(configuration: Configuration, context: OfferContext): CatalogOffer {
   const { profile, onProblem } = context;
   const { id: offerId, instance_type: instanceType, extras = {} } = configuration;
@@ -97,7 +97,7 @@ function toGpus(configuration: Configuration, gpuTypes: GpuTypes) {
     : { ...gpuTypes.named(name), gpuCount, gpuMemoryGb: memory };
 }
 
-/** The provider's own word, where it has one, else what its GPU usually has. */
+/** The interconnect that the provider reports, if any; else the GPU's usual one. */
 function toInterconnect(extras: Record<string, unknown>, gpu: GpuType & { gpuCount: number }) {
   const reported = extras['interconnect'];
   if (gpu.gpuCount === 0 || typeof reported !== 'string' || reported.trim() === '') return {};
@@ -133,7 +133,7 @@ function toMicroUsdOrNull(usd: number | undefined): number | null {
   return usd === undefined || usd > MOST.price_per_hour ? null : microUsdFromUsd(usd);
 }
 
-/** What the provider announces beyond O:. What does not fit its schema announces nothing. */
+/** What the provider announces beyond O:. Values that do not match the schema are ignored. */
 function readBerthExtras({ id, extras }: Configuration, onProblem: OfferContext['onProblem']) {
   const result = berthExtrasSchema.safeParse(extras?.['berth'] ?? {});
   if (result.success) return result.data;

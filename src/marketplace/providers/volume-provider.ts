@@ -15,7 +15,7 @@ export function toVolumeProvider(provider: Provider | undefined): VolumeProvider
 }
 
 /**
- * M: Errors, 400: "unknown volume provider".
+ * The volume provider that a request names (M: Errors, 400: "unknown volume provider").
  *
  * @throws {ApiError} VALIDATION_ERROR
  */
@@ -34,7 +34,7 @@ export function volumeProviderOf(providers: Providers, providerId: string): Volu
 /**
  * The provider of a volume that a request wants to change.
  *
- * @throws {ApiError} PROVIDER_REFUSED where the configuration does not have the provider any more
+ * @throws {ApiError} PROVIDER_REFUSED if the provider is no longer configured
  */
 export function requireVolumeProvider(
   providers: Providers,
@@ -50,14 +50,17 @@ interface Where {
   cloudId?: string | null | undefined;
 }
 
-/** Micro-USD per GB and hour, before discounts. What is nearest counts: the cloud's, the region's, the provider's. */
+/**
+ * Micro-USD per GB and hour, before discounts. The price of the cloud takes precedence, then the region's, then the
+ * provider's.
+ */
 export function ratePerGb(profile: VolumeProfile, { region, cloudId }: Where): number {
   const own = profile.regions[region];
   const cloud = own?.clouds?.find(({ id }) => id === cloudId);
   return microUsdFromUsd(cloud?.price_per_gb_hour ?? own?.price_per_gb_hour ?? profile.price_per_gb_hour);
 }
 
-/** Micro-USD per hour of a whole volume, before discounts. */
+/** Micro-USD per hour for a whole volume, before discounts. */
 export function hourlyRate(profile: VolumeProfile, { sizeGb, ...where }: Where & { sizeGb: number }): number {
   return Math.round(ratePerGb(profile, where) * sizeGb);
 }

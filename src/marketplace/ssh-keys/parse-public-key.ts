@@ -3,16 +3,16 @@ import { parseSshPublicKey, type SshPublicKey, toAuthorizedKeysLine } from '../.
 import { invalid } from '../contract/errors.ts';
 
 export interface ParsedPublicKey {
-  /** One authorized_keys line. */
+  /** One line of an authorized_keys file. */
   publicKey: string;
   fingerprint: string;
   comment: string;
 }
 
 /**
- * The public key in a field of a request (M: "ECDSA and FIDO security key types are accepted on every provider").
+ * Parses the public key in a request field (M: "ECDSA and FIDO security key types are accepted on every provider").
  *
- * @throws {ApiError} VALIDATION_ERROR, without a character of the key data
+ * @throws {ApiError} VALIDATION_ERROR; its text contains no key data
  */
 export function parsePublicKey(path: string, text: string): ParsedPublicKey {
   const parsed = parseSshPublicKey(text);
@@ -25,7 +25,7 @@ export function parsePublicKey(path: string, text: string): ParsedPublicKey {
   };
 }
 
-/** `SHA256:…`, as `ssh-keygen -l` prints it: of the key's data, in base64 without padding. */
+/** The fingerprint `SHA256:…`, as `ssh-keygen -l` prints it: of the key data, in base64 without padding. */
 function fingerprintOf({ base64 }: SshPublicKey): string {
   const digest = createHash('sha256').update(Buffer.from(base64, 'base64')).digest('base64');
   return `SHA256:${digest.replace(/=+$/, '')}`;

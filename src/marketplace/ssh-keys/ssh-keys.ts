@@ -49,8 +49,8 @@ export async function readSshKey(
 }
 
 /**
- * M: GET /api/ssh-keys: the newest first; without a filter those of all teams of the caller. Temporary keys are not
- * among them.
+ * M: GET /api/ssh-keys: the newest first; without a filter, the keys of all the caller's teams. Temporary keys are not
+ * listed.
  *
  * @throws {ApiError} FORBIDDEN or NOT_FOUND
  */
@@ -64,7 +64,7 @@ export async function listSshKeys(
 }
 
 /**
- * M: DELETE /api/ssh-keys/{id}. What was deployed with the key keeps it.
+ * M: DELETE /api/ssh-keys/{id}. Existing deployments keep the key.
  *
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
@@ -81,7 +81,7 @@ export async function deleteSshKey(
 }
 
 /**
- * The key, if it is of a team of the caller.
+ * The key, if it belongs to a team of the caller.
  *
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
@@ -96,7 +96,7 @@ export async function ownSshKey(
   return record;
 }
 
-/** M: SSH key, as the wire has it. */
+/** M: SSH key, in the response format. */
 function toSshKey(record: SshKeyRecord): SshKey {
   const { id, userId, teamId, name, publicKey, fingerprint } = record;
   return { id, userId, teamId, name, publicKey, fingerprint, createdAt: toTimestamp(record.createdAt) };

@@ -1,28 +1,28 @@
 import type { SyncContext, SyncDeps } from './context.ts';
 
-/** Between two readings of the catalog: the interval, more or less a quarter of it. */
+/** The pause between two catalog reads varies by up to a quarter. */
 const JITTER = 0.25;
 
-/** Reads what a provider sells, once for all that ask at the same time. */
+/** Reads a provider's catalog. Concurrent callers share one read. */
 export class CatalogReading {
   readonly #deps: Pick<SyncDeps, 'options' | 'random'>;
   readonly #stopped = Promise.withResolvers<void>();
-  /** The one that is under way. */
+  /** The current read. */
   #reading: Promise<void> | undefined;
 
   constructor(deps: Pick<SyncDeps, 'options' | 'random'>) {
     this.#deps = deps;
   }
 
-  /** Returns the pause until the next one in milliseconds. */
+  /** Returns the pause until the next read, in milliseconds. */
   async run(context: SyncContext): Promise<number> {
-    // A provider that hangs delays no end: what is read after it is not written, since the lease is released.
+    // A provider that hangs must not delay the stop. A later result is not written, because the lease is released.
     await Promise.race([this.#read(context), this.#stopped.promise]);
     const { options, random } = this.#deps;
     return Math.round(options.polling.catalogMs * (1 - JITTER + 2 * JITTER * random.next()));
   }
 
-  /** Waits for none any more. */
+  /** Stops waiting for reads. */
   stop(): void {
     this.#stopped.resolve();
   }

@@ -11,7 +11,7 @@ class ListedChanges {
   readonly #waiting = new Set<() => void>();
   error: ProviderError | undefined;
   isReset = false;
-  /** How often it was asked for. */
+  /** How often the list was requested. */
   asked = 0;
 
   constructor({ clock, plain, provider }: Tended) {

@@ -5,47 +5,47 @@ import type { Log } from '../../ports/log.ts';
 import type { Provider } from '../providers/provider.ts';
 import { type LastAnswer, LONGEST_MS } from './last-answers.ts';
 
-/** How long the provider may wait for a change before it answers: what is confirmed is at most about twice as old. */
+/** How long the provider may hold a request before it answers. Confirmations are at most about twice as old. */
 const WAIT_MS = 10_000;
-/** A server of the provider may answer a poll as it was this long before. */
+/** A server of the provider may answer a poll with a state that is this old. */
 const LAG_MS = 10_000;
-/** Until the next try where the provider does not offer what it announced. */
+/** Pause before the next attempt if the provider announces changes but does not offer them. */
 const AGAIN_MS = 10 * 60_000;
-/** If more instances than these were listed in the last 20 minutes, each instance is polled once. */
+/** If more instances than this were listed in the last 20 minutes, each instance is polled once. */
 const MOST_LISTED = 100_000;
 
 interface FeedDeps {
   clock: Clock;
   log: Log;
   provider: Pick<Provider, 'id' | 'client'>;
-  /** From this age on, in milliseconds, the last reply confirms nothing. */
+  /** A last reply of this age, in milliseconds, no longer confirms anything. */
   maxAgeMs: number;
-  /** The provider has listed this instance of its own. */
+  /** Called when the provider lists this instance as changed. */
   changed: (providerInstanceId: string) => void;
 }
 
 /**
- * Follows what changes on the marketplace's account at a provider (`GET /v1/x/changes`). An instance that it does not list
- * is as its last poll found it, so that no other poll is needed. While it fails, polls go on as without it.
+ * Follows the list of changes on the marketplace's account at a provider (`GET /v1/x/changes`). An unlisted instance is
+ * as its last poll found it, so it needs no other poll. While the list fails, all instances are polled.
  */
 export class ChangesFeed {
   readonly #deps: FeedDeps;
   #running: { ended: Promise<void>; end: AbortController } | undefined;
   #againAt = Number.NEGATIVE_INFINITY;
-  /** Changes are complete from here on; null: they are not followed. */
+  /** The time since when the changes are complete; null: they are not followed. */
   #since: number | null = null;
-  /** Up to here. */
+  /** The time up to which the changes are complete. */
   #asOf = 0;
-  /** Whether it was logged that they cannot be read. */
+  /** Whether the failure to read the changes was logged. */
   #isLoggedAsLost = false;
-  /** When an instance was listed last, the oldest first. */
+  /** When each instance was last listed, the oldest first. */
   readonly #listedAt = new Map<string, number>();
 
   constructor(deps: FeedDeps) {
     this.#deps = deps;
   }
 
-  /** Does nothing where it runs. */
+  /** Does nothing if it is already running. */
   start(): void {
     if (this.#running !== undefined || this.#deps.clock.now() < this.#againAt) return;
     const end = new AbortController();
@@ -61,7 +61,7 @@ export class ChangesFeed {
     await this.#running?.ended;
   }
 
-  /** Up to when an instance is known to be as it was when it was last asked for; null: a poll is needed. */
+  /** The time up to which an instance is known to be unchanged since its last poll; null: a poll is needed. */
   confirmedUntil({ providerInstanceId, heardAt }: LastAnswer): number | null {
     if (this.#since === null || this.#isOld) return null;
     const changedAt = Math.max(this.#since, this.#listedAt.get(providerInstanceId) ?? 0);
@@ -89,7 +89,7 @@ export class ChangesFeed {
     }
   }
 
-  /** Not a problem of the calls about deployments, which may all succeed. */
+  /** Logged apart from the problems of deployment calls, which may all succeed. */
   #failed({ problem, message }: ProviderError): void {
     if (this.#isLoggedAsLost || !this.#isOld) return;
     this.#isLoggedAsLost = true;
@@ -116,7 +116,7 @@ export class ChangesFeed {
       changed(id);
     }
     this.#asOf = asOf ?? this.#asOf;
-    // No answer that is kept is that old.
+    // No kept answer is older than this.
     for (const [id, at] of this.#listedAt) {
       if (at > now - 2 * LONGEST_MS) break;
       this.#listedAt.delete(id);

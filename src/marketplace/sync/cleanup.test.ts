@@ -69,7 +69,7 @@ describe('a deployment that was terminated', () => {
 
   it('is not called deleted by a process that another one has replaced meanwhile [cleanup-fenced]', async () => {
     const { id } = await running(setup);
-    // While the answer is on its way another process gets the provider, and this one does not know it.
+    // While the answer is in transit, another process takes over the range without this one noticing.
     const lose = async () => {
       const runOutAt = setup.clock.now() + MINUTE_MS;
       await setup.store.transact((tx) =>
@@ -126,7 +126,7 @@ describe('a deployment that its provider lost', () => {
   const mara = { name: 'mara', source: 'cli', address: null } as const;
   const deletes = () => setup.plain.faults.countOf('deleteInstance');
 
-  /** The provider answers 404 for all that it has, until it is told otherwise. */
+  /** The provider answers 404 for every instance until the test changes that. */
   async function lose(): Promise<{ id: string; instanceId: string }> {
     const ran = await running(setup);
     setup.plain.faults.plan = (method) => {

@@ -13,7 +13,7 @@ const DENIED =
   'the provider answers 404 for it and for too many others to be trusted: see `berth marketplace losses`';
 
 /**
- * Deletes the instance of an ended deployment, and retries for ever until the provider confirms that it is gone.
+ * Deletes the instance of an ended deployment, and retries without limit until the provider confirms that it is gone.
  * Returns the pause until the next attempt; null: it is done.
  */
 export async function cleanUp(context: SyncContext, record: DeploymentRecord): Promise<number | null> {
@@ -22,7 +22,7 @@ export async function cleanUp(context: SyncContext, record: DeploymentRecord): P
   let reason: string;
   try {
     const isNotFound = await isGone(context, record);
-    // A 404 proves nothing while the provider answers 404 for too much.
+    // A 404 proves nothing while the provider answers 404 for too many resources.
     if (isNotFound && (await isNotFoundTrusted(context, record.providerId))) {
       await store.transact((tx) => tx.deployments.setCleanup(record.id, 'done'));
       cleanups.delete(record.id);
@@ -46,7 +46,7 @@ async function isGone(context: SyncContext, record: DeploymentRecord): Promise<b
     const left = await removeInstance(context, record, { id, region });
     return left === null || left.status === 'DESTROYED';
   }
-  // It is not known what its create has made; what turns up after this is the sweep's.
+  // The instances that its create made are unknown. The sweep deletes those that appear later.
   const listed = await provider.client.listInstances(call);
   const found = listed.filter((instance) => isNamed(instance, providerName));
   let left = 0;

@@ -8,10 +8,10 @@ import type { LastAnswers } from './last-answers.ts';
 import type { ProviderHealth } from './provider-health.ts';
 import type { SshAlarm } from './ssh-alarm.ts';
 
-/** The row of this revision was right at this time. */
+/** Confirms that the row was correct at `at`, if it still has this revision. */
 type Confirmation = { id: string; revision: number; at: number };
 
-/** Collects the times at which polls confirmed deployments, to write them in batches. */
+/** Collects the times of confirmation from polls and writes them in batches. */
 export class Observations {
   readonly #store: Store;
   readonly #answers: LastAnswers;
@@ -27,8 +27,8 @@ export class Observations {
   }
 
   /**
-   * Writes those that wait: all, or that of one deployment. What could not be written is kept for the next time. Where the
-   * row has changed since, the next poll reads it.
+   * Writes the pending confirmations: all, or those of one deployment. What could not be written is kept for the next
+   * flush. If a row has changed since, the next poll reads it.
    */
   async flush(id?: string): Promise<void> {
     const waiting = id === undefined ? [...this.#pending.values()] : [this.#pending.get(id) ?? []].flat();
@@ -42,10 +42,10 @@ export class Observations {
   }
 }
 
-/** What a poll saw of a machine that has to be proved. */
+/** A machine that needs its SSH proof, as the last poll saw it. */
 export interface Unproved {
   endpoint: Endpoint;
-  /** When the poll that saw it began. */
+  /** When that poll began. */
   seenAt: number;
 }
 
@@ -53,13 +53,13 @@ export type SyncDeps = Pick<
   Deps,
   'store' | 'clock' | 'random' | 'log' | 'providers' | 'options' | 'installationId'
 > & {
-  /** Asks a provider what it sells, and writes that through `within`. */
+  /** Reads a provider's catalog and writes it through `within`. */
   refreshCatalog: (providerId: string, within: Store, call: CallOptions) => Promise<void>;
 };
 
-/** What the steps of one provider use. */
+/** Dependencies of the steps of one provider. */
 export interface SyncContext extends SyncDeps {
-  /** The store without the fence of the lease: for facts that stay true when another process has the lease. */
+  /** The store without the fence of the lease, for facts that stay true when another process holds the lease. */
   unfenced: Store;
   provider: Provider;
   health: ProviderHealth;
@@ -68,13 +68,13 @@ export interface SyncContext extends SyncDeps {
   changes: ChangesFeed;
   /** Whether this process may still call the provider. */
   isLeaseHeld: () => boolean;
-  /** For how long every call may take. */
+  /** The timeout of every call. */
   call: CallOptions;
-  /** Machines that are waiting for their proof, by deployment: what the last poll said of them. */
+  /** Machines that wait for their SSH proof, by deployment id, as the last poll saw them. */
   unproved: Map<string, Unproved>;
-  /** Begins the proof of a deployment's machine, in a slot of its own: a host that hangs delays no poll. */
+  /** Starts the SSH proof of a deployment's machine in a separate slot, so that a host that hangs delays no poll. */
   beginProof: (id: string) => void;
   sshAlarm: SshAlarm;
-  /** How often each clean-up was tried by this process, and when it told of it last. */
+  /** The attempts of each clean-up by this process, and the time of its last alarm. */
   cleanups: Map<string, { attempts: number; alarmedAt: number | null }>;
 }

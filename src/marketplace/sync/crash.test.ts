@@ -18,7 +18,7 @@ import {
   type Tended,
 } from './sync.fixture.ts';
 
-/** A process that dies at its n-th step: before it, or after it was done and before anybody here knows. */
+/** A process that crashes at its n-th step, before or after the step takes effect. */
 class Mortal {
   readonly deps: Deps;
   isDead = false;
@@ -67,7 +67,7 @@ class Mortal {
   }
 }
 
-/** Lets one die at each of its steps in turn, and another go on; until one comes through. */
+/** Crashes a process at each of its steps in turn and continues with another one, until a process completes. */
 async function everyDeath(
   prepare: (setup: Tended) => Promise<string>,
   check: (setup: Tended, id: string) => Promise<void>,
@@ -110,7 +110,7 @@ describe.each([
       isAfter,
     );
     expect(deaths).toBeGreaterThan(6);
-    // Only where it was written that it is sent, and it was not.
+    // Fails only if the create was marked as sent but never sent.
     expect([...outcomes].sort()).toEqual(['failed provider_error', 'running']);
   });
 

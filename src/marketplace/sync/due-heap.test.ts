@@ -18,7 +18,7 @@ it('gives keys in the order of their times, as a sorted list does', () => {
         heap.put(step.key, step.at);
         const known = list.find(({ key }) => key === step.key);
         if (known !== undefined && known.at <= step.at) continue;
-        // Of equal times the one that was put first comes first: sorting is stable.
+        // Keys with equal times keep their order of insertion: the sort is stable.
         list = [...list.filter(({ key }) => key !== step.key), step].sort((a, b) => a.at - b.at);
         expect(heap.has(step.key)).toBe(true);
       }

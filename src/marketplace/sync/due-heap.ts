@@ -1,11 +1,11 @@
 interface Entry {
   key: string;
   at: number;
-  /** Of two that are due at the same time, the one that was put first comes first. */
+  /** Of two keys with the same time, the one that was put first comes first. */
   order: number;
 }
 
-/** Keys by when they are due: a binary heap, so that a put and a take cost the logarithm of how many there are. */
+/** A binary heap of keys by due time. Putting and taking a key cost O(log n). */
 export class DueHeap {
   #entries: Entry[] = [];
   readonly #valid = new Map<string, Entry>();
@@ -15,18 +15,18 @@ export class DueHeap {
     return this.#valid.has(key);
   }
 
-  /** The key is due then at the latest. */
+  /** Makes the key due at `at` or earlier. */
   put(key: string, at: number): void {
     const known = this.#valid.get(key);
     if (known !== undefined && known.at <= at) return;
     const entry = { key, at, order: ++this.#puts };
-    // The old entry stays in the heap, and is passed over when its turn comes.
+    // The old entry stays in the heap and is skipped later.
     this.#valid.set(key, entry);
     this.#entries.push(entry);
     this.#rise(this.#entries.length - 1);
   }
 
-  /** The key is due so much later than it was; nothing where it is not there. */
+  /** Delays the key by `byMs`. Does nothing if the key is absent. */
   postpone(key: string, byMs: number): void {
     const known = this.#valid.get(key);
     if (known === undefined) return;
@@ -34,12 +34,12 @@ export class DueHeap {
     this.put(key, known.at + byMs);
   }
 
-  /** Removes such keys. */
+  /** Removes the matching keys. */
   drop(isDropped: (key: string) => boolean): void {
     for (const key of this.#valid.keys()) if (isDropped(key)) this.#valid.delete(key);
   }
 
-  /** When the next key is due; null: there is none. */
+  /** When the next key is due; null: the heap is empty. */
   nextAt(): number | null {
     this.#dropReplaced();
     return this.#entries[0]?.at ?? null;
@@ -92,7 +92,7 @@ export class DueHeap {
     }
   }
 
-  /** False where there is no such entry. */
+  /** False if one of the entries does not exist. */
   #isBefore(index: number, other: number): boolean {
     const [entry, than] = [this.#entries[index], this.#entries[other]];
     if (entry === undefined || than === undefined) return false;

@@ -11,8 +11,8 @@ const FIRST_SEARCHES_MS = 2_000;
 const LAST_SEARCHES_MS = 10_000;
 
 /**
- * Searches the provider's list for instances of a create whose answer was lost. The oldest is adopted, and others are
- * deleted. If none is found within `findCreateMs`, the deployment fails; the sweep deletes an instance that appears
+ * Searches the provider's list for instances of a create whose answer was lost. The oldest is adopted and the others
+ * are deleted. If none appears within `findCreateMs`, the deployment fails; the sweep deletes an instance that appears
  * later. Returns the pause until the next search.
  */
 export async function findLaunched(context: SyncContext, record: DeploymentRecord): Promise<number> {
@@ -31,7 +31,7 @@ export async function findLaunched(context: SyncContext, record: DeploymentRecor
   const [adopted = found[0], ...others] = found.filter((instance) => !isBeingDestroyed(instance));
   if (adopted !== undefined) {
     await adopt(context, record.id, adopted);
-    // A list may name one instance twice.
+    // A list may contain an instance twice.
     for (const other of others) if (other.id !== adopted.id) await remove(context, record, other);
     return 0;
   }

@@ -13,7 +13,7 @@ let setup: Tended;
 let context: SyncContext;
 let id: string;
 let instanceId: string;
-/** What reached the database. */
+/** Counts the database accesses. */
 let used: { reads: number; transactions: number };
 
 beforeEach(async () => {

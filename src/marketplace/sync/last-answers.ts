@@ -1,37 +1,37 @@
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 
-/** Rows and instances are read in full at least this often, also where nothing says that they changed. */
+/** Rows and instances are read in full at least this often, even if nothing indicates a change. */
 export const LONGEST_MS = 10 * 60_000;
 
-/** An answer of the provider that confirmed a deployment on which nothing is under way. */
+/** A provider's answer that confirmed a deployment without pending changes. */
 export interface LastAnswer extends Pick<DeploymentRecord, 'region' | 'revision'> {
   providerInstanceId: string;
-  /** What the same answer is recognised by. */
+  /** The mark by which the client recognises an equal answer. */
   mark: string;
-  /** When the provider was last asked for it. */
+  /** When the last request that got this answer was sent. */
   heardAt: number;
-  /** From then on the row and the instance are read in full. */
+  /** From this time on, the row and the instance must be read in full. */
   until: number;
 }
 
 /**
- * The last answers about deployments at rest. The same answer confirms the same row again, and neither the row has to be
- * read for that nor the answer to be parsed.
+ * The last answers about deployments at rest. An equal answer confirms the same row again, without reading the row or
+ * parsing the answer.
  */
 export class LastAnswers {
   readonly #deps: { clock: Clock; random: Random };
   readonly #answers = new Map<string, LastAnswer>();
-  /** The deployments of those answers, by their instances. */
+  /** The deployment ids of those answers, by instance id. */
   readonly #deployments = new Map<string, string>();
-  /** Their rows may have changed while a poll was under way that had read them before. */
+  /** Deployments whose rows may have changed after the current poll read them. */
   readonly #changed = new Set<string>();
 
   constructor(deps: { clock: Clock; random: Random }) {
     this.#deps = deps;
   }
 
-  /** A poll of the deployment begins. Undefined: it has to read the row. */
+  /** Starts a poll of the deployment. Undefined: the poll must read the row. */
   take(id: string): LastAnswer | undefined {
     const answer = this.#answers.get(id);
     this.#delete(id);
@@ -39,26 +39,26 @@ export class LastAnswers {
     return answer !== undefined && this.#deps.clock.now() < answer.until ? answer : undefined;
   }
 
-  /** The poll that began last has confirmed the deployment, by an answer that was read in full. */
+  /** Stores the answer that the latest poll read in full and that confirmed the deployment. */
   keep(id: string, answer: Omit<LastAnswer, 'until'>): void {
     const { clock, random } = this.#deps;
     this.putBack(id, { ...answer, until: clock.now() + LONGEST_MS * (0.5 + random.next() / 2) });
   }
 
-  /** The same answer has come again. */
+  /** Stores an answer again after an equal one has arrived. */
   putBack(id: string, answer: LastAnswer): void {
     if (this.#changed.has(id)) return;
     this.#answers.set(id, answer);
     this.#deployments.set(answer.providerInstanceId, id);
   }
 
-  /** The row may have changed: the next poll reads it. */
+  /** Drops the answer, because the row may have changed: the next poll reads it. */
   rowChanged(id: string): void {
     this.#delete(id);
     this.#changed.add(id);
   }
 
-  /** The deployment of an instance whose last answer is kept. */
+  /** The deployment of an instance whose last answer is stored. */
   deploymentOf(providerInstanceId: string): string | undefined {
     return this.#deployments.get(providerInstanceId);
   }

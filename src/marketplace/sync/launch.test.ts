@@ -145,7 +145,7 @@ describe('a create that the provider refuses', () => {
   });
 });
 
-/** What an offer in `eu-one` announces; undefined: that it can be deployed. */
+/** The configurations, with this reason announced in `eu-one`; undefined: none. */
 function announcing(reason: UnavailableReason | undefined) {
   const unavailable = reason === undefined ? [] : [{ region: 'eu-one', reason }];
   return plainConfigurations.map((offer) => ({ ...offer, extras: { berth: { unavailable } } }));
@@ -159,7 +159,7 @@ describe('a provider whose platform does not answer', () => {
       reason: 'platform_silent',
     });
 
-  /** Waits behind the gate: what `/availability` leaves out, `/configurations` explains. */
+  /** A deployment that waits at the gate: `/availability` omits the offer, and `/configurations` gives the reason. */
   async function gated(reason: UnavailableReason | undefined, isClosed: () => boolean): Promise<string> {
     const [published] = announcing(undefined);
     Object.assign(setup.provider.catalog.offers.get('gpu-1') ?? {}, { extras: published?.extras });

@@ -16,7 +16,7 @@ import { holderOf } from './remove-instance.ts';
 import { fail } from './settle-action.ts';
 
 const RETRY_MS = 5_000;
-/** After a lost answer: the provider's list may lag behind. */
+/** After a lost answer, the provider's list may lag behind. */
 const FIRST_SEARCH_MS = 2_000;
 
 /**
@@ -35,7 +35,7 @@ export async function launch(context: SyncContext, record: DeploymentRecord): Pr
     return 0;
   }
   const request = await markSent(context, record);
-  // Another process may have the lease, and may have searched in vain for what this one has not sent yet.
+  // Another process may hold the lease, and may already have searched in vain for this create.
   if (request === null || !context.isLeaseHeld()) return 0;
   return send(context, record, request);
 }
@@ -43,8 +43,8 @@ export async function launch(context: SyncContext, record: DeploymentRecord): Pr
 type Refusal = { reason: FailureReason; details: string };
 
 /**
- * O: Availability contract, 3: "The client calls it immediately before provisioning; it is the deploy-time gate." `unknown`:
- * the provider, or its platform, does not answer now.
+ * O: Availability contract, 3: "The client calls it immediately before provisioning; it is the deploy-time gate."
+ * `unknown`: the provider or its platform does not answer now.
  */
 async function checkAvailability(
   { provider, health, call }: SyncContext,
@@ -66,7 +66,7 @@ async function checkAvailability(
   }
 }
 
-/** Commits before the call. Null: another process has sent it, or the deployment has ended. */
+/** Commits the state `sent` before the call. Null: another process has sent the create, or the deployment has ended. */
 async function markSent(
   { store, clock }: SyncContext,
   { id }: DeploymentRecord,
@@ -109,7 +109,7 @@ function isAnswer({ problem }: ProviderError): boolean {
   return ['refused', 'unauthorized', 'not_found', 'conflict'].includes(problem);
 }
 
-/** Nothing was made and the answer is not final: the create will be sent again. */
+/** Returns to `wanted`: nothing was made and the answer is not final, so the create is sent again. */
 async function revertToWanted({ store }: SyncContext, { id }: DeploymentRecord): Promise<number> {
   await store.transact(async (tx) => {
     const record = await tx.deployments.byId(id);
@@ -131,7 +131,7 @@ function reasonOf(error: ProviderError): FailureReason {
   return code?.includes('unsupported') === true ? 'unsupported' : 'invalid_request';
 }
 
-/** M: `failureDetails`: "One readable line". The provider's own words stand where it gave any. */
+/** M: `failureDetails`: "One readable line". Quotes the provider's text if it gave one. */
 function detailsOf(
   reason: FailureReason,
   { said }: ProviderError,
@@ -151,14 +151,14 @@ function soldOut(offerId: string, region: string): string {
 }
 
 /**
- * Assigns the instance to the deployment. If the deployment has ended meanwhile, the instance will be cleaned up; if
- * it already has another one, the sweep deletes this one. One that another deployment has, or was made for by its name, is
- * not assigned: what is done to the one would be done to the other.
+ * Assigns the instance to the deployment. If the deployment has ended, the instance is cleaned up; if it has another
+ * instance, the sweep deletes this one. An instance that another deployment has, or was named for, is not assigned,
+ * because changes to one deployment would affect the other.
  */
 export async function adopt(context: SyncContext, id: string, instance: Instance): Promise<void> {
   const { store, provider, log } = context;
   const { outcome, names, record } = await store.transact(async (tx) => {
-    // Of two creates that are answered with one id at the same moment, the second sees the first.
+    // Serialises creates that are answered with the same id, so that the second sees the first.
     await tx.losses.lock(provider.id);
     const record = await tx.deployments.byId(id);
     const names = record === null ? { deployment: id } : logNames(record);

@@ -7,7 +7,7 @@ import { HOUR_MS, MINUTE_MS, openProviderWorkers, read, type Tended } from './sy
 
 const requestId = 'req-of-the-create';
 
-/** Lets the step that adopts the instance of a deployment break off once. */
+/** Makes the step that adopts the instance fail once. */
 function breakOffOnce({ plain }: Tended): void {
   const { client } = plain;
   const { listInstances } = client;

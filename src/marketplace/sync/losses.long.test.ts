@@ -15,7 +15,7 @@ import {
 } from './sync.fixture.ts';
 
 const MACHINES = 8;
-/** 20 percent of eight would be one. */
+/** 20 percent of eight would be only one. */
 const CAP = 5;
 
 let setup: Tended;
@@ -37,13 +37,13 @@ const losses = () =>
   countLosses(setup.store.read, 'provider-x', setup.deps.options.maxLosses, setup.clock.now());
 const alarms = () => tellings(setup.told, 'error', 'losses accept provider-x');
 
-/** As with the key of another account: every id is 404, and the list is empty. */
+/** The provider answers as for another account's key: every id is 404, and the list is empty. */
 function denyAll(): void {
   const gone = setup.plain.get('i-1');
   setup.plain.faults.plan = (method) => {
     if (method === 'listInstances') return { instead: [] };
     if (method === 'getInstance') return { error: notFound() };
-    // The client takes a 404 for a deletion that is done.
+    // The client treats a 404 as a completed deletion.
     if (method === 'deleteInstance') return { instead: null };
     return 'none';
   };
@@ -62,7 +62,7 @@ describe('a provider that denies everything', () => {
     expect(await losses()).toMatchObject({ count: CAP, cap: CAP, held: MACHINES - CAP });
     expect(alarms()).toBe(1);
     await setup.clock.advance(HOUR_MS);
-    // However much time passes.
+    // Time alone changes nothing.
     expect(await countOf('running')).toBe(MACHINES - CAP);
     expect(alarms()).toBe(2);
   });
@@ -89,7 +89,7 @@ describe('a provider that denies everything', () => {
       expect(suspicion).toBeNull();
       expect(observedAt).toBeGreaterThan(setup.clock.now() - MINUTE_MS);
     }
-    // What ended wrongly costs money there until an operator orders that it is deleted.
+    // Wrongly ended machines cost money at the provider until an operator orders their deletion.
     await setup.clock.advance(10 * MINUTE_MS);
     expect(setup.plain.instances).toHaveLength(MACHINES);
     expect(tellings(setup.told, 'error', 'losses clean-up')).toBe(CAP);
@@ -130,7 +130,7 @@ describe('a provider that denies everything', () => {
     expect(await read(setup, held.id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
     await setup.clock.advance(HOUR_MS);
     const alarm = setup.told.find(({ message }) => message.includes('may still exist and cost money'));
-    // Nobody is sent to look for a machine of which the provider says that it is not there.
+    // The alarm does not ask operators to look for a machine that the provider answers 404 for.
     expect(alarm?.fields).toMatchObject({
       deployment: held.id,
       reason: expect.stringMatching(/answers 404 for it .*`berth marketplace losses`/),

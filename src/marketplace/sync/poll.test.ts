@@ -24,7 +24,7 @@ afterEach(() => setup.close());
 
 const notFound = new ProviderError('not_found', '404: not_found', { status: 404, code: 'not_found' });
 
-/** Fails every read of an instance with this, until it is called. */
+/** Makes every read of an instance fail until the returned function is called. */
 function failReads(error: ProviderError): () => void {
   setup.plain.faults.plan = (method) => (method === 'getInstance' ? { error } : 'none');
   return () => {
@@ -127,7 +127,7 @@ describe('a deployment that runs', () => {
     setup.plain.vanish(instanceId);
     await setup.clock.advance(5 * MINUTE_MS);
     const { status, stoppedAt, observedAt, cleanup } = await read(setup, id);
-    // Absence is not an order: nothing is deleted.
+    // A 404 does not authorise a deletion.
     expect({ status, cleanup }).toEqual({ status: 'terminated-provider', cleanup: 'none' });
     expect(stoppedAt).toBe(observedAt);
     const [segment] = await setup.store.read.ledger.segmentsOf('deployment', id);
@@ -179,7 +179,7 @@ describe('a deployment that runs', () => {
     setup.plain.reprice(instanceId, 150);
     await setup.clock.advance(MINUTE_MS);
     const reclaimedAt = setup.clock.now();
-    // However late a poll sees it.
+    // The poll may see it late.
     setup.plain.options.deleteMs = 40_000;
     setup.plain.reclaim(instanceId);
     await setup.clock.advance(2 * MINUTE_MS);

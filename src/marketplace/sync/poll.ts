@@ -7,21 +7,21 @@ import type { SyncContext } from './context.ts';
 import { failOverdue, isOverdue } from './launch.ts';
 import { settleAction } from './settle-action.ts';
 
-/** Between two polls while a request waits for what they show. */
+/** Pause between two polls while a request waits for their result. */
 export const AWAITED_MS = 2_000;
-/** Polls that are due within such a time begin at the same moment: the process wakes for all of them once. */
+/** Polls due within this time start together, so that the process wakes up once for all of them. */
 const TOGETHER_MS = 250;
 
-/** An answer of the provider about an instance. */
+/** A provider's answer about an instance. */
 export interface Heard {
   answer: MarkedInstance | ProviderError | 'unchanged';
-  /** When it was asked for. */
+  /** When the request was sent. */
   begunAt: number;
-  /** Of the row, when it was asked for. */
+  /** The revision of the row when the request was sent. */
   revision: number;
 }
 
-/** The deployment was at that time as its last answer said. Returns the pause until the next poll. */
+/** Records that the deployment was unchanged at `at`. Returns the pause until the next poll. */
 export function confirmAgain(
   context: SyncContext,
   id: string,
@@ -32,7 +32,7 @@ export function confirmAgain(
   return pauseMs(context, begunAt, false);
 }
 
-/** Applies what was heard of a deployment's instance. Returns the pause until the next poll. */
+/** Applies an answer about a deployment's instance. Returns the pause until the next poll. */
 export async function poll(context: SyncContext, record: DeploymentRecord, heard: Heard): Promise<number> {
   const { answer, begunAt } = heard;
   if (answer === 'unchanged') return confirmAgain(context, record.id, { ...heard, at: begunAt });
@@ -59,7 +59,7 @@ export async function poll(context: SyncContext, record: DeploymentRecord, heard
   return nextPollMs(context, now, begunAt);
 }
 
-/** Asks for an instance. `mark`: of the last answer, where that is known. */
+/** Requests an instance. `mark`: the mark of the last answer, if known. */
 export async function ask(
   { provider, clock, call }: SyncContext,
   {
@@ -79,7 +79,7 @@ export async function ask(
   }
 }
 
-/** Where nothing of the deployment is under way, the same answer confirms it at any later time too. */
+/** Keeps the answer of a deployment without pending changes. An equal answer then confirms it later too. */
 function keep(
   { answers }: SyncContext,
   record: DeploymentRecord,
@@ -132,7 +132,7 @@ function report(
   );
 }
 
-/** Why the observation was not applied as it is. */
+/** The reason why the observation was not applied unchanged. */
 function problemOf(applied: Exclude<Applied, { outcome: 'dropped' }>): string | undefined {
   if (applied.outcome === 'unproved') return undefined;
   if (applied.outcome === 'written') return applied.record.suspicion === null ? undefined : applied.why;
@@ -147,7 +147,9 @@ function nextPollMs(context: SyncContext, record: DeploymentRecord, begunAt: num
   return pauseMs(context, begunAt, isUnderWay);
 }
 
-/** Between two polls of an active deployment (O: "every 10 to 30 seconds"): sooner while something is under way. */
+/**
+ * Pause between two polls of an active deployment (O: "every 10 to 30 seconds"). Shorter while a change is in progress.
+ */
 function pauseMs({ clock, random, options }: SyncContext, begunAt: number, isUnderWay: boolean): number {
   const [least, most] = options.polling.intervalMs;
   const span = (most - least) * (isUnderWay ? 0.25 : 1);

@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 afterEach(() => setup.close());
 
-/** Lets time go on in small steps until it is so. */
+/** Advances the clock in small steps until the condition holds. */
 async function until(isSo: () => boolean | Promise<boolean>, stepMs = 1_000): Promise<number> {
   for (let step = 0; step < 3_600; step++) {
     if (await isSo()) return setup.clock.now();
@@ -188,7 +188,7 @@ describe('a process that ends', () => {
     const id = await accept(setup);
     setup.workers.start();
     const provedAt = async () => (await read(setup, id)).sshProof?.provedAt ?? null;
-    // It ends before a poll sees what was proved.
+    // The process stops before a poll uses the proof.
     setup.plain.faults.plan = (method) =>
       method === 'getInstance' && setup.ssh.probes.length > 0 ? 'refuse' : 'none';
     await until(async () => (await provedAt()) !== null, 100);
@@ -263,7 +263,7 @@ it('a host that hangs delays no other deployment, and no poll [ssh-proof-hang-is
   await until(() => setup.plain.instances.length === 42);
   const last = `dep-${'42'.padStart(32, '0')}`;
   const name = `bm-00c0ffee-${'42'.padStart(32, '0')}`;
-  // The good one is whichever the provider made last.
+  // The good machine is the one that the provider made last.
   const good = setup.plain.instances.find((it) => it.id === 'i-42')?.name ?? name;
   const goodId = good === name ? last : `dep-${good.slice(-32)}`;
   const ranAt = await until(async () => (await statusOf(goodId)) === 'running');

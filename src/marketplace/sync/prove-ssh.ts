@@ -4,7 +4,7 @@ import { transition } from '../deployments/transition.ts';
 import { type DeploymentRecord, logNames, type SshProof } from '../model/deployment-record.ts';
 import type { SyncContext, Unproved } from './context.ts';
 
-/** A machine with fewer attempts is not given up: no process may have been running. */
+/** The minimum number of attempts before a machine counts as failed, since no process may have been running. */
 const LEAST_ATTEMPTS = 3;
 
 export function unproved(keys: readonly string[]): SshProof {
@@ -19,10 +19,9 @@ export function unproved(keys: readonly string[]): SshProof {
 }
 
 /**
- * Tries once whether the machine of a deployment can be logged in to with the key that it was made with (M: running:
- * "Active and reachable by SSH"). A proof is stored on the row, and the next poll that shows the machine ONLINE at
- * that endpoint makes the deployment running. Without a proof within the window the deployment fails, unbilled, and
- * the machine is deleted. Returns whether to poll the deployment at once.
+ * Tries once to log in to a deployment's machine with the key it was made with (M: running: "Active and reachable by
+ * SSH"). The proof is stored, and the next poll that shows the endpoint ONLINE starts the deployment. Without one in
+ * time, the deployment fails unbilled and the machine is deleted. Returns whether to poll at once.
  */
 export async function proveSsh(context: SyncContext, id: string): Promise<boolean> {
   const { store, clock, provider, options } = context;
@@ -47,11 +46,11 @@ export async function proveSsh(context: SyncContext, id: string): Promise<boolea
   if (context.unproved.get(id) === unprovedMachine) context.unproved.delete(id);
   if (outcome === 'dropped') return true;
   await report(context, record, unprovedMachine.endpoint, proof, result);
-  // A provider that changes the endpoint again and again must not cause a tight loop.
+  // A provider that keeps changing the endpoint must not cause a tight loop.
   return outcome === 'proved' && proof.provedAt === null;
 }
 
-/** Without a login user no key can be tried; then an answer of the SSH server is the proof. */
+/** Without a login user no key can be tried. Then any answer of the SSH server is the proof. */
 function probe(
   sshProbe: SshProbe,
   { ipAddress, sshPort, loginUser }: Endpoint,
@@ -62,7 +61,7 @@ function probe(
   return sshProbe.probe(target, loginUser === null ? [] : keys, undefined, withinMs);
 }
 
-/** Of a deployment that was accepted by a version that kept no keys with it. */
+/** The keys of a deployment accepted by a version that did not store them. */
 async function savedKeys(
   { store }: Pick<SyncContext, 'store'>,
   { launch, sshKeyId }: DeploymentRecord,
@@ -76,16 +75,19 @@ function withResult(proof: SshProof, unprovedMachine: Unproved, result: ProbeRes
   const onlineAt = proof.onlineAt ?? unprovedMachine.seenAt;
   if (result.ok) {
     const provedEndpoint = toSshAddress(unprovedMachine.endpoint);
-    // The earlier proof was in vain, since the endpoint has changed.
+    // The earlier proof does not count, because the endpoint has changed.
     const attempts = proof.attempts + (proof.provedAt === null ? 0 : 1);
     return { ...proof, onlineAt, attempts, provedEndpoint, provedAt: now };
   }
-  // What was proved of another endpoint says nothing of this one.
+  // A proof of another endpoint says nothing about this one.
   const none = { provedEndpoint: null, provedAt: null };
   return { ...proof, ...none, onlineAt, attempts: proof.attempts + 1, failedAt: result.step };
 }
 
-/** Nothing is written where the row was changed meanwhile: another process may have it, or it ended. */
+/**
+ * Writes nothing if the row has changed meanwhile: another process may hold the lease, or the deployment may have
+ * ended.
+ */
 async function write(
   context: SyncContext,
   { id, revision, sshProof: before }: DeploymentRecord,
@@ -94,7 +96,7 @@ async function write(
 ): Promise<'proved' | 'tried' | 'failed' | 'dropped'> {
   const { sshWindowMs } = context.options.polling;
   const isProved = sshProof.provedAt !== null;
-  // A machine that is proved again at another endpoint gets the window once more, and not each time.
+  // A machine proved again at another endpoint gets the window a second time, but not more often.
   const isMoved = isProved && before !== null && before.provedAt !== null;
   const windowMs = isMoved ? 2 * sshWindowMs : sshWindowMs;
   return context.store.transact(async (tx) => {
@@ -113,7 +115,7 @@ async function write(
   });
 }
 
-/** The last try began after the window: one that a process slept through says nothing of the machine. */
+/** Whether the last attempt began after the window. Attempts that a suspended process delayed do not count. */
 function isOver({ onlineAt, attempts }: SshProof, begunAt: number, windowMs: number): boolean {
   return onlineAt !== null && begunAt - onlineAt >= windowMs && attempts >= LEAST_ATTEMPTS;
 }

@@ -14,23 +14,23 @@ export const providerWideProblems = [
 ] as const satisfies readonly ProviderProblem[];
 export type ProviderWideProblem = (typeof providerWideProblems)[number];
 
-/** A problem is over after so long without it, so that an intermittent one is logged once. */
+/** A problem is over after this time without it, so that an intermittent problem is logged once. */
 const OVER_AFTER_MS = 60_000;
-/** Longer than any pause between two calls about one subject: one without a call for so long is abandoned. */
+/** Longer than any pause between two calls about one subject. A subject without calls for this time is abandoned. */
 const ABANDONED_AFTER_MS = 15 * 60_000;
 
-/** What a call was about: a deployment, a volume, or anything else by its id. */
+/** The subject of a call: a deployment, a volume, or anything else by its id. */
 type Subject =
   | Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'>
   | Pick<VolumeRecord, 'id' | 'volumeId' | 'teamId' | 'requestId'>
   | string;
 
-/** Logs problems with a provider's answers once, not with every poll, and again when they are over. */
+/** Logs a problem with a provider's answers once instead of at every poll, and logs when it is over. */
 export class ProviderHealth {
   readonly #providerId: string;
   readonly #deps: { clock: Clock; log: Log };
   readonly #problems = new Map<ProviderWideProblem, number>();
-  /** Since when the calls about a subject have failed without one that succeeded, and until when. */
+  /** For each subject, since when its calls have failed without a success, and the last failure. */
   readonly #failing = new Map<string, { problem: ProviderWideProblem; since: number; until: number }>();
   readonly #ignoredAnswers = new Map<string, string>();
 
@@ -39,14 +39,14 @@ export class ProviderHealth {
     this.#providerId = providerId;
   }
 
-  /** What is wrong with calls to the provider now. */
+  /** The current problems of calls to the provider. */
   get problems(): ProviderWideProblem[] {
     return [...this.#problems.keys()];
   }
 
   /**
-   * For how long calls have failed, in milliseconds, by what the last failure was. Counted for each subject alone and
-   * the longest taken: one call in a hundred that fails counts as nothing, and a region that fails counts.
+   * How long calls have failed, in milliseconds, by the kind of the last failure: the longest time of any one subject.
+   * A call in a hundred that fails counts for nothing, but a whole region that fails counts.
    */
   get failingMs(): ReadonlyMap<ProviderWideProblem, number> {
     const now = this.#deps.clock.now();
@@ -105,13 +105,13 @@ export class ProviderHealth {
     this.#failing.delete(subject);
   }
 
-  /** Such subjects are another process's now. */
+  /** Drops these subjects, because another process syncs them now. */
   forgetAll(isMeant: (subject: string) => boolean): void {
     for (const known of [this.#failing, this.#ignoredAnswers])
       for (const subject of known.keys()) if (isMeant(subject)) known.delete(subject);
   }
 
-  /** Other processes call the provider now. */
+  /** Drops everything, because other processes call the provider now. */
   clear(): void {
     this.#problems.clear();
     this.#failing.clear();

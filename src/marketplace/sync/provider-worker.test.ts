@@ -199,7 +199,7 @@ describe('an end', () => {
     const pause = (ms: number) => new Promise<void>((resolve) => void setup.clock.setTimer(ms, resolve));
     const from = setup.clock.now();
     setup.store.transact = async (body) => {
-      // One renewal fails late, so that the next one is answered after the lease has run out.
+      // The first renewal fails late, so that the next one is answered after the lease has expired.
       const isFirst = setup.clock.now() - from < 15_000;
       const answer = isFirst ? pause(9_000).then(() => Promise.reject(new Error('slow'))) : transact(body);
       return answer.finally(() => (isFirst ? undefined : pause(8_000)));
@@ -221,7 +221,7 @@ describe('an end', () => {
     const { transact } = setup.store;
     setup.store.transact = () => Promise.reject(new Error('the database does not answer'));
     await setup.clock.advance(40_000);
-    // Another process has the lease now and reports what is wrong.
+    // Another process holds the lease now and reports the problems.
     expect(setup.workers.problemsOf('provider-x')).toEqual([]);
     expect(setup.workers.failingMs('provider-x').size).toBe(0);
     const polls = setup.plain.faults.countOf('getInstance');

@@ -21,27 +21,30 @@ import { Sweep } from './sweep.ts';
 import { syncDeployment } from './sync-deployment.ts';
 import { CHANGING_MS, SETTLED_MS, syncVolume } from './volumes/sync-volume.ts';
 
-/** How often what other processes have changed is read. */
+/** How often changes by other processes are read. */
 const NEWS_MS = 5_000;
-/** How often all deployments are read again, in case one was lost from the schedule. */
+/** How often all deployments are read again, in case one is missing from the schedule. */
 const REREAD_MS = 60_000;
-/** How often confirmed times are written. A crash loses this much, which is billed later or not at all. */
+/** How often times of confirmation are written. A crash loses up to this much, which is billed later or not at all. */
 const FLUSH_MS = 30_000;
 const AFTER_FAILURE_MS = 5_000;
 const VOLUMES_AT_ONCE = 8;
-/** SSH connections to new machines at the same time: beside the calls, since a host that hangs holds its slot for long. */
+/**
+ * Concurrent SSH connections to new machines. They have their own limit, since a host that hangs holds its slot for
+ * long.
+ */
 const PROOFS_AT_ONCE = 32;
 
-/** The subject of the signal by which a process that comes or goes wakes the others. */
+/** The subject of the signal that processes send when they start or stop. */
 const RANGES_CHANGED = 'ranges';
-/** Whichever process has this range does what is done once for a provider. */
+/** The process that holds this range does the provider-wide work. */
 const CHORES_RANGE = 0;
 
 type Chore = 'catalog' | 'reread' | 'news' | 'flush' | 'sweep';
 
 /**
- * Syncs a provider's deployments and volumes whose ranges this process holds; with the first range, also its catalog and
- * its orphans. Independent of all other providers.
+ * Syncs a provider's deployments and volumes in the ranges that this process holds; with the first range also its
+ * catalog and its orphans. Independent of all other providers.
  */
 export class ProviderWorker {
   readonly #deps: SyncDeps;
@@ -50,13 +53,13 @@ export class ProviderWorker {
   readonly #sshAlarm: SshAlarm;
   readonly #changes: ChangesFeed;
   readonly #failures: StepFailures;
-  /** By range, each bound to its lease: its store rejects writes once another process holds the range. */
+  /** A context per range, bound to the range's lease: its store rejects writes once another process holds the range. */
   readonly #contexts = new Map<number, SyncContext>();
   readonly #leases: RangeLeases<Transaction>;
   readonly #deployments: Schedule;
-  /** Beside the polls, so that a request does not wait for polls that hang. */
+  /** A separate schedule, so that requests do not wait for polls that hang. */
   readonly #intents: Schedule;
-  /** What is sent while it is put: a request has written its first attempt. */
+  /** Set while a request hands over its committed first attempt. */
   #asked: Asked | null = null;
   readonly #volumes: Schedule;
   readonly #proofs: Schedule;
@@ -113,12 +116,12 @@ export class ProviderWorker {
     return this.#health.problems.map((problem) => `calls about deployments fail: ${problem}`);
   }
 
-  /** For how long calls have failed, in milliseconds, by what is wrong with them. */
+  /** How long calls have failed, in milliseconds, by problem. */
   get failingMs(): ReadonlyMap<ProviderWideProblem, number> {
     return this.#health.failingMs;
   }
 
-  /** How many ranges of the provider this process syncs. */
+  /** The number of the provider's ranges that this process syncs. */
   get ranges(): number {
     return this.#contexts.size;
   }
@@ -127,7 +130,7 @@ export class ProviderWorker {
     this.#leases.start();
   }
 
-  /** There is something to do; without a signal: what is new is read. */
+  /** Handles a signal; without one, reads the rows that have changed. */
   wake(signal?: Signal): void {
     if (signal === undefined) this.#chores.put('news', 0);
     else if (signal.subjectId === RANGES_CHANGED) this.#leases.balance();
@@ -143,7 +146,7 @@ export class ProviderWorker {
       : null;
   }
 
-  /** Sends now, or takes the attempt back: an intent that waits has no attempt, and is read again before it is sent. */
+  /** Sends the attempt now, or takes it back. A queued intent has no attempt, and is read again before it is sent. */
   send(asked: Asked): void {
     this.#asked = asked;
     this.#intents.put(asked.id, 0);
@@ -162,13 +165,13 @@ export class ProviderWorker {
     );
   }
 
-  /** Reads the provider's catalog now, where this process is the one that does. */
+  /** Reads the provider's catalog now, if this process is responsible for it. */
   async refreshCatalog(): Promise<void> {
     await this.#leases.claimed;
     await this.#do('catalog');
   }
 
-  /** The next polls of these deployments are so much later. */
+  /** Delays the next polls of these deployments. */
   postpone(deploymentIds: Iterable<string>, byMs: number): void {
     this.#deployments.postpone(deploymentIds, byMs);
   }
@@ -183,12 +186,14 @@ export class ProviderWorker {
     await this.#leases.release();
   }
 
-  /** What is about one deployment or volume. */
+  /** The schedules of deployments and volumes. */
   get #schedules(): Schedule[] {
     return [this.#deployments, this.#intents, this.#volumes, this.#proofs];
   }
 
-  /** This process's share of a limit, by its ranges; at least 1, so many processes together may exceed a small limit. */
+  /**
+   * This process's share of a limit, by its ranges. At least 1, so many processes may together exceed a small limit.
+   */
   #shareOf(limit: number): number {
     return Math.max(1, Math.floor((limit * this.#contexts.size) / RANGES));
   }
@@ -232,7 +237,7 @@ export class ProviderWorker {
     for (const range of ranges) void this.#leave(range);
   }
 
-  /** Settles once no step of the range runs any more. */
+  /** Settles once no step of the range is running. */
   async #leave(range: number): Promise<void> {
     this.#contexts.delete(range);
     const isInRange = (id: string) => rangeOf(id) === range;
@@ -257,7 +262,7 @@ export class ProviderWorker {
       .catch((error) => this.#deps.log.warn({ err: error }, 'the last observations could not be written'));
   }
 
-  /** Sends what is asked for, and has the deployment synced: at once where the provider has not shown it. */
+  /** Sends the intent, then schedules a poll: at once if the provider did not answer. */
   async #send(context: SyncContext, id: string): Promise<null> {
     const asked = this.#asked?.id === id ? this.#asked : null;
     if (asked !== null) this.#asked = null;
@@ -266,7 +271,7 @@ export class ProviderWorker {
     return null;
   }
 
-  /** A poll asks for the next try. */
+  /** The next poll triggers a further attempt. */
   async #prove(context: SyncContext, id: string): Promise<null> {
     if (await proveSsh(context, id)) this.#deployments.put(id, 0);
     return null;
@@ -294,13 +299,13 @@ export class ProviderWorker {
     }
   }
 
-  /** The last digits of the ids in this process's ranges; undefined: it has all ranges. */
+  /** The last digits of the ids in this process's ranges; undefined: it holds all ranges. */
   get #digits(): string | undefined {
     if (this.#contexts.size === RANGES) return undefined;
     return [...this.#contexts.keys()].map((range) => range.toString(RANGES)).join('');
   }
 
-  /** One read for all ranges of this process. Rows of ranges that it does not hold, or no longer holds, are left out. */
+  /** One read for all ranges of this process. Rows of other ranges, and of ranges lost meanwhile, are skipped. */
   async #read(chore: 'reread' | 'news'): Promise<number | null> {
     const [anyRange] = this.#contexts.keys();
     if (anyRange === undefined) return null;
@@ -330,7 +335,7 @@ export class ProviderWorker {
     }
   }
 
-  /** The provider has listed the instance as changed. */
+  /** Polls the deployment, because the provider listed its instance as changed. */
   #pollNow(providerInstanceId: string): void {
     for (const { answers } of this.#contexts.values()) {
       const id = answers.deploymentOf(providerInstanceId);
@@ -338,32 +343,32 @@ export class ProviderWorker {
     }
   }
 
-  /** The row of the deployment may have changed. */
+  /** Syncs the deployment from its row, which may have changed. */
   #syncRow(id: string): void {
     this.#contexts.get(rangeOf(id))?.answers.rowChanged(id);
     this.#deployments.put(id, 0);
   }
 
-  /** Their first syncs are spread; those of volumes that change are due at once: {@link #takeChangingVolumes}. */
+  /** Spreads the first syncs. Changing volumes are due at once: {@link #takeChangingVolumes}. */
   #takeVolumes(ids: readonly string[]): void {
     for (const id of ids)
       if (this.#contexts.has(rangeOf(id)) && !this.#volumes.has(id))
         this.#volumes.put(id, Math.round(SETTLED_MS * this.#deps.random.next()));
   }
 
-  /** Within seconds, though the process that was woken for the change may have died. */
+  /** Makes changing volumes due within seconds, even if the process that was notified has crashed. */
   #takeChangingVolumes(ids: readonly string[]): void {
     for (const id of ids)
       if (this.#contexts.has(rangeOf(id))) this.#volumes.put(id, this.#volumes.has(id) ? CHANGING_MS : 0);
   }
 
-  /** Spreads the first polls of deployments that an earlier process left. */
+  /** Spreads the first polls of deployments taken over from an earlier process. */
   #firstPollMs(): number {
     const { options, random } = this.#deps;
     return Math.round(options.polling.intervalMs[0] * random.next());
   }
 
-  /** A step that throws is logged once and retried. It stops no other, nor another range. */
+  /** Runs a step. A step that throws is logged once and retried, without affecting other steps or ranges. */
   async #guard(
     name: string,
     range: number,
@@ -372,7 +377,8 @@ export class ProviderWorker {
   ): Promise<number | null> {
     const context = this.#contexts.get(range);
     if (context === undefined) return null;
-    // It has run out, and a renewal may be under way: where that comes too late, the end of the lease drops what is due.
+    // The lease has expired and may be about to be renewed. If the renewal is too late, the end of the lease drops the
+    // due steps.
     if (!this.#leases.isHeld(range)) return AFTER_FAILURE_MS;
     try {
       const afterMs = await step(context);
@@ -380,7 +386,7 @@ export class ProviderWorker {
       return afterMs;
     } catch (error) {
       if (!(error instanceof LeaseLost)) await this.#failures.failed(error, name, subjectId);
-      // The process that has the range now does it.
+      // The process that now holds the range does the step.
       else if (this.#contexts.get(range) === context) this.#leases.lost(range);
       return error instanceof LeaseLost ? null : AFTER_FAILURE_MS;
     }

@@ -5,8 +5,8 @@ import type { ProviderWideProblem } from './provider-health.ts';
 import { ProviderWorker } from './provider-worker.ts';
 
 /**
- * One worker per provider: a provider that hangs delays no other. Several processes share the deployments of each
- * provider by ranges.
+ * One worker per provider, so that a provider that hangs does not delay the others. Several processes share the
+ * deployments of each provider by ranges.
  */
 export class ProviderWorkers implements Sender {
   readonly #store: SyncDeps['store'];
@@ -40,32 +40,32 @@ export class ProviderWorkers implements Sender {
     this.#workers.get(asked.providerId)?.send(asked);
   }
 
-  /** Reads the catalogs that this process is the one to read. */
+  /** Reads the catalogs for which this process is responsible. */
   async refreshCatalogs(): Promise<void> {
     await Promise.all([...this.#workers.values()].map((worker) => worker.refreshCatalog()));
   }
 
-  /** The next polls of these deployments, whoever provides them, are so much later. */
+  /** Delays the next polls of these deployments, at any provider. */
   postpone(deploymentIds: readonly string[], byMs: number): void {
     for (const worker of this.#workers.values()) worker.postpone(deploymentIds, byMs);
   }
 
-  /** What is wrong with calls to a provider, as far as this process makes them. */
+  /** The problems of this process's calls to a provider. */
   problemsOf(providerId: string): readonly string[] {
     return this.#workers.get(providerId)?.problems ?? [];
   }
 
-  /** For how long calls to a provider have failed, in milliseconds, by what is wrong; as far as this process makes them. */
+  /** How long this process's calls to a provider have failed, in milliseconds, by problem. */
   failingMs(providerId: string): ReadonlyMap<ProviderWideProblem, number> {
     return this.#workers.get(providerId)?.failingMs ?? new Map();
   }
 
-  /** How many ranges of a provider's deployments this process syncs. */
+  /** The number of a provider's ranges that this process syncs. */
   rangesOf(providerId: string): number {
     return this.#workers.get(providerId)?.ranges ?? 0;
   }
 
-  /** Lets what runs come to its end. */
+  /** Stops all workers and waits for running steps. */
   async stop(): Promise<void> {
     this.#unsubscribe();
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));

@@ -20,6 +20,6 @@ describeRanges({
       },
     };
   },
-  // Virtual time does not wait for the signals of others: two rounds of leases more.
+  // Virtual time does not wait for signals of other processes: two more rounds of leases.
   longestPauseMs: 62_000,
 });

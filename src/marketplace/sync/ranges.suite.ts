@@ -10,9 +10,9 @@ import { ProviderWorkers } from './provider-workers.ts';
 import { MINUTE_MS, seededRandom, stopped } from './sync.fixture.ts';
 
 interface Setup {
-  /** Stores of as many processes on one empty database. */
+  /** Opens `count` stores, one per process, on one empty database. */
   open(count: number): Promise<{ stores: Store[]; close(): Promise<void> }>;
-  /** How long no poll of a deployment begins while servers come and go, at most. */
+  /** The longest time without a poll of a deployment while servers start and stop. */
   longestPauseMs: number;
 }
 
@@ -20,25 +20,25 @@ const NAMES = namesOf('provider:provider-x');
 const POLL_MS = 200;
 const DEPLOYMENTS = 2 * RANGES;
 
-/** Which server polls what: the calls under way, and when each deployment was polled. */
+/** The polls of all servers: the current calls, and the times of each deployment's polls. */
 interface Polls {
   open: Map<string, string>;
   overlaps: string[];
   times: Map<string, number[]>;
-  /** How many were under way at once. */
+  /** The highest number of concurrent polls. */
   most: number;
-  /** How long one takes. */
+  /** The duration of a poll. */
   takeMs: number;
 }
 
-/** One of several servers, which can stand still between any two calls. */
+/** One of several servers. It can be paused between any two calls. */
 class Server {
   readonly name: string;
   readonly workers: ProviderWorkers;
-  /** Writes of this server that the database refused, since it has the range no more. */
+  /** Writes of this server that the database refused because it no longer holds the range. */
   refused = 0;
   launches = 0;
-  /** Reading these deployments throws. */
+  /** Deployments for which reads throw. */
   failing: (id: string) => boolean = () => false;
   #still: PromiseWithResolvers<void> | undefined;
   #stopsAtWrite = false;
@@ -95,7 +95,7 @@ class Server {
     });
   }
 
-  /** With its next write. */
+  /** Pauses the server at its next write. */
   standStill(): void {
     this.#stopsAtWrite = true;
   }
@@ -121,13 +121,13 @@ function gated(read: Reader, through: Through): Reader {
   return new Proxy(read, { get: (target, name) => reader(Reflect.get(target, name) as object) });
 }
 
-/** Several servers share the deployments of one provider, on whichever database. */
+/** The suite for several servers that share the deployments of one provider, on either database. */
 export function describeRanges({ open, longestPauseMs }: Setup): void {
   let opened: Awaited<ReturnType<typeof open>>;
   let market: Omit<Market, 'close'>;
   let servers: Server[];
   let polls: Polls;
-  /** Those that are not killed. */
+  /** The servers that have not been killed. */
   let living: Server[];
 
   async function begin(count: number): Promise<void> {
@@ -163,7 +163,7 @@ export function describeRanges({ open, longestPauseMs }: Setup): void {
     );
   }
 
-  /** How many ranges each server has, the most first; 0 is left out. */
+  /** The number of ranges of each server, the most first, without zeros. */
   async function shares(): Promise<number[]> {
     const { deps, clock } = market;
     const taken = await deps.store.transact((tx) => tx.leases.taken(NAMES.ranges, '', clock.now()));
@@ -174,7 +174,7 @@ export function describeRanges({ open, longestPauseMs }: Setup): void {
     return [...counts.values()].map(({ length }) => length).sort((a, b) => b - a);
   }
 
-  /** Since then no deployment was left out, and none was polled by two servers at once. */
+  /** Checks that since then no deployment was left out, and that no two servers polled the same one at once. */
   function expectPolled(since: number, pauseMs = longestPauseMs): void {
     const pauses = [...polls.times].map(([id, times]) => {
       const all = [since, ...times.filter((at) => at > since), market.clock.now()];
@@ -268,7 +268,7 @@ export function describeRanges({ open, longestPauseMs }: Setup): void {
       const polled = () => [...polls.open].find(([, name]) => name === first.name)?.[0];
       while (polled() === undefined) await clock.advance(50);
       const machine = plain.get(polled() ?? '');
-      // It gets this answer, and stands still before it writes it; what comes later the other server sees.
+      // The first server gets this answer and pauses before it writes it. The other server sees the later one.
       machine.public_ip = '198.51.100.1';
       first.standStill();
       await clock.advance(1_000);
@@ -304,7 +304,7 @@ export function describeRanges({ open, longestPauseMs }: Setup): void {
       const rest = [...polls.times].flatMap(([, times]) =>
         times.some((at) => at > since + MINUTE_MS) ? [1] : [],
       );
-      // Two deployments in each range.
+      // Each range has two deployments.
       expect(rest).toHaveLength(DEPLOYMENTS - 2 - 2);
       only.failing = () => false;
       await clock.advance(10 * MINUTE_MS);

@@ -19,6 +19,6 @@ describeRanges({
       },
     };
   },
-  // The signals of others are heard at once: the longest pause of a poll, and that before the first of the next server.
+  // Signals arrive at once: the longest pause between polls, plus the delay of the next server's first poll.
   longestPauseMs: 42_000,
 });

@@ -4,8 +4,8 @@ import type { Reader } from '../model/store.ts';
 import type { SyncContext } from './context.ts';
 
 /**
- * Another deployment than `id` whose instance this is, and whose deletion is not proved: it lives, is being deleted, or
- * was lost and is kept. Null: there is none.
+ * A deployment other than `id` that has this instance and whose deletion is not proved: it is active, is being deleted,
+ * or was lost and is kept. Null: there is none.
  */
 export async function holderOf(
   { deployments }: Pick<Reader, 'deployments'>,
@@ -18,7 +18,8 @@ export async function holderOf(
 }
 
 /**
- * Deletes an instance that was made for a deployment. Null: it is gone, or another deployment has it, and it is kept.
+ * Deletes an instance that was made for a deployment. Null: the instance is gone, or it is kept because another
+ * deployment has it.
  *
  * @throws {ProviderError}
  */

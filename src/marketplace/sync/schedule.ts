@@ -1,13 +1,13 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
 import { DueHeap } from './due-heap.ts';
 
-/** Runs a function for each key when it is due: a few at a time, and never concurrently for one key. */
+/** Runs a function for each key when it is due, with limited concurrency and never concurrently for one key. */
 export class Schedule {
   readonly #clock: Clock;
   readonly #concurrency: () => number;
   readonly #run: (key: string) => Promise<number | null>;
   readonly #due = new DueHeap();
-  /** Keys that run and were put meanwhile, by when they are due again. */
+  /** Keys that were put while they ran, with their next due time. */
   readonly #again = new Map<string, number>();
   readonly #running = new Map<string, Promise<void>>();
   #timer: Timer | undefined;
@@ -15,8 +15,8 @@ export class Schedule {
   #isStopped = false;
 
   /**
-   * `concurrency` says how many may run at once now. `run` says after how many milliseconds the key is due again; null: not
-   * any more. It does not reject.
+   * `concurrency` returns the current limit. `run` returns the milliseconds until the key is due again; null: never. It
+   * must not reject.
    */
   constructor(
     clock: Clock,
@@ -31,16 +31,16 @@ export class Schedule {
     return this.#due.has(key) || this.#running.has(key);
   }
 
-  /** Whether the key would run at once if it was put now. */
+  /** Whether the key would run at once if it were put now. */
   isFree(key: string): boolean {
     return !this.#isStopped && !this.has(key) && this.#running.size < this.#concurrency();
   }
 
-  /** The key is due then at the latest. */
+  /** Makes the key due after `afterMs` or earlier. */
   put(key: string, afterMs: number): void {
     if (this.#isStopped) return;
     const at = this.#clock.now() + afterMs;
-    // It becomes due when what runs has ended.
+    // The key becomes due once its current run has ended.
     if (this.#running.has(key)) this.#again.set(key, Math.min(at, this.#again.get(key) ?? at));
     else {
       this.#due.put(key, at);
@@ -48,34 +48,34 @@ export class Schedule {
     }
   }
 
-  /** Those that are due are due so much later. */
+  /** Delays the keys that are scheduled. */
   postpone(keys: Iterable<string>, byMs: number): void {
     for (const key of keys) this.#due.postpone(key, byMs);
     if (!this.#isStopped) this.#pump();
   }
 
-  /** Such keys are not due any more. Settles once those of them that run have ended. */
+  /** Removes the matching keys. Settles once their current runs have ended. */
   async drop(isDropped: (key: string) => boolean): Promise<void> {
     this.#due.drop(isDropped);
     for (const key of this.#again.keys()) if (isDropped(key)) this.#again.delete(key);
     await Promise.all([...this.#running].filter(([key]) => isDropped(key)).map(([, run]) => run));
   }
 
-  /** Nothing is due any more. What runs goes on to its end. */
+  /** Removes all keys. Current runs continue. */
   clear(): void {
     this.#due.clear();
     this.#again.clear();
     this.#sleep();
   }
 
-  /** Begins nothing more, and waits until what runs has ended. */
+  /** Starts nothing more and waits for the current runs. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.clear();
     await Promise.all(this.#running.values());
   }
 
-  /** Where as many run as may, what ends pumps again. */
+  /** Starts due keys up to the limit. At the limit, the end of a run calls it again. */
   #pump(): void {
     const now = this.#clock.now();
     let nextAt = this.#due.nextAt();

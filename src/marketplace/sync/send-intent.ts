@@ -9,20 +9,20 @@ import type { Asked } from '../model/sender.ts';
 import { shortageOf } from '../providers/capabilities.ts';
 import type { SyncContext } from './context.ts';
 
-/** A deployment with an intent that is sent now; both are as they were committed. */
+/** A deployment with an intent that is being sent, both as committed. */
 type Sent = Asked & { providerInstanceId: string };
 
 /**
- * Sends the intent of a deployment: once, since a stop, a start or a restart without an answer "usually means it was
- * accepted" (M: Deployments, rule 3). The attempt is committed before the call. Only a proof that the provider did not
- * do it ends the intent here; otherwise polls do. Returns whether the provider has answered.
+ * Sends the intent of a deployment once, since a stop, a start or a restart without an answer "usually means it was
+ * accepted" (M: Deployments, rule 3). The attempt is committed before the call. Only a proof that the call had no
+ * effect ends the intent here; otherwise polls do. Returns whether the provider has answered.
  */
 export async function sendIntent(context: SyncContext, id: string): Promise<boolean> {
   const sent = await beginAttempt(context, id);
   return sent !== null && sendAttempt(context, sent);
 }
 
-/** Sends the first attempt, which the request has just committed together with the intent. */
+/** Sends the first attempt, which the request has committed together with the intent. */
 export async function sendAsked(context: SyncContext, asked: Asked): Promise<boolean> {
   const { providerInstanceId } = asked;
   const { until } = asked.action;
@@ -36,7 +36,7 @@ export async function sendAsked(context: SyncContext, asked: Asked): Promise<boo
   return false;
 }
 
-/** The first attempt is not sent now: the intent is as it was before it. */
+/** Takes the first attempt back, because it is not sent now. The intent is then unsent again. */
 export function takeBackAttempt(context: SyncContext, asked: Asked): Promise<void> {
   return onLastAttempt(context, asked, (record, action) => ({
     ...record,
@@ -46,7 +46,7 @@ export function takeBackAttempt(context: SyncContext, asked: Asked): Promise<voi
 
 async function sendAttempt(context: SyncContext, sent: Sent): Promise<boolean> {
   context.answers.rowChanged(sent.id);
-  // Another process may have the lease, and may have seen the attempt.
+  // Another process may hold the lease, and may already have seen the attempt.
   if (!context.isLeaseHeld()) return false;
   const begunAt = context.clock.now();
   try {
@@ -61,7 +61,7 @@ async function sendAttempt(context: SyncContext, sent: Sent): Promise<boolean> {
   }
 }
 
-/** Null: there is nothing to send, or no longer. */
+/** Commits the attempt. Null: there is nothing to send. */
 async function beginAttempt({ store, clock }: SyncContext, id: string): Promise<Sent | null> {
   return store.transact(async (tx) => {
     const record = await tx.deployments.byId(id);
@@ -86,7 +86,7 @@ function call({ provider: { client }, call: options }: SyncContext, sent: Sent):
   return client.restartInstance(id, region, options);
 }
 
-/** The answer may show the end already. */
+/** Applies the answer, which may already show the final state. */
 async function accept(context: SyncContext, sent: Sent, instance: Instance, begunAt: number): Promise<void> {
   const applied =
     sent.action.kind === 'restart'
@@ -109,8 +109,8 @@ async function settleError(context: SyncContext, sent: Sent, error: ProviderErro
 }
 
 /**
- * `undone`: the answer proves that the call has no effect. A read proves only that it has one: a call without an answer
- * may still be waiting at the provider.
+ * Judges a failed call. `undone`: the answer proves that it had no effect. A read can only prove that it had one, since
+ * a call without an answer may still be queued at the provider.
  */
 async function verdictOn(
   context: SyncContext,
@@ -141,7 +141,7 @@ function isStopping({ status }: Instance): boolean {
   return status === 'STOPPING' || status === 'STOPPED';
 }
 
-/** An answer that was written is not replaced by one that says less. */
+/** Writes the answer, unless an answer is already stored. */
 function writeAnswer(context: SyncContext, sent: Sent, answer: DeploymentIntent['answer']): Promise<void> {
   return onLastAttempt(context, sent, (record, action) =>
     action.answer === null && answer !== null ? { ...record, action: { ...action, answer } } : null,
@@ -163,8 +163,8 @@ async function onLastAttempt(
 }
 
 /**
- * What the user is told: 400 if our quota is used up, 503 for any other 409 of a start, 409 if the provider is busy with
- * another change, 502 otherwise. The provider's own text goes to the log only.
+ * The error for the user: 400 if the marketplace's quota is used up, 503 for any other 409 of a start, 409 if the
+ * provider is busy with another change, 502 otherwise. The provider's own text goes to the log only.
  */
 function refusalOf({ action, providerId }: Sent, error: ProviderError): ApiError {
   if (shortageOf(error) === 'quota_exceeded')

@@ -25,7 +25,7 @@ afterEach(() => setup.close());
 
 const stops = () => setup.plain.faults.countOf('stopInstance');
 
-/** The answer to a stop, or the code of its refusal. */
+/** The result of a stop, or the code of its refusal. */
 async function pause(sender?: Sender): Promise<string> {
   const answer = pauseDeployment({ ...setup.deps, ...(sender && { sender }) }, caller, id).then(
     ({ status }) => status,
@@ -92,7 +92,7 @@ describe('a request of the process that sends', () => {
     narrow.start();
     const other = await accept(setup, { number: 2 });
     await clock.advance(2 * MINUTE_MS);
-    // The one slot was free when the request looked.
+    // The only slot was free when the request checked.
     const lease = narrow.leaseFor(await read(setup, id));
     plain.faults.plan = (method, nth) => (method === 'stopInstance' && nth === 1 ? 'hang' : 'none');
     const first = pauseDeployment({ ...deps, sender: narrow }, caller, other).catch(() => undefined);

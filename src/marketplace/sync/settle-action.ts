@@ -7,10 +7,13 @@ import { type DeploymentIntent, type DeploymentRecord, logNames } from '../model
 import { isAwaited, isUnsent } from '../model/intent.ts';
 import type { SyncContext } from './context.ts';
 
-/** A stop that a provider has taken shows within seconds (O: Integration is poll-based); ONLINE after this, it has not. */
+/**
+ * An accepted stop shows within seconds (O: Integration is poll-based). If the machine is ONLINE after this time, the
+ * stop was not accepted.
+ */
 const PAUSE_SHOWS_MS = 60_000;
 
-/** Ends the intent of a deployment that was sent and is over, or has timed out. */
+/** Ends a sent intent of a deployment that is done or has timed out. */
 export async function settleAction(
   context: SyncContext,
   record: DeploymentRecord,
@@ -21,7 +24,7 @@ export async function settleAction(
   if (action === null || (isUnsent(action) && action.kind !== 'volume')) return;
   const ageMs = clock.now() - (action.sentAt ?? action.since);
   const timeoutMs = isPauseUnseen(observation, action.kind) ? PAUSE_SHOWS_MS : options.polling.actionMs;
-  // A request that still waits would not find what the call came to.
+  // An intent that a request still waits for is kept, so that the request can read the outcome.
   const isAwaitedStill = isAwaited(action, clock.now());
   const isTooOld = ageMs >= timeoutMs && !isAwaitedStill;
   const isRestarting = isTooOld ? false : await askForRestart(context, record);
@@ -46,7 +49,7 @@ function isPauseUnseen(observation: Observation, kind: DeploymentIntent['kind'])
   return kind === 'pause' && 'instance' in observation && observation.instance.status === 'ONLINE';
 }
 
-/** Whether a restart goes on; null: it is not known, or there is none. */
+/** Whether a restart is in progress; null: unknown, or there is no restart. */
 async function askForRestart(
   { clock, provider, health, call }: SyncContext,
   record: DeploymentRecord,
@@ -64,7 +67,7 @@ async function askForRestart(
   }
 }
 
-/** Fails the deployment, unless it has changed since that was decided. An instance that may exist is cleaned up. */
+/** Fails the deployment, unless it has changed since the decision. An instance that may exist is cleaned up. */
 export async function fail(
   context: SyncContext,
   decidedOn: DeploymentRecord,

@@ -44,7 +44,7 @@ async function lose(id: string): Promise<void> {
   });
 }
 
-/** A second deployment has the instance of the first: a version that did not refuse that wrote the rows. */
+/** Gives a second deployment the instance of the first, as an earlier version could have done. */
 async function share(instanceId: string): Promise<string> {
   const id = `dep-${String(2).padStart(32, '0')}`;
   const at = setup.clock.now();
@@ -102,7 +102,8 @@ describe('a provider that gives two deployments one instance', () => {
     ]);
     expect(await read(setup, first.id)).toMatchObject({ status: 'running' });
     expect([statuses(setup.plain), deletes()]).toEqual([['ONLINE'], 0]);
-    // Where the name says so, the clean-up of the second finds it, once; the sweep takes it for no orphan.
+    // If the name matches, the clean-up of the second finds the instance once; the sweep does not treat it as an
+    // orphan.
     expect(keptAlarms()).toBeLessThanOrEqual(1);
     expect(orphanWarnings()).toBe(0);
 

@@ -4,9 +4,9 @@ import type { ProbeStep } from '../../ports/ssh-probe.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { Store } from '../model/store.ts';
 
-/** An SSH server may come up a little later than its machine. */
+/** An SSH server may start a little later than its machine. */
 const BOOT_MS = 60_000;
-/** A machine that was proved so lately shows that machines of the provider can be reached. */
+/** A proof within this time shows that the provider's machines are reachable. */
 const RECENT_MS = 10 * 60_000;
 const AGAIN_AFTER_MS = 60 * 60_000;
 
@@ -16,14 +16,14 @@ interface Deps {
   log: Log;
 }
 
-/** Alerts the operator when none of a provider's new machines accepts a login: then nothing can be sold there. */
+/** Alerts the operator when none of a provider's new machines accepts a login, because its offers are then useless. */
 export class SshAlarm {
   readonly #deps: Deps;
   readonly #providerId: string;
-  /** Where the last try of each machine that waits has failed. */
+  /** The step at which the last attempt failed, for each waiting machine. */
   readonly #failing = new Map<string, ProbeStep>();
   #alarmedAt: number | null = null;
-  /** When the last machine was proved, as far as was read; an earlier process may have done it. */
+  /** The last known proof of a machine. An earlier process may have made a later one. */
   #provedAt = 0;
 
   constructor(deps: Deps, providerId: string) {
@@ -31,7 +31,7 @@ export class SshAlarm {
     this.#providerId = providerId;
   }
 
-  /** A machine can be logged in to. */
+  /** Records that a machine accepted a login. */
   proved(id: string): void {
     this.#failing.delete(id);
     this.#provedAt = this.#deps.clock.now();
@@ -43,7 +43,7 @@ export class SshAlarm {
     );
   }
 
-  /** A machine that has been ONLINE since `onlineAt` cannot be logged in to. */
+  /** Records that a machine, ONLINE since `onlineAt`, did not accept a login. */
   async failed({ id }: DeploymentRecord, onlineAt: number | null, step: ProbeStep): Promise<void> {
     const { clock, store } = this.#deps;
     const now = clock.now();
@@ -53,7 +53,7 @@ export class SshAlarm {
     if (now - this.#provedAt < RECENT_MS) return;
     const { newToSync, lastProvedAt } = store.read.deployments;
     const lastAt = (await lastProvedAt(this.#providerId)) ?? 0;
-    // One may have been proved meanwhile.
+    // Another process may have proved a machine meanwhile.
     this.#provedAt = Math.max(this.#provedAt, lastAt);
     if (now - this.#provedAt < RECENT_MS) return;
     const records = await newToSync(this.#providerId);
@@ -66,7 +66,7 @@ export class SshAlarm {
   #alarm(): void {
     const steps = [...this.#failing.values()];
     const fields = { provider: this.#providerId, machines: steps.length, steps: [...new Set(steps)] };
-    // One that refuses a key was reached.
+    // A machine that refuses the key was reached.
     if (steps.includes('auth'))
       this.#deps.log.error(
         fields,

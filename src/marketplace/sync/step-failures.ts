@@ -2,10 +2,10 @@ import { logNames } from '../model/deployment-record.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { SyncDeps } from './context.ts';
 
-/** What all steps have in common that break off while the database does not answer. */
+/** The common cause of all steps that fail while the database does not answer. */
 const STORE = 'store';
 
-/** Logs a step that throws, which is a bug or a failure of the store: once, until it succeeds again. */
+/** Logs a step that throws, because of a bug or a failed store: once, until it succeeds again. */
 export class StepFailures {
   readonly #deps: Pick<SyncDeps, 'store' | 'log'>;
   readonly #providerId: string;
@@ -29,7 +29,7 @@ export class StepFailures {
     this.#deps.log.error(fields, 'a step failed with an error; it will be retried');
   }
 
-  /** Its id alone while the store does not answer. */
+  /** Only the id while the store does not answer. */
   async #namesOf(subjectId: string | undefined): Promise<object> {
     if (subjectId === undefined) return {};
     const record = await this.#deps.store.read.deployments.byId(subjectId).catch(() => null);

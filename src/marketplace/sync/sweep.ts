@@ -7,9 +7,9 @@ import type { SyncContext } from './context.ts';
 import { holderOf, removeInstance } from './remove-instance.ts';
 
 /**
- * Finds orphans: instances with our name that belong to no live deployment, in two phases (in one list, and still in
- * the next). An orphan whose deployment has ended, or has another instance, is deleted. One without any row, or whose
- * deployment was lost, is only logged.
+ * Finds orphans: instances with a name of this installation that belong to no active deployment. They must be in two
+ * consecutive lists. An orphan whose deployment has ended or has another instance is deleted. One without a row, or
+ * whose deployment was lost, is only logged.
  */
 export class Sweep {
   #seen: ReadonlySet<string> = new Set();
@@ -35,7 +35,9 @@ export class Sweep {
     }
   }
 
-  /** The deployment that the instance was made for and that does not need it; null: it is not to be deleted. */
+  /**
+   * The deployment that the instance was made for and that does not need it; null: the instance must not be deleted.
+   */
   async #orphanOf(
     { store, installationId, provider, log }: SyncContext,
     instance: Instance,
@@ -65,7 +67,7 @@ export class Sweep {
     const isKnown = record.providerInstanceId === instance.id;
     const isNeeded = activeStatuses.includes(record.status)
       ? record.launch.state !== 'made' || isKnown
-      : // Its own clean-up is under way.
+      : // The deployment's own clean-up deletes it.
         isKnown && record.cleanup === 'wanted';
     const isFree = !isNeeded && (await holderOf(store.read, provider.id, instance.id, record.id)) === null;
     return isFree ? record : null;

@@ -22,7 +22,7 @@ export async function syncDeployment(context: SyncContext, id: string): Promise<
     context.answers.putBack(id, { ...last, heardAt: heard.begunAt });
     return confirmAgain(context, id, { ...heard, at: heard.begunAt });
   }
-  // What another answer means counts from the last confirmation.
+  // The meaning of a different answer depends on the last confirmation.
   await context.observations.flush(id);
   return syncByRow(context, id, heard);
 }
@@ -38,7 +38,7 @@ async function syncByRow(context: SyncContext, id: string, heard?: Heard): Promi
     case 'sent':
       return findLaunched(context, record);
     case 'made':
-      // An answer to a question that was sent before the row changed says nothing of it.
+      // An answer to a request sent before the row changed says nothing about the new row.
       if (heard?.revision === record.revision) return poll(context, record, heard);
       return poll(context, record, await ask(context, record, null));
     case 'over':

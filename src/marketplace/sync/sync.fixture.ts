@@ -24,7 +24,7 @@ export interface Told {
   fields: Record<string, unknown>;
 }
 
-/** Providers in memory, `provider-x` and `provider-y`, and what tends them; `usr-1` of `team-1` deploys. */
+/** Two providers in memory, `provider-x` and `provider-y`, and their workers. `usr-1` of `team-1` deploys. */
 export interface Tended {
   deps: SyncDeps & Deps;
   clock: VirtualClock;
@@ -43,7 +43,7 @@ export interface Tended {
 export async function openProviderWorkers(options: PlainProviderOptions = {}): Promise<Tended> {
   const market = await openMarket(options);
   const { clock, store, plain, ssh, provider, worker } = market;
-  // The real ones do it.
+  // The real workers replace it.
   worker.stop();
   const other = new PlainProvider(clock, options);
   const second: Provider = {
@@ -71,7 +71,7 @@ export async function openProviderWorkers(options: PlainProviderOptions = {}): P
   return { deps, clock, store, plain, ssh, other, provider, workers, told, close };
 }
 
-/** Ends it, with the time that its calls need for that. */
+/** Stops the workers, and advances the clock while their calls finish. */
 export async function stopped(clock: VirtualClock, workers: ProviderWorkers): Promise<void> {
   let isStopped = false;
   const stop = workers.stop().then(() => {
@@ -81,7 +81,7 @@ export async function stopped(clock: VirtualClock, workers: ProviderWorkers): Pr
   await stop;
 }
 
-/** A deployment that was accepted just now, as the use case writes it. */
+/** Inserts a new deployment as the use case does. */
 export async function accept(
   { store, clock, deps }: Pick<Tended, 'store' | 'clock' | 'deps'>,
   changes: Partial<DeploymentRecord> & { number?: number } = {},
@@ -119,7 +119,7 @@ export async function accept(
   return id;
 }
 
-/** A deployment that runs, with a Tending that was started. */
+/** A running deployment, with started provider workers. */
 export async function running(
   setup: Tended,
   changes: Parameters<typeof accept>[1] = {},
@@ -138,7 +138,7 @@ export async function read({ store }: Pick<Tended, 'store'>, id: string): Promis
   return record;
 }
 
-/** What was and is billed, as `state rate from–until`, in seconds since `since`. */
+/** All segments, as `state rate from–until`, in seconds since `since`. */
 export async function billed({ store }: Pick<Tended, 'store'>, id: string, since: number): Promise<string[]> {
   const segments = await store.read.ledger.segmentsOf('deployment', id);
   const seconds = (at: number | null) => (at === null ? '' : String((at - since) / 1_000));
@@ -151,7 +151,7 @@ export function statuses(plain: PlainProvider): InstanceStatus[] {
   return plain.instances.map(({ status }) => status);
 }
 
-/** How often it was told, at this level. */
+/** How often a message with this part was logged at this level. */
 export function tellings(told: readonly Told[], level: keyof Log, part: string): number {
   return told.filter((it) => it.level === level && it.message.includes(part)).length;
 }
@@ -162,7 +162,7 @@ function toldTo(told: Told[]): Log {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** The same numbers each time. */
+/** A deterministic random source. */
 export function seededRandom(seed: number): Random {
   let state = seed;
   const next = () => {

@@ -10,7 +10,7 @@ import { bodyFor, caller, openWorld, type World } from '../volumes/seven-provide
 
 const INTENTS = 12;
 
-/** What the migration makes of the action of a row, as the version before it wrote one. */
+/** The result of migrating an action from the version before. */
 function migrated<Intent>(
   table: 'deployments' | 'volumes',
   action: object,

@@ -13,7 +13,7 @@ import { SshAlarm } from './ssh-alarm.ts';
 import { syncDeployment } from './sync-deployment.ts';
 import { syncVolume } from './volumes/sync-volume.ts';
 
-/** What a step of a provider is given. `store`: as the holder of a lease writes it. */
+/** Dependencies of a provider's step. `store`: the store as a lease holder uses it. */
 export function contextOf(deps: Deps, provider: Provider, store = deps.store): SyncContext {
   const answers = new LastAnswers(deps);
   const health = new ProviderHealth(deps, provider.id);
@@ -38,7 +38,7 @@ export function contextOf(deps: Deps, provider: Provider, store = deps.store): S
 
 type Run = (id: string) => Promise<number | null>;
 
-/** A test may close the store, or give the lease to another worker, while something is under way. */
+/** Ignores errors after a test has closed the store or given the lease to another worker. */
 function untilClosed(run: Run): Run {
   return (id) =>
     run(id).catch((error) => {
@@ -47,7 +47,7 @@ function untilClosed(run: Run): Run {
     });
 }
 
-/** A worker of a provider that does what it is woken for, and comes to rest: it polls nothing that does not change. */
+/** A worker that handles its notifications and then comes to rest: it does not poll deployments at rest. */
 export class WokenWorker {
   readonly woken: string[] = [];
   readonly #context: SyncContext;
@@ -99,14 +99,14 @@ export class WokenWorker {
     });
   }
 
-  /** What changes nothing is left alone: a test polls it where it needs that. */
+  /** Polls only deployments with a pending change; tests poll the others themselves. */
   async #poll(id: string): Promise<void> {
     const { store } = this.#context;
     const record = await store.read.deployments.byId(id).catch(() => null);
     if (record?.action != null) this.#deployments.put(id, 0);
   }
 
-  /** One sync of each volume that is not deleted, or still to be deleted at the provider. */
+  /** Syncs each volume that is not deleted, or still to be deleted at the provider, once. */
   async syncVolumes(): Promise<void> {
     const { store, provider } = this.#context;
     const { toSync, newToSync } = store.read.volumes;

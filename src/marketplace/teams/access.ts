@@ -7,10 +7,9 @@ import type { Reader } from '../model/store.ts';
 import { createPersonalTeam } from './teams.ts';
 
 /**
- * The team that a request means: the one that it names, else the caller's current one. Who has none gets a personal
- * team.
+ * The team of a request: the named one, else the caller's current one. A caller without a team gets a personal one.
  *
- * @throws {ApiError} NOT_FOUND, or FORBIDDEN where the caller is no member
+ * @throws {ApiError} NOT_FOUND, or FORBIDDEN if the caller is not a member
  */
 export async function resolveTeam(
   deps: Pick<Deps, 'store' | 'clock' | 'random'>,
@@ -24,7 +23,7 @@ export async function resolveTeam(
   return current;
 }
 
-/** @throws {ApiError} NOT_FOUND, or FORBIDDEN where the caller is no member */
+/** @throws {ApiError} NOT_FOUND, or FORBIDDEN if the caller is not a member */
 export async function assertMember(
   { teams }: Pick<Reader, 'teams'>,
   { userId, actsFor }: Caller,
@@ -36,7 +35,7 @@ export async function assertMember(
   throw (await teams.byId(teamId)) === null ? notFound('team') : forbidden('team');
 }
 
-/** The team that a caller switched to last and is still in, else the one that they have been in longest; null: none. */
+/** The team that the caller last switched to and still belongs to, else the caller's oldest membership; null: none. */
 async function currentTeam(
   { teams, users }: Pick<Reader, 'teams' | 'users'>,
   { userId }: Caller,
@@ -47,17 +46,17 @@ async function currentTeam(
   return (isThere ? switchedTo : memberships[0]?.teamId) ?? null;
 }
 
-/** What a list may be narrowed by. */
+/** Filters of a list. */
 export interface OwnershipFilter {
   /** Must be the caller's own. */
   userId?: string | undefined;
-  /** Must be one of the caller's. */
+  /** Must be one of the caller's teams. */
   teamId?: string | undefined;
 }
 
 /**
- * Whose things a list shows: those of the team that is named, or of all teams of the caller; with `userId` only what
- * the caller made there.
+ * The owners of the listed resources: the named team, or all teams of the caller. With `userId`, only what the caller
+ * created there.
  *
  * @throws {ApiError} FORBIDDEN for another user or another's team, NOT_FOUND for a team that does not exist
  */
@@ -75,7 +74,7 @@ export async function toOwners(
   return userId === undefined ? { teamIds } : { teamIds, userId };
 }
 
-/** What the caller's current team has off now, in percent; null: nobody is logged in (M: Offer). */
+/** The current discount of the caller's current team, in percent; null: not authenticated (M: Offer). */
 export async function callerDiscount(
   { store, clock }: Pick<Deps, 'store' | 'clock'>,
   caller: Caller | undefined,

@@ -10,8 +10,8 @@ const units: Readonly<Record<keyof TeamLimits, string>> = {
 };
 
 /**
- * Holds what a team has, and what is new, against the most that a team may have. The transaction holds the team's row, so
- * that two at once do not both take the last place.
+ * Checks a team's current usage plus `added` against its limits. The transaction must hold the team's row, so that two
+ * concurrent requests cannot exceed a limit together.
  *
  * @throws {ApiError} VALIDATION_ERROR with `details.reason: quota_exceeded`
  */
@@ -45,7 +45,7 @@ async function countOf(
   teamId: string,
 ): Promise<Record<keyof TeamLimits, number>> {
   const deployments = await read.deployments.activeByPrice(teamId);
-  // What is being deleted is not the user's any more.
+  // Volumes that are being deleted do not count.
   const volumes = (await read.volumes.ofTeam(teamId)).filter(({ status }) => status !== 'deleting');
   return {
     deployments: deployments.reduce((sum, { count }) => sum + count, 0),

@@ -7,19 +7,19 @@ import type { Caller } from '../model/own-rows.ts';
 import type { ApiKeyRecord } from '../model/people.ts';
 import type { Store } from '../model/store.ts';
 
-/** How long a key is cached without a check of the store: a revoked one works at most this long. */
+/** How long a cached key is used without a check of the store. A revoked key works at most this long. */
 const RECHECK_AFTER_MS = 2_000;
 const MAX_REMEMBERED = 10_000;
 
 const NOT_VALID = 'The API key is not valid.';
 
 type Key = Pick<ApiKeyRecord, 'id' | 'userId' | 'expiresAt'>;
-/** Revoked or expired. */
+/** A revoked or expired key. */
 type Refused = Key & { isRefused: true };
 
-/** A refusal of a key that is known. */
+/** The refusal of a revoked or expired key. */
 export class KeyRefused extends ApiError {
-  /** Whose it is, for the log alone. */
+  /** The owner of the key, for the log only. */
   readonly owner: Pick<ApiKeyRecord, 'id' | 'userId'>;
 
   constructor(owner: Pick<ApiKeyRecord, 'id' | 'userId'>) {
@@ -28,7 +28,10 @@ export class KeyRefused extends ApiError {
   }
 }
 
-/** M: Authentication: an API key as a bearer, with an expiry, revocable. It is looked up by the SHA-256 of all of it. */
+/**
+ * M: Authentication: an API key as a bearer token, with an expiry, revocable. Keys are looked up by the SHA-256 of the
+ * whole key.
+ */
 export class Authenticator {
   readonly #store: Pick<Store, 'read' | 'transact'>;
   readonly #clock: Clock;
@@ -40,7 +43,7 @@ export class Authenticator {
     this.#clock = clock;
   }
 
-  /** @throws {ApiError} `UNAUTHORIZED`, with the same words for every reason */
+  /** @throws {ApiError} `UNAUTHORIZED`; every refused key gets the same text */
   async authenticate(authorization: string | undefined): Promise<Caller & { keyId: string }> {
     if (authorization === undefined)
       throw new ApiError('UNAUTHORIZED', 'Send "Authorization: Bearer <API_KEY>".');
@@ -52,7 +55,7 @@ export class Authenticator {
     return { userId: key.userId, keyId: key.id };
   }
 
-  /** Writes the times of last use that have come together since the last call; kept for the next one if it cannot. */
+  /** Writes the times of last use since the previous call. If the write fails, they are kept for the next call. */
   async recordUses(): Promise<void> {
     await this.#uses.write((uses) =>
       this.#store.transact(async (tx) => {

@@ -13,7 +13,7 @@ interface Deps {
 }
 
 /**
- * Makes a key and returns it: the only time that it is seen (M: Authentication, 1: "access to key generation is
+ * Creates a key and returns it. This is the only time it is shown (M: Authentication, 1: "access to key generation is
  * controlled by a whitelist; keys may carry an expiry date and can be revoked").
  *
  * @throws {OperatorError}
@@ -48,7 +48,7 @@ export async function createKey(
   });
 }
 
-/** Ends a key; revoking twice keeps the first time. @throws {OperatorError} */
+/** Revokes a key. Revoking it again keeps the first time. @throws {OperatorError} */
 export async function revokeKey({ store, clock }: Omit<Deps, 'random'>, id: string): Promise<number> {
   return store.transact(async (tx) => {
     const record = await tx.keys.byId(id);

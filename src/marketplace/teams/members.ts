@@ -12,7 +12,7 @@ interface Membership {
 }
 
 /**
- * Puts a user into a team, or gives a member another role. A team has one owner: who was it before is an admin then.
+ * Adds a user to a team, or changes a member's role. A team has one owner; the former owner becomes an admin.
  *
  * @throws {OperatorError}
  */
@@ -38,7 +38,7 @@ export async function setMember(
   });
 }
 
-/** Takes a user out of a team; what they made there stays the team's. @throws {OperatorError} */
+/** Removes a user from a team. Their resources stay with the team. @throws {OperatorError} */
 export async function removeMember(
   { store }: Pick<Deps, 'store'>,
   { user: email, team: idOrSlug }: Membership,

@@ -31,8 +31,8 @@ export async function listTeams(
 }
 
 /**
- * M: GET /api/balance: the real-time balances of all teams of the caller, or of the one that is named; with `all` false
- * of the current one.
+ * M: GET /api/balance: the real-time balances of all the caller's teams, or of the named one. With `all` false: of the
+ * current one.
  *
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
@@ -74,7 +74,7 @@ export async function teamDetails(
   return toTeam(read, record, record.balanceMicroUsd);
 }
 
-/** M: Team, as the wire has it, with this balance. */
+/** M: Team, in the response format, with this balance. */
 async function toTeam(
   read: Pick<Reader, 'teams' | 'users'>,
   { id, name, slug, ownerId, createdAt }: TeamRecord,

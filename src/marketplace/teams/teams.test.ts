@@ -11,7 +11,7 @@ const HOUR_MS = 3_600_000;
 const caller = { userId };
 const stranger = { userId: 'usr-2' };
 
-/** With a second user, who is in no team. */
+/** A ledger with a second user, who belongs to no team. */
 async function openTeams(balanceMicroUsd = 0) {
   const books = await openBooks(balanceMicroUsd);
   await books.store.transact((tx) => tx.users.insert(user({ id: 'usr-2', name: "Zoë O'Neil" })));

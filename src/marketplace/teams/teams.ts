@@ -10,7 +10,7 @@ import { findUser } from './users.ts';
 const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const MAX_LENGTH = 63;
 
-/** Makes a team of a user, who owns it. @throws {OperatorError} */
+/** Creates a team with its owner. @throws {OperatorError} */
 export async function createTeam(
   { store, ...deps }: Pick<Deps, 'store' | 'clock' | 'random'>,
   { name, owner, slug }: { name: string; owner: string; slug?: string | undefined },
@@ -34,7 +34,7 @@ export async function createTeam(
     });
 }
 
-/** Makes a team the one that a user's requests without `teamId` mean. @throws {OperatorError} */
+/** Sets the team of a user's requests without `teamId`. @throws {OperatorError} */
 export async function switchTeam(
   { store }: Pick<Deps, 'store'>,
   { user: email, team: idOrSlug }: { user: string; team: string },
@@ -50,7 +50,7 @@ export async function switchTeam(
 
 const MAX_SLUG_BASE = 40;
 
-/** Writes a new team with its owner. Without a `slug` it gets one of its name that nobody else has. */
+/** Writes a new team with its owner. Without a `slug`, it gets a unique one made from its name. */
 async function addTeam(
   tx: Pick<Transaction, 'teams'>,
   { clock, random }: Pick<Deps, 'clock' | 'random'>,
@@ -83,8 +83,8 @@ function toSlug(name: string): string {
 }
 
 /**
- * Makes the caller's default team, and switches to it, where they are in none (M: GET /api/teams: "creates a default
- * personal team on first call when the caller has none"). Of several calls at once, one makes it.
+ * Creates the caller's default team and makes it current, if the caller has no team (M: GET /api/teams: "creates a
+ * default personal team on first call when the caller has none"). Of several concurrent calls, only one creates it.
  *
  * @throws {ApiError} NOT_FOUND
  */
@@ -93,7 +93,7 @@ export async function createPersonalTeam(
   { userId }: Caller,
 ): Promise<string> {
   return store.transact(async (tx) => {
-    // Locks the user, so that two at once do not both make one.
+    // Locks the user, so that two concurrent calls do not both create a team.
     const user = await tx.users.byId(userId);
     if (user === null) throw notFound('user');
     const [existing] = await tx.teams.membershipsOf(userId);

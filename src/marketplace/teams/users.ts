@@ -25,7 +25,7 @@ export type UserChanges = Partial<
   >
 >;
 
-/** Adds a user, who has no key yet, and no team but the one that is named by id or slug. @throws {OperatorError} */
+/** Adds a user without a key, and with no team other than the named one (by id or slug). @throws {OperatorError} */
 export async function addUser(
   { store, clock, random }: Deps,
   { email, name, team: idOrSlug, ...changes }: { email: string; team?: string | undefined } & UserChanges,
@@ -67,7 +67,7 @@ export async function addUser(
     });
 }
 
-/** Changes what an operator may set of a user. @throws {OperatorError} */
+/** Changes the settings of a user that an operator controls. @throws {OperatorError} */
 export async function changeUser(
   { store }: Pick<Deps, 'store'>,
   email: string,
@@ -81,7 +81,7 @@ export async function changeUser(
   });
 }
 
-/** The user of an e-mail address or an id. @throws {OperatorError} */
+/** The user with this e-mail address or id. @throws {OperatorError} */
 export async function findUser(users: UserReader, emailOrId: string): Promise<UserRecord> {
   const user = (await users.byEmail(emailOrId.trim().toLowerCase())) ?? (await users.byId(emailOrId));
   if (user === null)

@@ -5,16 +5,17 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import { writeVolume } from './snapshot.ts';
 
 /**
- * Whether it is not proved yet that the provider has deleted it. One that is `deleted` for its user may be: a create
- * that was given up made it late.
+ * Whether the deletion at the provider is requested but not proved yet. This includes a volume that is `deleted` for
+ * its user but that an abandoned create made late.
  */
 export function isBeingDeleted({ status, cleanup }: VolumeRecord): boolean {
   return status === 'deleting' || cleanup === 'wanted';
 }
 
 /**
- * The provider has accepted the deletion of a volume, or may have: billing ends now, and the volume is deleted until a
- * 404 proves that it is gone. `isTaken`: the provider confirmed it, so that a 404 is no loss. The volume is locked.
+ * Ends billing and marks the volume for deletion until a 404 proves that it is gone. Called when the provider has
+ * accepted the deletion, or may have. `isTaken`: the provider confirmed it, so a 404 is not a loss. The volume must be
+ * locked.
  */
 export async function acceptDeletion(
   { clock, random }: Pick<Deps, 'clock' | 'random'>,
@@ -26,7 +27,7 @@ export async function acceptDeletion(
   if (record.status === 'deleted' && !isBegun) return null;
   const now = clock.now();
   const deletionTakenAt = isTaken ? (record.deletionTakenAt ?? now) : record.deletionTakenAt;
-  // One that broke, and that the provider did not have, has not cost anything since.
+  // A broken volume that its provider did not have already has an end of billing.
   const deletedAt = record.deletedAt ?? (await endBilling({ random }, tx, 'volume', record.id, now));
   await writeVolume(tx, record, {
     ...(!isBegun && { status: 'deleting', cleanup: 'wanted' }),

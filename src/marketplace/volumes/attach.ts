@@ -29,8 +29,8 @@ import { showVolume, snapshotToVolume } from './to-volume.ts';
 type AttachDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 
 /**
- * M: POST /api/volumes/{volumeId}/attach. Where the provider restarts the instance for it, the answer waits for that.
- * A volume that is there already is success.
+ * M: POST /api/volumes/{volumeId}/attach. If the provider restarts the instance for it, the answer waits for that.
+ * Attaching an attached volume succeeds.
  *
  * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND, CHANGE_IN_PROGRESS or PROVIDER_REFUSED: nothing changed.
  *   PROVIDER_SLOW: the request went through, or may have.
@@ -58,14 +58,14 @@ export async function detachVolume(
   return detachedVolumeSchema.parse(await changeAttachment(detach, deps, caller, volumeId, deploymentId));
 }
 
-/** What is known when a change is to begin; all rows are locked. */
+/** The locked rows of an attach or detach, and its parameters. */
 interface Request {
   volumeProvider: VolumeProvider;
   record: VolumeRecord;
   deployment: DeploymentRecord;
   /** All attachments of the volume. */
   existing: readonly AttachmentRecord[];
-  /** That to the deployment. */
+  /** The attachment to the deployment. */
   known: AttachmentRecord | undefined;
   by: string;
   now: number;
@@ -74,16 +74,16 @@ interface Request {
 interface Change {
   kind: 'attach' | 'detach';
   via: AttachmentRecord['state'];
-  /** The state of the attachment when it is done; undefined: there is none. */
+  /** The state of the attachment when the change is done; undefined: no attachment. */
   end: AttachmentRecord['state'] | undefined;
-  /** Returns whether there is anything to do. @throws {ApiError} if it is not allowed */
+  /** Returns whether there is anything to do. @throws {ApiError} if the change is not allowed */
   begin(deps: AttachDeps, tx: Transaction, request: Request): Promise<boolean>;
 }
 
 const attach: Change = { kind: 'attach', via: 'attaching', end: 'attached', begin: beginAttach };
 const detach: Change = { kind: 'detach', via: 'detaching', end: undefined, begin: beginDetach };
 
-/** Writes what is asked for and waits until the provider shows it. */
+/** Writes the intent and waits until the provider shows the change. */
 async function changeAttachment(
   { kind, via, end, begin }: Change,
   deps: AttachDeps,
@@ -149,7 +149,7 @@ async function beginDetach({ options }: AttachDeps, tx: Transaction, request: Re
   return true;
 }
 
-/** M: Volume rules, 6: some providers allow no detach while the deployment is active. */
+/** M: Volume rules, 6: some providers do not detach from active deployments. */
 function assertDetachable({ provider, profile }: VolumeProvider, { status }: DeploymentRecord): void {
   const { allowed, reason } = profile.detach;
   if (allowed === 'ended')

@@ -78,7 +78,7 @@ it('of a volume that is still to be made for the deployment is refused, however 
     await sync();
     await world.clock.advance(60_000);
   }
-  // What it was made for has waited too long by then.
+  // By then the attachment has timed out.
   expect(await stored()).toMatchObject({ status: 'available', providerVolumeId: expect.any(String) });
 });
 

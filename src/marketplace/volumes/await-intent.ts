@@ -13,17 +13,18 @@ interface Awaited {
   goesOn?(snapshot: VolumeSnapshot): boolean;
 }
 
-/** What the provider is asked for, as messages say it. */
+/** The name of the call in messages. */
 export function nounOf({ kind }: Pick<VolumeIntent, 'kind'>): string {
   return kind === 'delete' ? 'deletion' : kind;
 }
 
 /**
- * Waits until a volume is as it was asked to be, at most until the end of the intent, and returns the volume. An intent
- * that was not sent by then is withdrawn. `goesOn`: whether it still comes to that, although the intent was replaced.
+ * Waits until the requested change is done or the deadline of the intent passes, and returns the volume. An intent that
+ * was not sent by then is withdrawn. `goesOn`: whether the change is still in progress although its intent was
+ * replaced.
  *
- * @throws {ApiError} the refusal of the provider; PROVIDER_REFUSED where nothing was sent: nothing changed;
- *   PROVIDER_SLOW (M: 504) where it was sent, and is not decided or the row does not tell its outcome any more
+ * @throws {ApiError} the provider's refusal; PROVIDER_REFUSED if nothing was sent: nothing changed;
+ *   PROVIDER_SLOW (M: 504) if it was sent but the row does not show its outcome
  */
 export async function awaitVolume(
   deps: Pick<Deps, 'store' | 'clock'>,
@@ -55,7 +56,7 @@ function slow(
   return new ApiError('PROVIDER_SLOW', describeSlow(names, answer), { details: { volumeId } });
 }
 
-/** Nothing was sent to the provider in time. */
+/** The error when nothing was sent to the provider in time. */
 export function notSent(
   { providerId, volumeId }: VolumeRecord,
   action: Pick<VolumeIntent, 'kind'>,
@@ -68,10 +69,10 @@ export function notSent(
 }
 
 /**
- * The volume where it is over; null: it goes on. That the intent is not in the row any more proves neither its success nor
- * its refusal.
+ * The volume once the change is done; null: still in progress. An intent missing from the row proves neither success
+ * nor refusal.
  *
- * @throws {ApiError} where it is over and was not done, or it is not known what became of it
+ * @throws {ApiError} if the intent is over and the change was not done, or the outcome is unknown
  */
 function isOver(
   snapshot: VolumeSnapshot | null,

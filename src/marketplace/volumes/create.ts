@@ -20,9 +20,9 @@ import { showVolume } from './to-volume.ts';
 type CreateVolumeDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'options' | 'providers' | 'installationId'>;
 
 /**
- * M: POST /api/volumes. Answers once the volume is `available`, or `attached` where `deploymentId` was given; where the
- * provider needs longer than a request may wait, as it is then (`creating`), since a client that got an error would
- * buy a second one.
+ * M: POST /api/volumes. Answers once the volume is `available`, or `attached` if `deploymentId` was sent. If the
+ * provider takes too long, answers with the volume as it is (`creating`), because a client that got an error might
+ * create a second one.
  *
  * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND or CHANGE_IN_PROGRESS: nothing was written or sent.
  *   PROVIDER_REFUSED: there is no volume, and nothing is billed.
@@ -45,7 +45,7 @@ export async function createVolume(
     const now = clock.now();
     const price = await newPrice(tx, teamId, hourlyRate(volumeProvider.profile, toSized(wanted)), now);
     await assertAffordable(deps, tx, { teamId, rateMicroUsd: price.rateMicroUsd }, now);
-    // Here the team is locked: no member of it leaves meanwhile.
+    // The team is locked from here on, so no member can leave it meanwhile.
     await assertMember(tx, caller, teamId);
     await assertWithinLimits(deps, tx, teamId, { volumes: 1, volumeGb: input.sizeInGb });
     if (deployment !== null) await assertAttachable(tx, volumeProvider, wanted, deployment);
@@ -59,7 +59,7 @@ export async function createVolume(
   return showVolume(deps, record.volumeId);
 }
 
-/** The checks of the body, in the order in which M: names the fields. */
+/** Checks the body, in the order in which M: lists the fields. */
 function assertValid(
   volumeProvider: VolumeProvider,
   { name, sizeInGb, region, cloudId, deploymentId }: CreateVolume,

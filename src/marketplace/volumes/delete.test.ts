@@ -51,7 +51,7 @@ it('ends where billing got to, where a process with a clock that is ahead has po
   expect(await findings()).toEqual([]);
 });
 
-/** A worker has written the attempt, and its process dies before the answer is written. */
+/** A worker has written the attempt, and its process crashes before it writes the answer. */
 async function askAndDie(how: { isSent: boolean }): Promise<void> {
   const record = await stored();
   if (record === null) throw new Error('there is no volume');
@@ -113,7 +113,7 @@ describe('a deletion whose answer was not written', () => {
 
 it('that the provider shows on a machine that runs is refused, and the attachment is taken over', async () => {
   const { id, providerInstanceId } = await world.deploy('a', (await stored())?.region ?? '');
-  // An attach took effect after it was given up.
+  // An attach took effect after the worker had given up on it.
   world.plain('a').attach(world.plain('a').volumes[0]?.id ?? '', [providerInstanceId ?? '']);
   expect(await world.codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('VALIDATION_ERROR');
   expect(world.plain('a').faults.countOf('deleteVolume')).toBe(0);
@@ -223,7 +223,7 @@ describe('an operator is told of a deletion that is not proved', () => {
     ['takes it, and keeps the volume', 'deleteVolume', { instead: true }, 'the provider still has it'],
     ['does not answer', 'getVolume', 'refuse', 'unreachable: getVolume: ECONNREFUSED'],
   ] as const)('where its provider %s', async (_name, failing, fault, reason) => {
-    // It is read once before it is deleted.
+    // The volume is read once before it is deleted.
     world.plain('a').faults.plan = (method, nth) =>
       method === failing && (method === 'deleteVolume' || nth > reads + 1) ? fault : 'none';
     const reads = world.plain('a').faults.countOf('getVolume');
@@ -239,7 +239,7 @@ describe('an operator is told of a deletion that is not proved', () => {
 
 describe('of a volume that two rows have', () => {
   const second = 'vol-second';
-  /** A version that did not refuse that wrote the rows. */
+  /** Rows written by an earlier version, which did not prevent this. */
   beforeEach(async () => {
     const { providerId, providerVolumeId, region } = await known();
     const row = volume({ id: second, volumeId: second, teamId: 'team-2', userId: 'usr-2' });

@@ -36,7 +36,7 @@ export async function deleteVolume(
     assertDeletable(snapshot, clock.now(), options);
     await assertStillWanted(tx);
     if (record.providerVolumeId === null) return endWithoutVolume(tx, snapshot, clock.now());
-    // Users do not pay for what they cannot delete: the volume is deleted once the configuration has the provider
+    // Billing ends although the provider is not configured. The volume is deleted once the provider is configured
     // again.
     if (volumeProvider === null) return acceptDeletion(deps, tx, record);
     const since = clock.now();
@@ -75,7 +75,7 @@ function assertDeletable(
   if (holders.length > 0) throw stillAttached(holders);
   // Attachments to ended deployments are detached by the deletion.
   if (record.action?.kind === 'detach') return;
-  // A resize without an answer must not keep the user paying.
+  // A resize without an answer must not keep the volume billed.
   if (record.action?.kind === 'resize' && hasTimedOut(record.action, now, options)) return;
   assertIdle(record, now, options);
 }

@@ -40,7 +40,7 @@ async function endDeployment(): Promise<void> {
 it('a detachment that is asked for again by a server that dies goes on [volume-detach-repeated-unsent]', async () => {
   expect(await codeOf(attachVolume(world.deps, caller, volumeId, deploymentId))).toBe('done');
   await endDeployment();
-  // No worker hears of it, and the server that asks is gone before the intent ends.
+  // No worker is notified, and the requesting server is gone before the intent expires.
   const { store } = world.deps;
   await store.transact(async (tx) => {
     const record = await tx.volumes.byVolumeId(volumeId);
@@ -104,7 +104,7 @@ it('an attachment of a shared volume that is withdrawn leaves the detachment of 
   await endDeployment();
   await world.clock.advance(16 * MINUTE_MS);
   const second = await world.deploy('a', (await stored())?.region ?? '');
-  // No worker sends it.
+  // No worker sends this intent.
   const { clock } = world;
   await world.deps.store.transact(async (tx) => {
     const record = await tx.volumes.byVolumeId(volumeId);

@@ -9,13 +9,13 @@ import { isInTransit, writeVolume } from './snapshot.ts';
 
 type Kind = VolumeIntent['kind'];
 
-/** The intents that end once no attachment is in transit. */
+/** Kinds of intents that end once no attachment is in transit. */
 export const ofAttachments: readonly Kind[] = ['create', 'attach', 'detach'];
 
 /**
- * The intent of a volume after those of the kinds `over` have ended, with the attachments that are left. One never ends
- * another: a resize ends when the provider shows the size, a deletion by proof. While an attachment is in transit there
- * is an intent.
+ * The intent of a volume after intents of the kinds `over` have ended, with the attachments that are left. Other kinds
+ * stay: a resize ends when the provider shows the size, a deletion when it is proved. While an attachment is in
+ * transit, there is an intent.
  */
 export function intentAfter(
   record: Pick<VolumeRecord, 'action' | 'revision' | 'userId'>,
@@ -29,7 +29,7 @@ export function intentAfter(
   return action !== null && ofAttachments.includes(action.kind) ? action : detachIntent(record, at);
 }
 
-/** All attachments in transit are settled, however long that takes. */
+/** An intent without a deadline that settles all attachments in transit. */
 export function detachIntent(
   record: Pick<VolumeRecord, 'action' | 'revision' | 'userId'>,
   at: number,
@@ -38,7 +38,7 @@ export function detachIntent(
   return newIntent(record, { kind: 'detach', by: record.userId, since: at, until: null, attempt });
 }
 
-/** How many calls for attachments may yet have an effect when another intent takes the place of the present one. */
+/** How many earlier attachment calls may still take effect when a new intent replaces the current one. */
 export function callsBefore({ action }: Pick<VolumeRecord, 'action'>): number {
   return action !== null && ofAttachments.includes(action.kind) ? action.attempt : 0;
 }
@@ -52,15 +52,15 @@ const progressTexts: Readonly<Record<Kind, string>> = {
 };
 
 /**
- * Whether only the provider can end it: a create that was sent may have made the volume, a resize may have taken effect,
- * and a deleted volume may be gone.
+ * Whether only the provider can end the intent: a sent create may have made the volume, a resize may have taken effect,
+ * and a deletion may have removed the volume.
  */
 export function isExclusive({ action, providerVolumeId }: VolumeRecord): boolean {
   if (action?.kind === 'create') return providerVolumeId === null && !isUnsent(action);
   return action?.kind === 'resize' || action?.kind === 'delete';
 }
 
-/** Whether it has lasted as long as any may. */
+/** Whether the intent has reached the longest duration of a change. */
 export function hasTimedOut(
   { since }: Pick<Intent, 'since'>,
   now: number,
@@ -70,7 +70,7 @@ export function hasTimedOut(
 }
 
 /**
- * Allows one change of a volume at a time. One that has timed out blocks no other, unless it is exclusive.
+ * Allows one change of a volume at a time. A timed-out change does not block another one, unless it is exclusive.
  *
  * @throws {ApiError} CHANGE_IN_PROGRESS
  */
@@ -92,7 +92,7 @@ export function assertMade({ status }: Pick<VolumeRecord, 'status'>): void {
     throw new ApiError('CHANGE_IN_PROGRESS', `${progressTexts.create} Wait a moment and try again.`);
 }
 
-/** Writes an intent into a volume that is locked, and wakes the worker of its provider. */
+/** Writes an intent into a locked volume and wakes its provider's worker. */
 export async function writeVolumeIntent(
   tx: Pick<Transaction, 'volumes' | 'signals'>,
   record: VolumeRecord,
@@ -109,8 +109,8 @@ export async function writeVolumeIntent(
 export type AskedVolume = VolumeRecord & { action: VolumeIntent };
 
 /**
- * A change of a volume on an instance: no other change of the deployment begins meanwhile, and an instance that is
- * restarted for it is not taken for a stopped one. `isSent`: a call for it follows at once.
+ * Marks a deployment as having a volume change in progress. Other changes of the deployment are refused meanwhile, and
+ * a restart for the change is not mistaken for a stop. `isSent`: the call follows at once.
  *
  * @throws {ApiError} CHANGE_IN_PROGRESS
  */
@@ -125,7 +125,7 @@ export async function beginVolumeAction(
   await tx.deployments.update({ ...deployment, action: isSent ? withAttempt(action, now) : action });
 }
 
-/** Once no volume of the deployment is in transit any more. */
+/** Ends the deployment's volume change once none of its volumes is in transit. */
 export async function endVolumeAction(
   tx: Pick<Transaction, 'deployments' | 'volumes'>,
   deployment: DeploymentRecord,

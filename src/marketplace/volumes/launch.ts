@@ -14,7 +14,7 @@ import { writeVolume } from './snapshot.ts';
 const FIELD = 'volumeIds';
 
 /**
- * The volumes that a deployment is to have from the beginning (M: Per-provider `volumeIds` rules).
+ * The volumes to attach when a deployment is created (M: Per-provider `volumeIds` rules).
  *
  * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND or CHANGE_IN_PROGRESS, "before anything is created"
  */
@@ -44,7 +44,7 @@ export async function planLaunchVolumes(
     assertFits(FIELD, volumeProvider, volume, existing, { providerId: provider.id, region, teamId });
     if (volume.providerVolumeId === null)
       throw new ApiError('CHANGE_IN_PROGRESS', `${volumeId} is not there yet; try again in a moment.`);
-    // A shared volume that is on its way to one instance may go to another.
+    // A shared volume may be attached to a second instance while it is being attached to a first.
     if (!volumeProvider.profile.shareable || isExclusive(volume)) assertIdle(volume, clock.now(), options);
     volumes.set(volumeId, volume);
   }
@@ -52,9 +52,9 @@ export async function planLaunchVolumes(
 }
 
 /**
- * Attaches the planned volumes to a deployment that is being made, so that no other request gets them.
+ * Attaches the planned volumes to a new deployment, so that no other request can take them.
  *
- * @throws {ApiError} CHANGE_IN_PROGRESS where one of them has changed since it was planned
+ * @throws {ApiError} CHANGE_IN_PROGRESS if one of them has changed since it was planned
  */
 export async function attachAtLaunch(
   tx: Pick<Transaction, 'volumes'>,

@@ -186,7 +186,7 @@ describe('a create', () => {
     const { refreshedAt, offers } = catalog;
     world.plain('a').faults.plan = (method) => {
       if (method !== 'createVolume') return 'none';
-      // The worker is another process, which has just started.
+      // Simulates a worker in another process that has just started.
       Object.assign(catalog, { refreshedAt: null, offers: new Map() });
       return 'commit-then-lose';
     };
@@ -483,7 +483,7 @@ describe('a volume that the provider does not know any more while it is resized'
   });
 
   it('can be deleted', async () => {
-    // The client takes a 404 for a deletion that is done.
+    // The client treats a 404 as a completed deletion.
     world.plain('a').faults.plan = (method) =>
       method === 'deleteVolume' ? { instead: false } : { error: gone };
     await world.settle(deleteVolume(world.deps, caller, volumeId));

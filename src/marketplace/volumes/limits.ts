@@ -5,7 +5,7 @@ import type { VolumeProvider } from '../providers/volume-provider.ts';
 /** M: Limits: "Lowercase alphanumerics, hyphens and underscores". */
 const NAME = /^[a-z0-9_-]+$/;
 
-/** M: Limits, Volume size; a region may have limits of its own. */
+/** M: Limits, Volume size. A region may have its own limits. */
 export function sizeLimits(
   { profile }: Pick<VolumeProvider, 'profile'>,
   region: string,
@@ -34,7 +34,7 @@ export function assertSize(volumeProvider: VolumeProvider, region: string, sizeG
     );
 }
 
-/** Where volumes are to be attached. */
+/** The deployment to which volumes are to be attached. */
 interface AttachTarget {
   providerId: string;
   region: string;
@@ -42,8 +42,8 @@ interface AttachTarget {
 }
 
 /**
- * What holds for every attachment, at a launch too (M: `volumeIds`, "each must match the deployment's provider and
- * region"). `field` is what the request named the volume by.
+ * Checks the rules of every attachment, also at a launch (M: `volumeIds`, "each must match the deployment's provider
+ * and region"). `field` is the request field that names the volume.
  *
  * @throws {ApiError} VALIDATION_ERROR
  */

@@ -12,13 +12,13 @@ import { sizeLimits } from './limits.ts';
 type Location = ProviderCatalog['volumeLocations'][number];
 type Cloud = NonNullable<VolumeProfile['regions'][string]['clouds']>[number];
 
-/** Where a volume can be: a region and, where its provider has several, a cloud of it. */
+/** A place for volumes: a region and, where the provider has several, one of its clouds. */
 export interface VolumePlace {
   location: Location;
   cloud: Cloud | null;
 }
 
-/** The places that the provider announces, as far as its profile knows how to name them. */
+/** The places that the provider announces. A region whose clouds the profile does not list has none. */
 function volumePlaces({ provider, profile }: VolumeProvider): VolumePlace[] {
   return provider.catalog.volumeLocations.flatMap((location): VolumePlace[] => {
     if (!profile.cloud_id) return [{ location, cloud: null }];
@@ -27,10 +27,10 @@ function volumePlaces({ provider, profile }: VolumeProvider): VolumePlace[] {
 }
 
 /**
- * The place that a request names. `region` has no default, and `cloudId` is required where there are clouds (M:
- * Create body of a volume).
+ * The place that a request names. `region` has no default, and `cloudId` is required where there are clouds (M: Create
+ * body of a volume).
  *
- * @throws {ApiError} VALIDATION_ERROR; UNAVAILABLE while the catalog of the provider is not known
+ * @throws {ApiError} VALIDATION_ERROR; UNAVAILABLE while the provider's catalog is unknown
  */
 export function findPlace(
   volumeProvider: VolumeProvider,
@@ -68,7 +68,7 @@ function namesOf(names: readonly string[]): string {
 
 /**
  * M: GET /api/volumes/regions: "`hasGpuOffers` is per region; `hasAnyOffers` is true when any region has offers". Only
- * what is in stock counts. One entry per cloud, where a provider has several.
+ * offers in stock count. Where a provider has several clouds, each has an entry.
  *
  * @throws {ApiError} VALIDATION_ERROR
  */
@@ -107,7 +107,7 @@ function hasOffers({ catalog }: Provider, region: string, fits: (offer: CatalogO
 }
 
 /**
- * M: GET /api/volumes/pricing: before discounts. Without a region the provider's own price.
+ * M: GET /api/volumes/pricing: the price before discounts. Without a region, the provider's base price.
  *
  * @throws {ApiError} VALIDATION_ERROR
  */
@@ -125,7 +125,7 @@ export function readVolumePricing(
   return { provider, hourlyRatePerGb: usdFromMicroUsd(rate) };
 }
 
-/** M: Volume, `hourlyRate`: "Discounted rate locked at create/resize". */
+/** The price for a create or resize (M: Volume, `hourlyRate`: "Discounted rate locked at create/resize"). */
 export async function newPrice(
   read: Pick<Reader, 'discounts'>,
   teamId: string,

@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-/** As with the key of another account; the client takes a 404 for a deletion that is done. */
+/** The provider answers as for another account's key. The client treats a 404 as a completed deletion. */
 function denyAll(): void {
   const gone = new ProviderError('not_found', '404', { status: 404 });
   world.plain('a').faults.plan = (method) => {

@@ -18,7 +18,7 @@ type Letter = (typeof letters)[number];
 type Expected = 'ok' | RegExp;
 const NONE = /expected a provider with volumes: provider-a, provider-c, provider-d, provider-e, provider-f$/;
 
-/** Does it, and returns `ok` or the text of the 400. A reject must not have written or sent anything. */
+/** Runs an action and returns `ok` or the text of the 400. A refused action must not have written or sent anything. */
 async function outcome(action: () => Promise<unknown>): Promise<string> {
   const before = { writes: world.writes(), volumes: await world.volumes() };
   try {
@@ -69,7 +69,7 @@ async function launched(letter: string) {
   return { volumeId, deployment };
 }
 
-/** A volume of a deployment that has ended so since its launch. */
+/** A volume of a deployment that had it from its launch until it ended with `status`. */
 async function ended(letter: string, status: 'failed' | 'terminated' | 'terminated-provider') {
   const { volumeId, deployment } = await launched(letter);
   await world.update(deployment.id, { status });
@@ -77,10 +77,10 @@ async function ended(letter: string, status: 'failed' | 'terminated' | 'terminat
   return { volumeId, deployment };
 }
 
-/** Prepares what is needed, and returns what is to be tried. */
+/** Prepares the state and returns the action to try. */
 type Given = (letter: string) => Promise<() => Promise<unknown>>;
 
-/** Each rule of M: for volumes, by the provider. Absent: it has no volumes to do it with. */
+/** Each rule of M: for volumes, by provider. Absent: the provider has no volumes to test it with. */
 const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>> }> = {
   'a create [create-volume-plain]': {
     given: async (letter) => () => create(letter),

@@ -27,7 +27,7 @@ const states = async () =>
 const sync = () => world.settle(world.sync('a'));
 const truly = () => world.plain('a').volumes[0]?.attached_instance_ids ?? [];
 
-/** The worker stands still after its commit and before its call to the provider, while `meanwhile` happens elsewhere. */
+/** Pauses the worker between its commit and its call to the provider, while `meanwhile` runs elsewhere. */
 function pauseBefore(
   method: 'attachVolume' | 'detachVolume',
   meanwhile: () => Promise<void>,
@@ -36,12 +36,12 @@ function pauseBefore(
   const { client } = world.provider('a');
   vi.spyOn(client, method).mockImplementationOnce(async () => {
     await meanwhile();
-    // The provider is still at the other server's call: O: `operation_in_progress`.
+    // The provider is still processing the other server's call: O: `operation_in_progress`.
     throw error;
   });
 }
 
-/** Another server holds the provider's lease and sends what seems to be sent by no process. */
+/** Another server holds the provider's lease and sends the intent that seems unsent. */
 function sentElsewhere(method: 'attachVolume' | 'detachVolume', error: ProviderError): void {
   world.plain('a').options.volumeMs = 30_000;
   pauseBefore(
@@ -60,12 +60,12 @@ async function rest(): Promise<void> {
   for (let round = 0; round < 5; round++) await sync();
 }
 
-/** What the provider has and what the marketplace says must agree at rest. */
+/** At rest, the provider and the marketplace must agree. */
 const atRest = async () => [truly().length, await states(), (await stored())?.status];
 
 it.each([
   ['a refusal of', busy],
-  // What a process meets that was paused: its connections are gone, and the first new one fails.
+  // After a pause, the process's connections are closed, and the first new one fails.
   ['a broken connection of', new ProviderError('unreachable', 'connect ECONNREFUSED')],
 ])(
   'V1: an attach that another server has sent meanwhile is not undone by %s a request that had stood still',
@@ -74,7 +74,7 @@ it.each([
     await world.codeOf(attachVolume(world.deps, caller, volumeId, deploymentId));
     await rest();
     expect(await atRest()).toEqual([1, ['attached'], 'attached']);
-    // V3: a volume that a running machine has is not deleted as one that is attached to nothing.
+    // V3: a volume attached to a running machine is not deleted as if it were unattached.
     expect(await world.codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('VALIDATION_ERROR');
     expect(world.plain('a').volumes[0]?.status).toBe('ATTACHED');
   },
@@ -92,7 +92,7 @@ it('V4: a resize that is sent after it was given up leaves no larger volume than
   const { client } = world.provider('a');
   const resizeVolume = client.resizeVolume.bind(client);
   vi.spyOn(client, 'resizeVolume').mockImplementationOnce(async (...call) => {
-    // The process stands still (a VM that is paused, SIGSTOP), and goes on where it was.
+    // The process is paused (a suspended VM, SIGSTOP) and then continues.
     await world.clock.advance(world.deps.options.polling.actionMs + 1_000);
     await world.anotherWorker('a').syncVolumes();
     expect((await stored())?.action).toBeNull();

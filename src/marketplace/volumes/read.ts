@@ -7,12 +7,12 @@ import { volumeProviderOf } from '../providers/volume-provider.ts';
 import { resolveTeam } from '../teams/access.ts';
 import { showVolume, toVolume } from './to-volume.ts';
 
-/** How long a read waits for the worker to ask the provider. */
+/** How long a read waits for the worker to poll the provider. */
 const FRESH_WITHIN_MS = 2_000;
 
 /**
- * M: GET /api/volumes/{volumeId}: "Volume with fresh usage data": the provider's worker asks for it; if the provider does
- * not answer soon, the last known state is shown.
+ * M: GET /api/volumes/{volumeId}: "Volume with fresh usage data". The provider's worker reads the volume; if the
+ * provider does not answer soon, the last known state is shown.
  *
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
@@ -34,7 +34,7 @@ export async function readVolume(
   return showVolume(deps, volumeId);
 }
 
-/** Whether the provider can say something of it that is shown. */
+/** Whether a fresh answer from the provider could change the shown volume. */
 function isShown({ status, providerVolumeId }: VolumeRecord): boolean {
   return providerVolumeId !== null && status !== 'deleted' && status !== 'deleting' && status !== 'error';
 }
@@ -42,7 +42,7 @@ function isShown({ status, providerVolumeId }: VolumeRecord): boolean {
 const SHOWN = volumeStatuses.filter((status) => status !== 'deleted');
 
 /**
- * M: GET /api/volumes: one team's, the newest first. Without `status` all but the deleted ones.
+ * M: GET /api/volumes: the volumes of one team, the newest first. Without `status`, all but the deleted ones.
  *
  * @throws {ApiError} FORBIDDEN or NOT_FOUND
  */

@@ -11,7 +11,7 @@ afterEach(() => world.close());
 
 const list = (letter: string) => listVolumeRegions(world.deps, { provider: `provider-${letter}` });
 
-/** Leaves of a provider's offers only these in stock, where they are. */
+/** Leaves only these offers in stock, in these regions. */
 function stock(letter: string, inStock: readonly { isGpu: boolean; region: string }[]): void {
   for (const offer of world.provider(letter).catalog.offers.values()) {
     const regions = inStock.filter(({ isGpu }) => isGpu === offer.gpuCount > 0).map(({ region }) => region);
@@ -19,7 +19,7 @@ function stock(letter: string, inStock: readonly { isGpu: boolean; region: strin
   }
 }
 
-/** M: Limits, Volume size: of a region without a limit of its own. */
+/** M: Limits, Volume size: regions without their own limits. */
 it.each([
   ['a', 'us-dallas', 1, 10_000, 0.000274],
   ['c', 'us-denver', 50, 10_000, 0.000137],

@@ -33,7 +33,7 @@ async function release(
   else await tx.volumes.removeAttachment(volumeId, deploymentId);
   const left = await tx.volumes.attachmentsOf({ volumeId });
   const isUsable = volume.status === 'available' || volume.status === 'attached';
-  // What was asked for before is over, unless only the provider can end it.
+  // Earlier intents are over, unless only the provider can end them.
   const pending = left.some(isInTransit) ? detachIntent(volume, at) : null;
   const action = isExclusive(volume) ? volume.action : pending;
   await writeVolume(tx, volume, {
@@ -53,7 +53,10 @@ export async function dropAttachments(
   for (const { deployment } of attachments) await writeAttachment(tx, volume, deployment, 'gone');
 }
 
-/** Writes what became of an attachment. The deployment allows other changes once none of its volumes is in transit. */
+/**
+ * Writes the new state of an attachment. Once none of its volumes is in transit, the deployment accepts other changes
+ * again.
+ */
 export async function writeAttachment(
   tx: Pick<Transaction, 'volumes' | 'deployments'>,
   { id: volumeId }: Pick<VolumeRecord, 'id'>,

@@ -46,7 +46,7 @@ function fixture(kind: 'providers' | 'catalogs', letter: string): unknown {
 
 const known = new Map<string, ReturnType<typeof parseProvider>>();
 
-/** The profile and the catalog of one of the seven, as the files have them. */
+/** The profile and the catalog of one of the seven providers, from the files. */
 export function readProvider(letter: string) {
   const read = known.get(letter) ?? parseProvider(letter);
   known.set(letter, read);
@@ -108,31 +108,31 @@ export interface World {
   clock: VirtualClock;
   deps: Deps;
   logged: { level: string; message: string; fields: Record<string, unknown> }[];
-  /** The worker of a provider in another server, which nothing wakes. */
+  /** A worker of the provider in another server, which gets no notifications. */
   anotherWorker: (letter: string) => WokenWorker;
-  /** Another process has the lease of the provider from now on: its worker here writes nothing any more. */
+  /** Gives the provider's lease to another process: its worker here can no longer write. */
   loseLease: (letter: string) => Promise<void>;
-  /** One sync of each volume of a provider. */
+  /** Syncs each volume of a provider once. */
   sync: (letter: string) => Promise<void>;
-  /** One poll of a deployment. */
+  /** Polls a deployment once. */
   pollDeployment: (letter: string, id: string) => Promise<unknown>;
   plain: (letter: string) => PlainProvider;
   provider: (letter: string) => Provider;
-  /** Calls at all providers that change something. */
+  /** The calls to all providers that change something. */
   writes: () => string[];
-  /** Lets time pass until it is settled. */
+  /** Advances the clock until the promise settles. */
   settle: <T>(promise: Promise<T>) => Promise<T>;
-  /** `done`, or the code of the error that it settles to. */
+  /** Returns `done`, or the code of the error. */
   codeOf: (promise: Promise<unknown>) => Promise<string>;
-  /** A running deployment with an instance at the provider. */
+  /** Adds a running deployment with an instance at the provider. */
   deploy: (letter: string, region: string, changes?: Partial<DeploymentRecord>) => Promise<DeploymentRecord>;
-  /** Writes a deployment as its own use cases would. */
+  /** Changes a deployment as its own use cases would. */
   update: (id: string, changes: Partial<DeploymentRecord>) => Promise<void>;
   volumes: () => Promise<VolumeRecord[]>;
   close: () => Promise<void>;
 }
 
-/** The seven providers with a marketplace's store; one team with `balanceMicroUsd` to spend. */
+/** A marketplace store with the seven providers, and one team with `balanceMicroUsd` to spend. */
 export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-volumes-'));
   const file = join(folder, 'marketplace.db');
@@ -270,7 +270,7 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
   };
 }
 
-/** Where each provider's volumes are made in these tests. */
+/** The regions where each provider's volumes are created in these tests. */
 export const placeOf: Readonly<Record<string, { region: string; elsewhere: string; cloudId?: string }>> = {
   a: { region: 'us-dallas', elsewhere: 'eu-frankfurt' },
   b: { region: 'us-ashburn', elsewhere: 'eu-paris' },

@@ -10,15 +10,15 @@ export interface AttachmentSnapshot {
   deployment: DeploymentRecord;
 }
 
-/** A volume with what it is attached to. */
+/** A volume with the deployments it is attached to. */
 export interface VolumeSnapshot {
   record: VolumeRecord;
   attachments: readonly AttachmentSnapshot[];
 }
 
 /**
- * By the internal id; nothing is locked. The volume is read first: as long as it has the same revision, what was read after it
- * belongs to it.
+ * Reads a volume by its internal id, without locks. The volume is read first: while its revision is unchanged, the rows
+ * read after it still belong to it.
  */
 export async function readVolumeSnapshot(
   read: Pick<Reader, 'volumes' | 'deployments'>,
@@ -51,8 +51,8 @@ export async function lockSnapshot(
 }
 
 /**
- * A transaction on a volume and its deployments as they are now, all locked after what `first` locks. `known`: the volume as
- * it was read last, which saves a read where it has not changed.
+ * Runs a transaction on a volume and its deployments in their current state, all locked after the rows that `first`
+ * locks. `known`: the volume as last read, which saves a read if it is unchanged.
  */
 export async function transactOnVolume<T>(
   store: Store,
@@ -89,7 +89,10 @@ export function isInTransit({ state }: Pick<AttachmentRecord, 'state'>): boolean
   return state !== 'attached';
 }
 
-/** Whether the provider has a record of the volume on this instance. The list of ids is optional in O:, the status is not. */
+/**
+ * Whether the provider records the volume as attached to this instance. In O:, the list of ids is optional and the
+ * status is not.
+ */
 export function isAttachedAtProvider(
   { attached_instance_ids: ids, status }: ProviderVolume,
   { providerInstanceId }: DeploymentRecord,
@@ -101,7 +104,7 @@ export function isAttachedAtProvider(
 
 export type VolumeChange = Partial<Omit<VolumeRecord, 'id' | 'revision' | 'totalCostMicroUsd'>>;
 
-/** The one writer of a volume that exists. @throws {IllegalTransition} if the table has no such edge. */
+/** The only writer of existing volumes. @throws {IllegalTransition} if the table does not allow the transition */
 export async function writeVolume(
   tx: Pick<Transaction, 'volumes'>,
   record: VolumeRecord,

@@ -79,7 +79,7 @@ it('makes a volume larger only where the balance lasts an hour for its new size'
   await setBalance(2 * HOUR_OF_100_GB);
   expect(await refusalOf(grow(300))).toBe('insufficient_balance');
   await setBalance(3 * HOUR_OF_100_GB);
-  // What it has cost until now is taken off.
+  // The accrued cost is deducted.
   expect(await refusalOf(grow(300))).toBe('insufficient_balance');
   await setBalance(3 * HOUR_OF_100_GB + 1_000);
   expect(await refusalOf(grow(300))).toBe('accepted');
@@ -109,7 +109,7 @@ it('bills no size above the limit of the provider, and says so once [volume-size
   const reason = `its size of ${inBytes} GB is more than 10000 GB: it is not believed`;
   expect(ignored()).toMatchObject([{ level: 'warn', fields: { volume: volumeId, reason } }]);
   expect(await show(10_000)).toEqual([10_000, 100 * HOUR_OF_100_GB]);
-  // Once it was credible, the next one is logged again.
+  // After a credible size, the next bad one is logged again.
   await show(inBytes);
   expect(ignored()).toHaveLength(2);
 });
@@ -138,7 +138,7 @@ it('attaches no volume of a team without balance, and attaches it again once the
   await setBalance(1_000_000);
   expect(await attach()).toBe('accepted');
   await setBalance(0);
-  // What is attached already stays so.
+  // An existing attachment is kept.
   expect(await attach()).toBe('accepted');
 });
 

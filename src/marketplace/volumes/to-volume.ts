@@ -7,7 +7,7 @@ import type { Providers } from '../providers/provider.ts';
 import { type VolumeProvider, volumeProviderOf } from '../providers/volume-provider.ts';
 import type { VolumeSnapshot } from './snapshot.ts';
 
-/** A volume as it is known now. */
+/** A volume in its current state. */
 export async function showVolume(
   { store: { read }, providers }: Pick<Deps, 'store' | 'providers'>,
   volumeId: string,
@@ -17,15 +17,15 @@ export async function showVolume(
   return toVolume(record, await read.volumes.attachmentsOf({ volumeId: record.id }), providers);
 }
 
-/** A volume as it was read just now. */
+/** A volume from a snapshot. */
 export function snapshotToVolume({ record, attachments }: VolumeSnapshot, providers: Providers): Volume {
   const deploymentIds = attachments.map(({ deployment }) => ({ deploymentId: deployment.id }));
   return toVolume(record, deploymentIds, providers);
 }
 
 /**
- * A volume as M: shows it. What is not known is left out, never null: M: has no null for these fields. `usedCapacityBytes`
- * is never known, since O: has no word for it. There are no orders beside deployments.
+ * A volume as M: shows it. Unknown fields are omitted, never null, as M: requires for them. `usedCapacityBytes` is
+ * never known, since O: does not have it. `attachedToOrderIds` is always empty: there are only deployments.
  */
 export function toVolume(
   record: VolumeRecord,
@@ -86,7 +86,7 @@ function toMount(
   };
 }
 
-/** A provider's id goes into a command that users run in a shell. */
+/** Whether an id is safe in a command that users run in a shell. */
 function isPlain(id: string | null): id is string {
   return id !== null && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(id);
 }

@@ -9,8 +9,8 @@ import { type AttachmentSnapshot, type VolumeSnapshot, writeVolume } from './sna
 type UndoTransaction = Pick<Transaction, 'volumes' | 'deployments'>;
 
 /**
- * Takes an intent back for which the provider has done nothing: all is as it was before. Returns false, and does nothing,
- * where it has to go on. The volume and its deployments are locked.
+ * Withdraws an intent for which the provider has done nothing, and restores the earlier state. Returns false and does
+ * nothing if the intent must continue. The volume and its deployments must be locked.
  */
 export async function undoIntent(
   tx: UndoTransaction,
@@ -18,7 +18,7 @@ export async function undoIntent(
   at: number,
 ): Promise<boolean> {
   const { action } = snapshot.record;
-  // An earlier call for the same may have had an effect.
+  // An earlier call for the same change may have taken effect.
   if (isUnsent(action) && action.attempt > 0) return false;
   switch (action.kind) {
     case 'create':
@@ -33,7 +33,7 @@ export async function undoIntent(
   }
 }
 
-/** Ends a volume that the provider has not made, and drops its attachments. */
+/** Ends a volume that the provider did not make, and removes its attachments. */
 export async function endUnmade(
   tx: UndoTransaction,
   { record, attachments }: VolumeSnapshot,
@@ -64,7 +64,9 @@ export async function undoAttach(
   return true;
 }
 
-/** Keeps the volume attached, unless the deployment has ended: then the volume still has to be detached. */
+/**
+ * Keeps the volume attached. Returns false if the deployment has ended, because then the volume must still be detached.
+ */
 export async function undoDetach(
   tx: UndoTransaction,
   { record, attachments }: VolumeSnapshot,
@@ -78,7 +80,7 @@ export async function undoDetach(
   return true;
 }
 
-/** The intent that is left when only these attachments are pending. An intent for `deploymentId` itself is over. */
+/** The remaining intent when only these attachments are pending. An intent for `deploymentId` itself is over. */
 function actionWith(
   record: VolumeRecord,
   attachments: readonly AttachmentSnapshot[],
@@ -88,7 +90,7 @@ function actionWith(
   return left === null || left.deploymentId !== deploymentId ? left : detachIntent(record, left.since);
 }
 
-/** The size stays as it is, or the volume is kept: a creation or a resize that a deletion took the place of goes on. */
+/** Withdraws a resize or a deletion. A creation or resize that the deletion had replaced continues. */
 async function undoInPlace(
   tx: UndoTransaction,
   { record, attachments }: VolumeSnapshot & { record: { action: VolumeIntent } },

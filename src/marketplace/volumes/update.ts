@@ -18,8 +18,8 @@ import { showVolume, snapshotToVolume } from './to-volume.ts';
 type UpdateDeps = Pick<Deps, 'store' | 'clock' | 'options' | 'providers'>;
 
 /**
- * M: PATCH /api/volumes/{volumeId} (Volume rules, 4). A new name is only ours: the provider knows the volume by another.
- * It is written with the new size, if there is one.
+ * M: PATCH /api/volumes/{volumeId} (Volume rules, 4). Only the marketplace stores the new name; the provider has its
+ * own name for the volume. If a new size is requested too, the name is written together with it.
  *
  * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND, CHANGE_IN_PROGRESS or PROVIDER_REFUSED: nothing changed.
  *   PROVIDER_SLOW: the request went through.
@@ -52,7 +52,7 @@ export async function updateVolume(
   return updatedVolumeSchema.parse(snapshotToVolume(done, providers));
 }
 
-/** The last name counts: a resize that is under way brings no older one. */
+/** The last name wins: a pending resize must not restore an older one. */
 async function rename(tx: Transaction, record: VolumeRecord, name: string): Promise<void> {
   const { action } = record;
   if (action?.name !== undefined) {
@@ -81,7 +81,7 @@ async function assertMayGrow(
   await assertWithinLimits(deps, tx, teamId, { volumeGb: toSizeGb - sizeGb });
 }
 
-/** The size that it is to have; null: it is not to grow. */
+/** The requested size; null: the volume is not resized. */
 function assertAllowed(
   volumeProvider: VolumeProvider,
   record: VolumeRecord,

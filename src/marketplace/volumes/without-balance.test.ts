@@ -14,7 +14,7 @@ import { createVolume } from './create.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
 
 const HOUR = 3_600_000;
-/** A day of these tests is shorter, so that they have fewer rounds of billing. */
+/** A shorter day, so that these tests need fewer billing rounds. */
 const DAY = 4 * HOUR;
 
 let world: World;
@@ -61,13 +61,13 @@ async function watch() {
   return team.watch;
 }
 
-/** A round of billing, and what it begins, until the next one is due. */
+/** Runs a billing round and the work that it starts, until the next round is due. */
 async function round(): Promise<void> {
   await world.settle(accrual.run());
   for (let half = 0; half < 60; half++) await world.clock.advance(500);
 }
 
-/** A round every hour until `at`, and what the worker of the provider does. */
+/** Runs a billing round every hour until `at`, and then the provider's worker. */
 async function passUntil(at: number): Promise<void> {
   while (world.clock.now() < at) {
     await world.clock.advance(Math.min(HOUR, at - world.clock.now()));
@@ -134,14 +134,14 @@ it('is not deleted at once by the first start after an upgrade, however long the
 it('waits for the end of the deployment that it is on', async () => {
   const { id } = await world.deploy('a', (await stored())?.region ?? '');
   await world.settle(attachVolume(world.deps, caller, volumeId, id));
-  // Nobody vouches for it, so that nobody ends it here.
+  // A deploying deployment is not ended for lack of balance.
   await world.update(id, { status: 'deploying' });
   await exhaust();
   await passUntil(exhaustedAt + 9 * DAY);
   expect(await stored()).toMatchObject({ status: 'attached', action: null });
   await world.update(id, { status: 'failed', stoppedAt: world.clock.now() });
   await passUntil(world.clock.now() + 2 * HOUR);
-  // The instance is there still: its volume is detached on the way.
+  // The instance still exists, so its volume is detached first.
   await passUntil(world.clock.now() + HOUR);
   await passUntil(world.clock.now() + HOUR);
   expect([truly(), (await stored())?.status]).toEqual([[], 'deleted']);
@@ -174,7 +174,7 @@ describe('money that comes back', () => {
   it('keeps the volume where it arrives just before the deletion begins, and nothing is sent', async () => {
     await exhaust();
     await passUntil(exhaustedAt + 7 * DAY - HOUR);
-    // It is decided that the volume is due, and then a payment is faster than the transaction that begins it.
+    // The payment arrives between the decision to delete the volume and the transaction that begins it.
     let isPaid = false;
     const house = createEnforcement(world.deps);
     const enforce: Enforcement = {

@@ -29,7 +29,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
 
 type Verdict = Awaited<ReturnType<typeof readBooks>>['verified'];
 
-/** The books: whether they were right when they were last checked, their sums, and what was booked beside use. */
+/** The books page: the last verification, the sums, and the bookings other than usage. */
 export const booksPage: Page = async ({ store: { read } }, { query, now }) => {
   const asked = query('after');
   const after = asked !== undefined && isAfter(asked) ? asked : undefined;
@@ -84,7 +84,7 @@ const bookingColumns: readonly Column<BookingRow>[] = [
   { head: 'Reference', cell: ({ reference }) => given(reference) },
 ];
 
-/** What was billed for a deployment or a volume, rate by rate and day by day. */
+/** The bill of a deployment or a volume, by rate and by day. */
 export const billPage: Page = async ({ store: { read } }, { params, query, now }) => {
   const id = params['id'] ?? query('id') ?? '';
   const bill = await explainBillOf(read, id, { byDay: true, now });
@@ -125,7 +125,7 @@ const dayColumns = [
   { head: 'Taken', cell: ({ taken_usd: usd }: { taken_usd: number }) => usdToDollars(usd), isNumber: true },
 ];
 
-/** The newest first; a day of two rates is one line. */
+/** Sums per day, the newest first. Rates of the same day are added up. */
 function daysOf({ segments }: BillView): { day: string; taken_usd: number }[] {
   const sums = new Map<string, number>();
   for (const { day, taken_usd: usd } of segments.flatMap(({ days = [] }) => days))

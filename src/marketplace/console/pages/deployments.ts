@@ -29,7 +29,7 @@ import { billLink, deploymentLink, statusBadge, teamLink } from '../parts.ts';
 const MAX_TEXT = 200;
 const PATH = '/console/deployments';
 
-/** Deployments of all teams: found by a text and by what they are, page by page. */
+/** The deployments of all teams, with a text search and filters, page by page. */
 export const deploymentsPage: Page = async ({ store: { read }, providers }, { query, now }) => {
   const status = statusFilterSchema.safeParse(query('status')).data;
   const wanted = {
@@ -41,7 +41,7 @@ export const deploymentsPage: Page = async ({ store: { read }, providers }, { qu
   const after = query('after');
   const { deployments, next } = await listDeployments(read, {
     text: wanted.q,
-    // Who looks for a text looks for one that is over too.
+    // A text search also covers ended deployments.
     status: status ?? (wanted.q === undefined ? 'active' : 'all'),
     providerId: wanted.provider,
     teamId: wanted.team,
@@ -85,7 +85,7 @@ function columnsAt(now: number): readonly Column<DeploymentRow>[] {
   ];
 }
 
-/** One deployment: all that is known of it, and where its bill is. */
+/** The details of one deployment, with a link to its bill. */
 export const deploymentPage: Page = async ({ store: { read } }, { params, now, session }) => {
   const found = await readDeployment(read, params['id'] ?? '', now);
   if (found === null) return null;

@@ -18,7 +18,7 @@ import type { Page } from '../deps.ts';
 
 const PATH = '/console/mails';
 
-/** The outbox: what waits, what was sent, and what was given up. */
+/** The outbox: waiting, sent and given-up mails. */
 export const mailsPage: Page = async ({ store: { read } }, { query, now, session }) => {
   const to = query('to');
   const state = mailStateSchema.safeParse(query('state')).data;

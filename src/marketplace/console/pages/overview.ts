@@ -10,10 +10,10 @@ import { burnColumns } from './teams.ts';
 
 const TEAMS_SHOWN = 8;
 const CAUSES_SHOWN = 8;
-/** A mail that waits longer was refused, or no mail server answers: the first retry is a minute after it. */
+/** A mail that waits longer was refused, or no mail server answers. The first retry comes after a minute. */
 const LATE_MAIL_MS = 5 * 60_000;
 
-/** The whole marketplace at a glance. */
+/** The overview of the whole marketplace. */
 export const overviewPage: Page = async ({ store: { read }, providers: knownOf, maxLosses }, { now }) => {
   const spending = await read.teams.spending();
   const [status, providers, teams] = await Promise.all([

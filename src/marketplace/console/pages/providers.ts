@@ -3,7 +3,7 @@ import { listProviders, type ProviderRow } from '../../operate/views/providers.t
 import type { Page } from '../deps.ts';
 import { providerBadge } from '../parts.ts';
 
-/** Each provider: whether it answers, how old what is known of it is, and what failed there. */
+/** Each provider: whether it answers, how old its data is, and what failed there. */
 export const providersPage: Page = async ({ store: { read }, providers: knownOf, maxLosses }, { now }) => {
   const providers = await listProviders(read, { known: knownOf(), maxLosses, now });
   return {

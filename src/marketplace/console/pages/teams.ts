@@ -36,7 +36,7 @@ export const burnColumns: readonly Column<TeamRow>[] = [
   { head: 'Billed', cell: ({ billed }) => (billed === 0 ? '' : count(billed)), isNumber: true },
 ];
 
-/** Teams with what they have left: those that spend first, or all, found by a text. */
+/** Teams with their balances: spending teams first to run out, or all teams with a text search. */
 export const teamsPage: Page = async ({ store: { read } }, { query, now }) => {
   const q = query('q')?.slice(0, MAX_TEXT);
   const isAll = query('all') === 'yes' || q !== undefined;
@@ -53,7 +53,7 @@ ${next === null ? '' : html`<nav class="pager"><a class="button" rel="next" href
   };
 };
 
-/** One team: how long its balance lasts, what it pays for, and the newest rows of its books. */
+/** One team: how long its balance lasts, what it pays for, and its newest ledger transactions. */
 export const teamPage: Page = async ({ store: { read } }, { params, now }) => {
   const team = await readTeam(read, params['id'] ?? '', now);
   if (team === null) return null;

@@ -129,7 +129,7 @@ const resendRoute = createRoute({
   responses: errors.replies(200, 'The mail.', mailRowSchema, [...refusals, 'not_found']),
 });
 
-/** What an operator does: each leaves a row in the audit log. */
+/** The operator's actions. Each writes a row of the audit log. */
 export function actionRoutes(deps: Pick<OperatorDeps, 'store' | 'clock' | 'random'>) {
   return createOperatorRouter()
     .openapi(creditRoute, async (context) => {
@@ -141,7 +141,7 @@ export function actionRoutes(deps: Pick<OperatorDeps, 'store' | 'clock' | 'rando
         findTeam(deps.store.read.teams, team),
       );
       const amountMicroUsd = Math.round(usd * 1_000_000);
-      // The schema has seen to what each kind needs.
+      // The schema has validated the fields that each kind needs.
       const booking = { kind, teamId, amountMicroUsd, ...of } as Booking;
       const { id, memo } = await bookCredit(deps, actor, booking);
       return context.json({ id, team_id: teamId, memo }, 201);

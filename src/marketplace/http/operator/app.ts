@@ -5,7 +5,7 @@ import { actionRoutes } from './actions.ts';
 import { errors, type OperatorDeps } from './deps.ts';
 import { viewRoutes } from './views.ts';
 
-/** The marketplace operator's API, on its admin listener: it opens with the keys of operators alone. */
+/** The marketplace operator's API, on the admin listener. It accepts operator keys only. */
 export function createOperatorApp(
   deps: OperatorDeps,
   { nextId }: { nextId: () => string },

@@ -7,11 +7,11 @@ import type { Store } from '../../model/store.ts';
 import type { KnownProviders } from '../../operate/views/providers.ts';
 import type { Metrics } from '../metrics.ts';
 
-/** What the admin listener's API is composed of. Each route takes the few things that it uses. */
+/** Dependencies of the admin listener's API. Each route takes the few that it uses. */
 export interface OperatorDeps {
   store: Store;
   operators: Operators;
-  /** As this server sees them now. */
+  /** The providers as this server sees them now. */
   providers: () => KnownProviders;
   maxLosses: LossCapOptions;
   metrics: Metrics;
@@ -19,9 +19,9 @@ export interface OperatorDeps {
   random: Random;
   log: Log;
   maxBodyBytes: number;
-  /** How many proxies before this server each add what they see to X-Forwarded-For; 0: the header is not read. */
+  /** How many proxies in front of this server append to X-Forwarded-For; 0: the header is ignored. */
   trustedProxies: number;
 }
 
-/** Not those of the marketplace's users: operators read one envelope, whichever product answers. */
+/** The operators' error format, the same for both products. It differs from the users' format. */
 export const errors = envelopeErrors({ server: 'marketplace', store: 'database' });

@@ -161,7 +161,7 @@ const operatorKeysRoute = createRoute({
   responses: errors.replies(200, 'The keys.', operatorKeyListSchema, ['unauthorized']),
 });
 
-/** What an operator sees. */
+/** The operator's views. */
 export function viewRoutes({
   store: { read },
   clock,

@@ -129,7 +129,7 @@ async function* following<Page>(first: Page, rest: AsyncIterable<Page>): AsyncGe
   yield* rest;
 }
 
-/** A list that is JSON already. */
+/** A response with a list that is already JSON. */
 function respond(
   context: Context<HttpEnv>,
   body: string | ReadableStream | null,
@@ -140,7 +140,7 @@ function respond(
   return response as unknown as TypedResponse<Deployment[], 200, 'json'>;
 }
 
-/** Ends the connection of a list that cannot go on: what came until then must not look complete. */
+/** Closes the connection of a list that failed midway, so that the partial list does not look complete. */
 function breakOff(context: Context<HttpEnv>, error: unknown, log: Log): boolean {
   errors.log(log, errors.from(error), { request_id: context.get('requestId'), path: context.req.path });
   const outgoing = context.env?.outgoing;
@@ -148,7 +148,7 @@ function breakOff(context: Context<HttpEnv>, error: unknown, log: Log): boolean 
   return outgoing !== undefined;
 }
 
-/** M: Deployments, but for the lifecycle. */
+/** M: Deployments, without the lifecycle. */
 export function deploymentRoutes(deps: HttpDeps) {
   const listStreams = new ListStreams(
     (_limit, seconds) => new RateLimited({ windowSeconds: seconds, retryAfterSeconds: seconds }),

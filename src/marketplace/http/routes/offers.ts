@@ -72,7 +72,7 @@ export function offerRoutes(deps: HttpDeps) {
     });
 }
 
-/** Where a credential is optional there may be none. */
+/** The caller; undefined where the credential is optional and was not sent. */
 function callerOf(context: Context<HttpEnv>): Caller | undefined {
   return context.get('caller') as Caller | undefined;
 }

@@ -125,7 +125,7 @@ const deleteRoute = createRoute({
   responses: errors.replies(200, 'It is being deleted.', successSchema, withProvider),
 });
 
-/** M: Volumes, but for attachments. */
+/** M: Volumes, without attachments. */
 export function volumeRoutes(deps: HttpDeps) {
   return createRouter()
     .openapi(listRoute, async (context) =>

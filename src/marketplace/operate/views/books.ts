@@ -6,7 +6,7 @@ import type { LedgerVerdict } from '../../ledger/verify-ledger.ts';
 import type { Reader, Store } from '../../model/store.ts';
 import { fromPageEnd, toPageEnd } from './pages.ts';
 
-/** The account of the books, as of the last time that they were checked. */
+/** The sum of an account of the ledger, as of the last verification. */
 const accountSchema = z.object({ account: z.string(), amount_usd: z.number() });
 
 const verdictSchema = z.object({
@@ -28,7 +28,7 @@ const bookingSchema = z.object({
 });
 export type BookingRow = z.infer<typeof bookingSchema>;
 
-/** The books: whether they were right when they were last checked, and what was booked beside use. */
+/** The result of the last verification, and the bookings other than usage. */
 export const booksSchema = z
   .object({
     verified: verdictSchema
@@ -40,7 +40,7 @@ export const booksSchema = z
   .meta({ id: 'Books' });
 type Books = z.infer<typeof booksSchema>;
 
-/** Payments, grants and corrections, the newest first; what was used is a bill's. */
+/** Payments, grants and adjustments, the newest first. Usage is on the bills. */
 export async function readBooks(
   read: Pick<Reader, 'ledger' | 'settings'>,
   { after, limit = USUAL_PAGE }: { after?: string | undefined; limit?: number | undefined },
@@ -63,16 +63,18 @@ export async function readBooks(
 }
 
 const VERDICT = 'ledger_verdict';
-/** Of findings; the command prints all. */
+/** How many findings are stored. The command prints all. */
 const MOST_FINDINGS = 50;
 
 export async function readVerdict({ settings }: Pick<Reader, 'settings'>): Promise<Verdict | null> {
   const kept = await settings.get(VERDICT);
-  // One that another version has kept may have another shape: the next check tells.
+  // A verdict stored by another version may have a different shape. The next verification replaces it.
   return kept === null ? null : (verdictSchema.safeParse(JSON.parse(kept)).data ?? null);
 }
 
-/** Keeps what a check of the books found, with the sums that take as long to read: pages show it. */
+/**
+ * Stores the result of a verification with the sums of the accounts, which take equally long to compute. Pages show it.
+ */
 export async function keepVerdict(
   store: Pick<Store, 'read' | 'transact'>,
   { findings, counts }: LedgerVerdict,
@@ -99,7 +101,7 @@ export async function keepVerdict(
 
 const amount = z.number().nullable();
 
-/** What was billed for a deployment or a volume, rate by rate. */
+/** The bill of a deployment or a volume, by rate. */
 export const billSchema = z
   .object({
     id: z.string(),
@@ -125,7 +127,7 @@ export const billSchema = z
   .meta({ id: 'Bill' });
 export type BillView = z.infer<typeof billSchema>;
 
-/** Of a deployment, or of a volume by either of its ids; null: there is none. */
+/** The bill of a deployment, or of a volume by either of its ids; null: not found. */
 export async function explainBillOf(
   read: Pick<Reader, 'deployments' | 'volumes' | 'ledger' | 'discounts'>,
   id: string,

@@ -39,7 +39,7 @@ type DeploymentPage = z.infer<typeof deploymentPageSchema>;
 
 const text = z.string().nullable();
 
-/** All that is known of one. */
+/** The details of a deployment. */
 export const deploymentDetailSchema = deploymentRowSchema
   .extend({
     provider_name: z.string().meta({ description: 'Its name at the provider.' }),
@@ -66,17 +66,17 @@ export const deploymentDetailSchema = deploymentRowSchema
   .meta({ id: 'DeploymentDetail' });
 export type DeploymentDetail = z.infer<typeof deploymentDetailSchema>;
 
-/** What is asked of the list: `active` and `all` beside the statuses. */
+/** The status filter of the list: a status, `active` or `all`. */
 export const statusFilterSchema = z.enum(['active', 'all', ...deploymentStatuses]);
 
 export interface DeploymentQuery extends Omit<DeploymentSearch, 'after' | 'limit' | 'statuses'> {
   status?: z.infer<typeof statusFilterSchema> | undefined;
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   after?: string | undefined;
   limit?: number | undefined;
 }
 
-/** The newest first; where no status is asked for, those that are not over. */
+/** Deployments, the newest first. The default status filter is `active`. */
 export async function listDeployments(
   { deployments }: Pick<Reader, 'deployments'>,
   { status = 'active', after, limit = USUAL_PAGE, ...of }: DeploymentQuery,
@@ -113,7 +113,7 @@ function toDeploymentRow(record: DeploymentRecord): DeploymentRow {
   };
 }
 
-/** Null: there is none. */
+/** The details of a deployment; null: not found. */
 export async function readDeployment(
   read: Pick<Reader, 'deployments' | 'ledger' | 'discounts'>,
   id: string,

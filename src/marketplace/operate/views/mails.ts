@@ -40,12 +40,12 @@ type MailPage = z.infer<typeof mailPageSchema>;
 export interface MailQuery {
   to?: string | undefined;
   state?: MailState | undefined;
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   after?: string | undefined;
   limit?: number | undefined;
 }
 
-/** The newest first. */
+/** Mails, the newest first. */
 export async function listMails(
   { mail }: Pick<Reader, 'mail'>,
   { after, limit = USUAL_PAGE, ...of }: MailQuery,

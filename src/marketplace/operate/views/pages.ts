@@ -2,7 +2,7 @@ import type { PageEnd } from '../../model/store.ts';
 
 const AFTER = /^(\d{1,15})-([\w-]{1,100})$/;
 
-/** Whether it is the `next` of a page. */
+/** Whether the text has the form of a page's `next`. */
 export function isAfter(text: string): boolean {
   return AFTER.test(text);
 }
@@ -12,5 +12,5 @@ export function toPageEnd(text: string | undefined): PageEnd | undefined {
   return at === undefined || id === undefined ? undefined : { at: Number(at), id };
 }
 
-/** What `toPageEnd` reads. */
+/** Formats a position for `toPageEnd`. */
 export const fromPageEnd = ({ at, id }: PageEnd): string => `${at}-${id}`;

@@ -5,19 +5,19 @@ import type { LossCapOptions } from '../../model/options.ts';
 import type { ActiveAtProvider, DeploymentOutcomes, Reader } from '../../model/store.ts';
 import { countLosses } from '../../providers/loss-cap.ts';
 
-/** What a process that serves knows of a provider from its calls. */
+/** What a serving process knows about a provider from its calls. */
 export interface ProviderFacts {
-  /** When its catalog was last read; null: never since the start. */
+  /** When its catalog was last read; null: never. */
   catalogReadAt: number | null;
   offers: number;
   offersInStock: number;
-  /** When the TLS certificate ends that it showed last; null: none was seen. */
+  /** When the provider's last seen TLS certificate expires; null: none was seen. */
   certificateEndsAt: number | null;
-  /** What is wrong with its answers now. */
+  /** The current problems of its answers. */
   problems: readonly string[];
 }
 
-/** By the ids of the configuration; null: nobody calls them here, as on a command line. */
+/** The configured providers by id; null: this process does not call providers, as on a command line. */
 export type KnownProviders = ReadonlyMap<string, ProviderFacts | null>;
 
 const providerStates = ['ok', 'stale', 'failing', 'not_configured', 'unknown'] as const;
@@ -65,10 +65,10 @@ export const providerListSchema = z
   .object({ providers: z.array(providerRowSchema) })
   .meta({ id: 'ProviderList' });
 
-/** Older than some polls and some reads of a catalog that failed. */
+/** Longer than several failed polls and catalog reads. */
 const STALE_MS = 5 * 60_000;
 
-/** Those of the configuration, then others that rows name. */
+/** The configured providers, then others that rows refer to. */
 export async function listProviders(
   read: Reader,
   { known, maxLosses, now }: { known: KnownProviders; maxLosses: LossCapOptions; now: number },

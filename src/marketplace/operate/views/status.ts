@@ -15,7 +15,7 @@ const mailsViewSchema = z.object({
 });
 export type MailsView = z.infer<typeof mailsViewSchema>;
 
-/** What there is, in figures. */
+/** The status in figures. */
 export const statusViewSchema = z
   .object({
     deployments: z.record(z.string(), z.int()).meta({ description: 'How many are not over, by status.' }),
@@ -35,7 +35,7 @@ export const statusViewSchema = z
   .meta({ id: 'Status' });
 export type StatusView = z.infer<typeof statusViewSchema>;
 
-/** `spending`: the teams that are billed for something. */
+/** `spending`: the teams with at least one open segment. */
 export async function readStatus(
   read: Reader,
   spending: readonly TeamWithLoad[],

@@ -6,7 +6,7 @@ import { accrued, mostAccrued } from '../../ledger/balance.ts';
 import { teamOf } from '../../model/own-rows.ts';
 import type { Reader, TeamWithLoad } from '../../model/store.ts';
 
-/** A team with what it has left and how fast that is used. */
+/** A team with its balance and the rate at which it decreases. */
 export const teamRowSchema = z
   .object({
     id: z.string(),
@@ -39,7 +39,7 @@ const billedSchema = z.object({
   taken_usd: z.number().meta({ description: 'At this rate, from the balance.' }),
 });
 
-/** One team: its members, what it pays for, and the newest rows of its books. */
+/** The details of a team: its members, what it pays for, and its newest ledger transactions. */
 export const teamDetailSchema = teamRowSchema
   .extend({
     members: z.array(
@@ -67,16 +67,16 @@ export type TeamDetail = z.infer<typeof teamDetailSchema>;
 
 export interface TeamQuery {
   text?: string | undefined;
-  /** Those that are billed for something, the soonest to run out first; one page. */
+  /** Only teams with open segments, the soonest to run out first; one page. */
   isSpending?: boolean | undefined;
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   after?: string | undefined;
   limit?: number | undefined;
 }
 
 type TeamReads = Pick<Reader, 'teams' | 'users' | 'ledger' | 'discounts'>;
 
-/** By their slugs. */
+/** Teams ordered by slug. */
 export async function listTeams(
   read: TeamReads,
   { text, isSpending = false, after, limit = USUAL_PAGE }: TeamQuery,
@@ -92,7 +92,10 @@ export async function listTeams(
   };
 }
 
-/** Of those that spend. By the least that they can have, so that no more teams are read in full than are shown. */
+/**
+ * The spending teams that run out first. They are sorted by a lower bound of their balance, so that only the shown
+ * teams are read in full.
+ */
 export async function firstToRunOut(
   read: TeamReads,
   spending: readonly TeamWithLoad[],
@@ -127,7 +130,7 @@ async function toTeamRow(read: TeamReads, team: TeamWithLoad, now: number): Prom
 const MOST_BILLED = 200;
 const MOST_BOOKED = 20;
 
-/** The team of an id or a slug; null: there is none. */
+/** The team with this id or slug; null: there is none. */
 export async function readTeam(read: TeamReads, idOrSlug: string, now: number): Promise<TeamDetail | null> {
   const found = await teamOf(read.teams, idOrSlug);
   const load = found && (await read.teams.load(found.id));

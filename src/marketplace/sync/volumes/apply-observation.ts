@@ -22,15 +22,15 @@ import type { VolumeContext } from './step.ts';
 /** What the provider showed. */
 export interface VolumeObservation {
   volume: ProviderVolume;
-  /** It is the answer to the intent's call. */
+  /** Whether it is the answer to the intent's call. */
   isAccepted: boolean;
-  /** Deployments that are being restarted for the volume: their attachments are not settled yet. */
+  /** Deployments that are being restarted for the volume. Their attachments are not settled yet. */
   busy: ReadonlySet<string>;
 }
 
 /**
- * Brings the stored volume in line with what the provider showed at `begunAt`, whoever asked for it: size, attachments
- * and status are taken over. A size that it cannot have is ignored. The observation is dropped if the volume has changed
+ * Updates the stored volume to the size, attachments and status that the provider showed at `begunAt`, even if no
+ * request caused them. A size that is not credible is ignored. The observation is dropped if the volume has changed
  * since the snapshot.
  */
 export async function applyVolumeObservation(
@@ -64,7 +64,7 @@ export async function applyVolumeObservation(
   });
 }
 
-/** The known size takes the place of one above the provider's limit, unless this volume has it or is asked to have it. */
+/** Replaces a size above the provider's limit by the known one, unless the volume has or requested that size. */
 function withCredibleSize(
   { health, volumeProvider }: VolumeContext,
   record: VolumeRecord,
@@ -86,8 +86,8 @@ function byDeployment(a: AttachmentSnapshot, b: AttachmentSnapshot): number {
 }
 
 /**
- * Deployments of the team whose instances have the volume and that it is not known to be on: a call took effect after it
- * was given up. One that is over loses the volume again.
+ * Deployments of the team whose instances have the volume although the marketplace has no such attachment: a call took
+ * effect after it was given up. The volume is detached again from an ended one.
  */
 async function unknownHolders(
   { store, provider }: VolumeContext,
@@ -109,7 +109,10 @@ function stateFound(deployment: DeploymentRecord): AttachmentSnapshot['state'] {
   return isActive(deployment) ? 'attached' : 'detaching';
 }
 
-/** A deletion is handled elsewhere. A volume in `error` stays there, but its attachments are still settled. */
+/**
+ * Whether the observation is used. Deletions are handled elsewhere. A volume in `error` stays in `error`, but its
+ * attachments are still settled.
+ */
 function acceptsObservation({ record: { status, action }, attachments }: VolumeSnapshot): boolean {
   if (action?.kind === 'delete') return false;
   if (status === 'error') return attachments.some(isInTransit);
@@ -118,7 +121,7 @@ function acceptsObservation({ record: { status, action }, attachments }: VolumeS
 
 interface AttachmentChange {
   before: AttachmentSnapshot;
-  /** Whether there was one. */
+  /** Whether the attachment was known before. */
   isKnown: boolean;
   after: AttachmentSnapshot['state'] | 'gone';
 }
@@ -131,7 +134,7 @@ function attachmentAfter(
   const isThere = isAttachedAtProvider(volume, deployment);
   if (state === 'detaching') return isThere ? state : 'gone';
   if (state === 'attaching') return isThere && volume.status !== 'ATTACHING' ? 'attached' : state;
-  // A volume that reads AVAILABLE, or names its instances, says that it is not there.
+  // A volume that is AVAILABLE, or ATTACHED elsewhere, is not on this instance.
   const isSaid = volume.status === 'AVAILABLE' || volume.status === 'ATTACHED';
   return !isThere && isSaid ? 'gone' : state;
 }
@@ -165,7 +168,7 @@ async function volumeChange(
   const status = left.length > 0 ? 'attached' : 'available';
   const resize = record.action?.kind === 'resize' ? record.action : null;
   const isResized = resize !== null && observed.size_gb >= (resize.toSizeGb ?? 0);
-  // A larger size that shows later is taken over all the same.
+  // A larger size that shows after the timeout is still applied.
   const isResizeOver = isResized || (resize !== null && hasTimedOut(resize, now, options));
   const sizeGb = Math.max(record.sizeGb, observed.size_gb);
   return {

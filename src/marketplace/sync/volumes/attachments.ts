@@ -16,10 +16,10 @@ import {
 import { undoAttach, undoDetach } from '../../volumes/undo.ts';
 import { beginAttempt, isDecided, type Sent, type Shown, settleError, type VolumeContext } from './step.ts';
 
-/** A call whose effect does not show is repeated after this. */
+/** The time after which a call without a visible effect is repeated. */
 const REPEATED_AFTER_MS = 5_000;
 
-/** The attachment that the intent of a request is about. */
+/** The attachment that the intent concerns. */
 export function findAttachment(
   { attachments }: VolumeSnapshot,
   { kind, deploymentId }: VolumeIntent,
@@ -42,7 +42,7 @@ export async function syncAttachments(
   const { sentAt = null } = record.action ?? {};
   const mayRepeat = sentAt === null || context.clock.now() - sentAt >= REPEATED_AFTER_MS;
   for (const { deployment } of attachments.filter(isInTransit)) {
-    // Each call writes its attempt into the volume.
+    // Each call writes its attempt into the volume, so the volume is read again.
     const current = await readVolumeSnapshot(context.store.read, record.id);
     const attachment = current?.attachments.find((it) => it.deployment.id === deployment.id);
     if (current === null || attachment === undefined) continue;
@@ -60,7 +60,7 @@ function isToSend({ state, deployment }: AttachmentSnapshot): boolean {
   return state === 'detaching' && (isActive(deployment) || deployment.cleanup !== 'wanted');
 }
 
-/** It was not done in time. A volume that is named at a launch is not attached before the instance has run. */
+/** Whether to give the attachment up. The time limit of a volume named at a launch starts when the instance runs. */
 function isGivenUp(
   { clock, options }: VolumeContext,
   { record: { action } }: VolumeSnapshot,
@@ -90,10 +90,10 @@ async function giveUp(
 }
 
 /**
- * Sends one attach or detach, with its attempt written before. Returns the volume as the provider shows it then; null:
- * nothing was sent, or it was refused.
+ * Sends one attach or detach after committing its attempt. Returns the volume as the provider then shows it; null:
+ * nothing was sent, or the call was refused.
  *
- * @throws {ProviderError} where it is not decided
+ * @throws {ProviderError} if the outcome is open
  */
 export async function sendAttachment(
   context: VolumeContext,
@@ -117,10 +117,11 @@ export async function sendAttachment(
     return { snapshot: sent, volume, isAccepted: true };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    // No request waits for the attachments of a launch. If this call ended one, no other would be sent.
+    // No request waits for the attachments of a launch. If this call ended the intent, the other calls would not be
+    // sent.
     if (sent.record.action.deploymentId !== deployment.id && !isDecided(error)) throw error;
     if (await settleError(context, sent, error, undoOf(sent, state, deployment.id))) return null;
-    // The instance is gone at the provider, so nothing is attached to it.
+    // The instance is gone at the provider, so the volume is not attached to it.
     const isGone = state === 'detaching' && error.problem === 'not_found' && !isActive(deployment);
     if (!isGone) throw error;
     await giveUp(context, snapshot, { state: 'attaching', deployment });
@@ -128,7 +129,7 @@ export async function sendAttachment(
   }
 }
 
-/** A detach whose earlier call has no answer is never taken back for a refusal: the volume may be detached. */
+/** A detach is not undone after a refusal if an earlier call has no answer: the volume may be detached. */
 function undoOf({ record }: Sent, state: AttachmentSnapshot['state'], deploymentId: string) {
   return async (tx: Transaction, current: Sent): Promise<boolean> => {
     if (state === 'attaching') return undoAttach(tx, current, deploymentId);
@@ -136,7 +137,7 @@ function undoOf({ record }: Sent, state: AttachmentSnapshot['state'], deployment
   };
 }
 
-/** Whether the deployment allows the call. While it runs, its intent keeps other changes out. */
+/** Whether the deployment allows the call. On a running deployment, its intent blocks other changes. */
 async function holdDeployment(
   { clock, options }: VolumeContext,
   tx: Transaction,

@@ -27,7 +27,7 @@ const sync = async () => {
     await world.clock.advance(2 * world.deps.options.polling.callTimeoutMs);
   }
 };
-/** What the process does that has the lease since. */
+/** Syncs by the process that has held the lease since. */
 const syncElsewhere = async () => {
   const worker = world.anotherWorker('a');
   for (let round = 0; round < 3; round++) {
@@ -65,7 +65,7 @@ async function beginCreation(): Promise<{ answer: () => Promise<void> }> {
   };
 }
 
-/** Another server has the lease, and finds the create unanswered, of a provider that knows no keys. */
+/** Another server holds the lease and finds the create unanswered, at a provider without idempotency keys. */
 async function giveUp(): Promise<void> {
   for (const offer of world.provider('a').catalog.offers.values()) Object.assign(offer, { extras: {} });
   await world.clock.advance(2 * world.deps.options.polling.callTimeoutMs);
@@ -108,7 +108,7 @@ it('a second volume of one create is told of, with both ids', async () => {
 });
 
 describe('the id of a volume that was made, while the database does not answer', () => {
-  /** A worker sends the create, and that many of its writes of the id fail. */
+  /** A worker sends the create, and this many writes of the id fail. */
   async function makeDuringOutage(failures: number): Promise<unknown> {
     const { answer } = await beginCreation();
     let left = failures;
@@ -144,13 +144,13 @@ it('a create that is repeated and refused is not over while its first request ma
   const { polling } = world.deps.options;
   world.plain('a').faults.plan = (method, nth) => {
     if (method !== 'createVolume') return 'none';
-    // The first reaches the provider after its repetition was refused.
+    // The first request reaches the provider after its repetition was refused.
     return nth === 1 ? { lateMs: polling.callTimeoutMs + 5_000 } : { error: refused };
   };
   const made = await world.settle(createVolume(world.deps, caller, bodyFor('a') as never));
   expect(made.status).toBe('creating');
   const [first] = world.plain('a').volumes;
-  // The provider knows the create by its key.
+  // The provider recognises the create by its key.
   world.plain('a').faults.plan = (method) => (method === 'createVolume' ? { instead: first } : 'none');
   await world.clock.advance(2 * polling.callTimeoutMs);
   await sync();
@@ -212,7 +212,7 @@ describe('a create that is answered with the volume of another one', () => {
     };
     const second = await world.codeOf(create());
     expect([second, await statuses()]).toEqual(['PROVIDER_REFUSED', ['error', 'creating']]);
-    // The provider knows the first create by its key.
+    // The provider recognises the first create by its key.
     answerWith(made);
     await sync();
     expect([await statuses(), world.plain('a').volumes.length]).toEqual([['error', 'available'], 1]);

@@ -11,17 +11,16 @@ import type { SyncContext } from '../context.ts';
 import { volumeHolderOf } from './holder.ts';
 import { beginAttempt, onLastAttempt, type Sent, settleError, type VolumeContext } from './step.ts';
 
-/** Berth keeps an idempotency key for 24 hours; one hour is left as a margin. */
+/** Berth keeps idempotency keys for 24 hours; this leaves one hour as a margin. */
 const KEY_IS_KNOWN_MS = 23 * 3_600_000;
 
-/** How often it is tried to write the id of a volume that was made, and the pause in between. */
+/** How often a write of the id of a new volume is attempted, and the pause in between. */
 const RECORDED_WITHIN_TRIES = 5;
 const RECORDED_AGAIN_MS = 1_000;
 
 /**
- * Sends the create of a volume whose id at the provider is not known. O: has no list of volumes, so a create whose
- * answer was lost cannot be looked up. It is sent again, with the same key, only to providers that support idempotency
- * keys.
+ * Sends the create of a volume whose id at the provider is unknown. O: has no list of volumes, so a create whose answer
+ * was lost cannot be looked up. It is sent again, with the same key, only to providers that support idempotency keys.
  *
  * @throws {ProviderError}
  */
@@ -39,7 +38,7 @@ export async function syncCreation(context: VolumeContext, snapshot: VolumeSnaps
     await keepMade(context, record, made);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    // A refusal does not end what an earlier call may still make.
+    // A refusal of this call does not end an earlier call that may still make the volume.
     const mayBeMade = mayBeRunning(context, action.sentAt, sent.record.action.sentAt ?? 0);
     if (!mayBeMade && (await settleError(context, sent, error))) return;
     if (error.mayHaveHappened && canRepeat(provider, record, context.clock.now()) === false)
@@ -59,7 +58,7 @@ function nextStep(
   const isRepeatable = canRepeat(provider, record, now);
   if (isRepeatable === null) return 'wait';
   const isRunning = mayBeRunning(context, action.sentAt, now);
-  // A process that stands still may yet get the answer.
+  // A paused process may still get the answer.
   if (!isRepeatable) return isRunning ? 'wait' : 'give up';
   const isAwaited = now - action.since < options.lifecycleWaitMs;
   return isRunning && !isAwaited ? 'wait' : 'send';
@@ -80,8 +79,8 @@ function toRequest(
 }
 
 /**
- * Whether sending the create again returns the first volume instead of making a second one. Null: a process that has just
- * started does not know it before it has the catalog.
+ * Whether repeating the create returns the first volume instead of making a second one. Null: unknown, because the
+ * process has not read the catalog yet.
  */
 function canRepeat({ catalog }: Provider, { createdAt }: VolumeRecord, now: number): boolean | null {
   if (catalog.refreshedAt === null) return null;
@@ -89,7 +88,7 @@ function canRepeat({ catalog }: Provider, { createdAt }: VolumeRecord, now: numb
   return isBerth && now - createdAt < KEY_IS_KNOWN_MS;
 }
 
-/** Whether a call that was sent then may still be on its way to the provider, or be worked on there. */
+/** Whether a call sent at `sentAt` may still be in transit or in progress at the provider. */
 function mayBeRunning(
   { options: { polling } }: Pick<SyncContext, 'options'>,
   sentAt: number | null,
@@ -99,8 +98,8 @@ function mayBeRunning(
 }
 
 /**
- * Records a volume that the provider has made, even if another process has the lease by now: only this one knows the id.
- * The row is read again.
+ * Records a volume that the provider has made, even if another process now holds the lease: only this process knows the
+ * id. The row is read again.
  */
 async function keepMade(context: VolumeContext, record: VolumeRecord, made: ProviderVolume): Promise<void> {
   const { clock, log, unfenced } = context;
@@ -121,8 +120,9 @@ async function keepMade(context: VolumeContext, record: VolumeRecord, made: Prov
 }
 
 /**
- * The provider has made the volume. If the create was given up meanwhile, the volume is deleted there. One that another volume
- * here has, or was made for by its name, is not assigned: the deletion of the one would remove the data of the other.
+ * Writes the id of the new volume. If the create was given up meanwhile, the volume is deleted at the provider. A
+ * volume that another row has, or that was named for another, is not assigned: deleting one would destroy the other's
+ * data.
  */
 async function recordMade(
   context: VolumeContext,
@@ -147,7 +147,7 @@ async function recordMade(
     });
     return { known: record, outcome: isWaitedFor ? 'created' : 'too late' };
   };
-  // Of two creates that are answered with one id at the same moment, the second sees the first.
+  // Serialises creates that are answered with the same id, so that the second sees the first.
   const { known, outcome } = await transactOnVolume(store, id, write, {
     first: (tx) => tx.losses.lock(providerId),
   });
@@ -178,7 +178,7 @@ async function isMadeForAnother(
   );
 }
 
-/** It is not known whether the provider made the volume. The user pays nothing, and an operator has to check. */
+/** Ends a create whose outcome is unknown. The volume is not billed, and an operator must check the provider. */
 async function giveUp(context: VolumeContext, sent: Sent): Promise<void> {
   const { providerId, providerName } = sent.record;
   if (!(await onLastAttempt(context, sent, (tx, current) => endUnmade(tx, current, { status: 'error' }))))

@@ -28,19 +28,19 @@ import {
 } from './step.ts';
 
 /**
- * Sends the deletion that a request asks for, unless the provider shows the volume on a deployment that is not over. It
- * counts as accepted once the provider has accepted it, or may have.
+ * Sends the requested deletion, unless the provider shows the volume on an active deployment. The deletion counts as
+ * accepted once the provider has accepted it, or may have.
  *
- * @throws {ProviderError} where nothing was sent
+ * @throws {ProviderError} if nothing was sent
  */
 export async function startDeletion(context: VolumeContext, snapshot: VolumeSnapshot): Promise<void> {
   const { record } = snapshot;
   const { action, providerVolumeId } = record;
   if (action === null || providerVolumeId === null) return;
-  // A process has sent it that did not write the answer.
+  // A process has sent the deletion without writing the answer.
   if (!isUnsent(action)) return accept(context, record);
   if ((await volumeHolderOf(context.store.read, record, providerVolumeId)) !== null) {
-    // Nothing is sent: the other volume keeps its data.
+    // Nothing is sent, so that the other volume keeps its data.
     if ((await beginAttempt(context, snapshot)) !== null) await accept(context, record);
     return;
   }
@@ -64,7 +64,7 @@ export async function startDeletion(context: VolumeContext, snapshot: VolumeSnap
   }
 }
 
-/** Null: 404. */
+/** The volume at the provider; null: 404. */
 async function getShown(
   context: VolumeContext,
   asked: Sent,
@@ -79,7 +79,7 @@ async function getShown(
   }
 }
 
-/** The deployments that are not over and have the volume, as the provider shows it. */
+/** The active deployments that have the volume according to the provider. */
 async function activeHolders(
   { store, provider }: VolumeContext,
   { attached_instance_ids: instanceIds = [] }: ProviderVolume,
@@ -95,8 +95,8 @@ async function accept(context: VolumeContext, { id }: VolumeRecord, isTaken = fa
 }
 
 /**
- * Continues an accepted deletion until a 404 of the provider proves that the volume is gone. The user no longer pays
- * for it.
+ * Continues an accepted deletion until a 404 from the provider proves that the volume is gone. The volume is no longer
+ * billed.
  *
  * @throws {ProviderError}
  */
@@ -122,9 +122,8 @@ export async function proveDeletion(context: VolumeContext, record: VolumeRecord
 }
 
 /**
- * Sends the deletion. Attachments that are left on instances are detached first (O: "force-detaches … instead of
- * failing"); if that takes time, the deletion is sent again later. Returns whether the provider accepted the
- * deletion.
+ * Sends the deletion. Remaining attachments are detached first (O: "force-detaches … instead of failing"); if that
+ * takes time, the deletion is sent again later. Returns whether the provider accepted it.
  *
  * @throws {ProviderError}
  */
@@ -139,13 +138,13 @@ async function sendDeletion(
   const shown = known ?? (await provider.client.getVolume(providerVolumeId, call));
   const { attached_instance_ids: left = [] } = shown;
   if (left.length === 0) throw answer;
-  // It was attached after it was read for this deletion.
+  // The volume was attached after it was read for this deletion.
   if (known === undefined && (await activeHolders(context, shown)).length > 0) throw answer;
   await provider.client.detachVolume(providerVolumeId, left, call);
   return (await tryDeletion(context, providerVolumeId)) === true;
 }
 
-/** Whether the provider accepted it; a conflict is returned. @throws {ProviderError} any other */
+/** Whether the provider accepted the deletion. A conflict is returned. @throws {ProviderError} any other */
 async function tryDeletion(
   { provider, call }: VolumeContext,
   providerVolumeId: string,
@@ -158,10 +157,7 @@ async function tryDeletion(
   }
 }
 
-/**
- * Ends a deletion after a 404. A volume that is gone although the provider never accepted its deletion counts as a
- * loss.
- */
+/** Ends a deletion after a 404. A missing volume whose deletion the provider never accepted counts as a loss. */
 async function endDeletion(context: VolumeContext, { id, providerId }: VolumeRecord): Promise<void> {
   const admission = await transactOnVolume(
     context.store,
@@ -182,8 +178,8 @@ async function endDeletion(context: VolumeContext, { id, providerId }: VolumeRec
 }
 
 /**
- * Ends the deletion of a volume that another one here has too: the provider keeps it. Of two that are deleted at the same
- * moment, the second sees the end of the first, and is deleted there.
+ * Ends the deletion of a volume that another row has too; the provider's volume is kept. If both are deleted at the
+ * same moment, the second sees the end of the first and deletes the volume at the provider.
  */
 async function endShared(
   { store, log }: VolumeContext,
@@ -215,7 +211,7 @@ async function writeDeleted(tx: Transaction, { record, attachments }: VolumeSnap
   await dropAttachments(tx, record, attachments);
 }
 
-/** A deletion is never given up. While it lacks its proof, an error is logged at most once per `actionMs`. */
+/** A deletion is never given up. While the proof is missing, an error is logged at most once per `actionMs`. */
 async function alarm(
   { store, clock, options, log }: VolumeContext,
   volume: VolumeRecord,

@@ -5,8 +5,8 @@ import { transactOnVolume, writeVolume } from '../../volumes/snapshot.ts';
 import { getVolume, type VolumeContext } from './step.ts';
 
 /**
- * Ends the bill of a volume in `error` where the provider answers 404 for it; the volume stays in `error` until its user
- * deletes it.
+ * Ends the billing of a volume in `error` once the provider answers 404 for it. The volume stays in `error` until its
+ * user deletes it.
  *
  * @throws {ProviderError}
  */
@@ -30,6 +30,6 @@ async function isGone(
 ): Promise<boolean> {
   if (providerVolumeId === null) return true;
   if ((await getVolume(context, providerVolumeId)) !== null) return false;
-  // A provider that answers 404 for everything also does so for volumes that it has.
+  // A provider that answers 404 for everything does so for existing volumes too.
   return isNotFoundTrusted(context, providerId);
 }

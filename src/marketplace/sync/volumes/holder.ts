@@ -2,7 +2,7 @@ import type { Reader } from '../../model/store.ts';
 import type { VolumeRecord } from '../../model/volume-record.ts';
 
 /**
- * Another volume than `record` that has this volume of the provider, and whose deletion is not proved. Null: there is
+ * A volume other than `record` that has this volume of the provider and whose deletion is not proved. Null: there is
  * none.
  */
 export async function volumeHolderOf(

@@ -35,10 +35,10 @@ export async function getKnownVolume(
   return null;
 }
 
-/** The volumes that a provider answered 404 for and that were logged already. */
+/** The volumes for which a provider's 404 was already logged. */
 const unknown = new WeakMap<Provider, Set<string>>();
 
-/** The deployments whose instances are restarted for the volume (M: Volume rules, 7) and are not back yet. */
+/** The deployments whose instances are being restarted for the volume (M: Volume rules, 7). */
 async function findBusy(
   { provider, volumeProvider: { profile }, call }: VolumeContext,
   { attachments }: VolumeSnapshot,
@@ -59,7 +59,7 @@ async function findBusy(
   return busy;
 }
 
-/** Writes what the provider showed at `begunAt`. */
+/** Applies what the provider showed at `begunAt`. */
 export async function observe(
   context: VolumeContext,
   { snapshot, volume, isAccepted = false }: Shown,

@@ -2,7 +2,7 @@ import { ProviderError } from '../../../client/orchestrator-client.ts';
 import type { VolumeSnapshot } from '../../volumes/snapshot.ts';
 import { beginAttempt, type Shown, settleError, type VolumeContext } from './step.ts';
 
-/** Sends a resize, once. Returns the volume as the provider shows it then. @throws {ProviderError} */
+/** Sends a resize once. Returns the volume as the provider then shows it. @throws {ProviderError} */
 export async function sendResize(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
   const { providerVolumeId, action } = snapshot.record;
   const sent = await beginAttempt(context, snapshot);

@@ -11,16 +11,16 @@ import { transactOnVolume, type VolumeSnapshot, writeVolume } from '../../volume
 import { undoIntent } from '../../volumes/undo.ts';
 import type { SyncContext } from '../context.ts';
 
-/** What the steps of a volume are given. */
+/** Dependencies of the steps of a volume. */
 export interface VolumeContext extends SyncContext {
   volumeProvider: VolumeProvider;
 }
 
-/** What a provider showed of a volume that was as `snapshot` before it was asked. */
+/** The provider's view of a volume. `snapshot` was read before the provider was asked. */
 export interface Shown {
   snapshot: VolumeSnapshot;
   volume: ProviderVolume;
-  /** It is the answer to the intent's call: the provider does what it was asked for. */
+  /** Whether it is the answer to the intent's call, which the provider has thereby accepted. */
   isAccepted?: boolean;
 }
 
@@ -37,12 +37,12 @@ export async function getVolume(
   }
 }
 
-/** A volume with an intent that is sent now; both are as they were committed. */
+/** A volume with an intent that is being sent, both as committed. */
 export type Sent = VolumeSnapshot & { record: VolumeRecord & { action: VolumeIntent } };
 
 /**
- * Writes the attempt of a call that is sent next. `prepare` may write more, and says whether the call is still to be
- * made. Null: it is not.
+ * Commits the attempt of the next call. `prepare` may write more, and returns whether to make the call. Null: do not
+ * make it.
  */
 export async function beginAttempt(
   context: VolumeContext,
@@ -61,11 +61,11 @@ export async function beginAttempt(
     return { ...snapshot, record: { ...snapshot.record, action: attempted, revision } };
   };
   const sent = await transactOnVolume(store, id, write, { known });
-  // Another process may have the lease, and may have seen the attempt.
+  // Another process may hold the lease, and may already have seen the attempt.
   return sent !== null && context.isLeaseHeld() ? sent : null;
 }
 
-/** Writes `change` if the attempt is still the last one; false: it is not. */
+/** Writes `change` if the attempt is still the last one. Returns false if it is not. */
 export async function onLastAttempt(
   { store }: VolumeContext,
   sent: Sent,
@@ -80,12 +80,12 @@ export async function onLastAttempt(
   return transactOnVolume(store, id, write, { known: sent });
 }
 
-/** Takes back what was asked for, in a transaction. False: it has to go on. */
+/** Withdraws an intent in a transaction. Returns false if the intent must continue. */
 type Undo = (tx: Transaction, current: Sent, at: number) => Promise<boolean>;
 
 /**
- * What becomes of a call that did not succeed. Where it is proved that neither it nor an earlier one had an effect, all
- * is as it was before, and the request gets the refusal. Returns whether that is so.
+ * Handles a failed call. If it is proved that neither this nor an earlier call had an effect, the earlier state is
+ * restored and the request gets the refusal. Returns whether that happened.
  */
 export async function settleError(
   context: VolumeContext,
@@ -108,7 +108,7 @@ export async function settleError(
   return false;
 }
 
-/** Takes the intent back, with the reason for the request that waits. False: it goes on. */
+/** Withdraws the intent and stores the reason for the waiting request. Returns false if the intent continues. */
 export function refuse(
   context: VolumeContext,
   sent: Sent,
@@ -123,7 +123,7 @@ export function refuse(
   });
 }
 
-/** These problems are about the caller or the rate, so they say nothing of an earlier call. */
+/** These problems concern the caller or the rate, so they prove nothing about an earlier call. */
 export const ABOUT_THIS_CALL: readonly ProviderError['problem'][] = [
   'unreachable',
   'unauthorized',
@@ -131,8 +131,8 @@ export const ABOUT_THIS_CALL: readonly ProviderError['problem'][] = [
 ];
 
 /**
- * Whether the refusal also proves that an earlier call had no effect: not if it is about the caller, the rate or a
- * running operation.
+ * Whether the refusal also proves that earlier calls had no effect. It does not if it concerns the caller, the rate or
+ * a running operation.
  */
 export function isDecided({ mayHaveHappened, code, problem }: ProviderError): boolean {
   return !mayHaveHappened && code !== 'operation_in_progress' && !ABOUT_THIS_CALL.includes(problem);
@@ -144,7 +144,7 @@ const shortages: Readonly<Record<Shortage, string>> = {
   quota_exceeded: 'gives this marketplace no more storage for now: try another provider',
 };
 
-/** What the user is told of a refusal. The provider's own text goes to the log only. */
+/** The error for the user. The provider's own text goes to the log only. */
 export function toApiError({ record }: Sent, error: ProviderError): ApiError {
   const { providerId, volumeId, action } = record;
   const reason = shortageOf(error);

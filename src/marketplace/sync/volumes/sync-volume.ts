@@ -14,7 +14,7 @@ import { getKnownVolume, observe } from './observe.ts';
 import { sendResize } from './resize.ts';
 import { refuse, type Shown, type VolumeContext } from './step.ts';
 
-/** Between two syncs of a volume: while a request waits for it, while it changes, while it is broken, and at rest. */
+/** Pauses between two syncs of a volume: while a request waits, while it changes, while it is broken, and at rest. */
 const AWAITED_MS = 1_500;
 export const CHANGING_MS = 5_000;
 const FAILED_MS = 60_000;
@@ -22,7 +22,7 @@ export const SETTLED_MS = 15 * 60_000;
 
 /**
  * Runs the next step of a volume. Returns the pause until the following one in milliseconds; null: nothing is left to
- * do. A volume at rest is read now and then: what the provider shows is taken over, whoever asked for it.
+ * do. A volume at rest is read from time to time, and external changes are applied.
  */
 export async function syncVolume(sync: SyncContext, id: string): Promise<number | null> {
   const volumeProvider = toVolumeProvider(sync.provider);
@@ -39,7 +39,7 @@ export async function syncVolume(sync: SyncContext, id: string): Promise<number 
   }
   const after = await readVolumeSnapshot(sync.store.read, id);
   if (after === null) return null;
-  // What was made just now is read at once.
+  // A new volume is read at once.
   const isMade = snapshot.record.providerVolumeId === null && after.record.providerVolumeId !== null;
   return isMade ? 0 : pauseMs(context, after);
 }
@@ -62,7 +62,7 @@ async function step(context: VolumeContext, snapshot: VolumeSnapshot): Promise<v
   const { action } = record;
   if (isBeingDeleted(record)) return proveDeletion(context, record);
   if (record.status === 'deleted') return;
-  // The request that asked is over, or its process ended: nothing is sent for it, unless an earlier call was.
+  // The request is over, or its process has ended. The intent is withdrawn, unless an earlier call was sent.
   if (action !== null && isExpired(action, context.clock.now())) {
     const unsent = { ...snapshot, record: { ...record, action } };
     if (await refuse(context, unsent, notSent(record, action))) return;
@@ -85,7 +85,10 @@ async function read(context: VolumeContext, snapshot: VolumeSnapshot): Promise<S
   return volume === null ? null : { snapshot, volume };
 }
 
-/** What a request waits for is sent at once; the answer shows the volume. Null: nothing was, or without an answer. */
+/**
+ * Sends the intent of a waiting request at once. Returns the volume from the answer; null: nothing was sent, or there
+ * was no answer.
+ */
 async function sendUnsent(context: VolumeContext, snapshot: VolumeSnapshot): Promise<Shown | null> {
   const { action } = snapshot.record;
   if (action === null || !isUnsent(action)) return null;
@@ -94,7 +97,7 @@ async function sendUnsent(context: VolumeContext, snapshot: VolumeSnapshot): Pro
   return attachment === undefined ? null : sendAttachment(context, snapshot, attachment);
 }
 
-/** Waits for the instance of a deployment that is still deploying: before that the provider can show nothing. */
+/** Whether all attachments wait for a deploying instance. Until it exists, the provider has nothing to show. */
 function isWaitingForLaunch({ attachments }: VolumeSnapshot): boolean {
   const open = attachments.filter(isInTransit);
   return (
