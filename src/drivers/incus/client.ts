@@ -209,8 +209,9 @@ export class IncusClient {
 }
 
 /**
- * Sends a change to the next target only if nothing was sent to the previous one. @throws {AggregateError} of all
- * problems
+ * Sends a change to the next target only if nothing was sent to the previous one.
+ *
+ * @throws {AggregateError} of all problems
  */
 async function inTurn<T>(calls: readonly (() => Promise<T>)[]): Promise<T> {
   const problems: unknown[] = [];

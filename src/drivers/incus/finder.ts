@@ -48,8 +48,9 @@ export class Finder {
   }
 
   /**
-   * Finds a machine under its own name only. For a create, which reads all instances before it makes one. @throws as
-   * {@link IncusApi}
+   * Finds a machine under its own name only. For a create, which reads all instances before it makes one.
+   *
+   * @throws as {@link IncusApi}
    */
   async findByName(ref: OwnerRef): Promise<Found> {
     const named = await this.#named(ref);
