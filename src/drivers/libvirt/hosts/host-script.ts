@@ -6,19 +6,19 @@ import { FENCE } from './guard.ts';
  * command's own. Output: lines of tab-separated fields.
  *
  * - `facts`: clock, hardware virtualization, KVM, IOMMU, cordon, whether the state folder is writable, and whether
- * virsh or flock is missing. Removes fences older than a day.
+ *   virsh or flock is missing. Removes fences older than a day.
  * - `neighbours`: MAC and IPv4 addresses of the host's neighbour table.
  * - `exists PATH…`: the paths that exist.
  * - `machines PATH…`: the paths that exist, the missing ones whose folder exists, and each network card with its
- * bridge, if any.
+ *   bridge, if any.
  * - `gpus`: each PCI function in a GPU's slot or group or on its bus, and the marks.
  * - `network`: whether the host forwards packets, and its IPv4 addresses.
  * - `probe`: whether QEMU on KVM finishes a guest that counts to 100 million.
  * - `fenced RESOURCE FENCE COMMAND …`: runs another command; exits with 80 if a higher fence was seen for the
- * resource.
+ *   resource.
  * - `mark ADDRESS REF NONCE`: marks the GPU for the machine; exits with 3 if it has another mark.
  * - `reset ADDRESS TOKEN FILE…`, `clear ADDRESS TOKEN`, `quarantine ADDRESS TOKEN REASON`: exit with 3 unless the GPU
- * has the mark TOKEN.
+ *   has the mark TOKEN.
  */
 export const HOST_SCRIPT = String.raw`
 ${FENCE}
